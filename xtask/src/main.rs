@@ -1,0 +1,2 @@
+//! What people run: `cargo xtask …`.
+fn main() {}
