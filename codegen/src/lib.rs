@@ -1,1 +1,57 @@
-//! codegen
+//! Tenon's generator.
+//!
+//! Data flows one way: [`source`] reads YAML and keeps spans, [`grammar`] says what a file may hold, [`model`] is the
+//! resolved spec, [`check`] holds it to the rules, [`abi`] computes layouts, and [`emit`] writes what people use.
+//! Nothing after [`model`] reads YAML; nothing before [`emit`] knows an output language.
+
+pub mod abi;
+pub mod check;
+pub mod diagnostic;
+pub mod emit;
+pub mod grammar;
+pub mod model;
+pub mod source;
+
+use diagnostic::Diagnostic;
+use model::Spec;
+use source::{Files, Sources};
+
+/// A spec that keeps every rule.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The model.
+    pub spec: Spec,
+    /// The files it came from.
+    pub sources: Sources,
+}
+
+/// What is wrong with a spec.
+#[derive(Debug)]
+pub struct Mistakes {
+    /// Every mistake, by file and place.
+    pub diagnostics: Vec<Diagnostic>,
+    /// The files they are in.
+    pub sources: Sources,
+}
+
+impl Mistakes {
+    /// As a compiler would show them.
+    pub fn render(&self, colour: bool) -> String {
+        diagnostic::render(&self.sources, &self.diagnostics, colour)
+    }
+}
+
+/// Reads a spec, resolves it and holds it to the rules.
+///
+/// # Errors
+/// All mistakes at once.
+pub fn load(files: &dyn Files) -> Result<Loaded, Box<Mistakes>> {
+    let model::lower::Lowered { sources, spec, mut diagnostics } = model::lower::lower(files);
+    if let Some(spec) = &spec {
+        check::check(spec, &mut diagnostics);
+    }
+    match spec {
+        Some(spec) if diagnostics.is_empty() => Ok(Loaded { spec, sources }),
+        _ => Err(Box::new(Mistakes { diagnostics: diagnostics.into_sorted(), sources })),
+    }
+}

@@ -1,0 +1,167 @@
+//! Layouts: where each member of a table or a struct is, in each release, and what changed between two of them.
+//!
+//! The rules are those of the System V and AArch64 ABIs for 64-bit systems: pointers and `size_t` have 8 bytes,
+//! scalars are aligned to their size, an enum is an `int`.
+
+mod diff;
+
+pub use diff::{Change, ChangeKind, diff};
+
+use crate::model::{
+    Block, Extent, FunctionId, Interface, Length, Param, ReleaseId, Slot, Spec, Table, Ty, TypeKind,
+};
+
+/// Bytes of a pointer.
+pub const POINTER: u64 = 8;
+
+/// A table in one release.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableLayout {
+    /// Size of the struct in bytes.
+    pub size: u64,
+    /// Members in the order of the ABI.
+    pub members: Vec<Member>,
+}
+
+/// A member of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// Bytes from the start of the struct.
+    pub offset: u64,
+    /// Bytes.
+    pub size: u64,
+    /// What it is.
+    pub kind: MemberKind,
+}
+
+/// What a member of a table is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MemberKind {
+    /// The size of the struct.
+    Size,
+    /// A function pointer.
+    Function(FunctionId),
+    /// Unused slots: name of the array and number of elements.
+    Reserved(String, u64),
+}
+
+impl TableLayout {
+    /// Where a function's pointer is, if the release has it.
+    pub fn offset_of(&self, function: FunctionId) -> Option<u64> {
+        self.members
+            .iter()
+            .find(|member| member.kind == MemberKind::Function(function))
+            .map(|member| member.offset)
+    }
+
+    /// The functions that the release has, in the order of the ABI.
+    pub fn functions(&self) -> impl Iterator<Item = FunctionId> {
+        self.members.iter().filter_map(|member| match member.kind {
+            MemberKind::Function(function) => Some(function),
+            _ => None,
+        })
+    }
+}
+
+/// The layout of a table in a release; without releases, the only one.
+pub fn table_layout(interface: &Interface, table: &Table, release: Option<ReleaseId>) -> TableLayout {
+    let mut members = vec![Member { offset: 0, size: POINTER, kind: MemberKind::Size }];
+    let mut offset = POINTER;
+    let mut push = |size, kind| {
+        members.push(Member { offset, size, kind });
+        offset += size;
+    };
+    for block in &table.blocks {
+        for function in block.slots.iter().filter_map(|slot| slot_owner(interface, slot, release)) {
+            push(POINTER, MemberKind::Function(function));
+        }
+        if let Some(reserved) = &block.reserved {
+            let count = reserve_left(interface, block, release);
+            if count > 0 {
+                push(count * POINTER, MemberKind::Reserved(reserved.name.clone(), count));
+            }
+        }
+    }
+    TableLayout { size: offset, members }
+}
+
+/// The function that has a slot in a release.
+fn slot_owner(interface: &Interface, slot: &Slot, release: Option<ReleaseId>) -> Option<FunctionId> {
+    slot.functions
+        .iter()
+        .map(|function| function.value)
+        .find(|function| is_there(interface.function(*function).availability, release))
+}
+
+fn is_there(availability: crate::model::Availability, release: Option<ReleaseId>) -> bool {
+    release.is_none_or(|release| availability.contains(release))
+}
+
+/// How many slots of a block's reserve are unused in a release.
+pub fn reserve_left(interface: &Interface, block: &Block, release: Option<ReleaseId>) -> u64 {
+    let spent = block
+        .slots
+        .iter()
+        .filter(|slot| slot.from_reserve && slot_owner(interface, slot, release).is_some())
+        .count() as u64;
+    block.reserved.as_ref().map_or(0, |reserved| reserved.count.saturating_sub(spent))
+}
+
+/// A struct in one release.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StructLayout {
+    /// Size in bytes.
+    pub size: u64,
+    /// Alignment in bytes.
+    pub align: u64,
+    /// Index, offset and size of each field that the release has.
+    pub fields: Vec<(usize, u64, u64)>,
+}
+
+/// The layout of a struct's fields in a release.
+pub fn struct_layout(spec: &Spec, fields: &[Param], release: Option<ReleaseId>) -> StructLayout {
+    let (mut end, mut align) = (0u64, 1u64);
+    let mut placed = Vec::new();
+    for (index, field) in fields.iter().enumerate().filter(|(_, field)| is_there(field.availability, release))
+    {
+        let (size, alignment) = field_size(spec, field, release);
+        let offset = end.next_multiple_of(alignment);
+        placed.push((index, offset, size));
+        end = offset + size;
+        align = align.max(alignment);
+    }
+    StructLayout { size: end.next_multiple_of(align), align, fields: placed }
+}
+
+/// Size and alignment of a field: an array of fixed length is part of the struct, any other one is pointed to.
+fn field_size(spec: &Spec, field: &Param, release: Option<ReleaseId>) -> (u64, u64) {
+    match &field.length {
+        Some(Length::Count(Extent::Number(count))) => {
+            let (size, align) = size_of(spec, field.ty, release);
+            (size * count, align)
+        }
+        Some(Length::Count(_)) => (POINTER, POINTER),
+        _ if field.dir != crate::model::Direction::In => (POINTER, POINTER),
+        _ => size_of(spec, field.ty, release),
+    }
+}
+
+/// Size and alignment of a type in bytes.
+pub fn size_of(spec: &Spec, ty: Ty, release: Option<ReleaseId>) -> (u64, u64) {
+    let scalar = |size| (size, size);
+    match ty {
+        Ty::Bool | Ty::Char => scalar(1),
+        Ty::Int { bits, .. } => scalar(u64::from(bits) / 8),
+        Ty::F32 => scalar(4),
+        Ty::F64 | Ty::ULongLong => scalar(8),
+        Ty::Size | Ty::String | Ty::Pointer => scalar(POINTER),
+        Ty::Named(id) => match &spec.ty(id).kind {
+            TypeKind::Enum { .. } => scalar(4),
+            TypeKind::Struct { fields, .. } => {
+                let layout = struct_layout(spec, fields, release);
+                (layout.size, layout.align)
+            }
+            TypeKind::Handle { .. } | TypeKind::Id { .. } | TypeKind::Callback { .. } => scalar(POINTER),
+        },
+    }
+}

@@ -1,0 +1,4 @@
+//! check
+use crate::{diagnostic::Diagnostics, model::Spec};
+/// Check
+pub fn check(_: &Spec, _: &mut Diagnostics) {}

@@ -1,0 +1,283 @@
+//! Mistakes in a spec: the catalogue of rules, and how a mistake is shown.
+
+use std::fmt::Write as _;
+
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use serde_json::json;
+
+use crate::source::{Sources, Span};
+
+macro_rules! catalogue {
+    ($($variant:ident = $number:literal, $title:literal, $help:literal;)*) => {
+        /// The rules that a spec has to keep. Numbers are never given anew.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(u16)]
+        pub enum Code {
+            $(#[doc = $title] $variant = $number,)*
+        }
+
+        impl Code {
+            /// Every rule, in the order of the numbers.
+            pub const ALL: &'static [Code] = &[$(Code::$variant,)*];
+
+            /// The rule in a few words.
+            pub fn title(self) -> &'static str {
+                match self { $(Code::$variant => $title,)* }
+            }
+
+            /// Why there is such a rule, and what to do.
+            pub fn explanation(self) -> &'static str {
+                match self { $(Code::$variant => $help,)* }
+            }
+        }
+    };
+}
+
+catalogue! {
+    Yaml = 1, "a file is YAML",
+        "The parser's own reason is given. A frequent cause is a value with `: ` or ` #` in it that is not in quotes.";
+    MissingFile = 2, "a named file exists",
+        "`spec.yaml` names interfaces and `interface.yaml` names groups; each is a folder or a file beside it.";
+    UnknownKey = 3, "a key is one of the language",
+        "Keys are checked, so that a misspelled one is not silently without effect.";
+    MissingKey = 4, "a needed key is given",
+        "The entry means nothing without it.";
+    WrongValue = 5, "a value is of the kind that its key takes",
+        "Releases are text and need quotes: `3.10` without them is the number 3.1.";
+    UnknownWord = 6, "a word is one of those that its key takes",
+        "Keys such as `kind`, `dir` and `space` take one of a few words.";
+    BadName = 7, "a name is spelled as its kind of thing is",
+        "Functions, parameters and values are snake_case, types PascalCase; the ABI's own spelling goes into `c`.";
+    DuplicateName = 8, "a name is given once",
+        "Functions, types, parameters, values and C symbols each share one space of names in an interface.";
+    UnknownType = 9, "a type is a primitive or is described",
+        "Types of another interface are in reach once `uses` names it.";
+    UnknownFunction = 10, "a function that is named is described",
+        "Slots, fallbacks and counts refer to functions by their name in the spec, not by their C name.";
+    UnknownParameter = 11, "a parameter that is named is one of the function",
+        "Lengths, owners and the arguments of a fallback refer to parameters by name.";
+    UnknownRelease = 12, "a release that is named is one of the interface",
+        "`since` and `until` take releases from the list in `interface.yaml`.";
+    ReleaseOrder = 13, "releases run forwards",
+        "The list is oldest first, and nothing ends before it begins.";
+    UnknownInterface = 14, "an interface that is named is part of the spec",
+        "`uses` takes interfaces that stand before this one in `spec.yaml`.";
+    Direction = 15, "a direction fits the type",
+        "Only what is passed by pointer can be written: an `out` handle is created, an `out` callback means nothing.";
+    SpaceWithoutPointer = 16, "only a pointer has a memory space",
+        "A `space` says which memory a `pointer` points to.";
+    LengthType = 17, "a length is a whole number",
+        "`bytes` and `count` name an input parameter of type `size` or a whole number.";
+    LengthMisplaced = 18, "a length stands where memory is pointed to",
+        "`bytes` goes with `pointer`, `string` and `char`; `count` with everything else.";
+    RequiredWithFallback = 19, "a required function has no fallback",
+        "A host refuses a plugin without it, so that its fallback would never run: make it optional, or drop the fallback.";
+    FallbackCycle = 20, "fallbacks do not go in circles",
+        "Each of the functions would wait for another of them to be there.";
+    FallbackNeedsAbsent = 21, "a fallback needs only what is there",
+        "It may call required functions, and optional ones that have a fallback themselves.";
+    FallbackTypes = 22, "the arguments of a fallback fit the parameters",
+        "An argument is of the same type, and points to the same kind of memory, as the parameter it is given for.";
+    FallbackIncomplete = 23, "a fallback says everything",
+        "It has one form, gives each argument that the called function takes, and yields each result that the function has.";
+    FallbackNewer = 24, "a fallback calls nothing that is younger than itself",
+        "In the releases before, the called function would not be there.";
+    FillRequired = 25, "only an optional function with a fallback is filled",
+        "`fill: always` puts the fallback into the table; without one there is nothing to put there.";
+    SlotTaken = 26, "a slot has one owner in each release",
+        "`one_of` is for functions whose releases do not overlap.";
+    SlotTwice = 27, "a function has one slot",
+        "A function that stands in two slots would be called through both.";
+    NoSlot = 28, "each function of a table has a slot",
+        "The order of the slots is the ABI; it is written in `interface.yaml`.";
+    ReserveSpent = 29, "a reserve is not overdrawn",
+        "More functions took their slot out of the reserve than it had.";
+    BadStatus = 30, "a status is one of the status type",
+        "`returns`, `status_as_bool` and `refuse` name values of the interface's `status` enum.";
+    BadField = 31, "a field that is named is one of the struct",
+        "The hand-over names fields of the params struct.";
+    WrongKind = 32, "a section fits the kind of interface",
+        "`table` and `plugin` belong to tables, `libraries` to imports.";
+    DuplicateValue = 33, "a value of an enum is given once",
+        "Two names for one number need `alias: true` on the later one.";
+    Owner = 34, "an owner is a handle or an id",
+        "`of` and `held` name the parameter that owns this one or in whose order the memory is used.";
+    CallbackContext = 35, "a context goes with a callback",
+        "`context_of` stands on a `pointer` and names a callback parameter.";
+    AbsentMisplaced = 36, "a value for older releases goes with `since`",
+        "`absent` says what the implementation gets from a host that does not pass the parameter.";
+    UnsoundNull = 37, "what a host cannot bear to be null says why",
+        "`required: use` and `fill: always` come with `when_null`, which says what hosts do.";
+    StrayFile = 38, "each file in the spec is named",
+        "A group file that `groups` does not name is read by nobody.";
+    QuestionStatus = 39, "a question is answered by the status",
+        "`status_as_bool` is for functions whose result is the status and that have no out-parameter.";
+    StatusParameter = 40, "a status parameter is an `out` of the status type",
+        "`status: true` marks the one parameter through which an import reports.";
+}
+
+impl std::fmt::Display for Code {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "E{:03}", *self as u16)
+    }
+}
+
+/// A mistake, where it is, and what would be right.
+#[derive(Clone, Debug)]
+pub struct Diagnostic {
+    /// The rule that is broken.
+    pub code: Code,
+    /// What is wrong, in one sentence without a full stop.
+    pub message: String,
+    /// Where.
+    pub span: Span,
+    /// What stands beside the caret.
+    pub label: String,
+    /// Another place that is part of the story.
+    pub related: Option<(Span, String)>,
+    /// What would be right.
+    pub help: Option<String>,
+}
+
+impl Diagnostic {
+    /// A mistake without a label.
+    pub fn new(code: Code, span: Span, message: impl Into<String>) -> Self {
+        Diagnostic { code, message: message.into(), span, label: String::new(), related: None, help: None }
+    }
+
+    /// Text beside the caret.
+    pub fn label(mut self, label: impl Into<String>) -> Self {
+        self.label = label.into();
+        self
+    }
+
+    /// A second place.
+    pub fn related(mut self, span: Span, label: impl Into<String>) -> Self {
+        self.related = Some((span, label.into()));
+        self
+    }
+
+    /// A line on what to do.
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// Names the nearest of `candidates` beside the caret, or lists them where none is near and they are few.
+    pub fn nearest<'a>(self, name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Self {
+        let candidates: Vec<&str> = candidates.into_iter().collect();
+        match nearest(name, candidates.iter().copied()) {
+            Some(near) => self.label(format!("did you mean `{near}`?")),
+            None if !candidates.is_empty() && candidates.len() <= 12 => {
+                let list = candidates.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>();
+                self.help(format!("expected one of {}", list.join(", ")))
+            }
+            None => self,
+        }
+    }
+}
+
+/// The candidate that somebody who wrote `name` most likely meant.
+pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let allowed = (name.len() / 3).max(1);
+    candidates
+        .into_iter()
+        .map(|candidate| (strsim::damerau_levenshtein(name, candidate), candidate))
+        .filter(|(distance, _)| *distance <= allowed)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
+/// Mistakes, collected.
+#[derive(Debug, Default)]
+pub struct Diagnostics(Vec<Diagnostic>);
+
+impl Diagnostics {
+    /// Adds one.
+    pub fn push(&mut self, diagnostic: Diagnostic) {
+        self.0.push(diagnostic);
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// All of them, by file and place.
+    pub fn into_sorted(mut self) -> Vec<Diagnostic> {
+        self.0.sort_by(|a, b| (a.span, a.code).cmp(&(b.span, b.code)));
+        self.0.dedup_by(|a, b| a.span == b.span && a.message == b.message);
+        self.0
+    }
+}
+
+/// Mistakes as a compiler would show them; colours for terminals.
+pub fn render(sources: &Sources, diagnostics: &[Diagnostic], colour: bool) -> String {
+    let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
+    let mut out = String::new();
+    for diagnostic in diagnostics {
+        let file = sources.file(diagnostic.span.file);
+        let path = file.path.to_string_lossy().into_owned();
+        let mut snippet = Snippet::source(file.text.as_str()).path(path).annotation(
+            AnnotationKind::Primary
+                .span(diagnostic.span.start..diagnostic.span.end)
+                .label(diagnostic.label.as_str()),
+        );
+        let mut elsewhere = None;
+        if let Some((span, label)) = &diagnostic.related {
+            if span.file == diagnostic.span.file {
+                snippet = snippet
+                    .annotation(AnnotationKind::Context.span(span.start..span.end).label(label.as_str()));
+            } else {
+                let file = sources.file(span.file);
+                elsewhere = Some(
+                    Snippet::source(file.text.as_str())
+                        .path(file.path.to_string_lossy().into_owned())
+                        .annotation(AnnotationKind::Context.span(span.start..span.end).label(label.as_str())),
+                );
+            }
+        }
+        let mut group: Group<'_> = Level::ERROR
+            .primary_title(diagnostic.message.as_str())
+            .id(diagnostic.code.to_string())
+            .element(snippet);
+        if let Some(snippet) = elsewhere {
+            group = group.element(snippet);
+        }
+        if let Some(help) = &diagnostic.help {
+            group = group.element(Level::HELP.message(help.as_str()));
+        }
+        let _ = writeln!(out, "{}\n", renderer.render(&[group]));
+    }
+    out
+}
+
+/// Mistakes as a JSON array, for editors: lines and columns are counted from 1.
+pub fn to_json(sources: &Sources, diagnostics: &[Diagnostic]) -> serde_json::Value {
+    let place = |span: &Span| {
+        let file = sources.file(span.file);
+        let (line, column) = file.position(span.start);
+        let (end_line, end_column) = file.position(span.end);
+        json!({
+            "file": file.path.to_string_lossy(),
+            "line": line, "column": column, "end_line": end_line, "end_column": end_column,
+        })
+    };
+    diagnostics
+        .iter()
+        .map(|diagnostic| {
+            let mut object = place(&diagnostic.span);
+            object["code"] = json!(diagnostic.code.to_string());
+            object["severity"] = json!("error");
+            object["message"] = json!(diagnostic.message);
+            object["label"] = json!(diagnostic.label);
+            object["help"] = json!(diagnostic.help);
+            object["related"] = diagnostic.related.as_ref().map_or(json!(null), |(span, label)| {
+                let mut related = place(span);
+                related["label"] = json!(label);
+                related
+            });
+            object
+        })
+        .collect()
+}

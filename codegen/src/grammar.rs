@@ -1,0 +1,353 @@
+//! The spec language: which keys each mapping has and what they take.
+//!
+//! [`crate::source::shape`] checks files against it, and the JSON Schema for editors is written from it.
+
+use crate::source::shape::{Key, Shape, Value};
+
+const fn key(name: &'static str, value: Value, doc: &'static str) -> Key {
+    Key { name, doc, value, needed: false }
+}
+
+const fn needed(name: &'static str, value: Value, doc: &'static str) -> Key {
+    Key { name, doc, value, needed: true }
+}
+
+const SINCE: Key = key("since", Value::Release, "The release that added it; left out: there from the first.");
+const UNTIL: Key = key("until", Value::Release, "The last release that had it.");
+const SUMMARY: Key = needed("summary", Value::Line, "One line, for tables.");
+const DOC: Key = key("doc", Value::Prose, "What a user has to know, in Markdown.");
+const C_NAME: Key = key("c", Value::Symbol, "The ABI's own spelling.");
+
+/// `spec.yaml`.
+pub static SPEC: Shape = Shape {
+    name: "a spec",
+    keys: &[
+        needed("project", Value::Snake, "Name of the project, and first part of the include guards."),
+        SUMMARY,
+        needed(
+            "interfaces",
+            Value::List(&Value::Snake),
+            "Folders with an `interface.yaml`, in the order of the docs.",
+        ),
+        needed("outputs", Value::Shape(&OUTPUTS), "Where outputs go, relative to `--out`."),
+    ],
+};
+
+static OUTPUTS: Shape = Shape {
+    name: "the list of outputs",
+    keys: &[
+        key("header", Value::Line, "Folder of the C headers."),
+        key("reference", Value::Line, "Folder of the Markdown reference."),
+        key("schema", Value::Line, "Folder of the JSON Schema of the spec language."),
+        key("rust", Value::Line, "Folder of the macro's expansion, for reading."),
+    ],
+};
+
+/// `interface.yaml`.
+pub static INTERFACE: Shape = Shape {
+    name: "an interface",
+    keys: &[
+        needed("interface", Value::Snake, "Name of the interface; also of its folder."),
+        needed(
+            "kind",
+            Value::Word(&["table", "export", "import"]),
+            "`table`: a struct of function pointers that a plugin fills; `export`: symbols that a library offers; `import`: symbols that a host offers.",
+        ),
+        needed("title", Value::Line, "Heading in the docs."),
+        SUMMARY,
+        DOC,
+        needed(
+            "trait",
+            Value::Pascal,
+            "Name of the Rust trait; of an import, of the struct that holds the loaded symbols.",
+        ),
+        needed("header", Value::Line, "File name of the C header."),
+        key("uses", Value::List(&Value::Snake), "Interfaces whose types this one names."),
+        needed("status", Value::Type, "The enum in which functions answer; its value 0 is success."),
+        key("unwinds", Value::Bool, "Whether a call may throw a C++ exception through our frames."),
+        key("releases", Value::List(&Value::Shape(&RELEASE)), "Releases of the host, oldest first."),
+        needed("groups", Value::List(&Value::Snake), "Files, in the order of the docs."),
+        key("table", Value::Shape(&TABLE), "Kind `table`: the struct of function pointers."),
+        key("plugin", Value::Shape(&PLUGIN), "Kind `table`: the hand-over between host and plugin."),
+        key(
+            "libraries",
+            Value::List(&Value::Line),
+            "Kind `import`: where symbols are looked for, in this order.",
+        ),
+        key("prefix", Value::Symbol, "What the C names of functions begin with."),
+    ],
+};
+
+static RELEASE: Shape = Shape {
+    name: "a release",
+    keys: &[
+        needed("release", Value::Release, "Its name, in quotes."),
+        needed("hosts", Value::List(&Value::Release), "Exact host versions that were checked, in quotes."),
+        key("note", Value::Line, "What sets it apart."),
+    ],
+};
+
+static TABLE: Shape = Shape {
+    name: "a table",
+    keys: &[
+        needed("struct", Value::Symbol, "C name of the struct."),
+        needed("size_field", Value::Snake, "The first member: the size of the struct in bytes."),
+        needed("blocks", Value::List(&Value::Shape(&BLOCK)), "Slots, in the order of the ABI."),
+    ],
+};
+
+static BLOCK: Shape = Shape {
+    name: "a block of slots",
+    keys: &[
+        needed("block", Value::Snake, "Name of the block."),
+        needed(
+            "slots",
+            Value::List(&Value::Any(&[Value::Snake, Value::Shape(&SLOT)])),
+            "Functions, one a slot.",
+        ),
+        key("reserved", Value::Shape(&RESERVED), "Unused slots at the end of the block."),
+    ],
+};
+
+static SLOT: Shape = Shape {
+    name: "a slot",
+    keys: &[
+        key("one_of", Value::List(&Value::Snake), "Functions that had the slot one after the other."),
+        key("reserved", Value::Snake, "A function that took its slot out of the block's reserve."),
+    ],
+};
+
+static RESERVED: Shape = Shape {
+    name: "a reserve",
+    keys: &[
+        needed("name", Value::Symbol, "Name of the array in C."),
+        needed("count", Value::Integer, "How many slots it had at first."),
+    ],
+};
+
+static PLUGIN: Shape = Shape {
+    name: "a hand-over",
+    keys: &[
+        needed("entry", Value::Symbol, "The symbol that a plugin exports; it takes a pointer to the params."),
+        needed("params", Value::Pascal, "The struct that host and plugin fill together."),
+        needed("table", Value::Snake, "The field that points to the table."),
+        needed("size", Value::Snake, "The field that holds the size of the params in bytes."),
+        needed("version", Value::Shape(&VERSION), "The version that a plugin states."),
+        needed("device_type", Value::Snake, "The field that names the device."),
+        key("sub_device_type", Value::Snake, "The field that names the variant of the device."),
+        DOC,
+    ],
+};
+
+static VERSION: Shape = Shape {
+    name: "a version",
+    keys: &[
+        needed("field", Value::Snake, "The field that takes it."),
+        needed("value", Value::Release, "The version, in quotes."),
+    ],
+};
+
+/// A group file.
+pub static GROUP: Shape = Shape {
+    name: "a group",
+    keys: &[
+        needed("group", Value::Snake, "Name of the group; also of its file."),
+        needed("title", Value::Line, "Heading in the docs."),
+        SUMMARY,
+        DOC,
+        key("types", Value::List(&Value::Shape(&TYPE)), "Types, in the order in which C needs them."),
+        key("functions", Value::List(&Value::Shape(&FUNCTION)), "Functions, in the order of the docs."),
+    ],
+};
+
+static TYPE: Shape = Shape {
+    name: "a type",
+    keys: &[
+        needed("name", Value::Pascal, "Its name in Rust, Python and the docs."),
+        needed(
+            "kind",
+            Value::Word(&["handle", "id", "enum", "struct", "callback"]),
+            "`handle`: an opaque pointer; `id`: a number passed by pointer; the rest as in C.",
+        ),
+        needed("c", Value::Symbol, "Its name in C."),
+        SUMMARY,
+        DOC,
+        key("tag", Value::Symbol, "The struct tag behind a handle or an id."),
+        key("by", Value::Word(&["pointer"]), "A handle that C passes as `c*` rather than as `c`."),
+        key("null", Value::Line, "What a null handle means, if null is allowed."),
+        key("field", Value::Shape(&ID_FIELD), "The member of an id."),
+        key("flags", Value::Bool, "Whether the values of an enum are bits."),
+        key("values", Value::List(&Value::Shape(&ENUM_VALUE)), "The values of an enum."),
+        key("anonymous", Value::Bool, "A typedef of a struct without a tag."),
+        key("fields", Value::Map(&Value::Shape(&PARAM)), "The members of a struct."),
+        key("params", Value::Map(&Value::Shape(&PARAM)), "The parameters of a callback."),
+        key(
+            "result",
+            Value::Any(&[Value::Word(&["none"]), Value::Shape(&RESULT)]),
+            "What a callback returns.",
+        ),
+        SINCE,
+        UNTIL,
+    ],
+};
+
+static ID_FIELD: Shape = Shape {
+    name: "the member of an id",
+    keys: &[
+        needed("name", Value::Snake, "Its name."),
+        needed("type", Value::Type, "Its type: a whole number."),
+    ],
+};
+
+static ENUM_VALUE: Shape = Shape {
+    name: "a value of an enum",
+    keys: &[
+        needed("name", Value::Snake, "Its name."),
+        needed("c", Value::Symbol, "Its name in C."),
+        needed("value", Value::Integer, "Its number."),
+        needed("summary", Value::Line, "What it means."),
+        key("alias", Value::Bool, "Whether it is a second name for a number."),
+        SINCE,
+        UNTIL,
+    ],
+};
+
+static CALL: Shape =
+    Shape { name: "a call", keys: &[needed("call", Value::Snake, "The function whose value it is.")] };
+
+static PARAM: Shape = Shape {
+    name: "a parameter",
+    keys: &[
+        needed("type", Value::Type, "A primitive or a type of the spec."),
+        key("dir", Value::Word(&["in", "out", "inout"]), "Who writes it; `in` if left out."),
+        key(
+            "space",
+            Value::Word(&["host", "device", "unified", "any"]),
+            "Which memory a `pointer` points to.",
+        ),
+        key(
+            "bytes",
+            Value::Any(&[Value::Integer, Value::Snake, Value::Shape(&CALL)]),
+            "Length in bytes of what it points to.",
+        ),
+        key(
+            "count",
+            Value::Any(&[Value::Integer, Value::Snake, Value::Shape(&CALL)]),
+            "Number of elements; makes it an array.",
+        ),
+        key("nullable", Value::Bool, "Whether null is allowed."),
+        key(
+            "role",
+            Value::Word(&["creates", "destroys", "uses"]),
+            "Its part in the life of a handle or an allocation.",
+        ),
+        key("of", Value::Snake, "The parameter that owns it."),
+        key("held", Value::Snake, "The stream parameter that must have passed before the memory may go."),
+        key("context_of", Value::Snake, "The callback parameter that gets this pointer."),
+        key("status", Value::Bool, "Whether the call reports through this parameter."),
+        key("const", Value::Bool, "Whether the ABI points to const, where that is not as `dir` says."),
+        key("upstream", Value::Line, "The C++ spelling of the type, where C cannot say it."),
+        SINCE,
+        UNTIL,
+        key(
+            "absent",
+            Value::Any(&[Value::Shape(&CALL), Value::Integer, Value::Bool]),
+            "What the implementation gets in releases without it.",
+        ),
+        key("doc", Value::Prose, "What it is, with its unit."),
+    ],
+};
+
+static RESULT: Shape = Shape {
+    name: "a result",
+    keys: &[
+        needed("type", Value::Type, "Its type."),
+        key("const", Value::Bool, "Whether what it points to is const."),
+        key("doc", Value::Prose, "What it is, with its unit."),
+    ],
+};
+
+static FUNCTION: Shape = Shape {
+    name: "a function",
+    keys: &[
+        needed("name", Value::Snake, "Its name."),
+        C_NAME,
+        SUMMARY,
+        needed("doc", Value::Prose, "What it does: order, blocking, units, edge cases."),
+        key("params", Value::Map(&Value::Shape(&PARAM)), "Parameters, in the order of the ABI."),
+        key(
+            "result",
+            Value::Any(&[Value::Word(&["status", "none"]), Value::Shape(&RESULT)]),
+            "What it returns; `status` if left out.",
+        ),
+        key(
+            "required",
+            Value::Word(&["load", "use"]),
+            "`load`: a host refuses a plugin without it; `use`: a host loads the plugin and then misbehaves.",
+        ),
+        key("when_null", Value::Prose, "What hosts do when the pointer is null."),
+        key(
+            "fill",
+            Value::Word(&["always"]),
+            "Null is unsound in a host: the slot is always filled with the fallback.",
+        ),
+        SINCE,
+        UNTIL,
+        key("blocking", Value::Bool, "Whether the caller waits for device work."),
+        key("stream_ordered", Value::Snake, "The stream parameter in whose order the work runs."),
+        key("status_as_bool", Value::Shape(&QUESTION), "The status is the answer of a question."),
+        key("fallback", Value::Shape(&FALLBACK), "What stands in when an implementation has none."),
+        key("returns", Value::Map(&Value::Prose), "Status value → when it is returned."),
+        key("analogue", Value::Map(&Value::Line), "Its name elsewhere."),
+        key("see", Value::List(&Value::Snake), "Related functions."),
+    ],
+};
+
+static QUESTION: Shape = Shape {
+    name: "a question",
+    keys: &[
+        needed("yes", Value::Snake, "The status that means yes."),
+        needed("no", Value::Snake, "The status that means no."),
+    ],
+};
+
+static ARGUMENTS: Value = Value::Map(&Value::Any(&[Value::Null, Value::Snake, Value::Integer, Value::Bool]));
+
+static FALLBACK: Shape = Shape {
+    name: "a fallback",
+    keys: &[
+        key(
+            "constant",
+            Value::Any(&[
+                Value::Integer,
+                Value::Bool,
+                Value::Null,
+                Value::Map(&Value::Any(&[Value::Integer, Value::Bool, Value::Null])),
+            ]),
+            "A value for each out-parameter.",
+        ),
+        key("call", Value::Map(&ARGUMENTS), "The value of another function."),
+        key("let", Value::Map(&Value::Shape(&BUFFER)), "Host buffers that live as long as the fallback."),
+        key("sequence", Value::List(&Value::Map(&ARGUMENTS)), "Calls, one after the other."),
+        key("then", Value::Bool, "The answer after a sequence."),
+        key("strategy", Value::Snake, "A strategy written by hand."),
+        key("needs", Value::List(&Value::Snake), "The functions that the strategy calls."),
+        key("refuse", Value::Snake, "The status that the caller gets."),
+        key("message", Value::Line, "The message beside the status."),
+        key("nothing", Value::Bool, "Does nothing, and succeeds."),
+        key("rule", Value::Word(&["host", "ours"]), "Whose rule it is."),
+        key("why", Value::Prose, "Why this rule."),
+        key("costs", Value::Line, "What the caller pays."),
+    ],
+};
+
+static BUFFER: Shape = Shape {
+    name: "a buffer",
+    keys: &[
+        needed("bytes", Value::Snake, "Its length in bytes: a parameter."),
+        key("fill", Value::Snake, "The parameter whose value fills it."),
+    ],
+};
+
+/// What each kind of file holds, by the name of its schema.
+pub static FILES: &[(&str, &Shape)] = &[("spec", &SPEC), ("interface", &INTERFACE), ("group", &GROUP)];

@@ -1,0 +1,188 @@
+//! Fallbacks: exactly one form, with its arguments resolved on both sides of each call.
+
+use super::param::constant;
+use super::*;
+
+const FORMS: [&str; 6] = ["constant", "call", "sequence", "strategy", "refuse", "nothing"];
+
+impl Lowerer<'_> {
+    pub(super) fn fallback(
+        &mut self,
+        scope: Scope,
+        node: &Node,
+        params: &[Param],
+        trees: &InterfaceTrees,
+    ) -> Fallback {
+        let given: Vec<&(At<String>, Node)> =
+            node.entries().iter().filter(|(key, _)| FORMS.contains(&key.value.as_str())).collect();
+        if given.len() != 1 {
+            let span = given.get(1).map_or(node.span, |(key, _)| key.span);
+            let message =
+                if given.is_empty() { "a fallback needs a form" } else { "a fallback has one form" };
+            self.report(
+                Diagnostic::new(Code::FallbackIncomplete, span, message)
+                    .help(format!("one of {}", FORMS.map(|form| format!("`{form}`")).join(", "))),
+            );
+        }
+        let kind = match given.first() {
+            Some((key, form)) => self.form(scope, &key.value, form, node, params, trees),
+            None => FallbackKind::Nothing,
+        };
+        Fallback {
+            kind,
+            rule: match node.get("rule").and_then(Node::text) {
+                Some("host") => Rule::Host,
+                _ => Rule::Ours,
+            },
+            why: prose(node, "why"),
+            costs: prose(node, "costs"),
+            span: given.first().map_or(node.span, |(key, _)| key.span),
+        }
+    }
+
+    fn form(
+        &mut self,
+        scope: Scope,
+        form: &str,
+        node: &Node,
+        whole: &Node,
+        params: &[Param],
+        trees: &InterfaceTrees,
+    ) -> FallbackKind {
+        match form {
+            "constant" => FallbackKind::Constant(self.constants(node, params)),
+            "call" => match self.calls(scope, node, params, &[], trees).into_iter().next() {
+                Some(call) => FallbackKind::Call(call),
+                None => FallbackKind::Nothing,
+            },
+            "sequence" => {
+                let buffers = self.buffers(whole, params);
+                let calls = node
+                    .items()
+                    .iter()
+                    .flat_map(|node| self.calls(scope, node, params, &buffers, trees))
+                    .collect();
+                FallbackKind::Sequence { buffers, calls, answer: whole.get("then").and_then(Node::bool) }
+            }
+            "strategy" => FallbackKind::Strategy {
+                name: node.at().unwrap_or(At { value: String::new(), span: node.span }),
+                needs: whole
+                    .get("needs")
+                    .into_iter()
+                    .flat_map(Node::items)
+                    .filter_map(|node| Some(At { value: self.function_id(scope.id, node)?, span: node.span }))
+                    .collect(),
+            },
+            "refuse" => match self.status(scope, node) {
+                Some(status) => FallbackKind::Refuse { status, message: prose(whole, "message") },
+                None => FallbackKind::Nothing,
+            },
+            _ => FallbackKind::Nothing,
+        }
+    }
+
+    fn constants(&mut self, node: &Node, params: &[Param]) -> Vec<(ParamId, Constant)> {
+        match constant(node) {
+            Some(constant) => params
+                .iter()
+                .enumerate()
+                .filter(|(_, param)| param.is_output())
+                .map(|(index, _)| (ParamId(index), constant))
+                .collect(),
+            None => node
+                .entries()
+                .iter()
+                .filter_map(|(key, node)| Some((self.param_named(params, key)?, constant(node)?)))
+                .collect(),
+        }
+    }
+
+    fn buffers(&mut self, node: &Node, params: &[Param]) -> Vec<Buffer> {
+        node.get("let")
+            .map_or(&[][..], Node::entries)
+            .iter()
+            .filter_map(|(name, node)| {
+                Some(Buffer {
+                    name: name.clone(),
+                    bytes: self.param_id(params, node.get("bytes")?)?,
+                    fill: node.get("fill").and_then(|node| self.param_id(params, node)),
+                })
+            })
+            .collect()
+    }
+
+    /// `{ function: { parameter: argument } }`; the called function's own description is read for its parameters.
+    fn calls(
+        &mut self,
+        scope: Scope,
+        node: &Node,
+        params: &[Param],
+        buffers: &[Buffer],
+        trees: &InterfaceTrees,
+    ) -> Vec<Call> {
+        if node.entries().len() > 1 {
+            self.report(
+                Diagnostic::new(
+                    Code::FallbackIncomplete,
+                    node.entries()[1].0.span,
+                    "a step calls one function",
+                )
+                .label("make it a step of its own"),
+            );
+        }
+        node.entries()
+            .iter()
+            .filter_map(|(name, arguments)| {
+                let function = self.function_named(scope.id, name)?;
+                let (_, called) = trees.entries("functions").nth(function.0)?;
+                let called: Vec<&str> = called
+                    .get("params")
+                    .map_or(&[][..], Node::entries)
+                    .iter()
+                    .map(|(name, _)| name.value.as_str())
+                    .collect();
+                let mut resolved: Vec<(ParamId, At<Argument>)> = arguments
+                    .entries()
+                    .iter()
+                    .filter_map(|(parameter, argument)| {
+                        let index = called.iter().position(|known| *known == parameter.value);
+                        let Some(index) = index else {
+                            let message = format!("`{}` has no parameter `{}`", name.value, parameter.value);
+                            self.report(
+                                Diagnostic::new(Code::UnknownParameter, parameter.span, message)
+                                    .nearest(&parameter.value, called.iter().copied()),
+                            );
+                            return None;
+                        };
+                        Some((ParamId(index), self.argument(parameter, argument, params, buffers)?))
+                    })
+                    .collect();
+                resolved.sort_by_key(|(parameter, _)| *parameter);
+                Some(Call { function: At { value: function, span: name.span }, arguments: resolved })
+            })
+            .collect()
+    }
+
+    fn argument(
+        &mut self,
+        parameter: &At<String>,
+        node: &Node,
+        params: &[Param],
+        buffers: &[Buffer],
+    ) -> Option<At<Argument>> {
+        // `{ device }` is short for `{ device: device }`.
+        let name = match (&node.content, node.at()) {
+            (crate::source::Content::Null, _) => parameter.clone(),
+            (_, Some(name)) => name,
+            _ => {
+                let value = Argument::Constant(constant(node)?);
+                return Some(At { value, span: node.span });
+            }
+        };
+        if let Some(index) = buffers.iter().position(|buffer| buffer.name.value == name.value) {
+            return Some(At { value: Argument::Buffer(index), span: name.span });
+        }
+        let param = self.param_named(params, &name)?;
+        Some(At { value: Argument::Param(param), span: name.span })
+    }
+}

@@ -1,0 +1,106 @@
+//! Functions.
+
+use super::*;
+
+impl Lowerer<'_> {
+    pub(super) fn function(
+        &mut self,
+        scope: Scope,
+        group: GroupId,
+        node: &Node,
+        trees: &InterfaceTrees,
+    ) -> Function {
+        let name = name(node);
+        let params = self.params(scope, node.get("params"));
+        let result = match node.get("result") {
+            Some(result) if !result.entries().is_empty() => ResultKind::Value(self.value(scope, result)),
+            Some(result) if result.text() == Some("none") => ResultKind::None,
+            _ => ResultKind::Status,
+        };
+        let question = node.get("status_as_bool").and_then(|node| {
+            let yes = node.get("yes").and_then(|node| self.status(scope, node));
+            let no = node.get("no").and_then(|node| self.status(scope, node));
+            yes.zip(no)
+        });
+        Function {
+            c_name: text(node, "c").unwrap_or_else(|| name.value.clone()),
+            summary: text(node, "summary").unwrap_or_default(),
+            doc: prose(node, "doc"),
+            stream_ordered: node.get("stream_ordered").and_then(|node| self.param_id(&params, node)),
+            fallback: node.get("fallback").map(|node| self.fallback(scope, node, &params, trees)),
+            params,
+            result,
+            need: match node.get("required").and_then(Node::text) {
+                Some("load") => Need::Load,
+                Some("use") => Need::Use,
+                _ => Need::Optional,
+            },
+            when_null: prose(node, "when_null"),
+            fill_always: node.get("fill").is_some(),
+            availability: self.availability(scope, node),
+            blocking: flag(node, "blocking"),
+            question,
+            returns: node
+                .get("returns")
+                .map_or(&[][..], Node::entries)
+                .iter()
+                .filter_map(|(key, node)| {
+                    let status = self.status_named(scope, key)?;
+                    Some((status, node.text().unwrap_or_default().trim().to_owned()))
+                })
+                .collect(),
+            analogue: node
+                .get("analogue")
+                .map_or(&[][..], Node::entries)
+                .iter()
+                .filter_map(|(key, node)| Some((key.value.clone(), node.text()?.to_owned())))
+                .collect(),
+            see: node
+                .get("see")
+                .into_iter()
+                .flat_map(Node::items)
+                .filter_map(|node| self.function_id(scope.id, node))
+                .collect(),
+            group,
+            name,
+        }
+    }
+
+    /// A parameter of a function by name.
+    pub(super) fn param_id(&mut self, params: &[Param], node: &Node) -> Option<ParamId> {
+        self.param_named(params, &node.at()?)
+    }
+
+    pub(super) fn param_named(&mut self, params: &[Param], name: &At<String>) -> Option<ParamId> {
+        let found = params.iter().position(|param| param.name.value == name.value);
+        if found.is_none() {
+            self.report(
+                Diagnostic::new(
+                    Code::UnknownParameter,
+                    name.span,
+                    format!("there is no parameter `{}`", name.value),
+                )
+                .label("not one of this function's")
+                .nearest(&name.value, params.iter().map(|param| param.name.value.as_str())),
+            );
+        }
+        found.map(ParamId)
+    }
+
+    /// A value of the interface's status by name.
+    pub(super) fn status(&mut self, scope: Scope, node: &Node) -> Option<StatusValue> {
+        self.status_named(scope, &node.at()?)
+    }
+
+    fn status_named(&mut self, scope: Scope, name: &At<String>) -> Option<StatusValue> {
+        let found = scope.statuses.iter().position(|known| *known == name.value);
+        if found.is_none() {
+            self.report(
+                Diagnostic::new(Code::BadStatus, name.span, format!("there is no status `{}`", name.value))
+                    .label("not a value of the status type")
+                    .nearest(&name.value, scope.statuses.iter().map(String::as_str)),
+            );
+        }
+        found.map(StatusValue)
+    }
+}

@@ -1,0 +1,212 @@
+//! Interfaces: their head, their releases, and their parts in order.
+
+use super::*;
+
+impl Lowerer<'_> {
+    pub(super) fn interface(&mut self, id: InterfaceId, trees: &InterfaceTrees, spec: &Spec) -> Interface {
+        let node = &trees.interface;
+        if let Some(name) = node.get("interface").and_then(Node::at)
+            && name.value != trees.name.value
+        {
+            self.report(
+                Diagnostic::new(
+                    Code::BadName,
+                    name.span,
+                    format!("this interface is in the folder `{}`", trees.name.value),
+                )
+                .label("folder and name are the same"),
+            );
+        }
+        let uses = self.uses(id, node);
+        let releases = self.releases(node);
+        let status = node.get("status").and_then(|node| self.type_id(id, &uses, node));
+        let statuses = self.status_names(id, status, trees, spec);
+        let scope = Scope { id, uses: &uses, releases: &releases, statuses: &statuses };
+        let types = trees.entries("types").map(|(group, node)| self.ty(scope, group, node)).collect();
+        let functions: Vec<Function> = trees
+            .entries("functions")
+            .map(|(group, node)| self.function(scope, group, node, trees))
+            .collect();
+        let kind = self.kind(scope, node);
+        Interface {
+            name: trees.name.clone(),
+            kind,
+            title: text(node, "title").unwrap_or_default(),
+            summary: text(node, "summary").unwrap_or_default(),
+            doc: prose(node, "doc"),
+            trait_name: text(node, "trait").unwrap_or_default(),
+            header: text(node, "header").unwrap_or_default(),
+            status,
+            unwinds: flag(node, "unwinds"),
+            groups: trees
+                .groups
+                .iter()
+                .map(|(name, node)| Group {
+                    name: name.value.clone(),
+                    title: text(node, "title").unwrap_or_default(),
+                    summary: text(node, "summary").unwrap_or_default(),
+                    doc: prose(node, "doc"),
+                })
+                .collect(),
+            types,
+            functions,
+            prefix: text(node, "prefix").unwrap_or_default(),
+            uses,
+            releases,
+        }
+    }
+
+    fn uses(&mut self, id: InterfaceId, node: &Node) -> Vec<InterfaceId> {
+        names(node, "uses")
+            .filter_map(|name| {
+                let found = self.names.interfaces.iter().position(|known| *known == name.value);
+                match found {
+                    Some(index) if index < id.0 => Some(InterfaceId(index)),
+                    _ => {
+                        let before = &self.names.interfaces[..id.0];
+                        let diagnostic = Diagnostic::new(
+                            Code::UnknownInterface,
+                            name.span,
+                            format!("no interface `{}` stands before this one", name.value),
+                        )
+                        .nearest(&name.value, before.iter().map(String::as_str));
+                        self.report(diagnostic);
+                        None
+                    }
+                }
+            })
+            .collect()
+    }
+
+    fn releases(&mut self, node: &Node) -> Vec<Release> {
+        let mut releases: Vec<Release> = Vec::new();
+        for node in node.get("releases").into_iter().flat_map(Node::items) {
+            let Some(name) = node.get("release").and_then(Node::at) else { continue };
+            let Some(number) = version(&name.value) else {
+                self.report(
+                    Diagnostic::new(Code::WrongValue, name.span, format!("`{}` is no release", name.value))
+                        .label("numbers with points, such as \"3.1\""),
+                );
+                continue;
+            };
+            if let Some(before) =
+                releases.iter().find(|before| version(&before.name.value) >= Some(number.clone()))
+            {
+                self.report(
+                    Diagnostic::new(
+                        Code::ReleaseOrder,
+                        name.span,
+                        format!("release {} does not come after release {}", name.value, before.name.value),
+                    )
+                    .label("releases stand oldest first")
+                    .related(before.name.span, "this one is as new or newer"),
+                );
+                continue;
+            }
+            releases.push(Release {
+                name,
+                hosts: names(node, "hosts").map(|host| host.value).collect(),
+                note: prose(node, "note"),
+            });
+        }
+        releases
+    }
+
+    fn status_names(
+        &self,
+        id: InterfaceId,
+        status: Option<TypeId>,
+        trees: &InterfaceTrees,
+        spec: &Spec,
+    ) -> Vec<String> {
+        match status {
+            Some(status) if status.interface == id => trees
+                .entries("types")
+                .nth(status.index)
+                .and_then(|(_, node)| node.get("values"))
+                .into_iter()
+                .flat_map(Node::items)
+                .map(|value| prose(value, "name"))
+                .collect(),
+            Some(status) => match &spec.ty(status).kind {
+                TypeKind::Enum { values, .. } => {
+                    values.iter().map(|value| value.name.value.clone()).collect()
+                }
+                _ => Vec::new(),
+            },
+            None => Vec::new(),
+        }
+    }
+
+    fn kind(&mut self, scope: Scope, node: &Node) -> InterfaceKind {
+        let kind = node.get("kind").and_then(Node::text).unwrap_or_default();
+        for (section, belongs) in [("table", "table"), ("plugin", "table"), ("libraries", "import")] {
+            if let Some((key, _)) = node.entries().iter().find(|(key, _)| key.value == section)
+                && kind != belongs
+                && !kind.is_empty()
+            {
+                self.report(
+                    Diagnostic::new(
+                        Code::WrongKind,
+                        key.span,
+                        format!("`{section}` does not belong to the kind `{kind}`"),
+                    )
+                    .label(format!("only to `{belongs}`")),
+                );
+            }
+        }
+        match (kind, node.get("table")) {
+            ("table", Some(table)) => {
+                InterfaceKind::Table(Box::new(self.table(scope, table, node.get("plugin"))))
+            }
+            ("table", None) => {
+                let span = node.get("kind").map_or(node.span, |kind| kind.span);
+                self.report(
+                    Diagnostic::new(
+                        Code::MissingKey,
+                        span,
+                        "an interface of kind `table` needs the key `table`",
+                    )
+                    .label("the slots are written there"),
+                );
+                InterfaceKind::Export
+            }
+            ("import", _) => InterfaceKind::Import {
+                libraries: names(node, "libraries").map(|library| library.value).collect(),
+            },
+            _ => InterfaceKind::Export,
+        }
+    }
+
+    /// `since` and `until` of an entry.
+    pub(super) fn availability(&mut self, scope: Scope, node: &Node) -> Availability {
+        let since = node.get("since").and_then(|node| self.release(scope, node));
+        let until = node.get("until").and_then(|node| self.release(scope, node));
+        if let (Some(since), Some(until), Some(at)) = (since, until, node.get("until"))
+            && until < since
+        {
+            self.report(
+                Diagnostic::new(Code::ReleaseOrder, at.span, "this ends before it begins")
+                    .label(format!("it begins with {}", scope.releases[since.0].name.value)),
+            );
+        }
+        Availability { since, until }
+    }
+
+    fn release(&mut self, scope: Scope, node: &Node) -> Option<ReleaseId> {
+        let name = node.text()?;
+        let found = scope.releases.iter().position(|release| release.name.value == name);
+        if found.is_none() {
+            let diagnostic =
+                Diagnostic::new(Code::UnknownRelease, node.span, format!("there is no release {name}"))
+                    .nearest(name, scope.releases.iter().map(|release| release.name.value.as_str()));
+            self.report(diagnostic);
+        }
+        found.map(ReleaseId)
+    }
+}
+
+/// The numbers of a version, which order as versions do.
+pub(super) fn version(text: &str) -> Option<Vec<u64>> {
+    text.split('.').map(|part| part.parse().ok()).collect()
+}

@@ -1,0 +1,126 @@
+//! Parameters of functions and callbacks, and fields of structs: one syntax, one lowering.
+
+use super::*;
+
+impl Lowerer<'_> {
+    pub(super) fn params(&mut self, scope: Scope, node: Option<&Node>) -> Vec<Param> {
+        let entries = node.map_or(&[][..], Node::entries);
+        let names: Vec<&str> = entries.iter().map(|(name, _)| name.value.as_str()).collect();
+        entries.iter().map(|(name, node)| self.param(scope, name, node, &names)).collect()
+    }
+
+    fn param(&mut self, scope: Scope, name: &At<String>, node: &Node, names: &[&str]) -> Param {
+        let length = match (node.get("bytes"), node.get("count")) {
+            (Some(bytes), _) => self.extent(scope, bytes, names).map(Length::Bytes),
+            (_, Some(count)) => self.extent(scope, count, names).map(Length::Count),
+            _ => None,
+        };
+        if let (Some(_), Some(count)) = (node.get("bytes"), node.get("count")) {
+            self.report(
+                Diagnostic::new(Code::LengthMisplaced, count.span, "a parameter has one length")
+                    .label("it has `bytes` already"),
+            );
+        }
+        let mut sibling = |key| node.get(key).and_then(|node| self.sibling(node, names));
+        let (of, held, context_of) = (sibling("of"), sibling("held"), sibling("context_of"));
+        Param {
+            name: name.clone(),
+            ty: node.get("type").map_or(Ty::Size, |ty| self.resolve(scope, ty)),
+            dir: match node.get("dir").and_then(Node::text) {
+                Some("out") => Direction::Out,
+                Some("inout") => Direction::InOut,
+                _ => Direction::In,
+            },
+            space: match node.get("space").and_then(Node::text) {
+                Some("host") => Some(Space::Host),
+                Some("device") => Some(Space::Device),
+                Some("unified") => Some(Space::Unified),
+                Some("any") => Some(Space::Any),
+                _ => None,
+            },
+            length,
+            nullable: flag(node, "nullable"),
+            role: match node.get("role").and_then(Node::text) {
+                Some("creates") => Role::Creates,
+                Some("destroys") => Role::Destroys,
+                _ => Role::Uses,
+            },
+            of,
+            held,
+            context_of,
+            is_status: flag(node, "status"),
+            constness: node.get("const").and_then(Node::bool),
+            upstream: text(node, "upstream"),
+            availability: self.availability(scope, node),
+            absent: node.get("absent").and_then(|node| self.absent(scope, node)),
+            doc: prose(node, "doc"),
+        }
+    }
+
+    fn sibling(&mut self, node: &Node, names: &[&str]) -> Option<ParamId> {
+        let name = node.text()?;
+        let found = names.iter().position(|known| *known == name);
+        if found.is_none() {
+            self.report(
+                Diagnostic::new(Code::UnknownParameter, node.span, format!("there is no parameter `{name}`"))
+                    .label("not one of this function's")
+                    .nearest(name, names.iter().copied()),
+            );
+        }
+        found.map(ParamId)
+    }
+
+    fn extent(&mut self, scope: Scope, node: &Node, names: &[&str]) -> Option<Extent> {
+        if let Some(number) = node.integer() {
+            return match u64::try_from(number) {
+                Ok(number) if number > 0 => Some(Extent::Number(number)),
+                _ => {
+                    self.report(
+                        Diagnostic::new(Code::LengthType, node.span, format!("{number} is no length"))
+                            .label("at least 1"),
+                    );
+                    None
+                }
+            };
+        }
+        match node.get("call") {
+            Some(call) => self.function_id(scope.id, call).map(Extent::Call),
+            None => self.sibling(node, names).map(Extent::Param),
+        }
+    }
+
+    fn absent(&mut self, scope: Scope, node: &Node) -> Option<Absent> {
+        match node.get("call") {
+            Some(call) => self.function_id(scope.id, call).map(Absent::Call),
+            None => constant(node).map(Absent::Constant),
+        }
+    }
+
+    pub(super) fn function_id(&mut self, interface: InterfaceId, node: &Node) -> Option<FunctionId> {
+        let name = node.text()?;
+        self.function_named(interface, &At { value: name.to_owned(), span: node.span })
+    }
+
+    pub(super) fn function_named(&mut self, interface: InterfaceId, name: &At<String>) -> Option<FunctionId> {
+        let known = &self.names.functions[interface.0];
+        if let Some(index) = known.get(&name.value) {
+            return Some(FunctionId(*index));
+        }
+        let diagnostic = Diagnostic::new(
+            Code::UnknownFunction,
+            name.span,
+            format!("there is no function `{}`", name.value),
+        )
+        .label("not described in this interface")
+        .nearest(&name.value, known.keys().map(String::as_str));
+        self.report(diagnostic);
+        None
+    }
+}
+
+pub(super) fn constant(node: &Node) -> Option<Constant> {
+    if node.is_null() {
+        return Some(Constant::Null);
+    }
+    node.bool().map(Constant::Bool).or_else(|| node.integer().map(Constant::Integer))
+}

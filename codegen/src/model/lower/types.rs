@@ -1,0 +1,154 @@
+//! Types: where a name leads, and what a described type is.
+
+use super::*;
+
+impl Lowerer<'_> {
+    /// The type that a name stands for.
+    pub(super) fn resolve(&mut self, scope: Scope, node: &Node) -> Ty {
+        let Some(name) = node.text() else { return Ty::Size };
+        match Ty::primitive(name) {
+            Some(ty) => ty,
+            // Something has to stand for the unknown type, so that the rest of the entry is still read.
+            None => self.type_id(scope.id, scope.uses, node).map_or(Ty::Size, Ty::Named),
+        }
+    }
+
+    pub(super) fn type_id(&mut self, id: InterfaceId, uses: &[InterfaceId], node: &Node) -> Option<TypeId> {
+        let name = node.text()?;
+        let mut reach = std::iter::once(id).chain(uses.iter().copied());
+        let found = reach.find_map(|interface| {
+            let index = *self.names.types[interface.0].get(name)?;
+            Some(TypeId { interface, index })
+        });
+        if found.is_none() {
+            let reach = std::iter::once(id).chain(uses.iter().copied());
+            let known: Vec<&str> = reach
+                .flat_map(|interface| self.names.types[interface.0].keys().map(String::as_str))
+                .chain(Ty::PRIMITIVES.iter().map(|(name, _)| *name))
+                .collect();
+            let diagnostic =
+                Diagnostic::new(Code::UnknownType, node.span, format!("there is no type `{name}`"))
+                    .label("neither a primitive nor described")
+                    .nearest(name, known);
+            self.report(diagnostic);
+        }
+        found
+    }
+
+    pub(super) fn ty(&mut self, scope: Scope, group: GroupId, node: &Node) -> Type {
+        Type {
+            name: name(node),
+            c_name: text(node, "c").unwrap_or_default(),
+            kind: self.type_kind(scope, node),
+            summary: text(node, "summary").unwrap_or_default(),
+            doc: prose(node, "doc"),
+            availability: self.availability(scope, node),
+            group,
+        }
+    }
+
+    fn type_kind(&mut self, scope: Scope, node: &Node) -> TypeKind {
+        let kind = node.get("kind").and_then(Node::text).unwrap_or_default();
+        self.check_sections(node, kind);
+        let tag = || text(node, "tag").or_else(|| text(node, "c")).unwrap_or_default();
+        match kind {
+            "id" => {
+                let field = node.get("field");
+                TypeKind::Id {
+                    tag: tag(),
+                    field: field.and_then(|field| text(field, "name")).unwrap_or_default(),
+                    ty: field
+                        .and_then(|field| field.get("type"))
+                        .map_or(Ty::Size, |ty| self.resolve(scope, ty)),
+                }
+            }
+            "enum" => TypeKind::Enum {
+                flags: flag(node, "flags"),
+                values: node
+                    .get("values")
+                    .into_iter()
+                    .flat_map(Node::items)
+                    .map(|node| self.enum_value(scope, node))
+                    .collect(),
+            },
+            "struct" => TypeKind::Struct {
+                anonymous: flag(node, "anonymous"),
+                fields: self.params(scope, node.get("fields")),
+            },
+            "callback" => TypeKind::Callback {
+                params: self.params(scope, node.get("params")),
+                result: node
+                    .get("result")
+                    .filter(|result| !result.entries().is_empty())
+                    .map(|result| self.value(scope, result)),
+            },
+            _ => TypeKind::Handle {
+                tag: tag(),
+                by_pointer: node.get("by").is_some(),
+                null: text(node, "null"),
+            },
+        }
+    }
+
+    /// Each kind of type has keys of its own.
+    fn check_sections(&mut self, node: &Node, kind: &str) {
+        let sections: [(&str, &[&str]); 9] = [
+            ("tag", &["handle", "id"]),
+            ("by", &["handle"]),
+            ("null", &["handle"]),
+            ("field", &["id"]),
+            ("flags", &["enum"]),
+            ("values", &["enum"]),
+            ("anonymous", &["struct"]),
+            ("fields", &["struct"]),
+            ("params", &["callback"]),
+        ];
+        for (section, kinds) in sections {
+            let given = node.entries().iter().find(|(key, _)| key.value == section);
+            let belongs = kinds.contains(&kind);
+            if let Some((key, _)) = given
+                && !belongs
+                && !kind.is_empty()
+            {
+                self.report(
+                    Diagnostic::new(
+                        Code::UnknownKey,
+                        key.span,
+                        format!("a type of kind `{kind}` has no key `{section}`"),
+                    )
+                    .label(format!("it belongs to {}", kinds.join(" and "))),
+                );
+            }
+            let needed = matches!(section, "field" | "values" | "fields") && belongs;
+            if needed && given.is_none() {
+                self.report(
+                    Diagnostic::new(
+                        Code::MissingKey,
+                        name(node).span,
+                        format!("a type of kind `{kind}` needs the key `{section}`"),
+                    )
+                    .label("this one has none"),
+                );
+            }
+        }
+    }
+
+    fn enum_value(&mut self, scope: Scope, node: &Node) -> EnumValue {
+        EnumValue {
+            name: name(node),
+            c_name: text(node, "c").unwrap_or_default(),
+            value: node.get("value").and_then(Node::integer).unwrap_or_default(),
+            summary: text(node, "summary").unwrap_or_default(),
+            alias: flag(node, "alias"),
+            availability: self.availability(scope, node),
+        }
+    }
+
+    pub(super) fn value(&mut self, scope: Scope, node: &Node) -> Value {
+        Value {
+            ty: node.get("type").map_or(Ty::Size, |ty| self.resolve(scope, ty)),
+            constness: node.get("const").and_then(Node::bool),
+            doc: prose(node, "doc"),
+        }
+    }
+}

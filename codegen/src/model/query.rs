@@ -1,0 +1,179 @@
+//! Questions that more than one emitter asks of the model.
+
+use super::*;
+
+impl Spec {
+    /// The described type of an id.
+    pub fn ty(&self, id: TypeId) -> &Type {
+        &self.interfaces[id.interface.0].types[id.index]
+    }
+
+    /// An interface by name.
+    pub fn interface(&self, name: &str) -> Option<&Interface> {
+        self.interfaces.iter().find(|interface| interface.name.value == name)
+    }
+
+    /// The values of an interface's status enum.
+    pub fn status_values(&self, interface: &Interface) -> &[EnumValue] {
+        match interface.status.map(|id| &self.ty(id).kind) {
+            Some(TypeKind::Enum { values, .. }) => values,
+            _ => &[],
+        }
+    }
+}
+
+impl Interface {
+    /// A function by id.
+    pub fn function(&self, id: FunctionId) -> &Function {
+        &self.functions[id.0]
+    }
+
+    /// A function by name.
+    pub fn find(&self, name: &str) -> Option<(FunctionId, &Function)> {
+        let index = self.functions.iter().position(|function| function.name.value == name)?;
+        Some((FunctionId(index), &self.functions[index]))
+    }
+
+    /// Functions with their ids, in the order of the docs.
+    pub fn function_ids(&self) -> impl Iterator<Item = (FunctionId, &Function)> {
+        self.functions.iter().enumerate().map(|(index, function)| (FunctionId(index), function))
+    }
+
+    /// Releases with their ids, oldest first.
+    pub fn release_ids(&self) -> impl DoubleEndedIterator<Item = (ReleaseId, &Release)> {
+        self.releases.iter().enumerate().map(|(index, release)| (ReleaseId(index), release))
+    }
+
+    /// The newest release, if the interface has any.
+    pub fn newest(&self) -> Option<ReleaseId> {
+        self.releases.len().checked_sub(1).map(ReleaseId)
+    }
+
+    /// The table, if this is an interface of that kind.
+    pub fn table(&self) -> Option<&Table> {
+        match &self.kind {
+            InterfaceKind::Table(table) => Some(table),
+            _ => None,
+        }
+    }
+
+    /// Functions of a group, in the order of the docs.
+    pub fn in_group(&self, group: GroupId) -> impl Iterator<Item = &Function> {
+        self.functions.iter().filter(move |function| function.group == group)
+    }
+
+    /// The word for its kind.
+    pub fn kind_name(&self) -> &'static str {
+        match self.kind {
+            InterfaceKind::Table(_) => "table",
+            InterfaceKind::Export => "export",
+            InterfaceKind::Import { .. } => "import",
+        }
+    }
+}
+
+impl Availability {
+    /// Whether it is there in a release; without releases it always is.
+    pub fn contains(self, release: ReleaseId) -> bool {
+        self.since.is_none_or(|since| since <= release) && self.until.is_none_or(|until| release <= until)
+    }
+
+    /// Whether there is a release with both.
+    pub fn overlaps(self, other: Availability) -> bool {
+        let starts = |a: Availability, b: Availability| match (a.since, b.until) {
+            (Some(since), Some(until)) => since <= until,
+            _ => true,
+        };
+        starts(self, other) && starts(other, self)
+    }
+}
+
+impl Function {
+    /// Whether an implementation may leave it out.
+    pub fn is_optional(&self) -> bool {
+        self.need == Need::Optional
+    }
+
+    /// A parameter by id.
+    pub fn param(&self, id: ParamId) -> &Param {
+        &self.params[id.0]
+    }
+
+    /// The parameters of its signature in a release.
+    pub fn params_in(&self, release: Option<ReleaseId>) -> impl Iterator<Item = &Param> {
+        self.params
+            .iter()
+            .filter(move |param| release.is_none_or(|release| param.availability.contains(release)))
+    }
+
+    /// What it yields beside its result: the out-parameters that are no status and no memory of the caller's.
+    pub fn outputs(&self) -> impl Iterator<Item = (ParamId, &Param)> {
+        self.params
+            .iter()
+            .enumerate()
+            .filter(|(_, param)| param.is_output())
+            .map(|(index, param)| (ParamId(index), param))
+    }
+
+    /// The releases in which its signature changes, with the one before each.
+    pub fn signature_changes(&self, releases: usize) -> Vec<(ReleaseId, ReleaseId)> {
+        (1..releases)
+            .map(|index| (ReleaseId(index - 1), ReleaseId(index)))
+            .filter(|(before, after)| {
+                self.availability.contains(*before)
+                    && self.availability.contains(*after)
+                    && self.params.iter().any(|param| {
+                        param.availability.contains(*before) != param.availability.contains(*after)
+                    })
+            })
+            .collect()
+    }
+}
+
+impl Param {
+    /// Whether the function yields it, rather than writing into memory that the caller names.
+    pub fn is_output(&self) -> bool {
+        self.dir == Direction::Out && !self.is_status && !self.is_caller_memory()
+    }
+
+    /// Whether it is the address of memory that the function reads or writes.
+    pub fn is_caller_memory(&self) -> bool {
+        match self.ty {
+            Ty::Pointer => self.role != Role::Creates,
+            Ty::Char => matches!(self.length, Some(Length::Bytes(Extent::Param(_)))),
+            _ => matches!(self.length, Some(Length::Count(Extent::Param(_)))),
+        }
+    }
+}
+
+impl Ty {
+    /// The primitive of a name of the spec language.
+    pub fn primitive(name: &str) -> Option<Ty> {
+        Self::PRIMITIVES.iter().find(|(known, _)| *known == name).map(|(_, ty)| *ty)
+    }
+
+    /// The primitives and their names in the spec language.
+    pub const PRIMITIVES: &'static [(&'static str, Ty)] = &[
+        ("bool", Ty::Bool),
+        ("i8", Ty::Int { bits: 8, signed: true }),
+        ("i16", Ty::Int { bits: 16, signed: true }),
+        ("i32", Ty::Int { bits: 32, signed: true }),
+        ("i64", Ty::Int { bits: 64, signed: true }),
+        ("u8", Ty::Int { bits: 8, signed: false }),
+        ("u16", Ty::Int { bits: 16, signed: false }),
+        ("u32", Ty::Int { bits: 32, signed: false }),
+        ("u64", Ty::Int { bits: 64, signed: false }),
+        ("f32", Ty::F32),
+        ("f64", Ty::F64),
+        ("size", Ty::Size),
+        ("ulonglong", Ty::ULongLong),
+        ("char", Ty::Char),
+        ("string", Ty::String),
+        ("pointer", Ty::Pointer),
+    ];
+
+    /// Whether it can count.
+    pub fn is_length(self) -> bool {
+        matches!(self, Ty::Size | Ty::Int { .. } | Ty::ULongLong)
+    }
+}

@@ -1,0 +1,151 @@
+//! Reads YAML and keeps where everything stood. Knows nothing of what a spec means.
+
+mod node;
+pub mod shape;
+
+use std::path::{Path, PathBuf};
+
+pub use node::{Content, Node, parse};
+
+/// Index of a [`SourceFile`] in [`Sources`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FileId(pub usize);
+
+/// A range of bytes in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Span {
+    /// The file.
+    pub file: FileId,
+    /// First byte.
+    pub start: usize,
+    /// One past the last byte.
+    pub end: usize,
+}
+
+/// A value and the place where it was written.
+#[derive(Clone, Debug)]
+pub struct At<T> {
+    /// The value.
+    pub value: T,
+    /// Where it was written.
+    pub span: Span,
+}
+
+/// A file of a spec, kept so that diagnostics can quote it.
+#[derive(Debug)]
+pub struct SourceFile {
+    /// As it is shown to people: relative to where the command runs, if it can be.
+    pub path: PathBuf,
+    /// The whole text.
+    pub text: String,
+}
+
+impl SourceFile {
+    /// Line and column of a byte, both counted from 1; the column counts characters.
+    pub fn position(&self, byte: usize) -> (usize, usize) {
+        let before = &self.text[..byte.min(self.text.len())];
+        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+    }
+}
+
+/// Every file of a spec.
+#[derive(Debug, Default)]
+pub struct Sources {
+    files: Vec<SourceFile>,
+}
+
+impl Sources {
+    /// Adds a file.
+    pub fn add(&mut self, path: impl Into<PathBuf>, text: impl Into<String>) -> FileId {
+        self.files.push(SourceFile { path: path.into(), text: text.into() });
+        FileId(self.files.len() - 1)
+    }
+
+    /// The file of an id that `add` returned.
+    pub fn file(&self, id: FileId) -> &SourceFile {
+        &self.files[id.0]
+    }
+
+    /// All of them, in the order in which they were added.
+    pub fn files(&self) -> impl Iterator<Item = (FileId, &SourceFile)> {
+        self.files.iter().enumerate().map(|(index, file)| (FileId(index), file))
+    }
+}
+
+/// Where a spec's files come from: a folder, or a table compiled into a proc-macro.
+pub trait Files {
+    /// The text of a file by its path relative to the spec's folder, with `/` between the parts.
+    fn read(&self, path: &str) -> std::io::Result<String>;
+    /// How the file is named in messages.
+    fn display(&self, path: &str) -> PathBuf;
+    /// The names in a folder that end in `.yaml`, sorted; a folder that is not there has none.
+    fn list(&self, folder: &str) -> Vec<String>;
+}
+
+/// A spec in a folder on disk.
+#[derive(Debug)]
+pub struct Folder {
+    root: PathBuf,
+}
+
+impl Folder {
+    /// `root` holds `spec.yaml`.
+    pub fn new(root: impl AsRef<Path>) -> Self {
+        Folder { root: root.as_ref().to_owned() }
+    }
+}
+
+impl Files for Folder {
+    fn read(&self, path: &str) -> std::io::Result<String> {
+        std::fs::read_to_string(self.root.join(path))
+    }
+
+    fn display(&self, path: &str) -> PathBuf {
+        self.root.join(path)
+    }
+
+    fn list(&self, folder: &str) -> Vec<String> {
+        let Ok(entries) = std::fs::read_dir(self.root.join(folder)) else {
+            return Vec::new();
+        };
+        let mut names: Vec<String> = entries
+            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+            .filter(|name| name.ends_with(".yaml"))
+            .collect();
+        names.sort();
+        names
+    }
+}
+
+/// A spec held in memory as `(path, text)` pairs.
+#[derive(Clone, Copy, Debug)]
+pub struct Embedded {
+    /// Shown before each path in messages.
+    pub name: &'static str,
+    /// Paths relative to the spec's folder, and texts.
+    pub files: &'static [(&'static str, &'static str)],
+}
+
+impl Files for Embedded {
+    fn read(&self, path: &str) -> std::io::Result<String> {
+        self.files
+            .iter()
+            .find(|(name, _)| *name == path)
+            .map(|(_, text)| (*text).to_owned())
+            .ok_or_else(|| std::io::ErrorKind::NotFound.into())
+    }
+
+    fn display(&self, path: &str) -> PathBuf {
+        Path::new(self.name).join(path)
+    }
+
+    fn list(&self, folder: &str) -> Vec<String> {
+        self.files
+            .iter()
+            .filter_map(|(path, _)| path.strip_prefix(folder)?.strip_prefix('/'))
+            .filter(|name| name.ends_with(".yaml"))
+            .map(str::to_owned)
+            .collect()
+    }
+}

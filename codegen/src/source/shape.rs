@@ -1,0 +1,217 @@
+//! Shapes: the grammar of a YAML file as data, and the check of a tree against it.
+//!
+//! One description serves three readers: the check below, the JSON Schema for editors, and the documentation.
+
+use super::{Content, Node};
+use crate::diagnostic::{Code, Diagnostic, Diagnostics};
+
+/// A mapping with known keys.
+#[derive(Debug)]
+pub struct Shape {
+    /// What a message calls it, with its article: "a parameter".
+    pub name: &'static str,
+    /// Its keys, in the order in which they are best written.
+    pub keys: &'static [Key],
+}
+
+/// A key of a [`Shape`].
+#[derive(Debug)]
+pub struct Key {
+    /// As it is written.
+    pub name: &'static str,
+    /// What it says, for editors.
+    pub doc: &'static str,
+    /// What it takes.
+    pub value: Value,
+    /// Whether the mapping means nothing without it.
+    pub needed: bool,
+}
+
+/// What a key takes.
+#[derive(Debug)]
+pub enum Value {
+    /// `true` or `false`.
+    Bool,
+    /// A whole number.
+    Integer,
+    /// One line of text.
+    Line,
+    /// Text of any length, in Markdown.
+    Prose,
+    /// A `snake_case` name.
+    Snake,
+    /// A `PascalCase` name.
+    Pascal,
+    /// An identifier of C.
+    Symbol,
+    /// A release, in quotes.
+    Release,
+    /// A type: a primitive or a described one.
+    Type,
+    /// One of a few words.
+    Word(&'static [&'static str]),
+    /// Nothing at all.
+    Null,
+    /// A mapping with known keys.
+    Shape(&'static Shape),
+    /// A sequence.
+    List(&'static Value),
+    /// A mapping from names to values.
+    Map(&'static Value),
+    /// One of several kinds.
+    Any(&'static [Value]),
+}
+
+impl Value {
+    fn accepts(&self, content: &Content) -> bool {
+        match self {
+            Value::Bool => matches!(content, Content::Bool(_)),
+            Value::Integer => matches!(content, Content::Integer(_)),
+            Value::Line
+            | Value::Prose
+            | Value::Snake
+            | Value::Pascal
+            | Value::Symbol
+            | Value::Release
+            | Value::Type
+            | Value::Word(_) => matches!(content, Content::Text(_)),
+            Value::Null => matches!(content, Content::Null),
+            Value::Shape(_) | Value::Map(_) => matches!(content, Content::Map(_)),
+            Value::List(_) => matches!(content, Content::List(_)),
+            Value::Any(values) => values.iter().any(|value| value.accepts(content)),
+        }
+    }
+
+    /// What is expected, for messages.
+    pub fn expected(&self) -> String {
+        match self {
+            Value::Bool => "`true` or `false`".into(),
+            Value::Integer => "a whole number".into(),
+            Value::Line => "one line of text".into(),
+            Value::Prose => "text".into(),
+            Value::Snake => "a snake_case name".into(),
+            Value::Pascal => "a PascalCase name".into(),
+            Value::Symbol => "an identifier of C".into(),
+            Value::Release => "a release in quotes, such as \"3.1\"".into(),
+            Value::Type => "a type".into(),
+            Value::Word(words) => words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", "),
+            Value::Null => "nothing".into(),
+            Value::Shape(shape) => shape.name.into(),
+            Value::List(item) => format!("a list of {}", item.expected().trim_start_matches("a ")),
+            Value::Map(_) => "a mapping from names".into(),
+            Value::Any(values) => values.iter().map(Value::expected).collect::<Vec<_>>().join(", or "),
+        }
+    }
+}
+
+/// Checks a tree against what it should be.
+pub fn check(node: &Node, value: &Value, diagnostics: &mut Diagnostics) {
+    match value {
+        Value::Any(values) => match values.iter().find(|value| value.accepts(&node.content)) {
+            Some(value) => check(node, value, diagnostics),
+            None => wrong(node, value, diagnostics),
+        },
+        value if !value.accepts(&node.content) => wrong(node, value, diagnostics),
+        Value::Shape(shape) => check_shape(node, shape, diagnostics),
+        Value::List(item) => node.items().iter().for_each(|node| check(node, item, diagnostics)),
+        Value::Map(item) => {
+            for (key, node) in node.entries() {
+                check_name(&key.value, key.span, is_snake, "snake_case", diagnostics);
+                check(node, item, diagnostics);
+            }
+        }
+        _ => check_text(node, value, diagnostics),
+    }
+}
+
+fn check_shape(node: &Node, shape: &Shape, diagnostics: &mut Diagnostics) {
+    for (name, node) in node.entries() {
+        match shape.keys.iter().find(|key| key.name == name.value) {
+            Some(key) => check(node, &key.value, diagnostics),
+            None => diagnostics.push(
+                Diagnostic::new(
+                    Code::UnknownKey,
+                    name.span,
+                    format!("{} has no key `{}`", shape.name, name.value),
+                )
+                .nearest(&name.value, shape.keys.iter().map(|key| key.name)),
+            ),
+        }
+    }
+    for key in shape.keys.iter().filter(|key| key.needed && node.get(key.name).is_none()) {
+        // The first entry stands for the whole: a caret under forty lines points at nothing.
+        let span = node.entries().first().map_or(node.span, |(name, _)| name.span);
+        diagnostics.push(
+            Diagnostic::new(Code::MissingKey, span, format!("{} needs the key `{}`", shape.name, key.name))
+                .label(format!("`{}` takes {}", key.name, key.value.expected()))
+                .help(key.doc),
+        );
+    }
+}
+
+fn check_text(node: &Node, value: &Value, diagnostics: &mut Diagnostics) {
+    let Some(text) = node.text() else { return };
+    match value {
+        Value::Word(words) if !words.contains(&text) => diagnostics.push(
+            Diagnostic::new(
+                Code::UnknownWord,
+                node.span,
+                format!("`{text}` is none of {}", value.expected()),
+            )
+            .nearest(text, words.iter().copied()),
+        ),
+        Value::Snake => check_name(text, node.span, is_snake, "snake_case", diagnostics),
+        Value::Pascal => check_name(text, node.span, is_pascal, "PascalCase", diagnostics),
+        Value::Symbol => check_name(text, node.span, is_symbol, "an identifier of C", diagnostics),
+        Value::Line if text.trim().contains('\n') => diagnostics.push(
+            Diagnostic::new(Code::WrongValue, node.span, "this takes one line of text")
+                .label("more than one line"),
+        ),
+        Value::Line | Value::Prose if text.trim().is_empty() => diagnostics.push(
+            Diagnostic::new(Code::WrongValue, node.span, "this text is empty")
+                .label("write it or leave it out"),
+        ),
+        _ => {}
+    }
+}
+
+fn wrong(node: &Node, value: &Value, diagnostics: &mut Diagnostics) {
+    let diagnostic = Diagnostic::new(
+        Code::WrongValue,
+        node.span,
+        format!("expected {}, found {}", value.expected(), node.kind()),
+    );
+    diagnostics.push(match (&node.content, value) {
+        (Content::Float(_) | Content::Integer(_), Value::Release) => diagnostic.label("put it in quotes"),
+        (Content::Map(_) | Content::List(_), _) => diagnostic.label(format!("this is {}", node.kind())),
+        _ => diagnostic,
+    });
+}
+
+fn check_name(
+    name: &str,
+    span: super::Span,
+    rule: fn(&str) -> bool,
+    style: &str,
+    diagnostics: &mut Diagnostics,
+) {
+    if !rule(name) {
+        diagnostics.push(
+            Diagnostic::new(Code::BadName, span, format!("`{name}` is not {style}"))
+                .label("the ABI's own spelling goes into `c`"),
+        );
+    }
+}
+
+fn is_symbol(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+fn is_snake(name: &str) -> bool {
+    is_symbol(name) && !name.chars().any(|c| c.is_ascii_uppercase())
+}
+
+fn is_pascal(name: &str) -> bool {
+    is_symbol(name) && name.starts_with(|c: char| c.is_ascii_uppercase()) && !name.contains('_')
+}

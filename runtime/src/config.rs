@@ -1,0 +1,169 @@
+//! How many devices there are and how much memory each may use, read from the environment.
+
+use crate::error::{Error, Result};
+use std::num::NonZeroUsize;
+
+const DEVICES: &str = "TENON_CPU_DEVICES";
+const MEMORY: &str = "TENON_CPU_MEMORY";
+const THREADS: &str = "TENON_CPU_THREADS";
+
+const MAX_DEVICES: usize = 64;
+const MAX_THREADS: usize = 1024;
+const MIB: usize = 1 << 20;
+
+/// The shape of the CPU device.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    /// How many devices there are, 1 to 64.
+    pub devices: usize,
+    /// The memory budget of each device, in bytes.
+    pub memory: usize,
+    /// How many threads run the work of all streams, 1 to 1024.
+    pub threads: usize,
+}
+
+impl Default for Config {
+    /// Two devices that share half of the machine's memory, and a thread for each core.
+    fn default() -> Self {
+        Self { devices: 2, memory: default_memory(2), threads: default_threads() }
+    }
+}
+
+impl Config {
+    /// Reads the configuration from the environment.
+    ///
+    /// | variable | meaning | default |
+    /// |---|---|---|
+    /// | `TENON_CPU_DEVICES` | number of devices, 1 to 64 | 2 |
+    /// | `TENON_CPU_MEMORY` | budget of each device: bytes, or with a unit (`512MiB`, `4GiB`, `2GB`) | half of the machine's memory, divided by the number of devices |
+    /// | `TENON_CPU_THREADS` | threads that run stream work, 1 to 1024 | one for each core |
+    ///
+    /// # Errors
+    /// [`Error::Config`] for a value that is not understood or out of range.
+    pub fn from_env() -> Result<Self> {
+        Self::from_lookup(|name| std::env::var_os(name).map(|v| v.to_string_lossy().into_owned()))
+    }
+
+    fn from_lookup(lookup: impl Fn(&str) -> Option<String>) -> Result<Self> {
+        let devices = match lookup(DEVICES) {
+            None => 2,
+            Some(value) => parse_count(DEVICES, &value, MAX_DEVICES)?,
+        };
+        let memory = match lookup(MEMORY) {
+            None => default_memory(devices),
+            Some(value) => parse_bytes(MEMORY, &value)?,
+        };
+        let threads = match lookup(THREADS) {
+            None => default_threads(),
+            Some(value) => parse_count(THREADS, &value, MAX_THREADS)?,
+        };
+        Ok(Self { devices, memory, threads })
+    }
+}
+
+fn bad(variable: &'static str, value: &str, reason: impl Into<String>) -> Error {
+    Error::Config { variable, value: value.to_owned(), reason: reason.into() }
+}
+
+fn parse_count(variable: &'static str, value: &str, most: usize) -> Result<usize> {
+    let count: usize = value
+        .trim()
+        .parse()
+        .map_err(|_| bad(variable, value, format!("expected a whole number from 1 to {most}")))?;
+    if (1..=most).contains(&count) {
+        Ok(count)
+    } else {
+        Err(bad(variable, value, format!("expected a number from 1 to {most}")))
+    }
+}
+
+fn parse_bytes(variable: &'static str, value: &str) -> Result<usize> {
+    let text = value.trim();
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let number: usize = number.parse().map_err(|_| {
+        bad(variable, value, "expected bytes such as 1073741824, 512MiB, 4GiB or 2GB")
+    })?;
+    let scale = unit_bytes(unit.trim()).ok_or_else(|| {
+        bad(variable, value, format!("unknown unit `{}`: use B, KiB, MiB, GiB, TiB, KB, MB, GB or TB", unit.trim()))
+    })?;
+    match number.checked_mul(scale) {
+        None => Err(bad(variable, value, "more bytes than can be addressed")),
+        Some(0) => Err(bad(variable, value, "a device needs some memory")),
+        Some(bytes) => Ok(bytes),
+    }
+}
+
+fn unit_bytes(unit: &str) -> Option<usize> {
+    Some(match unit.to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "k" | "kib" => 1 << 10,
+        "m" | "mib" => 1 << 20,
+        "g" | "gib" => 1 << 30,
+        "t" | "tib" => 1 << 40,
+        "kb" => 1_000,
+        "mb" => 1_000_000,
+        "gb" => 1_000_000_000,
+        "tb" => 1_000_000_000_000,
+        _ => return None,
+    })
+}
+
+/// Half of the machine, shared out: the other half stays with the host program, whose own
+/// tensors live in the same memory.
+fn default_memory(devices: usize) -> usize {
+    let share = crate::memory::physical_memory() / 2 / devices;
+    (share / MIB * MIB).max(MIB)
+}
+
+fn default_threads() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZeroUsize::get).min(MAX_THREADS)
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn read(pairs: &[(&str, &str)]) -> Result<Config> {
+        Config::from_lookup(|name| {
+            pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    #[test]
+    fn defaults_share_half_the_machine() {
+        let config = read(&[]).unwrap();
+        assert_eq!(config, Config::default());
+        assert_eq!(config.devices, 2);
+        let whole = crate::memory::physical_memory();
+        assert!(config.memory * 2 <= whole / 2 && config.memory >= whole / 4 - 2 * MIB);
+    }
+
+    #[test]
+    fn values_with_and_without_units() {
+        for (text, bytes) in [
+            ("1048576", 1 << 20), ("64B", 64), ("512MiB", 512 << 20), ("4GiB", 4 << 30),
+            (" 4 gib ", 4 << 30), ("16k", 16 << 10), ("2GB", 2_000_000_000), ("1TiB", 1 << 40),
+        ] {
+            assert_eq!(read(&[(MEMORY, text)]).unwrap().memory, bytes, "{text}");
+        }
+        let config = read(&[(DEVICES, "5"), (THREADS, "3")]).unwrap();
+        assert_eq!((config.devices, config.threads), (5, 3));
+    }
+
+    #[test]
+    fn bad_values_are_named() {
+        for (variable, value, part) in [
+            (DEVICES, "0", "from 1 to 64"), (DEVICES, "65", "from 1 to 64"),
+            (DEVICES, "two", "whole number"), (DEVICES, "-1", "whole number"), (DEVICES, "", "whole number"),
+            (MEMORY, "0", "some memory"), (MEMORY, "lots", "expected bytes"), (MEMORY, "", "expected bytes"),
+            (MEMORY, "4 parsecs", "unknown unit `parsecs`"), (MEMORY, "1.5GiB", "unknown unit"),
+            (MEMORY, "-4GiB", "expected bytes"), (MEMORY, "99999999TiB", "can be addressed"),
+            (THREADS, "0", "from 1 to 1024"),
+        ] {
+            let error = read(&[(variable, value)]).unwrap_err();
+            let text = error.to_string();
+            assert!(text.contains(variable) && text.contains(part), "{variable}={value}: {text}");
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! A bounded record of what ran on the streams while tracing was on.
+
+use crate::executor::work::CopyKind;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Records kept between two drains: some 6 MiB, several seconds of dense work.
+const CAPACITY: usize = 1 << 17;
+
+/// What kind of work a record tells of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Activity {
+    /// A copy.
+    Copy(CopyKind),
+    /// A fill of device memory.
+    Fill,
+    /// A kernel.
+    Kernel,
+    /// A host callback.
+    Callback,
+}
+
+/// One piece of stream work that ran while tracing was on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TraceRecord {
+    /// The kind of work.
+    pub activity: Activity,
+    /// The kernel's name, or a fixed name for other work.
+    pub name: &'static str,
+    /// The device whose stream ran it.
+    pub device: usize,
+    /// The stream's handle, zero for a default stream.
+    pub stream: usize,
+    /// When it began, in nanoseconds since the Unix epoch.
+    pub start_ns: u64,
+    /// When it ended, in nanoseconds since the Unix epoch.
+    pub end_ns: u64,
+}
+
+/// What a drain hands out.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Trace {
+    /// The records, in the order in which they ended.
+    pub records: Vec<TraceRecord>,
+    /// How many more there were for which the buffer had no room.
+    pub dropped: u64,
+}
+
+#[derive(Default)]
+pub(crate) struct Profiler {
+    on: AtomicBool,
+    trace: Mutex<Trace>,
+}
+
+impl Profiler {
+    pub(crate) fn set_on(&self, on: bool) {
+        self.on.store(on, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_on(&self) -> bool {
+        self.on.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn add(&self, record: TraceRecord) {
+        let mut trace = self.lock();
+        if trace.records.len() < CAPACITY {
+            trace.records.push(record);
+        } else {
+            trace.dropped += 1;
+        }
+    }
+
+    pub(crate) fn drain(&self) -> Trace {
+        std::mem::take(&mut *self.lock())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Trace> {
+        self.trace.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_buffer_is_bounded_and_counts_what_it_drops() {
+        let profiler = Profiler::default();
+        let record = TraceRecord {
+            activity: Activity::Fill, name: "fill", device: 0, stream: 0, start_ns: 1, end_ns: 2,
+        };
+        for _ in 0..CAPACITY + 3 {
+            profiler.add(record.clone());
+        }
+        let trace = profiler.drain();
+        assert_eq!((trace.records.len(), trace.dropped), (CAPACITY, 3));
+        assert_eq!(profiler.drain(), Trace::default());
+    }
+}
