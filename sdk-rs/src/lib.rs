@@ -1,1 +1,64 @@
-//! tenon
+//! Write a device once, in Rust, and plug it into every framework that Tenon knows.
+//!
+//! [`device`] is the interface: the trait [`device::Device`] and its types, expanded from `spec/device`. An
+//! implementation with [`plugin`] on it becomes a plugin:
+//!
+//! ```no_run
+//! use tenon::device::*;
+//!
+//! #[derive(Default)]
+//! struct MyNpu;
+//!
+//! # struct Driver;
+//! #[tenon::plugin(device_type = "my_npu")]
+//! impl Device for MyNpu {
+//!     fn get_device_count(&self) -> Result<usize> {
+//!         Ok(1)
+//!     }
+//!     // …
+//! #   fn get_device_list(&self) -> Result<Vec<usize>> { Ok(vec![0]) }
+//! #   fn set_device(&self, _: DeviceId) -> Result<()> { Ok(()) }
+//! #   fn get_device(&self) -> Result<DeviceId> { Ok(DeviceId(0)) }
+//! #   fn synchronize_device(&self, _: DeviceId) -> Result<()> { Ok(()) }
+//! #   fn create_event(&self, _: DeviceId) -> Result<Event> { Ok(Event::NULL) }
+//! #   fn record_event(&self, _: DeviceId, _: Stream, _: Event) -> Result<()> { Ok(()) }
+//! #   fn synchronize_event(&self, _: DeviceId, _: Event) -> Result<()> { Ok(()) }
+//! #   fn destroy_event(&self, _: DeviceId, _: Event) -> Result<()> { Ok(()) }
+//! #   fn device_memory_allocate(&self, _: DeviceId, _: usize) -> Result<tenon::DevicePtr> { todo!() }
+//! #   fn device_memory_deallocate(&self, _: DeviceId, _: tenon::DevicePtr, _: usize) -> Result<()> { Ok(()) }
+//! #   fn memory_copy_h2d(&self, _: DeviceId, _: tenon::DevicePtr, _: &[u8]) -> Result<()> { Ok(()) }
+//! #   fn memory_copy_d2h(&self, _: DeviceId, _: &mut [u8], _: tenon::DevicePtr) -> Result<()> { Ok(()) }
+//! }
+//! ```
+//!
+//! What the implementation leaves out stays null in the table, so that the host's own fallback applies; with
+//! `fallbacks = true` the spec's fallbacks stand in.
+
+// The expansion of the macros names this crate from outside, and so it does here.
+extern crate self as tenon;
+
+mod error;
+mod pointer;
+mod strategy;
+#[doc(hidden)]
+pub mod support;
+
+pub use error::{Error, StatusCode, last_error};
+pub use pointer::{AnyPtr, DevicePtr, HostPtr, UnifiedPtr};
+pub use tenon_macros::{device, interface, plugin};
+
+/// The device interface: the trait [`Device`](device::Device), its types, and the table in each release's layout.
+///
+/// Expanded from `spec/device`.
+pub mod device {
+    use crate::strategy;
+
+    crate::interface!("device");
+}
+
+/// What PaddlePaddle exports to a plugin: the kernel C API, found at run time.
+///
+/// Expanded from `spec/paddle`.
+pub mod paddle {
+    crate::interface!("paddle");
+}

@@ -1,0 +1,206 @@
+//! The attribute on an `impl`: which slots it fills, and what is missing, in the words of the spec.
+
+use proc_macro2::{Span, TokenStream};
+use quote::quote;
+use syn::parse::{Parse, ParseStream};
+use syn::spanned::Spanned;
+use syn::{ImplItem, ItemImpl, LitBool, LitStr, Token};
+
+use super::names;
+use super::traits::signature_text;
+use crate::diagnostic::nearest;
+use crate::model::{Function, Interface, InterfaceKind, Need, Spec};
+
+/// What the attribute says.
+#[derive(Default)]
+pub struct Attribute {
+    /// The name under which the device is known to the host; given, the library exports the entry point.
+    pub device_type: Option<LitStr>,
+    /// Whether absent optional functions are filled with the spec's fallbacks.
+    pub fallbacks: bool,
+    /// A spec that is not Tenon's: its folder, relative to the manifest.
+    pub spec: Option<LitStr>,
+    /// The module that the interface was expanded in, where it is not Tenon's.
+    pub module: Option<syn::Path>,
+    /// An expression that makes the instance; `Default::default()` if left out.
+    pub new: Option<syn::Expr>,
+}
+
+impl Parse for Attribute {
+    fn parse(input: ParseStream) -> syn::Result<Self> {
+        let mut attribute = Attribute::default();
+        while !input.is_empty() {
+            let name: syn::Ident = input.parse()?;
+            input.parse::<Token![=]>()?;
+            match name.to_string().as_str() {
+                "device_type" => attribute.device_type = Some(input.parse()?),
+                "fallbacks" => attribute.fallbacks = input.parse::<LitBool>()?.value,
+                "spec" => attribute.spec = Some(input.parse()?),
+                "module" => attribute.module = Some(input.parse()?),
+                "new" => attribute.new = Some(input.parse()?),
+                other => {
+                    let message = format!(
+                        "there is no argument `{other}`; expected `device_type`, `fallbacks`, `new`, `spec` or `module`"
+                    );
+                    return Err(syn::Error::new(name.span(), message));
+                }
+            }
+            if !input.is_empty() {
+                input.parse::<Token![,]>()?;
+            }
+        }
+        Ok(attribute)
+    }
+}
+
+/// Expands the attribute on an `impl` of the trait of one of the spec's interfaces.
+///
+/// # Errors
+/// Everything that does not fit the spec, each at its place.
+pub fn expand_impl(spec: &Spec, attribute: &Attribute, item: &ItemImpl) -> syn::Result<TokenStream> {
+    let interface = find_interface(spec, item)?;
+    let provided = check(spec, interface, item)?;
+    let module = match &attribute.module {
+        Some(module) => quote!(#module),
+        None => {
+            let name = names::snake(&interface.name.value);
+            quote!(::tenon::#name)
+        }
+    };
+    let target = &item.self_ty;
+    let variants = provided.iter().map(|function| names::pascal(&function.name.value));
+    let fallbacks = matches!(interface.kind, InterfaceKind::Table(_)).then(|| {
+        let fallbacks = attribute.fallbacks;
+        quote! { const FALLBACKS: bool = #fallbacks; }
+    });
+    let new = match &attribute.new {
+        Some(new) => quote!(#new),
+        None => quote!(<#target as ::core::default::Default>::default()),
+    };
+    let entry = entry(interface, attribute, target, &module)?;
+    Ok(quote! {
+        #item
+
+        impl #module::Partial for #target {
+            fn provides(&self, function: #module::Function) -> bool {
+                <Self as #module::Plugin>::PROVIDED.has(function)
+            }
+        }
+
+        impl #module::Plugin for #target {
+            const PROVIDED: #module::Provided =
+                #module::Provided::of(&[#(#module::Function::#variants),*]);
+            #fallbacks
+
+            fn instance() -> &'static Self {
+                static INSTANCE: ::std::sync::OnceLock<#target> = ::std::sync::OnceLock::new();
+                INSTANCE.get_or_init(|| #new)
+            }
+        }
+
+        #entry
+    })
+}
+
+fn find_interface<'a>(spec: &'a Spec, item: &ItemImpl) -> syn::Result<&'a Interface> {
+    let traits: Vec<&Interface> = spec
+        .interfaces
+        .iter()
+        .filter(|interface| !matches!(interface.kind, InterfaceKind::Import { .. }))
+        .collect();
+    let known = || {
+        traits.iter().map(|interface| format!("`{}`", interface.trait_name)).collect::<Vec<_>>().join(", ")
+    };
+    let Some((path, _)) = &item.trait_ else {
+        let message = format!("this goes on the `impl` of a trait of the spec: {}", known());
+        return Err(syn::Error::new(item.impl_token.span(), message));
+    };
+    let name = path.segments.last().map(|segment| segment.ident.to_string()).unwrap_or_default();
+    traits.iter().find(|interface| interface.trait_name == name).copied().ok_or_else(|| {
+        syn::Error::new(path.span(), format!("the spec has no trait `{name}`; it has {}", known()))
+    })
+}
+
+/// The functions that an `impl` has; an error for each one that the spec does not know or that is missing.
+fn check<'a>(spec: &Spec, interface: &'a Interface, item: &ItemImpl) -> syn::Result<Vec<&'a Function>> {
+    let mut errors: Option<syn::Error> = None;
+    let mut report = |error: syn::Error| match &mut errors {
+        Some(errors) => errors.combine(error),
+        None => errors = Some(error),
+    };
+    let mut provided = Vec::new();
+    for item in &item.items {
+        let ImplItem::Fn(method) = item else { continue };
+        let name = method.sig.ident.to_string();
+        let name = name.strip_prefix("r#").unwrap_or(&name);
+        match interface.find(name) {
+            Some((_, function)) => provided.push(function),
+            None => {
+                let known = interface.functions.iter().map(|function| function.name.value.as_str());
+                let hint =
+                    nearest(name, known).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+                let message =
+                    format!("the spec has no function `{name}` in `{}`{hint}", interface.trait_name);
+                report(syn::Error::new(method.sig.ident.span(), message));
+            }
+        }
+    }
+    let place = item.trait_.as_ref().map_or_else(Span::call_site, |(path, _)| path.span());
+    for function in &interface.functions {
+        if !function.is_optional() && !provided.iter().any(|known| std::ptr::eq(*known, function)) {
+            report(syn::Error::new(place, missing(spec, interface, function)));
+        }
+    }
+    errors.map_or(Ok(provided), Err)
+}
+
+/// What the spec says of a function that is not there.
+fn missing(spec: &Spec, interface: &Interface, function: &Function) -> String {
+    let because = match function.need {
+        Need::Load => "a host refuses a plugin without it",
+        _ => "a host loads a plugin without it, and then misbehaves",
+    };
+    let consequence = match function.when_null.is_empty() {
+        true => String::new(),
+        false => format!("\n  without it: {}", function.when_null.replace('\n', " ").trim()),
+    };
+    format!(
+        "`{}` is missing: {because}\n  {}{consequence}\n  help: {}",
+        function.name.value,
+        function.summary,
+        signature_text(spec, interface, function).split_whitespace().collect::<Vec<_>>().join(" "),
+    )
+}
+
+fn entry(
+    interface: &Interface,
+    attribute: &Attribute,
+    target: &syn::Type,
+    module: &TokenStream,
+) -> syn::Result<TokenStream> {
+    let Some(device_type) = &attribute.device_type else { return Ok(TokenStream::new()) };
+    let Some(plugin) = interface.table().and_then(|table| table.plugin.as_ref()) else {
+        let message =
+            format!("`{}` is no interface of plugins: leave `device_type` out", interface.trait_name);
+        return Err(syn::Error::new(device_type.span(), message));
+    };
+    let symbol = names::symbol(&plugin.entry);
+    let text = std::ffi::CString::new(device_type.value())
+        .map_err(|_| syn::Error::new(device_type.span(), "the name of a device has no zero byte"))?;
+    if text.is_empty() {
+        return Err(syn::Error::new(device_type.span(), "a device needs a name"));
+    }
+    Ok(quote! {
+        /// Called by the host once it has loaded this library.
+        ///
+        /// # Safety
+        /// `params` is what the host hands over.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn #symbol(params: *mut ::core::ffi::c_void) {
+            // SAFETY: the host's promise is handed on.
+            if let Err(error) = unsafe { #module::hand_over::<#target>(params, #text) } {
+                eprintln!("tenon: {}: {error}", #device_type);
+            }
+        }
+    })
+}

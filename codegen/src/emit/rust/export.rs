@@ -1,0 +1,85 @@
+//! Symbols that a library offers: a macro that puts them into the library that asks for it.
+
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+
+use super::ffi::{convention, raw_param, raw_result};
+use super::{Context, names};
+
+pub(super) fn emit(context: Context) -> TokenStream {
+    let macro_name = format_ident!("export_{}", context.interface.name.value);
+    let convention = convention(context);
+    let docs = format!(
+        " Exports the C functions of the `{}` interface for an implementation: `{macro_name}!(crate::path, MyType)`,",
+        context.interface.name.value
+    );
+    let shims = context.interface.functions.iter().map(|function| {
+        let name = names::snake(&function.name.value);
+        let inputs = function.params.iter().map(|param| {
+            let (name, ty) = (names::snake(&param.name.value), raw_param(context, param));
+            quote!(#name: #ty)
+        });
+        let arguments = function.params.iter().map(|param| names::snake(&param.name.value));
+        let output = raw_result(context, function);
+        let docs = format!(" `{}` for an implementation.", function.c_name);
+        quote! {
+            #[doc = #docs]
+            ///
+            /// # Safety
+            /// The arguments are as the interface says; what can be checked is checked.
+            pub unsafe extern #convention fn #name<D: Plugin>(#(#inputs),*) #output {
+                // SAFETY: the caller's promise is handed on.
+                unsafe { thunk::#name::<D>(#(#arguments),*) }
+            }
+        }
+    });
+    let exports = context.interface.functions.iter().map(|function| {
+        let c_name = names::symbol(&function.c_name);
+        let name = names::snake(&function.name.value);
+        let inputs = function.params.iter().map(|param| {
+            let (name, ty) = (names::snake(&param.name.value), raw_param(context, param));
+            quote!(#name: #ty)
+        });
+        let arguments = function.params.iter().map(|param| names::snake(&param.name.value));
+        let output = raw_result(context, function);
+        quote! {
+            #[unsafe(no_mangle)]
+            unsafe extern #convention fn #c_name(#(#inputs),*) #output {
+                // SAFETY: the caller's promise is handed on.
+                unsafe { symbols::#name::<$implementation>(#(#arguments),*) }
+            }
+        }
+    });
+    quote! {
+        /// An implementation that can be exported: one instance.
+        pub trait Plugin: Partial {
+            /// The functions that the implementation has.
+            const PROVIDED: Provided;
+            /// The instance that the symbols call. It is made at the first call.
+            fn instance() -> &'static Self
+            where
+                Self: Sized;
+        }
+
+        /// The C functions, for any implementation.
+        #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
+        pub mod symbols {
+            use super::*;
+
+            #(#shims)*
+        }
+
+        #[doc = #docs]
+        /// where the path is that of this module.
+        #[macro_export]
+        macro_rules! #macro_name {
+            ($module:path, $implementation:ty) => {
+                const _: () = {
+                    #[allow(unused_imports, reason = "an interface may name no type but its own")]
+                    use $module::*;
+                    #(#exports)*
+                };
+            };
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! Fallbacks: an implementation with holes becomes one without.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+
+use super::form::{Form, Output, forms, outputs, parameters};
+use super::traits::signature;
+use super::types::type_path;
+use super::{Context, names};
+use crate::model::{
+    Argument, Buffer, Call, Constant, Extent, FallbackKind, Function, Param, ParamId, ResultKind, Ty,
+    TypeKind,
+};
+
+pub(super) fn emit(context: Context) -> TokenStream {
+    let name = names::symbol(&context.interface.trait_name);
+    let methods = context.interface.functions.iter().map(|function| method(context, function));
+    quote! {
+        /// An implementation that knows which functions it has.
+        pub trait Partial: #name {
+            /// Whether the function is implemented, rather than left to the default that refuses.
+            fn provides(&self, function: Function) -> bool;
+        }
+
+        /// An implementation in which the spec's fallbacks stand in for what is absent.
+        #[derive(Clone, Copy, Debug)]
+        pub struct WithFallbacks<P>(pub P);
+
+        #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
+        impl<P> #name for WithFallbacks<P>
+        where
+            P: ::core::ops::Deref<Target: Partial> + Send + Sync + 'static,
+        {
+            #(#methods)*
+        }
+    }
+}
+
+fn method(context: Context, function: &Function) -> TokenStream {
+    let forms = forms(context, function);
+    let signature = signature(context, function, &forms);
+    let name = names::snake(&function.name.value);
+    let arguments: Vec<_> = parameters(context, function, &forms).map(|(name, _)| name).collect();
+    let Some(fallback) = &function.fallback else {
+        return quote! { #signature { self.0.#name(#(#arguments),*) } };
+    };
+    let variant = names::pascal(&function.name.value);
+    let body = body(context, function, &forms, &fallback.kind);
+    quote! {
+        #signature {
+            if self.0.provides(Function::#variant) {
+                return self.0.#name(#(#arguments),*);
+            }
+            let _ = (#(&#arguments,)*);
+            #body
+        }
+    }
+}
+
+fn body(context: Context, function: &Function, forms: &[Form], kind: &FallbackKind) -> TokenStream {
+    let wrap = |value: TokenStream| match function.result {
+        ResultKind::Status => quote!(Ok(#value)),
+        _ => value,
+    };
+    match kind {
+        FallbackKind::Nothing => wrap(quote!(())),
+        FallbackKind::Constant(constants) => {
+            let value = assemble(function, forms, |id, param, output| {
+                let constant =
+                    constants.iter().find(|(known, _)| *known == id).map(|(_, constant)| *constant);
+                constant_value(context, param, output, constant.unwrap_or(Constant::Integer(0)))
+            });
+            wrap(value)
+        }
+        FallbackKind::Refuse { status, message } => {
+            let values = context.spec.status_values(context.interface);
+            let name = names::constant(&values[status.0].name.value);
+            let path = context.interface.status.map(|id| type_path(context, id));
+            quote! { Err(Error::new(#path::#name, #message)) }
+        }
+        FallbackKind::Strategy { name, .. } => {
+            let strategy = names::snake(&name.value);
+            let arguments = parameters(context, function, forms).map(|(name, _)| name);
+            quote! { strategy::#strategy(self, #(#arguments),*) }
+        }
+        FallbackKind::Call(call) => {
+            let lengths = lengths(function, forms);
+            let call = emit_call(context, function, forms, &[], call);
+            quote! { #lengths #call }
+        }
+        FallbackKind::Sequence { buffers, calls, answer } => {
+            let lengths = lengths(function, forms);
+            let made = buffers.iter().map(|buffer| make_buffer(function, buffer));
+            let steps = calls.iter().map(|call| {
+                let tokens = emit_call(context, function, forms, buffers, call);
+                match yielded_name(context, function, call) {
+                    Some(name) => quote! { let #name = #tokens?; },
+                    None => quote! { #tokens?; },
+                }
+            });
+            let value = match answer {
+                Some(answer) => quote!(#answer),
+                None => assemble(function, forms, |_, param, _| {
+                    let name = names::snake(&param.name.value);
+                    quote!(#name)
+                }),
+            };
+            quote! { #lengths #(#made)* #(#steps)* Ok(#value) }
+        }
+    }
+}
+
+/// The result of a function from the values of its outputs.
+fn assemble(
+    function: &Function,
+    forms: &[Form],
+    value: impl Fn(ParamId, &Param, &Output) -> TokenStream,
+) -> TokenStream {
+    match outputs(function, forms).as_slice() {
+        [] => quote!(()),
+        [(id, param, output)] => value(*id, param, output),
+        several => {
+            let name = names::pascal(&function.name.value);
+            let fields = several.iter().map(|(id, param, output)| {
+                let (field, value) = (names::snake(&param.name.value), value(*id, param, output));
+                quote!(#field: #value)
+            });
+            quote!(#name { #(#fields),* })
+        }
+    }
+}
+
+fn constant_value(context: Context, param: &Param, output: &Output, constant: Constant) -> TokenStream {
+    let single = match constant {
+        Constant::Bool(value) => quote!(#value),
+        Constant::Null => {
+            let ty = super::types::value(context, param.ty, param.space);
+            quote!(#ty::NULL)
+        }
+        Constant::Integer(number) => {
+            let literal = match param.ty {
+                Ty::F32 | Ty::F64 => proc_macro2::Literal::f64_unsuffixed(number as f64),
+                _ => proc_macro2::Literal::i64_unsuffixed(number),
+            };
+            match super::form::named(context, param.ty) {
+                Some(TypeKind::Enum { .. } | TypeKind::Id { .. }) => {
+                    let ty = super::types::value(context, param.ty, None);
+                    quote!(#ty(#literal))
+                }
+                _ => quote!(#literal),
+            }
+        }
+    };
+    match output {
+        Output::Value => single,
+        Output::Array(count) => {
+            let count = names::number(*count);
+            quote!([#single; #count])
+        }
+        Output::Vec(_) => quote!(::std::vec::Vec::new()),
+        Output::Text(_) => quote!(::std::string::String::new()),
+    }
+}
+
+/// Lengths that slices carry, under the names that the spec has for them.
+fn lengths(function: &Function, forms: &[Form]) -> TokenStream {
+    let named = forms.iter().enumerate().filter(|(_, form)| matches!(form, Form::Consumed)).filter_map(
+        |(index, _)| {
+            let carrier = forms.iter().position(|form| match form {
+                Form::Bytes { len, .. } | Form::Slice { len, .. } => *len == Extent::Param(ParamId(index)),
+                _ => false,
+            })?;
+            let name = names::snake(&function.params[index].name.value);
+            let slice = names::snake(&function.params[carrier].name.value);
+            Some(if function.params[carrier].nullable {
+                quote! { let #name = #slice.as_ref().map_or(0, |slice| slice.len()); }
+            } else {
+                quote! { let #name = #slice.len(); }
+            })
+        },
+    );
+    quote! { #(#named)* }
+}
+
+fn make_buffer(function: &Function, buffer: &Buffer) -> TokenStream {
+    let name = names::snake(&buffer.name.value);
+    let bytes = names::snake(&function.param(buffer.bytes).name.value);
+    let fill = match buffer.fill {
+        Some(fill) => {
+            let fill = names::snake(&function.param(fill).name.value);
+            quote!(#fill)
+        }
+        None => quote!(0),
+    };
+    // Which calls write it is the callee's to say; a buffer that is only read is never the mutable one.
+    quote! {
+        #[allow(unused_mut, reason = "some steps only read it")]
+        let mut #name = ::tenon::support::buffer(#bytes, #fill)?;
+    }
+}
+
+/// The caller's out-parameter that a step yields, if it yields one.
+fn yielded_name(context: Context, function: &Function, call: &Call) -> Option<proc_macro2::Ident> {
+    let callee = context.interface.function(call.function.value);
+    let callee_forms = forms(context, callee);
+    call.arguments.iter().find_map(|(id, argument)| match (&callee_forms[id.0], argument.value) {
+        (Form::Output(_), Argument::Param(own)) => Some(names::snake(&function.param(own).name.value)),
+        _ => None,
+    })
+}
+
+fn emit_call(
+    context: Context,
+    function: &Function,
+    own: &[Form],
+    buffers: &[Buffer],
+    call: &Call,
+) -> TokenStream {
+    let callee = context.interface.function(call.function.value);
+    let callee_forms = forms(context, callee);
+    let name = names::snake(&callee.name.value);
+    let find = |id: ParamId| {
+        call.arguments.iter().find(|(known, _)| *known == id).map(|(_, argument)| argument.value)
+    };
+    let arguments =
+        callee.params.iter().zip(&callee_forms).enumerate().filter_map(|(index, (param, form))| {
+            if matches!(form, Form::Consumed | Form::Output(_)) {
+                return None;
+            }
+            let len = match form {
+                Form::Bytes { len: Extent::Param(id), .. } | Form::Slice { len: Extent::Param(id), .. } => {
+                    find(*id)
+                }
+                _ => None,
+            };
+            let argument = find(ParamId(index))?;
+            Some(emit_argument(context, function, own, buffers, param, form, argument, len))
+        });
+    quote! { self.#name(#(#arguments),*) }
+}
+
+#[allow(clippy::too_many_arguments, reason = "both sides of an argument, and what they stand in")]
+fn emit_argument(
+    context: Context,
+    function: &Function,
+    own: &[Form],
+    buffers: &[Buffer],
+    param: &Param,
+    form: &Form,
+    argument: Argument,
+    len: Option<Argument>,
+) -> TokenStream {
+    let own_name = |id: ParamId| names::snake(&function.param(id).name.value);
+    match argument {
+        Argument::Constant(constant) => constant_value(context, param, &Output::Value, constant),
+        Argument::Buffer(index) => {
+            let name = names::snake(&buffers[index].name.value);
+            match form {
+                Form::Bytes { mutable: true, .. } => quote!(&mut #name),
+                Form::Bytes { mutable: false, .. } => quote!(&#name),
+                _ => quote!(::tenon::HostPtr::from_ptr(#name.as_ptr())),
+            }
+        }
+        Argument::Param(id) => {
+            let name = own_name(id);
+            match (&own[id.0], form) {
+                (Form::Value, Form::Bytes { mutable, .. }) => {
+                    let len = match len {
+                        Some(Argument::Param(len)) => {
+                            let len = own_name(len);
+                            quote!(#len)
+                        }
+                        _ => quote!(0),
+                    };
+                    let view = if *mutable { quote!(bytes_mut) } else { quote!(bytes) };
+                    quote! {{
+                        // SAFETY: the caller holds the memory until its stream has passed it; this call ends before.
+                        unsafe { #name.#view(#len) }
+                    }}
+                }
+                (Form::Bytes { .. }, Form::Value) => quote!(::tenon::HostPtr::from_ptr(#name.as_ptr())),
+                (Form::Bytes { mutable: true, .. }, Form::Bytes { .. }) => quote!(&mut *#name),
+                (Form::InOut, Form::Value) => quote!(*#name),
+                _ => quote!(#name),
+            }
+        }
+    }
+}

@@ -1,0 +1,409 @@
+//! The raw ABI: names and layouts as C has them.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+
+use super::types::{doc, is_by_pointer, scalar, type_path};
+use super::{Context, names};
+use crate::abi;
+use crate::model::{
+    Direction, Extent, Function, Length, Param, Release, ReleaseId, ResultKind, Role, Ty, Type, TypeKind,
+};
+
+pub(super) fn emit(context: Context) -> TokenStream {
+    let types = context.interface.types.iter().map(|ty| emit_type(context, ty));
+    let releases = context.interface.release_ids().map(|(id, release)| emit_release(context, id, release));
+    // What is the same in every release stands outside of them, and that may be everything.
+    let newest = context
+        .interface
+        .release_ids()
+        .next_back()
+        .filter(|(id, _)| !emit_layouts(context, Some(*id)).is_empty())
+        .map(|(_, release)| {
+            let module = names::release_module(&release.name.value);
+            quote! { pub use #module::*; }
+        });
+    let unreleased =
+        context.interface.releases.is_empty().then(|| emit_layouts(context, None)).unwrap_or_default();
+    quote! {
+        /// The ABI as C has it: names, layouts and signatures.
+        #[allow(non_camel_case_types, reason = "the names are the ABI's")]
+        #[allow(non_snake_case, reason = "the names are the ABI's")]
+        pub mod ffi {
+            #[allow(unused_imports, reason = "an interface may name no type but its own")]
+            use super::*;
+
+            #(#types)*
+            #(#releases)*
+            #newest
+            #unreleased
+        }
+    }
+}
+
+fn emit_type(context: Context, ty: &Type) -> TokenStream {
+    let c_name = names::symbol(&ty.c_name);
+    let docs = doc(&ty.summary, "");
+    match &ty.kind {
+        TypeKind::Handle { tag, by_pointer, .. } => {
+            let tag = names::symbol(tag);
+            let alias = (!by_pointer).then(|| quote! { #docs pub type #c_name = *mut #tag; });
+            quote! {
+                #docs
+                #[repr(C)]
+                pub struct #tag {
+                    opaque: [u8; 0],
+                }
+                #alias
+            }
+        }
+        TypeKind::Id { tag, field, ty } => {
+            let (tag, field, ty) = (names::symbol(tag), names::snake(field), scalar(context, *ty));
+            quote! {
+                #docs
+                #[derive(Clone, Copy, Debug)]
+                #[repr(C)]
+                pub struct #tag {
+                    /// The number.
+                    pub #field: #ty,
+                }
+                #docs
+                pub type #c_name = *mut #tag;
+            }
+        }
+        TypeKind::Struct { fields, .. } if !depends_on_release(fields) => {
+            emit_struct(context, ty, fields, None)
+        }
+        TypeKind::Callback { params, result } => {
+            let inputs = params.iter().map(|param| raw_param(context, param));
+            let output = result.as_ref().map(|result| {
+                let ty = raw_param(context, result);
+                quote!(-> #ty)
+            });
+            quote! {
+                #docs
+                pub type #c_name = ::core::option::Option<unsafe extern "C-unwind" fn(#(#inputs),*) #output>;
+            }
+        }
+        TypeKind::Enum { .. } | TypeKind::Struct { .. } => TokenStream::new(),
+    }
+}
+
+fn depends_on_release(fields: &[Param]) -> bool {
+    fields.iter().any(|field| field.availability != crate::model::Availability::default())
+}
+
+fn emit_struct(context: Context, ty: &Type, fields: &[Param], release: Option<ReleaseId>) -> TokenStream {
+    let c_name = names::symbol(&ty.c_name);
+    let docs = doc(&ty.summary, &ty.doc);
+    let layout = abi::struct_layout(context.spec, fields, release);
+    let members = layout.fields.iter().map(|(index, _, _)| {
+        let field = &fields[*index];
+        let (name, ty, docs) =
+            (names::snake(&field.name.value), field_type(context, field), doc(&field.doc, ""));
+        quote! { #docs pub #name: #ty, }
+    });
+    let size = names::number(layout.size);
+    let asserts = layout.fields.iter().map(|(index, offset, _)| {
+        let (name, offset) = (names::snake(&fields[*index].name.value), names::number(*offset));
+        quote! { assert!(::core::mem::offset_of!(#c_name, #name) == #offset); }
+    });
+    quote! {
+        #docs
+        #[derive(Clone, Copy, Debug)]
+        #[repr(C)]
+        pub struct #c_name {
+            #(#members)*
+        }
+
+        const _: () = {
+            assert!(size_of::<#c_name>() == #size);
+            #(#asserts)*
+        };
+    }
+}
+
+fn field_type(context: Context, field: &Param) -> TokenStream {
+    match &field.length {
+        Some(Length::Count(Extent::Number(count))) => {
+            let (element, count) = (raw_element(context, field), names::number(*count));
+            quote!([#element; #count])
+        }
+        _ => raw_param(context, field),
+    }
+}
+
+fn emit_release(context: Context, id: ReleaseId, release: &Release) -> TokenStream {
+    let module = names::release_module(&release.name.value);
+    let layouts = emit_layouts(context, Some(id));
+    let docs = format!(" Layouts of release {}.", release.name.value);
+    if layouts.is_empty() {
+        return TokenStream::new();
+    }
+    quote! {
+        #[doc = #docs]
+        pub mod #module {
+            use super::*;
+
+            #layouts
+        }
+    }
+}
+
+/// What differs by release: the structs with fields that came or went, and the table.
+fn emit_layouts(context: Context, release: Option<ReleaseId>) -> TokenStream {
+    let structs = context.interface.types.iter().filter_map(|ty| match &ty.kind {
+        TypeKind::Struct { fields, .. } if depends_on_release(fields) => {
+            Some(emit_struct(context, ty, fields, release))
+        }
+        _ => None,
+    });
+    let table = emit_table(context, release);
+    quote! { #(#structs)* #table }
+}
+
+fn emit_table(context: Context, release: Option<ReleaseId>) -> TokenStream {
+    let Some(table) = context.interface.table() else { return TokenStream::new() };
+    let name = names::symbol(&table.c_name);
+    let layout = abi::table_layout(context.interface, table, release);
+    let mut members = Vec::new();
+    let mut asserts = Vec::new();
+    for member in &layout.members {
+        let (field, ty, docs) = match &member.kind {
+            abi::MemberKind::Size => {
+                (names::snake(&table.size_field), quote!(usize), "Size of the table in bytes.".to_owned())
+            }
+            abi::MemberKind::Function(id) => {
+                let function = context.interface.function(*id);
+                (
+                    names::snake(&function.c_name),
+                    function_pointer(context, function, release),
+                    function.summary.clone(),
+                )
+            }
+            abi::MemberKind::Reserved(name, count) => {
+                let count = names::number(*count);
+                (names::snake(name), quote!([*mut ::core::ffi::c_void; #count]), "Unused.".to_owned())
+            }
+        };
+        let (docs, offset) = (doc(&docs, ""), names::number(member.offset));
+        asserts.push(quote! { assert!(::core::mem::offset_of!(#name, #field) == #offset); });
+        members.push(quote! { #docs pub #field: #ty, });
+    }
+    let size = names::number(layout.size);
+    quote! {
+        /// The table of function pointers.
+        #[derive(Clone, Copy, Debug)]
+        #[repr(C)]
+        pub struct #name {
+            #(#members)*
+        }
+
+        const _: () = {
+            assert!(size_of::<#name>() == #size);
+            #(#asserts)*
+        };
+    }
+}
+
+/// The type of a pointer to a function in a release.
+pub(super) fn function_pointer(
+    context: Context,
+    function: &Function,
+    release: Option<ReleaseId>,
+) -> TokenStream {
+    let convention = convention(context);
+    let inputs = function.params_in(release).map(|param| raw_param(context, param));
+    let output = raw_result(context, function);
+    quote!(::core::option::Option<unsafe extern #convention fn(#(#inputs),*) #output>)
+}
+
+/// `"C"`, or `"C-unwind"` where C++ exceptions may come through.
+pub(super) fn convention(context: Context) -> &'static str {
+    if context.interface.unwinds { "C-unwind" } else { "C" }
+}
+
+/// The return type of a function in the ABI, with its arrow.
+pub(super) fn raw_result(context: Context, function: &Function) -> TokenStream {
+    match &function.result {
+        ResultKind::Status => match context.interface.status {
+            Some(status) => {
+                let path = type_path(context, status);
+                quote!(-> #path)
+            }
+            None => TokenStream::new(),
+        },
+        ResultKind::None => TokenStream::new(),
+        ResultKind::Value(result) => {
+            let ty = raw_param(context, result);
+            quote!(-> #ty)
+        }
+    }
+}
+
+/// A parameter as the ABI passes it.
+pub(super) fn raw_param(context: Context, param: &Param) -> TokenStream {
+    let written = param.dir != Direction::In;
+    let pointer = |target: TokenStream, is_const: bool| {
+        if param.constness.unwrap_or(is_const) { quote!(*const #target) } else { quote!(*mut #target) }
+    };
+    let is_array = matches!(param.length, Some(Length::Count(_)))
+        || matches!(param.ty, Ty::Char if param.length.is_some());
+    if is_array {
+        return pointer(raw_element(context, param), !written);
+    }
+    match param.ty {
+        Ty::Pointer if param.role == Role::Creates && written => quote!(*mut *mut ::core::ffi::c_void),
+        Ty::Pointer => {
+            let read_only = !written && param.length.is_some() && param.role != Role::Destroys;
+            pointer(quote!(::core::ffi::c_void), read_only)
+        }
+        Ty::String => pointer(quote!(::core::ffi::c_char), !written),
+        Ty::Named(id) if is_by_pointer(&context.spec.ty(id).kind) => pointer(ffi_path(context, id), !written),
+        Ty::Named(id) if matches!(context.spec.ty(id).kind, TypeKind::Id { .. }) => ffi_path(context, id),
+        _ => {
+            let ty = raw_element(context, param);
+            if written { quote!(*mut #ty) } else { ty }
+        }
+    }
+}
+
+/// An element of an array, or a value by itself.
+fn raw_element(context: Context, param: &Param) -> TokenStream {
+    match param.ty {
+        Ty::Pointer if param.constness.unwrap_or(param.dir == Direction::In) => {
+            quote!(*const ::core::ffi::c_void)
+        }
+        Ty::Pointer => quote!(*mut ::core::ffi::c_void),
+        Ty::String => quote!(*const ::core::ffi::c_char),
+        Ty::Named(id) => match context.spec.ty(id).kind {
+            // An enum is its number on both sides.
+            TypeKind::Enum { .. } => type_path(context, id),
+            _ => ffi_path(context, id),
+        },
+        ty => scalar(context, ty),
+    }
+}
+
+/// Where the raw form of a type is.
+pub(super) fn ffi_path(context: Context, id: crate::model::TypeId) -> TokenStream {
+    let c_name = names::symbol(&context.spec.ty(id).c_name);
+    let owner = &context.spec.interfaces[id.interface.0];
+    if std::ptr::eq(owner, context.interface) {
+        quote!(ffi::#c_name)
+    } else {
+        let module = names::snake(&owner.name.value);
+        quote!(super::#module::ffi::#c_name)
+    }
+}
+
+/// A callback with the pointer that it was handed: callable, and movable to the thread that calls it.
+pub(super) fn callback_wrapper(context: Context, ty: &Type, params: &[Param]) -> TokenStream {
+    let name = names::symbol(&ty.name.value);
+    let c_name = names::symbol(&ty.c_name);
+    let docs = doc(&ty.summary, &ty.doc);
+    let given = params.iter().position(is_context);
+    let (field, parameter, init) = match given {
+        Some(_) => (
+            Some(quote!(context: ::tenon::AnyPtr,)),
+            Some(quote!(context: ::tenon::AnyPtr,)),
+            Some(quote!(context,)),
+        ),
+        None => (None, None, None),
+    };
+    let call = callback_call(context, params);
+    quote! {
+        #docs
+        #[derive(Clone, Copy, Debug)]
+        pub struct #name {
+            function: ffi::#c_name,
+            #field
+        }
+
+        impl #name {
+            /// A callback from what the ABI hands over.
+            ///
+            /// # Safety
+            /// `function` may be called with this context, from any thread, as often as the interface says.
+            pub unsafe fn from_raw(function: ffi::#c_name, #parameter) -> Self {
+                Self { function, #init }
+            }
+
+            /// The function of the ABI.
+            pub fn as_raw(self) -> ffi::#c_name {
+                self.function
+            }
+
+            #call
+        }
+    }
+}
+
+/// The pointer that a callback gets back: an address that nobody but its owner follows.
+fn is_context(param: &Param) -> bool {
+    param.ty == Ty::Pointer && param.space.is_none() && param.length.is_none()
+}
+
+/// A safe `call`, for callbacks that take nothing but values.
+fn callback_call(context: Context, params: &[Param]) -> TokenStream {
+    let kind = |param: &Param| match param.ty {
+        Ty::Named(id) => Some(&context.spec.ty(id).kind),
+        _ => None,
+    };
+    let plain = |param: &Param| {
+        param.dir == Direction::In
+            && param.length.is_none()
+            && !matches!(param.ty, Ty::Pointer | Ty::String)
+            && !matches!(kind(param), Some(TypeKind::Struct { .. } | TypeKind::Callback { .. }))
+    };
+    let status = params.iter().find(|param| param.is_status);
+    if !params.iter().all(|param| param.is_status || is_context(param) || plain(param)) {
+        return TokenStream::new();
+    }
+    let mut inputs = Vec::new();
+    let mut prepare = Vec::new();
+    let mut arguments = Vec::new();
+    for param in params {
+        let name = names::snake(&param.name.value);
+        if param.is_status {
+            arguments.push(quote!(&raw mut outcome));
+        } else if is_context(param) {
+            arguments.push(quote!(self.context.as_ptr()));
+        } else {
+            let ty = scalar(context, param.ty);
+            inputs.push(quote!(#name: #ty));
+            arguments.push(match kind(param) {
+                Some(TypeKind::Id { tag, field, .. }) => {
+                    let (tag, field) = (names::symbol(tag), names::snake(field));
+                    prepare.push(quote! { let mut #name = ffi::#tag { #field: #name.0 }; });
+                    quote!(&raw mut #name)
+                }
+                Some(TypeKind::Handle { .. }) => quote!(#name.as_raw()),
+                _ => quote!(#name),
+            });
+        }
+    }
+    let (output, outcome, answer) = match status {
+        Some(status) => {
+            let ty = scalar(context, status.ty);
+            (
+                quote!(-> #ty),
+                quote! { let mut outcome = <#ty as ::tenon::StatusCode>::SUCCESS; },
+                quote!(outcome),
+            )
+        }
+        None => Default::default(),
+    };
+    quote! {
+        /// Calls the function.
+        pub fn call(self, #(#inputs),*) #output {
+            #outcome
+            if let Some(function) = self.function {
+                #(#prepare)*
+                // SAFETY: whoever made this promised that the function may be called with its context.
+                unsafe { function(#(#arguments),*) };
+            }
+            #answer
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Symbols that a host offers: a struct of pointers that are looked up when the program runs.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+
+use super::ffi::{function_pointer, raw_param};
+use super::thunk::{from_raw, to_raw};
+use super::types::{doc, is_by_pointer, type_path, value};
+use super::{Context, names};
+use crate::model::{Direction, Function, Param, ResultKind, Ty, TypeKind};
+
+pub(super) fn emit(context: Context, libraries: &[String]) -> TokenStream {
+    let name = names::symbol(&context.interface.trait_name);
+    let docs = doc(&context.interface.summary, &context.interface.doc);
+    let functions = &context.interface.functions;
+    let fields = functions.iter().map(|function| {
+        let (field, ty) = (names::snake(&function.name.value), function_pointer(context, function, None));
+        quote! { #field: #ty, }
+    });
+    let loads = functions.iter().map(|function| {
+        let (field, ty) = (names::snake(&function.name.value), function_pointer(context, function, None));
+        let symbol = std::ffi::CString::new(function.c_name.as_str()).unwrap_or_default();
+        quote! {
+            // SAFETY: the caller promises that a symbol of this name has this signature; null becomes `None`.
+            #field: unsafe { ::core::mem::transmute::<*mut ::core::ffi::c_void, #ty>(look_up(#symbol)) },
+        }
+    });
+    let missing = functions.iter().map(|function| {
+        let (field, text) = (names::snake(&function.name.value), &function.c_name);
+        quote! { if self.#field.is_none() { missing.push(#text); } }
+    });
+    let methods = functions.iter().map(|function| method(context, function));
+    quote! {
+        #docs
+        ///
+        /// A call may throw a C++ exception, which then passes through the caller's frames.
+        #[derive(Clone, Copy, Debug)]
+        pub struct #name {
+            #(#fields)*
+        }
+
+        #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
+        impl #name {
+            /// Libraries that export the symbols, in the order in which to look.
+            pub const LIBRARIES: &'static [&'static str] = &[#(#libraries),*];
+
+            /// Looks every symbol up; what is not found is absent.
+            ///
+            /// # Safety
+            /// What `look_up` returns for a name is null, or the function of that name in a host of the releases
+            /// that the spec describes, and stays loaded as long as this struct is used.
+            pub unsafe fn load(mut look_up: impl FnMut(&::core::ffi::CStr) -> *mut ::core::ffi::c_void) -> Self {
+                Self { #(#loads)* }
+            }
+
+            /// The names of the symbols that were not found.
+            pub fn missing(&self) -> ::std::vec::Vec<&'static str> {
+                let mut missing = ::std::vec::Vec::new();
+                #(#missing)*
+                missing
+            }
+
+            #(#methods)*
+        }
+    }
+}
+
+/// `unsafe fn name(&self, …) -> Result<…>`, without a body.
+pub(super) fn signature(context: Context, function: &Function) -> TokenStream {
+    let name = names::snake(&function.name.value);
+    let inputs = function.params.iter().filter(|param| !param.is_status).map(|param| {
+        let (name, ty) = (names::snake(&param.name.value), input_type(context, param));
+        quote!(#name: #ty)
+    });
+    let output = match &function.result {
+        ResultKind::Value(result) => output_type(context, result),
+        _ => quote!(()),
+    };
+    quote! { unsafe fn #name(&self, #(#inputs),*) -> Result<#output> }
+}
+
+fn method(context: Context, function: &Function) -> TokenStream {
+    let signature = signature(context, function);
+    let docs = doc(
+        &function.summary,
+        &format!(
+            "{}\n\n# Errors\nThe symbol is not there, or the host reports a failure.\n\n# Safety\nThe handles are live ones of the host, and the pointers as the interface says.",
+            function.doc
+        ),
+    );
+    let field = names::snake(&function.name.value);
+    let text = &function.name.value;
+    let status = function.params.iter().find(|param| param.is_status);
+    let arguments = function.params.iter().map(|param| {
+        let name = names::snake(&param.name.value);
+        if param.is_status {
+            quote!(&raw mut outcome)
+        } else if is_safe_value(context, param) {
+            let raw = to_raw(context, param, &quote!(#name));
+            if matches!(context_kind(context, param.ty), Some(kind) if is_by_pointer(kind))
+                && param.constness.unwrap_or(param.dir == Direction::In)
+            {
+                quote!(#raw.cast_const())
+            } else {
+                raw
+            }
+        } else {
+            quote!(#name)
+        }
+    });
+    let (before, after) = match (status, context.interface.status) {
+        (Some(_), Some(id)) => {
+            let path = type_path(context, id);
+            (
+                quote! { let mut outcome = <#path as ::tenon::StatusCode>::SUCCESS; },
+                quote! {
+                    if outcome != <#path as ::tenon::StatusCode>::SUCCESS {
+                        return Err(Error::new(outcome, concat!("the host failed in `", #text, "`")));
+                    }
+                },
+            )
+        }
+        _ => (TokenStream::new(), TokenStream::new()),
+    };
+    let value = match &function.result {
+        ResultKind::Value(result) if is_safe_value(context, result) => {
+            from_raw(context, result, &quote!(yielded))
+        }
+        _ => quote!(yielded),
+    };
+    quote! {
+        #docs
+        pub #signature {
+            let function = self.#field.ok_or_else(|| Error::unsupported(#text))?;
+            #before
+            // SAFETY: the caller's promise is handed on.
+            let yielded = unsafe { function(#(#arguments),*) };
+            #after
+            Ok(#value)
+        }
+    }
+}
+
+fn context_kind<'a>(context: Context<'a>, ty: Ty) -> Option<&'a TypeKind> {
+    super::form::named(context, ty)
+}
+
+/// Whether a parameter is passed as a newtype; all else is passed as the ABI has it.
+fn is_safe_value(context: Context, param: &Param) -> bool {
+    let is_pointer_handle = matches!(context_kind(context, param.ty), Some(kind) if is_by_pointer(kind));
+    param.length.is_none()
+        && match context_kind(context, param.ty) {
+            Some(TypeKind::Handle { .. }) => is_pointer_handle || param.dir == Direction::In,
+            _ => false,
+        }
+}
+
+fn input_type(context: Context, param: &Param) -> TokenStream {
+    if is_safe_value(context, param) { value(context, param.ty, None) } else { raw_param(context, param) }
+}
+
+fn output_type(context: Context, result: &Param) -> TokenStream {
+    input_type(context, result)
+}

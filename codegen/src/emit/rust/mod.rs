@@ -1,0 +1,69 @@
+//! Rust: what the proc-macros expand to.
+//!
+//! An interface becomes a module: its types, the raw ABI in `ffi`, and by its kind a trait with thunks and fallbacks
+//! (table, export) or a struct of loaded symbols (import).
+
+mod attribute;
+mod export;
+mod fallback;
+mod ffi;
+mod form;
+mod functions;
+mod import;
+mod names;
+mod plugin;
+mod thunk;
+mod traits;
+mod types;
+
+use proc_macro2::TokenStream;
+use quote::quote;
+
+pub use attribute::{Attribute, expand_impl};
+pub use traits::signature_text;
+
+use crate::model::{Interface, InterfaceKind, Spec};
+
+/// The interface that is emitted and the spec that it stands in.
+#[derive(Clone, Copy)]
+struct Context<'a> {
+    spec: &'a Spec,
+    interface: &'a Interface,
+}
+
+/// The module of an interface.
+pub fn expand_interface(spec: &Spec, interface: &Interface) -> TokenStream {
+    let context = Context { spec, interface };
+    let types = types::emit(context);
+    let ffi = ffi::emit(context);
+    let body = match &interface.kind {
+        InterfaceKind::Table(table) => {
+            let functions = functions::emit(context);
+            let traits = traits::emit(context);
+            let fallbacks = fallback::emit(context);
+            let thunks = thunk::emit(context);
+            let plugin = plugin::emit(context, table);
+            quote! { #functions #traits #fallbacks #thunks #plugin }
+        }
+        InterfaceKind::Export => {
+            let functions = functions::emit(context);
+            let traits = traits::emit(context);
+            let fallbacks = fallback::emit(context);
+            let thunks = thunk::emit(context);
+            let export = export::emit(context);
+            quote! { #functions #traits #fallbacks #thunks #export }
+        }
+        InterfaceKind::Import { libraries } => import::emit(context, libraries),
+    };
+    quote! { #types #ffi #body }
+}
+
+/// The module of an interface as formatted text, for reading.
+///
+/// # Errors
+/// A message when the expansion is not valid Rust, which is a mistake of the generator.
+pub fn interface_text(spec: &Spec, interface: &Interface) -> Result<String, String> {
+    let file: syn::File =
+        syn::parse2(expand_interface(spec, interface)).map_err(|error| error.to_string())?;
+    Ok(prettyplease::unparse(&file))
+}

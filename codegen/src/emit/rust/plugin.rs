@@ -1,0 +1,313 @@
+//! Filling the table of whatever release the host is, and the hand-over.
+
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+
+use super::thunk::thunk_name;
+use super::{Context, names};
+use crate::abi::{self, MemberKind};
+use crate::model::{Plugin, ReleaseId, Table, TypeKind};
+
+pub(super) fn emit(context: Context, table: &Table) -> TokenStream {
+    let trait_name = names::symbol(&context.interface.trait_name);
+    let layouts = layouts(context);
+    let fills = layouts.iter().map(|layout| fill(context, table, layout));
+    let release = release_enum(context, table, &layouts);
+    let entry = table.plugin.as_ref().map(|plugin| entry(context, table, plugin, &layouts));
+    quote! {
+        /// An implementation that a host can call: one instance, and which slots it fills.
+        pub trait Plugin: Partial {
+            /// The functions that the implementation has.
+            const PROVIDED: Provided;
+            /// Whether absent optional functions are filled with the spec's fallbacks.
+            const FALLBACKS: bool;
+
+            /// The instance that the table's functions call. It is made at the first call.
+            fn instance() -> &'static Self
+            where
+                Self: Sized;
+
+            /// Whether the slot of a function gets a pointer.
+            fn fills(function: Function) -> bool
+            where
+                Self: Sized,
+            {
+                Self::PROVIDED.has(function)
+                    || function.is_always_filled()
+                    || (Self::FALLBACKS && function.has_fallback())
+            }
+        }
+
+        const _: () = {
+            const fn assert_object_safe(_: ::core::option::Option<&dyn #trait_name>) {}
+            assert_object_safe(::core::option::Option::None);
+        };
+
+        #release
+        #(#fills)*
+        #entry
+    }
+}
+
+/// A layout of the table: a release, or the only one.
+struct Layout {
+    release: Option<ReleaseId>,
+    /// `v3_1`, or nothing.
+    suffix: String,
+    variant: proc_macro2::Ident,
+    name: String,
+}
+
+fn layouts(context: Context) -> Vec<Layout> {
+    if context.interface.releases.is_empty() {
+        let variant = names::symbol("Only");
+        return vec![Layout { release: None, suffix: String::new(), variant, name: String::new() }];
+    }
+    context
+        .interface
+        .release_ids()
+        .map(|(id, release)| Layout {
+            release: Some(id),
+            suffix: format!("_{}", names::release_module(&release.name.value)),
+            variant: names::release_variant(&release.name.value),
+            name: release.name.value.clone(),
+        })
+        .collect()
+}
+
+impl Layout {
+    /// Where the raw types of this layout are.
+    fn module(&self) -> TokenStream {
+        match self.release {
+            Some(_) => {
+                let module = names::release_module(&self.name);
+                quote!(ffi::#module)
+            }
+            None => quote!(ffi),
+        }
+    }
+}
+
+fn release_enum(context: Context, table: &Table, layouts: &[Layout]) -> TokenStream {
+    let variants = layouts.iter().map(|layout| {
+        let (variant, docs) = (&layout.variant, format!(" Release {}.", layout.name));
+        quote! { #[doc = #docs] #variant, }
+    });
+    let all = layouts.iter().map(|layout| {
+        let variant = &layout.variant;
+        quote!(Self::#variant)
+    });
+    let count = names::number(layouts.len() as u64);
+    let arm = |value: &dyn Fn(&Layout) -> TokenStream| -> Vec<TokenStream> {
+        layouts
+            .iter()
+            .map(|layout| {
+                let (variant, value) = (&layout.variant, value(layout));
+                quote! { Self::#variant => #value, }
+            })
+            .collect()
+    };
+    let names_ = arm(&|layout| {
+        let name = &layout.name;
+        quote!(#name)
+    });
+    let sizes = arm(&|layout| {
+        let size = names::number(abi::table_layout(context.interface, table, layout.release).size);
+        quote!(#size)
+    });
+    let offsets = layouts.iter().map(|layout| {
+        let variant = &layout.variant;
+        let layout = abi::table_layout(context.interface, table, layout.release);
+        let entries = layout.members.iter().filter_map(|member| match member.kind {
+            MemberKind::Function(id) => {
+                let function = names::pascal(&context.interface.function(id).name.value);
+                let offset = names::number(member.offset);
+                Some(quote! { Function::#function => #offset, })
+            }
+            _ => None,
+        });
+        let partial = layout.functions().count() < context.interface.functions.len();
+        let rest = partial.then(|| quote! { _ => return ::core::option::Option::None, });
+        quote! { Self::#variant => match function { #(#entries)* #rest }, }
+    });
+    quote! {
+        /// A release of the host, by the layout of its table.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        pub enum Release {
+            #(#variants)*
+        }
+
+        impl Release {
+            /// Every release, oldest first.
+            pub const ALL: [Self; #count] = [#(#all),*];
+
+            /// Its name in the spec.
+            pub const fn name(self) -> &'static str {
+                match self { #(#names_)* }
+            }
+
+            /// Size of its table in bytes.
+            pub const fn table_size(self) -> usize {
+                match self { #(#sizes)* }
+            }
+
+            /// The release with a table of this size, if it is a known one.
+            pub fn of_table_size(bytes: usize) -> ::core::option::Option<Self> {
+                Self::ALL.into_iter().find(|release| release.table_size() == bytes)
+            }
+
+            /// Bytes from the start of the table to a function's pointer, if the release has it.
+            pub const fn offset_of(self, function: Function) -> ::core::option::Option<usize> {
+                ::core::option::Option::Some(match self {
+                    #(#offsets)*
+                })
+            }
+        }
+    }
+}
+
+fn fill(context: Context, table: &Table, layout: &Layout) -> TokenStream {
+    let name = format_ident!("fill{}", layout.suffix);
+    let module = layout.module();
+    let table_name = names::symbol(&table.c_name);
+    let abi = abi::table_layout(context.interface, table, layout.release);
+    let slots = abi.functions().map(|id| {
+        let function = context.interface.function(id);
+        let (field, variant, thunk) = (
+            names::snake(&function.c_name),
+            names::pascal(&function.name.value),
+            thunk_name(context, function, layout.release),
+        );
+        quote! {
+            if D::fills(Function::#variant) {
+                table.#field = ::core::option::Option::Some(thunk::#thunk::<D>);
+            }
+        }
+    });
+    let docs = if layout.name.is_empty() {
+        " Fills a table; slots that the implementation leaves out are not touched.".to_owned()
+    } else {
+        format!(
+            " Fills a table of release {}; slots that the implementation leaves out are not touched.",
+            layout.name
+        )
+    };
+    quote! {
+        #[doc = #docs]
+        pub fn #name<D: Plugin>(table: &mut #module::#table_name) {
+            #(#slots)*
+        }
+    }
+}
+
+fn entry(context: Context, table: &Table, plugin: &Plugin, layouts: &[Layout]) -> TokenStream {
+    let TypeKind::Struct { fields, .. } = &context.spec.ty(plugin.params).kind else {
+        return TokenStream::new();
+    };
+    let params = names::symbol(&context.spec.ty(plugin.params).c_name);
+    let table_name = names::symbol(&table.c_name);
+    let size_field = names::snake(&table.size_field);
+    let (table_field, version_field, type_field) =
+        (names::snake(&plugin.table), names::snake(&plugin.version_field), names::snake(&plugin.device_type));
+    let version = plugin.version.map(names::number);
+    let version_type = fields.iter().find(|field| field.name.value == plugin.version_field);
+    let version_value = version_type.map(|field| match super::form::named(context, field.ty) {
+        Some(TypeKind::Struct { fields, .. }) => {
+            let names = fields.iter().map(|field| names::snake(&field.name.value));
+            let path = super::form::named_id(field.ty).map(|id| super::ffi::ffi_path(context, id));
+            quote!(#path { #(#names: #version),* })
+        }
+        _ => quote!(::core::default::Default::default()),
+    });
+    let known: Vec<String> = layouts
+        .iter()
+        .map(|layout| {
+            let table = abi::table_layout(context.interface, table, layout.release).size;
+            let params = abi::struct_layout(context.spec, fields, layout.release).size;
+            format!("{} ({table}/{params})", layout.name)
+        })
+        .collect();
+    let known = known.join(", ");
+    let arms = layouts.iter().map(|layout| {
+        let module = layout.module();
+        let fill = format_ident!("fill{}", layout.suffix);
+        let variant = &layout.variant;
+        let table_size = names::number(abi::table_layout(context.interface, table, layout.release).size);
+        let params_size = names::number(abi::struct_layout(context.spec, fields, layout.release).size);
+        quote! {
+            (#table_size, #params_size) => {
+                let params = params.cast::<#module::#params>();
+                // SAFETY: both sizes say that host and plugin mean the same two structs, and the host lends them.
+                unsafe {
+                    #fill::<D>(&mut *table.cast::<#module::#table_name>());
+                    (*params).#version_field = #version_value;
+                    (*params).#type_field = device_type.as_ptr().cast_mut();
+                }
+                ::core::result::Result::Ok(Release::#variant)
+            }
+        }
+    });
+    // The first two members of the params are the size and the table in every release.
+    let first = layouts.first().map(Layout::module);
+    quote! {
+        /// Why a plugin did not hand itself over. Nothing was written.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub enum HandOverError {
+            /// The host passed a null pointer, or one that is not aligned.
+            Null,
+            /// The sizes are those of no known release.
+            UnknownHost {
+                /// Size of the table in bytes, as the host says.
+                table: usize,
+                /// Size of the params in bytes, as the host says.
+                params: usize,
+            },
+        }
+
+        impl ::core::fmt::Display for HandOverError {
+            fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                match self {
+                    Self::Null => formatter.write_str("the host handed over no params, or params without a table"),
+                    Self::UnknownHost { table, params } => ::core::write!(
+                        formatter,
+                        "this host is of no release that the plugin knows: its table has {table} bytes and its params \
+                         have {params}; known are {}. Install one of these releases, or a newer plugin",
+                        #known,
+                    ),
+                }
+            }
+        }
+
+        impl ::core::error::Error for HandOverError {}
+
+        /// Hands a plugin over to a host: finds the host's release by the sizes it passes, and fills its table.
+        ///
+        /// # Errors
+        /// [`HandOverError`]; then nothing was written, and a host takes the plugin for not there.
+        ///
+        /// # Safety
+        /// `params` is null, or leads to the host's params, whose first two members are their size and the table.
+        pub unsafe fn hand_over<D: Plugin>(
+            params: *mut ::core::ffi::c_void,
+            device_type: &'static ::core::ffi::CStr,
+        ) -> ::core::result::Result<Release, HandOverError> {
+            let head = params.cast::<#first::#params>();
+            if head.is_null() || !head.is_aligned() {
+                return ::core::result::Result::Err(HandOverError::Null);
+            }
+            // SAFETY: the caller promises the two members; no other one is read before the sizes are known.
+            let (params_size, table) = unsafe {
+                (*(&raw const (*head).size), (*(&raw const (*head).#table_field)).cast::<#first::#table_name>())
+            };
+            if table.is_null() || !table.is_aligned() {
+                return ::core::result::Result::Err(HandOverError::Null);
+            }
+            // SAFETY: the first member of every table is its size.
+            let table_size: usize = unsafe { *(&raw const (*table).#size_field) };
+            match (table_size, params_size) {
+                #(#arms)*
+                _ => ::core::result::Result::Err(HandOverError::UnknownHost { table: table_size, params: params_size }),
+            }
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! The trait that a device implements, with signatures as Rust would have them.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+
+use super::form::{Form, forms, output_type, outputs, parameters, return_type};
+use super::types::doc;
+use super::{Context, names};
+use crate::model::{Function, Interface, Need, Param, ResultKind, Spec};
+
+pub(super) fn emit(context: Context) -> TokenStream {
+    let name = names::symbol(&context.interface.trait_name);
+    let docs = doc(&context.interface.summary, &context.interface.doc);
+    let methods = context.interface.functions.iter().map(|function| method(context, function));
+    let structs = context.interface.functions.iter().filter_map(|function| output_struct(context, function));
+    quote! {
+        #docs
+        #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
+        pub trait #name: Send + Sync + 'static {
+            #(#methods)*
+        }
+
+        #(#structs)*
+    }
+}
+
+/// `fn name(&self, …) -> …`, without a body.
+pub(super) fn signature(context: Context, function: &Function, forms: &[Form]) -> TokenStream {
+    let name = names::snake(&function.name.value);
+    let parameters = parameters(context, function, forms).map(|(name, ty)| quote!(#name: #ty));
+    let output = return_type(context, function, forms);
+    quote! { fn #name(&self, #(#parameters),*) -> #output }
+}
+
+fn method(context: Context, function: &Function) -> TokenStream {
+    let forms = forms(context, function);
+    let signature = signature(context, function, &forms);
+    let docs = doc(&function.summary, &details(context, function, &forms));
+    if !function.is_optional() || !matches!(function.result, ResultKind::Status) {
+        return quote! { #docs #signature; };
+    }
+    let unused = parameters(context, function, &forms).map(|(name, _)| name);
+    let name = &function.name.value;
+    quote! {
+        #docs
+        #signature {
+            let _ = (#(#unused,)*);
+            Err(Error::unsupported(#name))
+        }
+    }
+}
+
+/// The rest of a method's documentation.
+fn details(context: Context, function: &Function, forms: &[Form]) -> String {
+    let mut text = function.doc.clone();
+    let listed = |title: &str, entries: Vec<String>| {
+        if entries.is_empty() { String::new() } else { format!("\n\n# {title}\n{}", entries.join("\n")) }
+    };
+    let entry = |param: &Param| {
+        (!param.doc.is_empty()).then(|| format!("- `{}`: {}", param.name.value, param.doc.replace('\n', " ")))
+    };
+    let given = |(param, form): (&Param, &Form)| match form {
+        Form::Consumed | Form::Output(_) => None,
+        _ => entry(param),
+    };
+    text += &listed("Arguments", function.params.iter().zip(forms).filter_map(given).collect());
+    let yielded = outputs(function, forms).iter().filter_map(|(_, param, _)| entry(param)).collect();
+    text += &listed("Returns", yielded);
+    let statuses = context.spec.status_values(context.interface);
+    let errors = function.returns.iter().filter_map(|(status, when)| {
+        let value = statuses.get(status.0)?;
+        Some(format!("- `{}`: {}", names::constant(&value.name.value), when.replace('\n', " ")))
+    });
+    text += &listed("Status", errors.collect());
+    text += match function.need {
+        Need::Load => "\n\nRequired: a host refuses a plugin without it.",
+        Need::Use => "\n\nRequired: a host loads a plugin without it, and then misbehaves.",
+        Need::Optional => "\n\nOptional.",
+    };
+    if !function.when_null.is_empty() {
+        text += &format!(" When absent: {}", function.when_null);
+    }
+    text
+}
+
+/// The struct of what a function yields, where that is more than one thing.
+fn output_struct(context: Context, function: &Function) -> Option<TokenStream> {
+    let forms = forms(context, function);
+    let outputs = outputs(function, &forms);
+    if outputs.len() < 2 {
+        return None;
+    }
+    let name = names::pascal(&function.name.value);
+    let docs = format!(" What `{}` yields.", function.name.value);
+    let fields = outputs.iter().map(|(_, param, output)| {
+        let (name, ty, docs) =
+            (names::snake(&param.name.value), output_type(context, param, output), doc(&param.doc, ""));
+        quote! { #docs pub #name: #ty, }
+    });
+    Some(quote! {
+        #[doc = #docs]
+        #[derive(Clone, Debug)]
+        pub struct #name {
+            #(#fields)*
+        }
+    })
+}
+
+/// The signature of a function in Rust, for the docs: paths without the crate.
+pub fn signature_text(spec: &Spec, interface: &Interface, function: &Function) -> String {
+    let context = Context { spec, interface };
+    let forms = forms(context, function);
+    let tokens = match interface.kind {
+        crate::model::InterfaceKind::Import { .. } => super::import::signature(context, function),
+        _ => signature(context, function, &forms),
+    };
+    let item = quote! { trait T { #tokens; } };
+    let Ok(file) = syn::parse2::<syn::File>(item) else { return String::new() };
+    let text = prettyplease::unparse(&file);
+    let body = text.trim().trim_start_matches("trait T {").trim_end_matches('}');
+    let lines: Vec<&str> = body.lines().map(|line| line.strip_prefix("    ").unwrap_or(line)).collect();
+    lines
+        .join("\n")
+        .trim()
+        .replace("::core::option::", "")
+        .replace("::core::ffi::", "")
+        .replace("::std::vec::", "")
+        .replace("::std::string::", "")
+        .replace("::tenon::", "")
+        .replace("super::device::", "")
+}

@@ -1,0 +1,82 @@
+//! A status with the message that the C ABI has no room for.
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::ffi::{CStr, CString};
+use std::fmt;
+
+/// The status enum of an interface.
+pub trait StatusCode: Copy + fmt::Debug + Send + Sync + 'static {
+    /// The call did what it says.
+    const SUCCESS: Self;
+    /// An argument is null, out of range or stale.
+    const INVALID_ARGUMENT: Self;
+    /// The function is not there.
+    const UNSUPPORTED: Self;
+    /// The implementation panicked.
+    const INTERNAL: Self;
+
+    /// The number in the ABI.
+    fn code(self) -> i32;
+}
+
+/// Why a call failed: the status that the host sees, and a message for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error<S> {
+    /// What the host gets.
+    pub status: S,
+    /// What [`last_error`] says.
+    pub message: Cow<'static, str>,
+}
+
+impl<S: StatusCode> Error<S> {
+    /// An error with a status and a message.
+    pub fn new(status: S, message: impl Into<Cow<'static, str>>) -> Self {
+        Error { status, message: message.into() }
+    }
+
+    /// An argument is null, out of range or stale.
+    pub fn invalid(message: impl Into<Cow<'static, str>>) -> Self {
+        Error::new(S::INVALID_ARGUMENT, message)
+    }
+
+    /// The function is not implemented.
+    pub fn unsupported(function: &str) -> Self {
+        Error::new(S::UNSUPPORTED, format!("`{function}` is not implemented by this device"))
+    }
+}
+
+impl<S: fmt::Debug> fmt::Display for Error<S> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} ({:?})", self.message, self.status)
+    }
+}
+
+impl<S: fmt::Debug> std::error::Error for Error<S> {}
+
+thread_local! {
+    static LAST: RefCell<Option<CString>> = const { RefCell::new(None) };
+}
+
+/// Runs `read` on the message of the last call that failed on this thread.
+///
+/// A call that succeeds leaves the message alone, as `errno` is left alone.
+pub fn last_error<T>(read: impl FnOnce(Option<&CStr>) -> T) -> T {
+    LAST.with(|last| match last.try_borrow() {
+        Ok(message) => read(message.as_deref()),
+        Err(_) => read(None),
+    })
+}
+
+pub(crate) fn remember(function: &str, message: &str) {
+    let text = format!("{function}: {message}").replace('\0', " ");
+    if std::env::var_os("TENON_LOG").is_some_and(|level| !level.is_empty() && level != "off") {
+        eprintln!("tenon: {text}");
+    }
+    // A thread that is shutting down has no message to keep.
+    let _ = LAST.try_with(|last| {
+        if let Ok(mut last) = last.try_borrow_mut() {
+            *last = CString::new(text).ok();
+        }
+    });
+}

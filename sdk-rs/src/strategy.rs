@@ -1,0 +1,65 @@
+//! Fallbacks that the spec's small vocabulary cannot say, written by hand. The spec names them by `strategy`.
+
+use crate::device::{CollectiveComm, DataType, Device, DeviceId, Error, Result, Status, Stream};
+use crate::pointer::DevicePtr;
+
+/// The share of a device's free memory that PaddlePaddle takes at once, `FLAGS_fraction_of_gpu_memory_to_use`.
+const SHARE: f32 = 0.92;
+
+/// How much to take from the device at once: a share of what is free, as PaddlePaddle's `AllocSize` has it.
+pub fn alloc_size(device: &impl Device, id: DeviceId) -> Result<usize> {
+    let free = device.device_memory_stats(id)?.free_memory;
+    if free == 0 || free < device.device_min_chunk_size(id)? {
+        return Err(Error::new(Status::FAILED, "the device has no memory left to take"));
+    }
+    // PaddlePaddle multiplies in single precision, too: the figures are to be the same.
+    Ok((free as f32 * SHARE) as usize)
+}
+
+/// The larger of the first and of every later allocation.
+pub fn max_of_init_and_realloc(device: &impl Device, id: DeviceId) -> Result<usize> {
+    Ok(device.device_init_alloc_size(id)?.max(device.device_realloc_size(id)?))
+}
+
+/// Everybody sends to everybody: receive from the lower ranks, send to the others, keep the own part, receive from
+/// the higher ranks. The order is PaddlePaddle's; no two ranks wait for each other in it.
+#[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
+pub fn all_to_all_by_send_recv(
+    device: &impl Device,
+    send_buf: &[DevicePtr],
+    send_count: &[usize],
+    send_dtype: &[DataType],
+    recv_buf: &[DevicePtr],
+    recv_count: &[usize],
+    recv_dtype: &[DataType],
+    rank: usize,
+    comm: CollectiveComm,
+    stream: Stream,
+) -> Result<()> {
+    let ranks = send_buf.len();
+    if rank >= ranks {
+        return Err(Error::invalid(format!("rank {rank} is not one of {ranks}")));
+    }
+    let receive =
+        |from: usize| device.xccl_recv(recv_buf[from], recv_count[from], recv_dtype[from], from, comm, stream);
+    (0..rank).try_for_each(receive)?;
+    for to in (0..ranks).filter(|to| *to != rank) {
+        device.xccl_send(send_buf[to], send_count[to], send_dtype[to], to, comm, stream)?;
+    }
+    let size = send_count[rank]
+        .checked_mul(element_size(send_dtype[rank])?)
+        .ok_or_else(|| Error::invalid("the own part overflows"))?;
+    device.async_memory_copy_d2d(device.get_device()?, stream, recv_buf[rank], send_buf[rank], size)?;
+    (rank + 1..ranks).try_for_each(receive)
+}
+
+fn element_size(dtype: DataType) -> Result<usize> {
+    match dtype {
+        DataType::BOOL | DataType::UINT8 | DataType::INT8 => Ok(1),
+        DataType::UINT16 | DataType::INT16 | DataType::FLOAT16 | DataType::BFLOAT16 => Ok(2),
+        DataType::UINT32 | DataType::INT32 | DataType::FLOAT32 => Ok(4),
+        DataType::UINT64 | DataType::INT64 | DataType::FLOAT64 | DataType::COMPLEX64 => Ok(8),
+        DataType::COMPLEX128 => Ok(16),
+        other => Err(Error::invalid(format!("elements of {other:?} have no size"))),
+    }
+}

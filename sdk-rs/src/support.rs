@@ -1,0 +1,170 @@
+//! What the expansion of the macros calls. Not for anybody else: it changes without notice.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::error::remember;
+pub use crate::error::{Error, StatusCode};
+pub use crate::pointer::{AnyPtr, DevicePtr, HostPtr, UnifiedPtr};
+
+/// Runs the body of a thunk: nothing unwinds across the boundary, and a failure leaves its message.
+pub fn call<S: StatusCode>(function: &'static str, body: impl FnOnce() -> Result<S, Error<S>>) -> S {
+    // What a panic leaves behind in the device is the device's own affair: it sees `&self` only.
+    match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(status)) => status,
+        Ok(Err(error)) => {
+            remember(function, &error.message);
+            // A failure must never reach the host as success, whatever the device says.
+            if error.status.code() == S::SUCCESS.code() { S::INTERNAL } else { error.status }
+        }
+        Err(panic) => {
+            remember(function, &format!("the device panicked: {}", panic_text(&*panic)));
+            // The payload's own destructor may panic; it is not worth the process.
+            std::mem::forget(panic);
+            S::INTERNAL
+        }
+    }
+}
+
+fn panic_text(panic: &(dyn Any + Send)) -> &str {
+    panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("no message")
+}
+
+/// An argument that must not be null.
+pub fn non_null<S: StatusCode, T>(name: &str, pointer: *const T) -> Result<*const T, Error<S>> {
+    if pointer.is_null() {
+        return Err(Error::invalid(format!("`{name}` is null")));
+    }
+    if !pointer.is_aligned() {
+        return Err(Error::invalid(format!("`{name}` is not aligned: {pointer:p}")));
+    }
+    Ok(pointer)
+}
+
+/// A place for a result: not null, aligned.
+pub fn place<S: StatusCode, T>(name: &str, pointer: *mut T) -> Result<*mut T, Error<S>> {
+    non_null(name, pointer).map(<*const T>::cast_mut)
+}
+
+/// An address and a length that stay inside the address space; null only with length 0.
+pub fn range<S: StatusCode>(name: &str, address: usize, bytes: usize) -> Result<(), Error<S>> {
+    if address == 0 && bytes != 0 {
+        return Err(Error::invalid(format!("`{name}` is null, with {bytes} bytes to follow")));
+    }
+    // No object is larger than `isize::MAX`; a slice beyond it would be undefined behaviour.
+    if bytes > isize::MAX as usize || address.checked_add(bytes).is_none() {
+        return Err(Error::invalid(format!("{bytes} bytes from `{name}` reach past the address space")));
+    }
+    Ok(())
+}
+
+/// A slice of the caller's.
+///
+/// # Safety
+/// Unless the checks fail, `count` elements from `pointer` must be readable and must not change meanwhile.
+pub unsafe fn slice<'a, S: StatusCode, T>(
+    name: &str,
+    pointer: *const T,
+    count: usize,
+) -> Result<&'a [T], Error<S>> {
+    let bytes = count
+        .checked_mul(size_of::<T>())
+        .ok_or_else(|| Error::invalid(format!("{count} elements of `{name}` overflow")))?;
+    range(name, pointer.addr(), bytes)?;
+    if count == 0 {
+        return Ok(&[]);
+    }
+    let pointer = non_null(name, pointer)?;
+    // SAFETY: not null, aligned and inside the address space by the checks; readable by the caller's promise.
+    Ok(unsafe { std::slice::from_raw_parts(pointer, count) })
+}
+
+/// A slice of the caller's, to be written.
+///
+/// # Safety
+/// Unless the checks fail, `count` elements from `pointer` must be writable and nobody else's meanwhile.
+pub unsafe fn slice_mut<'a, S: StatusCode, T>(
+    name: &str,
+    pointer: *mut T,
+    count: usize,
+) -> Result<&'a mut [T], Error<S>> {
+    let bytes = count
+        .checked_mul(size_of::<T>())
+        .ok_or_else(|| Error::invalid(format!("{count} elements of `{name}` overflow")))?;
+    range(name, pointer.addr(), bytes)?;
+    if count == 0 {
+        return Ok(&mut []);
+    }
+    let pointer = place(name, pointer)?;
+    // SAFETY: not null, aligned and inside the address space by the checks; writable by the caller's promise.
+    Ok(unsafe { std::slice::from_raw_parts_mut(pointer, count) })
+}
+
+/// A text of the caller's.
+///
+/// # Safety
+/// Unless it is null, `pointer` must lead to a NUL-terminated text.
+pub unsafe fn text<'a, S: StatusCode>(
+    name: &str,
+    pointer: *const std::ffi::c_char,
+) -> Result<&'a std::ffi::CStr, Error<S>> {
+    let pointer = non_null(name, pointer)?;
+    // SAFETY: not null by the check, NUL-terminated by the caller's promise.
+    Ok(unsafe { std::ffi::CStr::from_ptr(pointer) })
+}
+
+/// Writes a text into a buffer of fixed size, with its NUL.
+///
+/// # Safety
+/// `capacity` bytes from `pointer` must be writable.
+pub unsafe fn write_text<S: StatusCode>(
+    name: &str,
+    pointer: *mut std::ffi::c_char,
+    capacity: usize,
+    text: &str,
+) -> Result<(), Error<S>> {
+    if text.len() >= capacity || text.contains('\0') {
+        return Err(Error::new(
+            S::INTERNAL,
+            format!("{text:?} does not fit into the {capacity} bytes of `{name}`"),
+        ));
+    }
+    // SAFETY: the length was checked against the capacity, which the caller promises.
+    unsafe {
+        std::ptr::copy_nonoverlapping(text.as_ptr().cast(), pointer, text.len());
+        pointer.add(text.len()).write(0);
+    }
+    Ok(())
+}
+
+/// A host buffer of a fallback, filled with a byte.
+///
+/// # Errors
+/// `UNSUPPORTED` when the host has no such memory: a fallback must not take the process down.
+pub fn buffer<S: StatusCode>(bytes: usize, fill: u8) -> Result<Vec<u8>, Error<S>> {
+    let mut buffer = Vec::new();
+    buffer
+        .try_reserve_exact(bytes)
+        .map_err(|_| Error::new(S::UNSUPPORTED, format!("no {bytes} bytes of host memory for a fallback")))?;
+    buffer.resize(bytes, fill);
+    Ok(buffer)
+}
+
+/// Runs the body of a thunk that has no status: a failure yields `default`, and leaves its message.
+pub fn call_value<S: StatusCode, T>(
+    function: &'static str,
+    default: T,
+    body: impl FnOnce() -> Result<T, Error<S>>,
+) -> T {
+    let mut yielded = default;
+    let place = &mut yielded;
+    call::<S>(function, move || {
+        *place = body()?;
+        Ok(S::SUCCESS)
+    });
+    yielded
+}
