@@ -69,7 +69,7 @@ catalogue! {
     LengthType = 17, "a length is a whole number",
         "`bytes` and `count` name an input parameter of type `size` or a whole number.";
     LengthMisplaced = 18, "a length stands where memory is pointed to",
-        "`bytes` goes with `pointer`, `string` and `char`; `count` with everything else.";
+        "`bytes` goes with `pointer` and `string`, `count` with everything else, and `char` takes either.";
     RequiredWithFallback = 19, "a required function has no fallback",
         "A host refuses a plugin without it, so that its fallback would never run: make it optional, or drop the fallback.";
     FallbackCycle = 20, "fallbacks do not go in circles",
@@ -104,8 +104,8 @@ catalogue! {
         "`of` and `held` name the parameter that owns this one or in whose order the memory is used.";
     CallbackContext = 35, "a context goes with a callback",
         "`context_of` stands on a `pointer` and names a callback parameter.";
-    AbsentMisplaced = 36, "a value for older releases goes with `since`",
-        "`absent` says what the implementation gets from a host that does not pass the parameter.";
+    Absent = 36, "a parameter that some releases lack has a value for them",
+        "`absent` says what an implementation gets from a host that does not pass the parameter, so it goes with `since` or `until` and is of the same type.";
     UnsoundNull = 37, "what a host cannot bear to be null says why",
         "`required: use` and `fill: always` come with `when_null`, which says what hosts do.";
     StrayFile = 38, "each file in the spec is named",
@@ -114,6 +114,20 @@ catalogue! {
         "`status_as_bool` is for functions whose result is the status and that have no out-parameter.";
     StatusParameter = 40, "a status parameter is an `out` of the status type",
         "`status: true` marks the one parameter through which an import reports.";
+    ContainsItself = 41, "a type does not contain itself",
+        "A struct that is a member of itself has no size, and C cannot declare a callback that takes itself.";
+    LifeMisplaced = 42, "only a handle or memory is created and destroyed",
+        "`role: creates` and `role: destroys` begin and end a life; numbers, enums, ids and callbacks have none.";
+    NoSuccess = 43, "a status type has a value 0",
+        "0 is success in every ABI here, and generated code tests for it.";
+    Keyword = 44, "a symbol is no keyword",
+        "The C header is read by C and by C++, so neither may keep the word for itself.";
+    NullByValue = 45, "only what is passed by pointer can be null",
+        "`nullable` goes with pointers, strings, handles, callbacks, arrays and what a function writes.";
+    OwnRule = 46, "a fallback that is not the host's says why",
+        "`rule: host` marks the host's own rule; a rule of ours needs `why`.";
+    NewerType = 47, "a type is there as long as what uses it",
+        "In the releases without the type there is no way to declare what uses it.";
 }
 
 impl std::fmt::Display for Code {
@@ -190,24 +204,43 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 
 /// Mistakes, collected.
 #[derive(Debug, Default)]
-pub struct Diagnostics(Vec<Diagnostic>);
+pub struct Diagnostics {
+    found: Vec<Diagnostic>,
+    /// Places that mean nothing because of a mistake elsewhere: an error there would only repeat it.
+    unsound: Vec<Span>,
+}
 
 impl Diagnostics {
     /// Adds one.
     pub fn push(&mut self, diagnostic: Diagnostic) {
-        self.0.push(diagnostic);
+        self.unsound.push(diagnostic.span);
+        self.found.push(diagnostic);
+    }
+
+    /// Marks a place that does not resolve because of a mistake that is reported elsewhere.
+    pub fn distrust(&mut self, span: Span) {
+        self.unsound.push(span);
+    }
+
+    /// Whether everything within a place resolved.
+    pub fn trusts(&self, place: Span) -> bool {
+        !self
+            .unsound
+            .iter()
+            .any(|span| span.file == place.file && place.start <= span.start && span.end <= place.end)
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.found.is_empty()
     }
 
     /// All of them, by file and place.
-    pub fn into_sorted(mut self) -> Vec<Diagnostic> {
-        self.0.sort_by(|a, b| (a.span, a.code).cmp(&(b.span, b.code)));
-        self.0.dedup_by(|a, b| a.span == b.span && a.message == b.message);
-        self.0
+    pub fn into_sorted(self) -> Vec<Diagnostic> {
+        let mut found = self.found;
+        found.sort_by(|a, b| (a.span, a.code).cmp(&(b.span, b.code)));
+        found.dedup_by(|a, b| a.span == b.span && a.message == b.message);
+        found
     }
 }
 

@@ -30,6 +30,11 @@ pub static SPEC: Shape = Shape {
             "Folders with an `interface.yaml`, in the order of the docs.",
         ),
         needed("outputs", Value::Shape(&OUTPUTS), "Where outputs go, relative to `--out`."),
+        key(
+            "command",
+            Value::Line,
+            "What people run to bring the outputs up to date, for the first line of each; `cargo run -p codegen` if left out.",
+        ),
     ],
 };
 
@@ -40,6 +45,23 @@ static OUTPUTS: Shape = Shape {
         key("reference", Value::Line, "Folder of the Markdown reference."),
         key("schema", Value::Line, "Folder of the JSON Schema of the spec language."),
         key("rust", Value::Line, "Folder of the macro's expansion, for reading."),
+        key(
+            "summary",
+            Value::Shape(&SUMMARY_FILE),
+            "The table of contents of the book around the reference.",
+        ),
+    ],
+};
+
+static SUMMARY_FILE: Shape = Shape {
+    name: "a table of contents",
+    keys: &[
+        needed(
+            "template",
+            Value::Line,
+            "The file with the chapters written by hand and a line `{{ reference }}`.",
+        ),
+        needed("to", Value::Line, "The file that mdBook reads."),
     ],
 };
 
@@ -144,6 +166,7 @@ static VERSION: Shape = Shape {
     keys: &[
         needed("field", Value::Snake, "The field that takes it."),
         needed("value", Value::Release, "The version, in quotes."),
+        key("macro", Value::Symbol, "What the C macros with its numbers begin with."),
     ],
 };
 
@@ -183,7 +206,7 @@ static TYPE: Shape = Shape {
         key("params", Value::Map(&Value::Shape(&PARAM)), "The parameters of a callback."),
         key(
             "result",
-            Value::Any(&[Value::Word(&["none"]), Value::Shape(&RESULT)]),
+            Value::Any(&[Value::Word(&["none"]), Value::Shape(&PARAM)]),
             "What a callback returns.",
         ),
         SINCE,
@@ -207,6 +230,11 @@ static ENUM_VALUE: Shape = Shape {
         needed("value", Value::Integer, "Its number."),
         needed("summary", Value::Line, "What it means."),
         key("alias", Value::Bool, "Whether it is a second name for a number."),
+        key(
+            "means",
+            Value::Word(&["invalid_argument", "unsupported", "internal"]),
+            "Of a status: what generated code answers with it.",
+        ),
         SINCE,
         UNTIL,
     ],
@@ -216,7 +244,7 @@ static CALL: Shape =
     Shape { name: "a call", keys: &[needed("call", Value::Snake, "The function whose value it is.")] };
 
 static PARAM: Shape = Shape {
-    name: "a parameter",
+    name: "a parameter, field or result",
     keys: &[
         needed("type", Value::Type, "A primitive or a type of the spec."),
         key("dir", Value::Word(&["in", "out", "inout"]), "Who writes it; `in` if left out."),
@@ -258,15 +286,6 @@ static PARAM: Shape = Shape {
     ],
 };
 
-static RESULT: Shape = Shape {
-    name: "a result",
-    keys: &[
-        needed("type", Value::Type, "Its type."),
-        key("const", Value::Bool, "Whether what it points to is const."),
-        key("doc", Value::Prose, "What it is, with its unit."),
-    ],
-};
-
 static FUNCTION: Shape = Shape {
     name: "a function",
     keys: &[
@@ -277,7 +296,7 @@ static FUNCTION: Shape = Shape {
         key("params", Value::Map(&Value::Shape(&PARAM)), "Parameters, in the order of the ABI."),
         key(
             "result",
-            Value::Any(&[Value::Word(&["status", "none"]), Value::Shape(&RESULT)]),
+            Value::Any(&[Value::Word(&["status", "none"]), Value::Shape(&PARAM)]),
             "What it returns; `status` if left out.",
         ),
         key(

@@ -1,1 +1,3 @@
-//! emit
+//! What people use, written from the model.
+
+pub mod rust;

@@ -17,6 +17,8 @@ pub struct Spec {
     pub summary: String,
     /// Where outputs go.
     pub outputs: Outputs,
+    /// What people run to bring them up to date.
+    pub command: String,
     /// The interfaces, in the order of the docs.
     pub interfaces: Vec<Interface>,
 }
@@ -32,6 +34,17 @@ pub struct Outputs {
     pub schema: Option<String>,
     /// Rust, for reading.
     pub rust: Option<String>,
+    /// The table of contents of the book.
+    pub summary: Option<SummaryFile>,
+}
+
+/// The table of contents of the book around the reference.
+#[derive(Debug)]
+pub struct SummaryFile {
+    /// The file with the chapters written by hand.
+    pub template: String,
+    /// The file that is written from it.
+    pub to: String,
 }
 
 macro_rules! index {
@@ -62,6 +75,18 @@ pub struct TypeId {
     pub interface: InterfaceId,
     /// Index into its [`Interface::types`].
     pub index: usize,
+}
+
+/// Where an entry and the keys below it were written, so that a rule can point at the one it means.
+#[derive(Clone, Debug)]
+pub struct Places {
+    /// The key; of an entry of a list, its name.
+    pub key: Span,
+    /// The value; of a block, only where it begins.
+    pub value: Span,
+    /// From the first byte of the value to the last.
+    pub extent: Span,
+    below: Vec<(String, Places)>,
 }
 
 /// A set of functions that belong together.
@@ -97,6 +122,8 @@ pub struct Interface {
     pub functions: Vec<Function>,
     /// What C names of functions begin with.
     pub prefix: String,
+    /// Where `interface.yaml` says what.
+    pub places: Places,
 }
 
 /// How the functions of an interface are found.
@@ -170,6 +197,8 @@ pub struct Block {
     pub slots: Vec<Slot>,
     /// The array of unused slots behind them.
     pub reserved: Option<Reserved>,
+    /// Where it is named.
+    pub span: Span,
 }
 
 /// One pointer of a table.
@@ -207,6 +236,8 @@ pub struct Plugin {
     pub version_field: String,
     /// The version: major, minor, patch.
     pub version: [u64; 3],
+    /// What the C macros with its numbers begin with, where the ABI has a name for that.
+    pub version_macro: Option<String>,
     /// The field that names the device.
     pub device_type: String,
     /// The field that names the variant of the device.
@@ -232,6 +263,8 @@ pub struct Type {
     pub availability: Availability,
     /// The group that describes it.
     pub group: GroupId,
+    /// Where it says what.
+    pub places: Places,
 }
 
 /// What a type is.
@@ -274,7 +307,7 @@ pub enum TypeKind {
         /// Its parameters.
         params: Vec<Param>,
         /// What it returns; `None`: nothing.
-        result: Option<Value>,
+        result: Option<Box<Param>>,
     },
 }
 
@@ -291,8 +324,23 @@ pub struct EnumValue {
     pub summary: String,
     /// Whether it is a second name for a number.
     pub alias: bool,
+    /// What generated code answers with it.
+    pub means: Option<Meaning>,
     /// When it is there.
     pub availability: Availability,
+    /// Where it says what.
+    pub places: Places,
+}
+
+/// What generated code has to say with a status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Meaning {
+    /// An argument is null, out of range or stale.
+    InvalidArgument,
+    /// The function is not there.
+    Unsupported,
+    /// The implementation panicked.
+    Internal,
 }
 
 /// A type as it is used.
@@ -380,7 +428,7 @@ pub enum Role {
     Uses,
 }
 
-/// A parameter of a function or a callback, or a field of a struct.
+/// A parameter of a function or a callback, a field of a struct, or the value that a function returns.
 #[derive(Debug)]
 pub struct Param {
     /// Its name.
@@ -415,6 +463,8 @@ pub struct Param {
     pub absent: Option<Absent>,
     /// What it is.
     pub doc: String,
+    /// Where it says what.
+    pub places: Places,
 }
 
 /// A value that stands in for a parameter.
@@ -437,17 +487,6 @@ pub enum Constant {
     Null,
 }
 
-/// A value that is returned.
-#[derive(Debug)]
-pub struct Value {
-    /// Its type.
-    pub ty: Ty,
-    /// Whether what it points to is const.
-    pub constness: Option<bool>,
-    /// What it is.
-    pub doc: String,
-}
-
 /// What a function returns.
 #[derive(Debug)]
 pub enum ResultKind {
@@ -456,7 +495,7 @@ pub enum ResultKind {
     /// Nothing.
     None,
     /// A value.
-    Value(Value),
+    Value(Box<Param>),
 }
 
 /// Whether an implementation must have a function.
@@ -509,6 +548,8 @@ pub struct Function {
     pub see: Vec<FunctionId>,
     /// The group that describes it.
     pub group: GroupId,
+    /// Where it says what.
+    pub places: Places,
 }
 
 /// A value of the interface's status: an index into the enum's values.

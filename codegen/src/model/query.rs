@@ -72,6 +72,33 @@ impl Interface {
     }
 }
 
+impl Places {
+    /// Whether a key was written.
+    pub fn has(&self, key: &str) -> bool {
+        self.get(key).is_some()
+    }
+
+    /// A key that was written, and what is below it.
+    pub fn get(&self, key: &str) -> Option<&Places> {
+        self.below.iter().find(|(known, _)| known == key).map(|(_, places)| places)
+    }
+
+    /// A key; the entry itself where it was left out.
+    pub fn at(&self, key: &str) -> &Places {
+        self.get(key).unwrap_or(self)
+    }
+
+    /// What a key takes; the name of the entry where the key was left out.
+    pub fn span(&self, key: &str) -> Span {
+        self.get(key).map_or(self.key, |places| places.value)
+    }
+
+    /// The keys below, in the order in which they were written.
+    pub fn keys(&self) -> impl Iterator<Item = (&str, &Places)> {
+        self.below.iter().map(|(key, places)| (key.as_str(), places))
+    }
+}
+
 impl Availability {
     /// Whether it is there in a release; without releases it always is.
     pub fn contains(self, release: ReleaseId) -> bool {

@@ -3,10 +3,11 @@
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde_saphyr::Spanned;
+use serde_saphyr::options::DuplicateKeyPolicy;
+use serde_saphyr::{Error, Spanned};
 
 use super::{At, FileId, Span};
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 
 /// A YAML value and where it stood.
 #[derive(Clone, Debug)]
@@ -92,6 +93,13 @@ impl Node {
         Some(At { value: self.text()?.to_owned(), span: self.span })
     }
 
+    /// From its first byte to the last one below it; the span of a block is only where it begins.
+    pub fn extent(&self) -> Span {
+        let below = self.entries().iter().map(|(_, node)| node).chain(self.items());
+        let end = below.map(|node| node.extent().end).fold(self.span.end, usize::max);
+        Span { end, ..self.span }
+    }
+
     /// What kind of value this is, for messages.
     pub fn kind(&self) -> &'static str {
         match self.content {
@@ -106,29 +114,49 @@ impl Node {
     }
 }
 
-/// Parses a file.
-///
-/// # Errors
-/// A diagnostic with the place and the parser's reason when the text is no YAML.
-pub fn parse(file: FileId, text: &str) -> Result<Node, Box<Diagnostic>> {
-    serde_saphyr::from_str::<Raw>(text).map(|raw| raw.place(file)).map_err(|error| {
-        let start = error
-            .location()
-            .and_then(|location| location.span().byte_offset())
-            .map_or(0, |offset| (offset as usize).min(text.len()));
-        let start = if text.is_char_boundary(start) { start } else { 0 };
-        let end = text[start..].chars().next().map_or(start, |c| start + c.len_utf8());
-        // Where the parser ran into the end of the file, the last character is what can be shown.
-        let span = if start == text.len() {
-            let last = text.trim_end().char_indices().last().map_or(0, |(index, _)| index);
-            Span { file, start: last, end: text.trim_end().len() }
-        } else {
-            Span { file, start, end }
-        };
-        let reason = error.without_snippet().to_string();
-        let reason = reason.split(" at line ").next().unwrap_or_default().to_owned();
-        Box::new(Diagnostic::new(Code::Yaml, span, format!("this is not YAML: {reason}")))
-    })
+/// Parses a file. Where the text is no YAML there is no tree; a key that is given twice counts the first time.
+pub fn parse(file: FileId, text: &str, diagnostics: &mut Diagnostics) -> Option<Node> {
+    // The parser stops at the first key that is given twice; this way it hands over all of them.
+    let options = serde_saphyr::options! { duplicate_keys: DuplicateKeyPolicy::LastWins };
+    match serde_saphyr::from_str_with_options::<Raw>(text, options) {
+        Ok(raw) => Some(raw.place(file, diagnostics)),
+        Err(error) => {
+            let diagnostic = Diagnostic::new(Code::Yaml, error_span(file, text, &error), reason(&error));
+            diagnostics.push(match error.to_string().contains("mapping values are not allowed") {
+                true => diagnostic.help("a value with `: ` or ` #` in it needs quotes"),
+                false => diagnostic,
+            });
+            None
+        }
+    }
+}
+
+/// The character at which the parser gave up.
+fn error_span(file: FileId, text: &str, error: &Error) -> Span {
+    let span = error.location().map(|location| location.span()).unwrap_or_default();
+    // Errors of the scanner count characters, those after it also bytes.
+    let counted = || text.char_indices().nth(span.offset() as usize).map(|(byte, _)| byte);
+    let start = span.byte_offset().map(|byte| byte as usize).or_else(counted).unwrap_or(text.len());
+    // Where the parser ran into the end of the file, the last character is what can be shown.
+    let start = match text.get(start..) {
+        Some(rest) if !rest.trim().is_empty() => start,
+        _ => text.trim_end().char_indices().last().map_or(0, |(byte, _)| byte),
+    };
+    let end = text[start..].chars().next().map_or(start, |c| start + c.len_utf8());
+    Span { file, start, end }
+}
+
+/// What is wrong, in words that do not speak of the parser's own API.
+fn reason(error: &Error) -> String {
+    match error.without_snippet() {
+        Error::MultipleDocuments { .. } => "a file is one YAML document; a second one begins here".into(),
+        Error::NullIntoString { .. } => "a key is text, not nothing".into(),
+        Error::Unexpected { expected, .. } if expected.contains("string") => "a key is text".into(),
+        error => {
+            let reason = error.to_string();
+            format!("this is not YAML: {}", reason.split(" at line ").next().unwrap_or_default())
+        }
+    }
 }
 
 /// A node as serde-saphyr hands it over, not yet tied to a file.
@@ -151,7 +179,7 @@ fn span<T>(file: FileId, spanned: &Spanned<T>) -> Span {
 }
 
 impl Raw {
-    fn place(self, file: FileId) -> Node {
+    fn place(self, file: FileId, diagnostics: &mut Diagnostics) -> Node {
         let span = span(file, &self.0);
         let content = match self.0.value {
             RawContent::Null => Content::Null,
@@ -160,20 +188,33 @@ impl Raw {
             RawContent::Float(value) => Content::Float(value),
             RawContent::Text(value) => Content::Text(value),
             RawContent::List(items) => {
-                Content::List(items.into_iter().map(|item| item.place(file)).collect())
+                Content::List(items.into_iter().map(|item| item.place(file, diagnostics)).collect())
             }
-            RawContent::Map(entries) => Content::Map(
-                entries
-                    .into_iter()
-                    .map(|(key, value)| {
-                        let key_span = self::span(file, &key);
-                        (At { value: key.value, span: key_span }, value.place(file))
-                    })
-                    .collect(),
-            ),
+            RawContent::Map(entries) => Content::Map(place_entries(entries, file, diagnostics)),
         };
         Node { span, content }
     }
+}
+
+fn place_entries(
+    entries: Vec<(Spanned<String>, Raw)>,
+    file: FileId,
+    diagnostics: &mut Diagnostics,
+) -> Vec<(At<String>, Node)> {
+    let mut placed: Vec<(At<String>, Node)> = Vec::new();
+    for (key, value) in entries {
+        let span = span(file, &key);
+        let value = value.place(file, diagnostics);
+        match placed.iter().find(|(known, _)| known.value == key.value) {
+            None => placed.push((At { value: key.value, span }, value)),
+            Some((first, _)) => diagnostics.push(
+                Diagnostic::new(Code::DuplicateName, span, format!("`{}` is given twice", key.value))
+                    .label("the second time")
+                    .related(first.span, "the first time"),
+            ),
+        }
+    }
+    placed
 }
 
 impl<'de> Deserialize<'de> for Raw {

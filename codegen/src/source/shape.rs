@@ -128,14 +128,15 @@ fn check_shape(node: &Node, shape: &Shape, diagnostics: &mut Diagnostics) {
     for (name, node) in node.entries() {
         match shape.keys.iter().find(|key| key.name == name.value) {
             Some(key) => check(node, &key.value, diagnostics),
-            None => diagnostics.push(
-                Diagnostic::new(
-                    Code::UnknownKey,
-                    name.span,
-                    format!("{} has no key `{}`", shape.name, name.value),
-                )
-                .nearest(&name.value, shape.keys.iter().map(|key| key.name)),
-            ),
+            None => {
+                let message = format!("{} has no key `{}`", shape.name, name.value);
+                let diagnostic = Diagnostic::new(Code::UnknownKey, name.span, message);
+                // `{ summary: One, two }` is a summary and a key `two` without a value.
+                diagnostics.push(match node.is_null() && name.value.contains(' ') {
+                    true => diagnostic.label("a value with a comma in it needs quotes"),
+                    false => diagnostic.nearest(&name.value, shape.keys.iter().map(|key| key.name)),
+                });
+            }
         }
     }
     for key in shape.keys.iter().filter(|key| key.needed && node.get(key.name).is_none()) {
@@ -183,6 +184,12 @@ fn wrong(node: &Node, value: &Value, diagnostics: &mut Diagnostics) {
     );
     diagnostics.push(match (&node.content, value) {
         (Content::Float(_) | Content::Integer(_), Value::Release) => diagnostic.label("put it in quotes"),
+        (Content::Null, _) => diagnostic.label("nothing is written here"),
+        (Content::Bool(_) | Content::Integer(_) | Content::Float(_), value)
+            if value.accepts(&Content::Text(String::new())) =>
+        {
+            diagnostic.label("put it in quotes, if it is meant as text")
+        }
         (Content::Map(_) | Content::List(_), _) => diagnostic.label(format!("this is {}", node.kind())),
         _ => diagnostic,
     });

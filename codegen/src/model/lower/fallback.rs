@@ -5,6 +5,14 @@ use super::*;
 
 const FORMS: [&str; 6] = ["constant", "call", "sequence", "strategy", "refuse", "nothing"];
 
+/// The buffers of a fallback.
+#[derive(Default)]
+struct Locals {
+    buffers: Vec<Buffer>,
+    /// Names of those that could not be read, which has been reported.
+    misread: Vec<String>,
+}
+
 impl Lowerer<'_> {
     pub(super) fn fallback(
         &mut self,
@@ -51,18 +59,22 @@ impl Lowerer<'_> {
     ) -> FallbackKind {
         match form {
             "constant" => FallbackKind::Constant(self.constants(node, params)),
-            "call" => match self.calls(scope, node, params, &[], trees).into_iter().next() {
+            "call" => match self.calls(scope, node, params, &Locals::default(), trees).into_iter().next() {
                 Some(call) => FallbackKind::Call(call),
-                None => FallbackKind::Nothing,
+                None => {
+                    self.diagnostics.distrust(node.span);
+                    FallbackKind::Nothing
+                }
             },
             "sequence" => {
-                let buffers = self.buffers(whole, params);
+                let locals = self.locals(whole, params);
                 let calls = node
                     .items()
                     .iter()
-                    .flat_map(|node| self.calls(scope, node, params, &buffers, trees))
+                    .flat_map(|node| self.calls(scope, node, params, &locals, trees))
                     .collect();
-                FallbackKind::Sequence { buffers, calls, answer: whole.get("then").and_then(Node::bool) }
+                let answer = whole.get("then").and_then(Node::bool);
+                FallbackKind::Sequence { buffers: locals.buffers, calls, answer }
             }
             "strategy" => FallbackKind::Strategy {
                 name: node.at().unwrap_or(At { value: String::new(), span: node.span }),
@@ -97,18 +109,19 @@ impl Lowerer<'_> {
         }
     }
 
-    fn buffers(&mut self, node: &Node, params: &[Param]) -> Vec<Buffer> {
-        node.get("let")
-            .map_or(&[][..], Node::entries)
-            .iter()
-            .filter_map(|(name, node)| {
-                Some(Buffer {
+    fn locals(&mut self, node: &Node, params: &[Param]) -> Locals {
+        let mut locals = Locals::default();
+        for (name, node) in node.get("let").map_or(&[][..], Node::entries) {
+            match node.get("bytes").and_then(|node| self.param_id(params, node)) {
+                Some(bytes) => locals.buffers.push(Buffer {
                     name: name.clone(),
-                    bytes: self.param_id(params, node.get("bytes")?)?,
+                    bytes,
                     fill: node.get("fill").and_then(|node| self.param_id(params, node)),
-                })
-            })
-            .collect()
+                }),
+                None => locals.misread.push(name.value.clone()),
+            }
+        }
+        locals
     }
 
     /// `{ function: { parameter: argument } }`; the called function's own description is read for its parameters.
@@ -117,9 +130,15 @@ impl Lowerer<'_> {
         scope: Scope,
         node: &Node,
         params: &[Param],
-        buffers: &[Buffer],
+        locals: &Locals,
         trees: &InterfaceTrees,
     ) -> Vec<Call> {
+        if matches!(&node.content, Content::Map(entries) if entries.is_empty()) {
+            self.report(
+                Diagnostic::new(Code::FallbackIncomplete, node.span, "this calls no function")
+                    .label("`{ function: { parameter: argument } }`"),
+            );
+        }
         if node.entries().len() > 1 {
             self.report(
                 Diagnostic::new(
@@ -154,7 +173,7 @@ impl Lowerer<'_> {
                             );
                             return None;
                         };
-                        Some((ParamId(index), self.argument(parameter, argument, params, buffers)?))
+                        Some((ParamId(index), self.argument(parameter, argument, params, locals)?))
                     })
                     .collect();
                 resolved.sort_by_key(|(parameter, _)| *parameter);
@@ -168,19 +187,23 @@ impl Lowerer<'_> {
         parameter: &At<String>,
         node: &Node,
         params: &[Param],
-        buffers: &[Buffer],
+        locals: &Locals,
     ) -> Option<At<Argument>> {
         // `{ device }` is short for `{ device: device }`.
         let name = match (&node.content, node.at()) {
-            (crate::source::Content::Null, _) => parameter.clone(),
+            (Content::Null, _) => parameter.clone(),
             (_, Some(name)) => name,
             _ => {
                 let value = Argument::Constant(constant(node)?);
                 return Some(At { value, span: node.span });
             }
         };
-        if let Some(index) = buffers.iter().position(|buffer| buffer.name.value == name.value) {
+        if let Some(index) = locals.buffers.iter().position(|buffer| buffer.name.value == name.value) {
             return Some(At { value: Argument::Buffer(index), span: name.span });
+        }
+        if locals.misread.contains(&name.value) {
+            self.diagnostics.distrust(name.span);
+            return None;
         }
         let param = self.param_named(params, &name)?;
         Some(At { value: Argument::Param(param), span: name.span })

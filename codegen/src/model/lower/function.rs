@@ -13,7 +13,9 @@ impl Lowerer<'_> {
         let name = name(node);
         let params = self.params(scope, node.get("params"));
         let result = match node.get("result") {
-            Some(result) if !result.entries().is_empty() => ResultKind::Value(self.value(scope, result)),
+            Some(result) if !result.entries().is_empty() => {
+                ResultKind::Value(Box::new(self.result(scope, result)))
+            }
             Some(result) if result.text() == Some("none") => ResultKind::None,
             _ => ResultKind::Status,
         };
@@ -62,6 +64,7 @@ impl Lowerer<'_> {
                 .filter_map(|node| self.function_id(scope.id, node))
                 .collect(),
             group,
+            places: Places::of(name.span, node),
             name,
         }
     }
@@ -94,7 +97,9 @@ impl Lowerer<'_> {
 
     fn status_named(&mut self, scope: Scope, name: &At<String>) -> Option<StatusValue> {
         let found = scope.statuses.iter().position(|known| *known == name.value);
-        if found.is_none() {
+        if scope.statuses.is_empty() {
+            self.diagnostics.distrust(name.span);
+        } else if found.is_none() {
             self.report(
                 Diagnostic::new(Code::BadStatus, name.span, format!("there is no status `{}`", name.value))
                     .label("not a value of the status type")

@@ -17,6 +17,9 @@ impl Lowerer<'_> {
                 .label("folder and name are the same"),
             );
         }
+        for (name, group) in &trees.groups {
+            self.check_group_name(name, group);
+        }
         let uses = self.uses(id, node);
         let releases = self.releases(node);
         let status = node.get("status").and_then(|node| self.type_id(id, &uses, node));
@@ -51,8 +54,24 @@ impl Lowerer<'_> {
             types,
             functions,
             prefix: text(node, "prefix").unwrap_or_default(),
+            places: Places::of(node.get("interface").map_or(node.span, |name| name.span), node),
             uses,
             releases,
+        }
+    }
+
+    fn check_group_name(&mut self, file: &At<String>, group: &Node) {
+        if let Some(name) = group.get("group").and_then(Node::at)
+            && name.value != file.value
+        {
+            self.report(
+                Diagnostic::new(
+                    Code::BadName,
+                    name.span,
+                    format!("this group is in the file `{}.yaml`", file.value),
+                )
+                .label("file and name are the same"),
+            );
         }
     }
 
@@ -61,8 +80,16 @@ impl Lowerer<'_> {
             .filter_map(|name| {
                 let found = self.names.interfaces.iter().position(|known| *known == name.value);
                 match found {
-                    Some(index) if index < id.0 => Some(InterfaceId(index)),
+                    Some(index) if index < id.0 => {
+                        self.partial[id.0] |= self.partial[index];
+                        Some(InterfaceId(index))
+                    }
+                    _ if self.names.unread.contains(&name.value) => {
+                        self.partial[id.0] = true;
+                        None
+                    }
                     _ => {
+                        self.partial[id.0] = true;
                         let before = &self.names.interfaces[..id.0];
                         let diagnostic = Diagnostic::new(
                             Code::UnknownInterface,
@@ -83,6 +110,7 @@ impl Lowerer<'_> {
         for node in node.get("releases").into_iter().flat_map(Node::items) {
             let Some(name) = node.get("release").and_then(Node::at) else { continue };
             let Some(number) = version(&name.value) else {
+                self.misread_releases.push(name.value.clone());
                 self.report(
                     Diagnostic::new(Code::WrongValue, name.span, format!("`{}` is no release", name.value))
                         .label("numbers with points, such as \"3.1\""),
@@ -101,13 +129,17 @@ impl Lowerer<'_> {
                     .label("releases stand oldest first")
                     .related(before.name.span, "this one is as new or newer"),
                 );
-                continue;
             }
-            releases.push(Release {
-                name,
-                hosts: names(node, "hosts").map(|host| host.value).collect(),
-                note: prose(node, "note"),
-            });
+            // In their true order, so that one misplaced release does not put everything else out of order too.
+            let place = releases.partition_point(|before| version(&before.name.value) < Some(number.clone()));
+            releases.insert(
+                place,
+                Release {
+                    name,
+                    hosts: names(node, "hosts").map(|host| host.value).collect(),
+                    note: prose(node, "note"),
+                },
+            );
         }
         releases
     }
@@ -196,11 +228,17 @@ impl Lowerer<'_> {
     fn release(&mut self, scope: Scope, node: &Node) -> Option<ReleaseId> {
         let name = node.text()?;
         let found = scope.releases.iter().position(|release| release.name.value == name);
-        if found.is_none() {
+        if found.is_none() && self.misread_releases.iter().any(|misread| misread == name) {
+            self.diagnostics.distrust(node.span);
+        } else if found.is_none() {
             let diagnostic =
                 Diagnostic::new(Code::UnknownRelease, node.span, format!("there is no release {name}"))
+                    .label("not in the list of releases")
                     .nearest(name, scope.releases.iter().map(|release| release.name.value.as_str()));
-            self.report(diagnostic);
+            self.report(match scope.releases.is_empty() {
+                true => diagnostic.help("this interface has no `releases`; list them in `interface.yaml`"),
+                false => diagnostic,
+            });
         }
         found.map(ReleaseId)
     }

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::grammar;
-use crate::source::{FileId, Files, Node, Sources, parse, shape};
+use crate::source::{Content, FileId, Files, Node, Sources, parse, shape};
 
 /// A spec as far as it could be understood, and the texts that it came from.
 #[derive(Debug)]
@@ -29,8 +29,15 @@ pub struct Lowered {
 pub fn lower(files: &dyn Files) -> Lowered {
     let mut sources = Sources::default();
     let mut diagnostics = Diagnostics::default();
-    let spec = Trees::read(files, &mut sources, &mut diagnostics)
-        .map(|trees| Lowerer { diagnostics: &mut diagnostics, names: Names::of(&trees) }.spec(&trees));
+    let spec = Trees::read(files, &mut sources, &mut diagnostics).map(|trees| {
+        let mut lowerer = Lowerer {
+            diagnostics: &mut diagnostics,
+            names: Names::of(&trees),
+            partial: trees.interfaces.iter().map(|interface| interface.partial).collect(),
+            misread_releases: Vec::new(),
+        };
+        lowerer.spec(&trees)
+    });
     Lowered { sources, spec, diagnostics }
 }
 
@@ -38,12 +45,16 @@ pub fn lower(files: &dyn Files) -> Lowered {
 struct Trees {
     spec: Node,
     interfaces: Vec<InterfaceTrees>,
+    /// Interfaces that are named but could not be read.
+    unread: Vec<String>,
 }
 
 struct InterfaceTrees {
     name: At<String>,
     interface: Node,
     groups: Vec<(At<String>, Node)>,
+    /// Whether a group could not be read, so that names may be missing for that reason alone.
+    partial: bool,
 }
 
 impl InterfaceTrees {
@@ -69,22 +80,14 @@ impl Trees {
                 return None;
             }
         };
-        let interfaces = names(&spec, "interfaces")
-            .filter_map(|name| {
-                let path = format!("{}/interface.yaml", name.value);
-                let interface = reader.named(&path, &name, &grammar::INTERFACE)?;
-                let groups: Vec<(At<String>, Node)> = names(&interface, "groups")
-                    .filter_map(|group| {
-                        let path = format!("{}/{}.yaml", name.value, group.value);
-                        let node = reader.named(&path, &group, &grammar::GROUP)?;
-                        Some((group, node))
-                    })
-                    .collect();
-                reader.report_strays(&name.value, &interface);
-                Some(InterfaceTrees { name, interface, groups })
-            })
-            .collect();
-        Some(Trees { spec, interfaces })
+        let mut trees = Trees { interfaces: Vec::new(), unread: Vec::new(), spec };
+        for name in reader.distinct(&trees.spec, "interfaces") {
+            match reader.interface(&name) {
+                Some(interface) => trees.interfaces.push(interface),
+                None => trees.unread.push(name.value),
+            }
+        }
+        Some(trees)
     }
 }
 
@@ -95,6 +98,45 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
+    fn interface(&mut self, name: &At<String>) -> Option<InterfaceTrees> {
+        let path = format!("{}/interface.yaml", name.value);
+        let interface = self.named(&path, name, &grammar::INTERFACE)?;
+        let named = self.distinct(&interface, "groups");
+        let wanted = named.len();
+        let groups: Vec<(At<String>, Node)> = named
+            .into_iter()
+            .filter_map(|group| {
+                let path = format!("{}/{}.yaml", name.value, group.value);
+                let node = self.named(&path, &group, &grammar::GROUP)?;
+                Some((group, node))
+            })
+            .collect();
+        self.report_strays(&name.value, &interface);
+        // Without the list, or where a group does not name its entries, nothing is known to be missing.
+        let partial = groups.len() < wanted || interface.get("groups").is_none();
+        Some(InterfaceTrees { name: name.clone(), partial, interface, groups })
+    }
+
+    /// The names in a list; what is named twice is read once.
+    fn distinct(&mut self, node: &Node, key: &str) -> Vec<At<String>> {
+        let mut distinct: Vec<At<String>> = Vec::new();
+        for name in names(node, key) {
+            match distinct.iter().find(|known| known.value == name.value) {
+                None => distinct.push(name),
+                Some(first) => self.diagnostics.push(
+                    Diagnostic::new(
+                        Code::DuplicateName,
+                        name.span,
+                        format!("`{}` is named twice", name.value),
+                    )
+                    .label("the second time")
+                    .related(first.span, "the first time"),
+                ),
+            }
+        }
+        distinct
+    }
+
     fn named(&mut self, path: &str, name: &At<String>, shape: &'static shape::Shape) -> Option<Node> {
         match self.files.read(path) {
             Ok(text) => self.parse(path, text, shape),
@@ -110,16 +152,9 @@ impl Reader<'_> {
 
     fn parse(&mut self, path: &str, text: String, shape: &'static shape::Shape) -> Option<Node> {
         let file: FileId = self.sources.add(self.files.display(path), text);
-        match parse(file, &self.sources.file(file).text) {
-            Ok(node) => {
-                shape::check(&node, &shape::Value::Shape(shape), self.diagnostics);
-                Some(node)
-            }
-            Err(diagnostic) => {
-                self.diagnostics.push(*diagnostic);
-                None
-            }
-        }
+        let node = parse(file, &self.sources.file(file).text, self.diagnostics)?;
+        shape::check(&node, &shape::Value::Shape(shape), self.diagnostics);
+        Some(node)
     }
 
     fn report_strays(&mut self, folder: &str, interface: &Node) {
@@ -147,6 +182,7 @@ fn names<'a>(node: &'a Node, key: &str) -> impl Iterator<Item = At<String>> + 'a
 /// What can be referred to before it has been lowered.
 struct Names {
     interfaces: Vec<String>,
+    unread: Vec<String>,
     types: Vec<BTreeMap<String, usize>>,
     functions: Vec<BTreeMap<String, usize>>,
 }
@@ -170,6 +206,7 @@ impl Names {
         };
         Names {
             interfaces: trees.interfaces.iter().map(|interface| interface.name.value.clone()).collect(),
+            unread: trees.unread.clone(),
             types: table("types"),
             functions: table("functions"),
         }
@@ -179,6 +216,10 @@ impl Names {
 struct Lowerer<'a> {
     diagnostics: &'a mut Diagnostics,
     names: Names,
+    /// Of each interface: whether names may be missing because of a mistake that is reported elsewhere.
+    partial: Vec<bool>,
+    /// Releases of the current interface that are none and have been reported.
+    misread_releases: Vec<String>,
 }
 
 impl Lowerer<'_> {
@@ -193,10 +234,15 @@ impl Lowerer<'_> {
                 reference: output("reference"),
                 schema: output("schema"),
                 rust: output("rust"),
+                summary: outputs.and_then(|node| node.get("summary")).and_then(|node| {
+                    Some(SummaryFile { template: text(node, "template")?, to: text(node, "to")? })
+                }),
             },
+            command: text(&trees.spec, "command").unwrap_or_else(|| "cargo run -p codegen".to_owned()),
             interfaces: Vec::new(),
         };
         for (index, interface) in trees.interfaces.iter().enumerate() {
+            self.misread_releases.clear();
             let interface = self.interface(InterfaceId(index), interface, &spec);
             spec.interfaces.push(interface);
         }
@@ -216,6 +262,22 @@ struct Scope<'a> {
     releases: &'a [Release],
     /// The values of the status enum, by name.
     statuses: &'a [String],
+}
+
+impl Places {
+    /// The places of a mapping; `name` stands for the whole.
+    fn of(name: Span, node: &Node) -> Places {
+        Places {
+            key: name,
+            value: node.span,
+            extent: node.extent(),
+            below: node
+                .entries()
+                .iter()
+                .map(|(key, node)| (key.value.clone(), Places::of(key.span, node)))
+                .collect(),
+        }
+    }
 }
 
 fn text(node: &Node, key: &str) -> Option<String> {

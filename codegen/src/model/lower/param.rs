@@ -9,6 +9,12 @@ impl Lowerer<'_> {
         entries.iter().map(|(name, node)| self.param(scope, name, node, &names)).collect()
     }
 
+    /// A result is written as an `in` parameter is.
+    pub(super) fn result(&mut self, scope: Scope, node: &Node) -> Param {
+        let name = At { value: "result".to_owned(), span: node.span };
+        self.param(scope, &name, node, &[])
+    }
+
     fn param(&mut self, scope: Scope, name: &At<String>, node: &Node, names: &[&str]) -> Param {
         let length = match (node.get("bytes"), node.get("count")) {
             (Some(bytes), _) => self.extent(scope, bytes, names).map(Length::Bytes),
@@ -54,6 +60,7 @@ impl Lowerer<'_> {
             availability: self.availability(scope, node),
             absent: node.get("absent").and_then(|node| self.absent(scope, node)),
             doc: prose(node, "doc"),
+            places: Places::of(name.span, node),
         }
     }
 
@@ -63,7 +70,7 @@ impl Lowerer<'_> {
         if found.is_none() {
             self.report(
                 Diagnostic::new(Code::UnknownParameter, node.span, format!("there is no parameter `{name}`"))
-                    .label("not one of this function's")
+                    .label("nothing of this name stands beside it")
                     .nearest(name, names.iter().copied()),
             );
         }
@@ -105,6 +112,10 @@ impl Lowerer<'_> {
         let known = &self.names.functions[interface.0];
         if let Some(index) = known.get(&name.value) {
             return Some(FunctionId(*index));
+        }
+        if self.partial[interface.0] {
+            self.diagnostics.distrust(name.span);
+            return None;
         }
         let diagnostic = Diagnostic::new(
             Code::UnknownFunction,

@@ -20,15 +20,8 @@ impl Lowerer<'_> {
                         .flat_map(Node::items)
                         .filter_map(|node| self.slot(scope, node))
                         .collect(),
-                    reserved: node.get("reserved").map(|node| Reserved {
-                        name: prose(node, "name"),
-                        count: node
-                            .get("count")
-                            .and_then(Node::integer)
-                            .and_then(|count| u64::try_from(count).ok())
-                            .unwrap_or_default(),
-                        span: node.span,
-                    }),
+                    reserved: node.get("reserved").map(|node| self.reserved(node)),
+                    span: node.get("block").unwrap_or(node).span,
                 })
                 .collect(),
             plugin: plugin.and_then(|node| self.plugin(scope, node)),
@@ -36,7 +29,24 @@ impl Lowerer<'_> {
         }
     }
 
+    fn reserved(&mut self, node: &Node) -> Reserved {
+        let count = node.get("count");
+        let number = count.and_then(Node::integer).map(u64::try_from);
+        if let (Some(count), Some(Err(_))) = (count, number) {
+            self.report(
+                Diagnostic::new(Code::WrongValue, count.span, "a reserve has a number of slots")
+                    .label("0 or more"),
+            );
+        }
+        Reserved {
+            name: prose(node, "name"),
+            count: number.and_then(Result::ok).unwrap_or_default(),
+            span: node.get("name").unwrap_or(node).span,
+        }
+    }
+
     fn slot(&mut self, scope: Scope, node: &Node) -> Option<Slot> {
+        self.check_slot(node);
         let mut owner = |node: &Node| Some(At { value: self.function_id(scope.id, node)?, span: node.span });
         if let Some(functions) = node.get("one_of") {
             let functions = functions.items().iter().filter_map(owner).collect();
@@ -45,6 +55,23 @@ impl Lowerer<'_> {
         let reserved = node.get("reserved");
         let function = owner(reserved.unwrap_or(node))?;
         Some(Slot { functions: vec![function], from_reserve: reserved.is_some() })
+    }
+
+    /// A slot says in one way who has it.
+    fn check_slot(&mut self, node: &Node) {
+        let Content::Map(entries) = &node.content else { return };
+        let (span, message) = match &entries[..] {
+            [(key, owners)] if key.value == "one_of" && owners.items().is_empty() => {
+                (key.span, "this slot has no owner")
+            }
+            [_] => return,
+            [] => (node.span, "this slot has no owner"),
+            [_, (key, _), ..] => (key.span, "a slot says in one way who has it"),
+        };
+        self.report(
+            Diagnostic::new(Code::WrongValue, span, message)
+                .help("the name of a function, `one_of` with several, or `reserved` with one"),
+        );
     }
 
     fn plugin(&mut self, scope: Scope, node: &Node) -> Option<Plugin> {
@@ -65,6 +92,7 @@ impl Lowerer<'_> {
             size: text(node, "size")?,
             version_field: stated.and_then(|node| text(node, "field"))?,
             version: numbers.unwrap_or_default(),
+            version_macro: stated.and_then(|node| text(node, "macro")),
             device_type: text(node, "device_type")?,
             sub_device_type: text(node, "sub_device_type"),
             doc: prose(node, "doc"),

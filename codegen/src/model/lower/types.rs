@@ -20,7 +20,9 @@ impl Lowerer<'_> {
             let index = *self.names.types[interface.0].get(name)?;
             Some(TypeId { interface, index })
         });
-        if found.is_none() {
+        if found.is_none() && self.partial[id.0] {
+            self.diagnostics.distrust(node.span);
+        } else if found.is_none() {
             let reach = std::iter::once(id).chain(uses.iter().copied());
             let known: Vec<&str> = reach
                 .flat_map(|interface| self.names.types[interface.0].keys().map(String::as_str))
@@ -44,6 +46,7 @@ impl Lowerer<'_> {
             doc: prose(node, "doc"),
             availability: self.availability(scope, node),
             group,
+            places: Places::of(name(node).span, node),
         }
     }
 
@@ -80,7 +83,7 @@ impl Lowerer<'_> {
                 result: node
                     .get("result")
                     .filter(|result| !result.entries().is_empty())
-                    .map(|result| self.value(scope, result)),
+                    .map(|result| Box::new(self.result(scope, result))),
             },
             _ => TypeKind::Handle {
                 tag: tag(),
@@ -140,15 +143,14 @@ impl Lowerer<'_> {
             value: node.get("value").and_then(Node::integer).unwrap_or_default(),
             summary: text(node, "summary").unwrap_or_default(),
             alias: flag(node, "alias"),
+            means: match node.get("means").and_then(Node::text) {
+                Some("invalid_argument") => Some(Meaning::InvalidArgument),
+                Some("unsupported") => Some(Meaning::Unsupported),
+                Some("internal") => Some(Meaning::Internal),
+                _ => None,
+            },
             availability: self.availability(scope, node),
-        }
-    }
-
-    pub(super) fn value(&mut self, scope: Scope, node: &Node) -> Value {
-        Value {
-            ty: node.get("type").map_or(Ty::Size, |ty| self.resolve(scope, ty)),
-            constness: node.get("const").and_then(Node::bool),
-            doc: prose(node, "doc"),
+            places: Places::of(name(node).span, node),
         }
     }
 }
