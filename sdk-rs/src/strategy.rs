@@ -40,8 +40,9 @@ pub fn all_to_all_by_send_recv(
     if rank >= ranks {
         return Err(Error::invalid(format!("rank {rank} is not one of {ranks}")));
     }
-    let receive =
-        |from: usize| device.xccl_recv(recv_buf[from], recv_count[from], recv_dtype[from], from, comm, stream);
+    let receive = |from: usize| {
+        device.xccl_recv(recv_buf[from], recv_count[from], recv_dtype[from], from, comm, stream)
+    };
     (0..rank).try_for_each(receive)?;
     for to in (0..ranks).filter(|to| *to != rank) {
         device.xccl_send(send_buf[to], send_count[to], send_dtype[to], to, comm, stream)?;

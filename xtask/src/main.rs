@@ -1,2 +1,54 @@
-//! What people run: `cargo xtask …`.
-fn main() {}
+//! What people run: `cargo xtask …`. Each module is one thing that can be asked for.
+
+mod bench;
+mod docs;
+mod links;
+mod lint;
+mod paddle;
+mod process;
+mod project;
+mod python;
+mod test;
+mod wheel;
+
+use clap::{Parser, Subcommand};
+use miette::Result;
+
+/// Builds, tests and shows Tenon.
+#[derive(Parser)]
+#[command(name = "cargo xtask", max_term_width = 100)]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Every test: lints, generated files, Rust, C, the book, and PaddlePaddle itself
+    Test(test::Options),
+    /// Format, lints and type checks, and nothing else
+    Lint,
+    /// The headers out of PaddlePaddle's wheels, for the layout tests
+    Headers,
+    /// The plugin's wheel, in `dist/`
+    Wheel,
+    /// Trains LeNet and a small Transformer on the device, beside PaddlePaddle's own CPU
+    Demo(paddle::DemoOptions),
+    /// The book, in `target/book`
+    Docs(docs::Options),
+    /// Benchmarks, each side by side with what it is compared to
+    Bench(bench::Options),
+}
+
+fn main() -> Result<()> {
+    let outcome = match Arguments::parse().task {
+        Task::Test(options) => test::run(&options),
+        Task::Lint => lint::run(),
+        Task::Headers => paddle::headers().map(|_| ()),
+        Task::Wheel => wheel::build().map(|path| println!("{}", path.display())),
+        Task::Demo(options) => paddle::demo(&options),
+        Task::Docs(options) => docs::run(&options),
+        Task::Bench(options) => bench::run(&options),
+    };
+    Ok(outcome?)
+}

@@ -1,0 +1,103 @@
+//! Fallbacks: an implementation with holes behaves as one without, or says why it cannot.
+
+mod minimal;
+
+use minimal::minimal;
+use tenon::device::*;
+use tenon::{DevicePtr, HostPtr};
+
+minimal!(tenon::device => Minimal {});
+
+static MINIMAL: Minimal = Minimal;
+
+fn whole() -> WithFallbacks<&'static Minimal> {
+    WithFallbacks(&MINIMAL)
+}
+
+const ID: DeviceId = DeviceId(0);
+
+/// What stands at an address of the device.
+fn read(device: &impl Device, at: DevicePtr, size: usize) -> Vec<u8> {
+    let mut bytes = vec![0; size];
+    device.memory_copy_d2h(ID, &mut bytes, at).unwrap();
+    bytes
+}
+
+#[test]
+fn absent_without_fallback_is_an_error_with_the_name() {
+    let error = MINIMAL.device_memory_set(ID, DevicePtr::NULL, 0, 4).unwrap_err();
+    assert_eq!(error.status, Status::FAILED);
+    assert_eq!(error.message, "`device_memory_set` is not implemented by this device");
+}
+
+#[test]
+fn memory_set_goes_through_a_host_buffer() {
+    let device = whole();
+    let memory = device.device_memory_allocate(ID, 8).unwrap();
+    device.memory_copy_h2d(ID, memory, b"........").unwrap();
+    device.device_memory_set(ID, memory.checked_add(2).unwrap(), b'x', 3).unwrap();
+    assert_eq!(read(&device, memory, 8), b"..xxx...");
+    device.device_memory_deallocate(ID, memory, 8).unwrap();
+}
+
+#[test]
+fn copies_of_every_kind_fall_back_to_the_two_that_are_required() {
+    let device = whole();
+    let (a, b) =
+        (device.device_memory_allocate(ID, 4).unwrap(), device.device_memory_allocate(ID, 4).unwrap());
+    let source = *b"abcd";
+    device.async_memory_copy_h2d(ID, Stream::NULL, a, HostPtr::from_ptr(source.as_ptr()), 4).unwrap();
+    device.memory_copy_d2d(ID, b, a, 4).unwrap();
+    assert_eq!(read(&device, b, 4), source);
+    device.memory_copy_h2d(ID, a, b"efgh").unwrap();
+    device.async_memory_copy_d2d(ID, Stream::NULL, b, a, 2).unwrap();
+    assert_eq!(read(&device, b, 4), b"efcd");
+    device.memory_copy_p2p(DeviceId(1), ID, b, a, 4).unwrap();
+    assert_eq!(read(&device, b, 4), b"efgh");
+    device.memory_copy_h2d(ID, a, b"ijkl").unwrap();
+    device.async_memory_copy_p2p(DeviceId(1), ID, Stream::NULL, b, a, 4).unwrap();
+    let mut back = [0u8; 4];
+    device.async_memory_copy_d2h(ID, Stream::NULL, HostPtr::from_ptr(back.as_mut_ptr()), b, 4).unwrap();
+    assert_eq!(&back, b"ijkl");
+    device.device_memory_deallocate(ID, a, 4).unwrap();
+    device.device_memory_deallocate(ID, b, 4).unwrap();
+}
+
+#[test]
+fn a_device_without_streams_has_one_that_is_always_done() {
+    let device = whole();
+    let stream = device.create_stream(ID).unwrap();
+    assert_eq!(stream, Stream::NULL);
+    assert!(device.query_stream(ID, stream).unwrap());
+    device.synchronize_stream(ID, stream).unwrap();
+    let event = device.create_event(ID).unwrap();
+    device.stream_wait_event(ID, stream, event).unwrap();
+    assert!(device.query_event(ID, event).unwrap());
+    device.destroy_stream(ID, stream).unwrap();
+}
+
+#[test]
+fn constants_are_those_of_the_spec() {
+    let device = whole();
+    let stats = device.device_memory_stats(ID).unwrap();
+    assert_eq!((stats.total_memory, stats.free_memory), (0, 0));
+    assert_eq!(device.device_min_chunk_size(ID).unwrap(), 256);
+    assert_eq!(device.device_extra_padding_size(ID).unwrap(), 0);
+    assert_eq!(device.get_max_grid_dim_size(ID).unwrap(), [0, 0, 0]);
+    assert!(!device.is_float16_supported(ID).unwrap());
+    assert_eq!(device.get_driver_version(ID).unwrap(), 0);
+}
+
+#[test]
+fn sizes_follow_the_free_memory() {
+    // Nothing is known of the memory here, so there is nothing to take.
+    let error = whole().device_max_chunk_size(ID).unwrap_err();
+    assert_eq!(error.message, "the device has no memory left to take");
+}
+
+#[test]
+fn a_refusal_says_what_the_spec_says() {
+    let error = whole().cuda_stream_begin_capture(ID, Stream::NULL, CaptureMode::GLOBAL).unwrap_err();
+    assert_eq!(error.status, Status::FAILED);
+    assert!(!error.message.is_empty());
+}

@@ -1,0 +1,6 @@
+//! What an author reads who got something wrong. `TRYBUILD=overwrite cargo test -p tenon --test ui` writes anew.
+
+#[test]
+fn mistakes_are_told_in_the_words_of_the_spec() {
+    trybuild::TestCases::new().compile_fail("tests/ui/*.rs");
+}

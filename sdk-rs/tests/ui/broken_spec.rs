@@ -1,0 +1,5 @@
+mod bus {
+    tenon::interface!("bus", spec = "no/such/folder");
+}
+
+fn main() {}

@@ -1,0 +1,8 @@
+use tenon::device::*;
+
+struct MyNpu;
+
+#[tenon::device(device_type = "x")]
+impl Device for MyNpu {}
+
+fn main() {}

@@ -1,0 +1,6 @@
+struct MyNpu;
+
+#[tenon::device]
+impl MyNpu {}
+
+fn main() {}

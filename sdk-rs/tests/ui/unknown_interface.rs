@@ -1,0 +1,5 @@
+mod device {
+    tenon::interface!("devices");
+}
+
+fn main() {}

@@ -1,0 +1,8 @@
+struct MyNpu;
+
+trait Gadget {}
+
+#[tenon::device]
+impl Gadget for MyNpu {}
+
+fn main() {}

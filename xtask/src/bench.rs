@@ -1,0 +1,25 @@
+//! Benchmarks: each prints what it measures beside what it is compared to, from one run.
+
+use clap::Args;
+
+use crate::process::{Failure, cargo};
+
+/// What is measured.
+#[derive(Args)]
+pub struct Options {
+    /// One benchmark, rather than all: `table`, `runtime` or `codegen`
+    name: Option<String>,
+}
+
+/// The benchmarks and the packages that they are in.
+const BENCHES: &[(&str, &str)] = &[("table", "tenon"), ("runtime", "tenon-cpu"), ("codegen", "codegen")];
+
+/// Runs the benchmarks.
+pub fn run(options: &Options) -> Result<(), Failure> {
+    for (name, package) in BENCHES {
+        if options.name.as_deref().is_none_or(|wanted| wanted == *name) {
+            cargo().args(["bench", "--quiet", "--package", package, "--bench", name]).run()?;
+        }
+    }
+    Ok(())
+}

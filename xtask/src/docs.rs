@@ -1,0 +1,66 @@
+//! The book: hand-written chapters and the generated reference, made into a site by mdBook.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::process::{Failure, cargo, step};
+use crate::project;
+
+/// The version that the book is written for.
+const MDBOOK: &str = "0.5.4";
+
+/// What is done with the book.
+#[derive(Args)]
+pub struct Options {
+    /// Serve it on this machine while you write
+    #[arg(long)]
+    serve: bool,
+}
+
+/// Builds the book, or serves it.
+pub fn run(options: &Options) -> Result<(), Failure> {
+    let mdbook = mdbook()?;
+    if options.serve {
+        let folder = build(&mdbook)?;
+        println!("http://localhost:8000");
+        step(crate::python::system()).args(["-m", "http.server", "8000", "--directory"]).arg(folder).run()?;
+    } else {
+        println!("{}", build(&mdbook)?.join("index.html").display());
+    }
+    Ok(())
+}
+
+/// Builds the book, and finds links that lead nowhere.
+pub fn check() -> Result<(), Failure> {
+    let folder = build(&mdbook()?)?;
+    let broken = crate::links::broken(&folder)?;
+    if !broken.is_empty() {
+        return Err(Failure::Wrong(format!("links that lead nowhere:\n{}", broken.join("\n"))));
+    }
+    Ok(())
+}
+
+fn build(mdbook: &PathBuf) -> Result<PathBuf, Failure> {
+    let target = project::path("target/book");
+    step(mdbook).arg("build").arg(project::path("docs")).arg("--dest-dir").arg(&target).run()?;
+    Ok(target)
+}
+
+/// mdBook of the right version: the one that is installed, or our own.
+fn mdbook() -> Result<PathBuf, Failure> {
+    let root = project::cache("mdbook");
+    let own = root.join("bin").join("mdbook");
+    for candidate in [PathBuf::from("mdbook"), own.clone()] {
+        if step(&candidate).arg("--version").read().is_ok_and(|text| text.contains(MDBOOK)) {
+            return Ok(candidate);
+        }
+    }
+    eprintln!("building mdBook {MDBOOK}; this happens once");
+    cargo()
+        .args(["install", "mdbook", "--version", MDBOOK, "--locked", "--quiet"])
+        .args(["--no-default-features", "--features", "search", "--root"])
+        .arg(&root)
+        .run()?;
+    Ok(own)
+}

@@ -1,0 +1,34 @@
+//! Format, lints and type checks.
+
+use crate::process::{Failure, cargo, step};
+use crate::project;
+use crate::python::Venv;
+
+const PYTHON: &[&str] = &["plugins/paddle/tests", "plugins/paddle/demo", "plugins/paddle/python"];
+
+/// Everything that can be said of the sources without running them.
+pub fn run() -> Result<(), Failure> {
+    cargo().args(["fmt", "--all", "--check"]).run()?;
+    cargo().args(["clippy", "--quiet", "--workspace", "--all-targets", "--", "--deny", "warnings"]).run()?;
+    cargo()
+        .args(["doc", "--quiet", "--workspace", "--no-deps", "--document-private-items"])
+        .env("RUSTDOCFLAGS", "--deny warnings --allow rustdoc::private_intra_doc_links")
+        .run()?;
+    let venv = Venv::with("lint", &["ruff==0.14.5", "mypy==1.18.2", "pytest>=8", "numpy"])?;
+    let settings = project::path("plugins/paddle/tests/pyproject.toml");
+    step(venv.program("ruff"))
+        .args(["format", "--check", "--quiet", "--config"])
+        .arg(&settings)
+        .args(PYTHON)
+        .run()?;
+    step(venv.program("ruff")).args(["check", "--quiet", "--config"]).arg(&settings).args(PYTHON).run()?;
+    step(venv.program("mypy"))
+        .args(["--no-error-summary", "--cache-dir"])
+        .arg(project::cache("mypy"))
+        .arg("--config-file")
+        .arg(&settings)
+        .args(PYTHON.iter().map(|folder| project::path(folder)))
+        .within(&project::path("plugins/paddle/tests"))
+        .run()?;
+    Ok(())
+}

@@ -1,0 +1,146 @@
+//! PaddlePaddle: its wheels, its headers, and the runs of the plugin inside it.
+
+use std::fs;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::process::{Failure, at, step};
+use crate::python::{self, Venv};
+use crate::{project, wheel};
+
+/// A release that the plugin is tested with.
+pub struct Release {
+    /// The exact version on PyPI.
+    pub version: &'static str,
+    /// What has to be pinned beside it.
+    pub beside: &'static [&'static str],
+}
+
+/// One version of each release in the spec, newest first.
+pub const RELEASES: &[Release] = &[
+    Release { version: "3.3.1", beside: &["setuptools<81"] },
+    Release { version: "3.2.2", beside: &["setuptools<81"] },
+    Release { version: "3.1.1", beside: &["setuptools<81"] },
+    Release { version: "3.0.0", beside: &["setuptools<81"] },
+    Release { version: "2.6.2", beside: &["setuptools<81", "numpy<2"] },
+];
+
+/// The wheel of a version, from PyPI or from an earlier run.
+fn download(version: &str) -> Result<PathBuf, Failure> {
+    let folder = project::cache("wheels");
+    let prefix = format!("paddlepaddle-{version}-");
+    let find = || -> Option<PathBuf> {
+        let entries = fs::read_dir(&folder).ok()?;
+        entries
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .find(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&prefix)))
+    };
+    if let Some(wheel) = find() {
+        return Ok(wheel);
+    }
+    fs::create_dir_all(&folder).map_err(at(&folder))?;
+    eprintln!("downloading PaddlePaddle {version}");
+    // A download that was cut off must not be taken for the wheel by the next run.
+    let partial = folder.join(format!("{version}.partial"));
+    step(python::system())
+        .args(["-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"])
+        .arg("--dest")
+        .arg(&partial)
+        .arg(format!("paddlepaddle=={version}"))
+        .installed_by("apt-get install python3 python3-pip")
+        .run()?;
+    for entry in fs::read_dir(&partial).map_err(at(&partial))? {
+        let path = entry.map_err(at(&partial))?.path();
+        let Some(name) = path.file_name() else { continue };
+        let to = folder.join(name);
+        fs::rename(&path, &to).map_err(at(&to))?;
+    }
+    fs::remove_dir_all(&partial).map_err(at(&partial))?;
+    find()
+        .ok_or_else(|| Failure::Wrong(format!("PyPI has no wheel of PaddlePaddle {version} for this Python")))
+}
+
+/// Unpacks what of a wheel the layout tests compile.
+const UNPACK: &str = "
+import sys, zipfile
+wheel, target = sys.argv[1:]
+with zipfile.ZipFile(wheel) as archive:
+    archive.extractall(target, [
+        name for name in archive.namelist()
+        if name.startswith(('paddle/include/paddle/phi/', 'paddle/include/paddle/common/',
+                            'paddle/include/paddle/utils/')) and name.endswith('.h')
+    ])
+";
+
+/// The headers of every release; the folder that holds one folder for each.
+pub fn headers() -> Result<PathBuf, Failure> {
+    let root = project::path("target/paddle-headers");
+    for release in RELEASES {
+        let folder = root.join(release.version);
+        let header = folder.join("paddle/include/paddle/phi/backends/device_ext.h");
+        if header.exists() {
+            continue;
+        }
+        let wheel = download(release.version)?;
+        fs::create_dir_all(&root).map_err(at(&root))?;
+        // A folder that is only half unpacked must not be taken for a whole one by the next run.
+        let partial = root.join(format!("{}.partial", release.version));
+        step(python::system()).args(["-c", UNPACK]).arg(&wheel).arg(&partial).run()?;
+        fs::rename(&partial, &folder).map_err(at(&folder))?;
+        eprintln!("headers of PaddlePaddle {}: {}", release.version, folder.display());
+    }
+    Ok(root)
+}
+
+/// An environment with a version of PaddlePaddle and the plugin, as a user would have it.
+fn environment(release: &Release, extra: &[&str]) -> Result<Venv, Failure> {
+    let paddle = download(release.version)?;
+    let paddle = paddle.to_string_lossy();
+    let requirements: Vec<&str> = std::iter::once(&*paddle)
+        .chain(release.beside.iter().copied())
+        .chain(extra.iter().copied())
+        .collect();
+    let venv = Venv::with(&format!("paddle-{}", release.version), &requirements)?;
+    let plugin = wheel::build()?;
+    let install = ["--force-reinstall".as_ref(), "--no-deps".as_ref(), plugin.as_os_str()];
+    venv.pip(install)?;
+    Ok(venv)
+}
+
+/// Runs the plugin's tests inside a release.
+pub fn test(release: &Release) -> Result<(), Failure> {
+    let venv = environment(release, &["pytest>=8"])?;
+    eprintln!("the plugin in PaddlePaddle {}", release.version);
+    step(venv.python())
+        .args(["-m", "pytest", "--quiet", "-p", "no:cacheprovider"])
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .within(&project::path("plugins/paddle/tests"))
+        .run()
+}
+
+/// How the demonstration is run.
+#[derive(Args)]
+pub struct DemoOptions {
+    /// The version of PaddlePaddle
+    #[arg(long, default_value = RELEASES[0].version)]
+    paddle: String,
+    /// Handed on to the demonstration; `-- --help` shows what it takes
+    #[arg(last = true)]
+    rest: Vec<String>,
+}
+
+/// Trains on the device and on PaddlePaddle's own CPU.
+pub fn demo(options: &DemoOptions) -> Result<(), Failure> {
+    let Some(release) = RELEASES.iter().find(|release| release.version == options.paddle) else {
+        let known: Vec<&str> = RELEASES.iter().map(|release| release.version).collect();
+        return Err(Failure::Wrong(format!(
+            "PaddlePaddle {} is not one of {}",
+            options.paddle,
+            known.join(", ")
+        )));
+    };
+    let venv = environment(release, &["pytest>=8"])?;
+    step(venv.python()).arg(project::path("plugins/paddle/demo/train.py")).args(&options.rest).run()?;
+    Ok(())
+}

@@ -1,0 +1,146 @@
+//! Running programs, and saying what is missing when one is not there.
+
+use std::ffi::OsStr;
+use std::io;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use miette::Diagnostic;
+use thiserror::Error;
+
+use crate::project;
+
+/// Why a step did not succeed.
+#[derive(Debug, Error, Diagnostic)]
+pub enum Failure {
+    /// The program is not installed.
+    #[error("`{program}` is not installed")]
+    Missing {
+        /// The program.
+        program: String,
+        /// The line that installs it.
+        #[help]
+        install: String,
+    },
+    /// The program could not be started.
+    #[error("cannot start `{program}`")]
+    Start {
+        /// The program.
+        program: String,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// The program ended in failure.
+    #[error("`{command}` failed with {status}")]
+    Failed {
+        /// The program and its arguments.
+        command: String,
+        /// How it ended.
+        status: std::process::ExitStatus,
+    },
+    /// A file could not be read or written.
+    #[error("cannot use {}", path.display())]
+    File {
+        /// The file.
+        path: std::path::PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// Something is not as it has to be.
+    #[error("{0}")]
+    Wrong(String),
+}
+
+/// A file error with its path.
+pub fn at(path: &Path) -> impl Fn(io::Error) -> Failure {
+    let path = path.to_owned();
+    move |source| Failure::File { path: path.clone(), source }
+}
+
+/// A program to be run in the root of the repository.
+pub struct Step {
+    command: Command,
+    install: String,
+}
+
+/// A step that runs a program.
+pub fn step(program: impl AsRef<OsStr>) -> Step {
+    let mut command = Command::new(program);
+    command.current_dir(project::root()).stdin(Stdio::null());
+    Step { command, install: String::new() }
+}
+
+/// A step that runs the cargo that runs this.
+pub fn cargo() -> Step {
+    step(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+impl Step {
+    /// One more argument.
+    pub fn arg(mut self, argument: impl AsRef<OsStr>) -> Self {
+        self.command.arg(argument);
+        self
+    }
+
+    /// More arguments.
+    pub fn args<S: AsRef<OsStr>>(mut self, arguments: impl IntoIterator<Item = S>) -> Self {
+        self.command.args(arguments);
+        self
+    }
+
+    /// A variable of the environment.
+    pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        self.command.env(name, value);
+        self
+    }
+
+    /// The folder to run in.
+    pub fn within(mut self, folder: &Path) -> Self {
+        self.command.current_dir(folder);
+        self
+    }
+
+    /// The line that installs the program, for when it is not there.
+    pub fn installed_by(mut self, line: &str) -> Self {
+        self.install = line.to_owned();
+        self
+    }
+
+    fn text(&self) -> String {
+        let program = Path::new(self.command.get_program());
+        let mut text = program.file_name().unwrap_or(program.as_os_str()).to_string_lossy().into_owned();
+        for argument in self.command.get_args() {
+            text.push(' ');
+            text.push_str(&argument.to_string_lossy());
+        }
+        text
+    }
+
+    fn not_started(&self, source: io::Error) -> Failure {
+        let program = self.command.get_program().to_string_lossy().into_owned();
+        if source.kind() == io::ErrorKind::NotFound && !self.install.is_empty() {
+            Failure::Missing { program, install: format!("install it: {}", self.install) }
+        } else {
+            Failure::Start { program, source }
+        }
+    }
+
+    /// Runs it, and shows what it prints.
+    pub fn run(mut self) -> Result<(), Failure> {
+        let status = self.command.status().map_err(|source| self.not_started(source))?;
+        if status.success() { Ok(()) } else { Err(Failure::Failed { command: self.text(), status }) }
+    }
+
+    /// Runs it, and returns what it prints to standard output.
+    pub fn read(mut self) -> Result<String, Failure> {
+        let output =
+            self.command.stderr(Stdio::inherit()).output().map_err(|source| self.not_started(source))?;
+        if output.status.success() {
+            Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+        } else {
+            Err(Failure::Failed { command: self.text(), status: output.status })
+        }
+    }
+}

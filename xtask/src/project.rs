@@ -1,0 +1,19 @@
+//! Where things are.
+
+use std::path::{Path, PathBuf};
+
+/// The root of the repository.
+pub fn root() -> &'static Path {
+    // The manifest of this crate is one folder below the root.
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."))
+}
+
+/// A path below the root.
+pub fn path(relative: &str) -> PathBuf {
+    root().join(relative)
+}
+
+/// A folder for what is downloaded or installed: it outlives `cargo clean -p`, and goes with `cargo clean`.
+pub fn cache(name: &str) -> PathBuf {
+    root().join("target").join("tenon").join(name)
+}
