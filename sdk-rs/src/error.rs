@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::ffi::{CStr, CString};
 use std::fmt;
+use std::ops::Deref;
 
 /// The status enum of an interface.
 pub trait StatusCode: Copy + fmt::Debug + Send + Sync + 'static {
@@ -21,8 +22,14 @@ pub trait StatusCode: Copy + fmt::Debug + Send + Sync + 'static {
 }
 
 /// Why a call failed: the status that the host sees, and a message for people.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Error<S> {
+///
+/// It is one pointer wide, so that a call that succeeds pays nothing for what it might have had to say.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Error<S>(Box<Reason<S>>);
+
+/// What an [`Error`] holds; its fields are the error's own.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Reason<S> {
     /// What the host gets.
     pub status: S,
     /// What [`last_error`] says.
@@ -31,18 +38,35 @@ pub struct Error<S> {
 
 impl<S: StatusCode> Error<S> {
     /// An error with a status and a message.
+    #[cold]
     pub fn new(status: S, message: impl Into<Cow<'static, str>>) -> Self {
-        Error { status, message: message.into() }
+        Error(Box::new(Reason { status, message: message.into() }))
     }
 
     /// An argument is null, out of range or stale.
+    #[cold]
     pub fn invalid(message: impl Into<Cow<'static, str>>) -> Self {
         Error::new(S::INVALID_ARGUMENT, message)
     }
 
     /// The function is not implemented.
+    #[cold]
     pub fn unsupported(function: &str) -> Self {
         Error::new(S::UNSUPPORTED, format!("`{function}` is not implemented by this device"))
+    }
+}
+
+impl<S> Deref for Error<S> {
+    type Target = Reason<S>;
+
+    fn deref(&self) -> &Reason<S> {
+        &self.0
+    }
+}
+
+impl<S: fmt::Debug> fmt::Debug for Error<S> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Error").field("status", &self.status).field("message", &self.message).finish()
     }
 }
 
@@ -68,6 +92,7 @@ pub fn last_error<T>(read: impl FnOnce(Option<&CStr>) -> T) -> T {
     })
 }
 
+#[cold]
 pub(crate) fn remember(function: &str, message: &str) {
     let text = format!("{function}: {message}").replace('\0', " ");
     if std::env::var_os("TENON_LOG").is_some_and(|level| !level.is_empty() && level != "off") {

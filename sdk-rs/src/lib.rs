@@ -43,7 +43,7 @@ mod strategy;
 #[doc(hidden)]
 pub mod support;
 
-pub use error::{Error, StatusCode, last_error};
+pub use error::{Error, Reason, StatusCode, last_error};
 pub use pointer::{AnyPtr, DevicePtr, HostPtr, UnifiedPtr};
 pub use tenon_macros::{device, interface, plugin};
 

@@ -8,22 +8,29 @@ pub use crate::error::{Error, StatusCode};
 pub use crate::pointer::{AnyPtr, DevicePtr, HostPtr, UnifiedPtr};
 
 /// Runs the body of a thunk: nothing unwinds across the boundary, and a failure leaves its message.
+#[inline]
 pub fn call<S: StatusCode>(function: &'static str, body: impl FnOnce() -> Result<S, Error<S>>) -> S {
     // What a panic leaves behind in the device is the device's own affair: it sees `&self` only.
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(status)) => status,
-        Ok(Err(error)) => {
-            remember(function, &error.message);
-            // A failure must never reach the host as success, whatever the device says.
-            if error.status.code() == S::SUCCESS.code() { S::INTERNAL } else { error.status }
-        }
-        Err(panic) => {
-            remember(function, &format!("the device panicked: {}", panic_text(&*panic)));
-            // The payload's own destructor may panic; it is not worth the process.
-            std::mem::forget(panic);
-            S::INTERNAL
-        }
+        Ok(Err(error)) => failed(function, &error),
+        Err(panic) => panicked(function, panic),
     }
+}
+
+#[cold]
+fn failed<S: StatusCode>(function: &str, error: &Error<S>) -> S {
+    remember(function, &error.message);
+    // A failure must never reach the host as success, whatever the device says.
+    if error.status.code() == S::SUCCESS.code() { S::INTERNAL } else { error.status }
+}
+
+#[cold]
+fn panicked<S: StatusCode>(function: &str, panic: Box<dyn Any + Send>) -> S {
+    remember(function, &format!("the device panicked: {}", panic_text(&*panic)));
+    // The payload's own destructor may panic; it is not worth the process.
+    std::mem::forget(panic);
+    S::INTERNAL
 }
 
 fn panic_text(panic: &(dyn Any + Send)) -> &str {
@@ -35,37 +42,57 @@ fn panic_text(panic: &(dyn Any + Send)) -> &str {
 }
 
 /// An argument that must not be null.
+#[inline]
 pub fn non_null<S: StatusCode, T>(name: &str, pointer: *const T) -> Result<*const T, Error<S>> {
     if pointer.is_null() {
-        return Err(Error::invalid(format!("`{name}` is null")));
+        return Err(null(name));
     }
     if !pointer.is_aligned() {
-        return Err(Error::invalid(format!("`{name}` is not aligned: {pointer:p}")));
+        return Err(misaligned(name, pointer.addr()));
     }
     Ok(pointer)
 }
 
+#[cold]
+fn null<S: StatusCode>(name: &str) -> Error<S> {
+    Error::invalid(format!("`{name}` is null"))
+}
+
+#[cold]
+fn misaligned<S: StatusCode>(name: &str, address: usize) -> Error<S> {
+    Error::invalid(format!("`{name}` is not aligned: {address:#x}"))
+}
+
 /// A place for a result: not null, aligned.
+#[inline]
 pub fn place<S: StatusCode, T>(name: &str, pointer: *mut T) -> Result<*mut T, Error<S>> {
     non_null(name, pointer).map(<*const T>::cast_mut)
 }
 
 /// An address and a length that stay inside the address space; null only with length 0.
+#[inline]
 pub fn range<S: StatusCode>(name: &str, address: usize, bytes: usize) -> Result<(), Error<S>> {
-    if address == 0 && bytes != 0 {
-        return Err(Error::invalid(format!("`{name}` is null, with {bytes} bytes to follow")));
-    }
     // No object is larger than `isize::MAX`; a slice beyond it would be undefined behaviour.
-    if bytes > isize::MAX as usize || address.checked_add(bytes).is_none() {
-        return Err(Error::invalid(format!("{bytes} bytes from `{name}` reach past the address space")));
+    if (address == 0 && bytes != 0) || bytes > isize::MAX as usize || address.checked_add(bytes).is_none() {
+        return Err(bad_range(name, address, bytes));
     }
     Ok(())
+}
+
+#[cold]
+fn bad_range<S: StatusCode>(name: &str, address: usize, bytes: usize) -> Error<S> {
+    Error::invalid(if address == 0 {
+        format!("`{name}` is null, with {bytes} bytes to follow")
+    } else {
+        format!("{bytes} bytes from `{name}` reach past the address space")
+    })
 }
 
 /// A slice of the caller's.
 ///
 /// # Safety
 /// Unless the checks fail, `count` elements from `pointer` must be readable and must not change meanwhile.
+#[inline]
 pub unsafe fn slice<'a, S: StatusCode, T>(
     name: &str,
     pointer: *const T,
@@ -87,6 +114,7 @@ pub unsafe fn slice<'a, S: StatusCode, T>(
 ///
 /// # Safety
 /// Unless the checks fail, `count` elements from `pointer` must be writable and nobody else's meanwhile.
+#[inline]
 pub unsafe fn slice_mut<'a, S: StatusCode, T>(
     name: &str,
     pointer: *mut T,
@@ -108,6 +136,7 @@ pub unsafe fn slice_mut<'a, S: StatusCode, T>(
 ///
 /// # Safety
 /// Unless it is null, `pointer` must lead to a NUL-terminated text.
+#[inline]
 pub unsafe fn text<'a, S: StatusCode>(
     name: &str,
     pointer: *const std::ffi::c_char,

@@ -109,10 +109,14 @@ fn load_spec(path: Option<&LitStr>) -> syn::Result<(Loaded, Vec<String>)> {
             .map_err(|mistakes| syn::Error::new(Span::call_site(), mistakes.render(false)));
     };
     let manifest = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default();
-    let folder = std::path::Path::new(&manifest).join(path.value());
-    let loaded = load(&Folder::new(folder))
+    let manifest = std::path::Path::new(&manifest);
+    let loaded = load(&Folder::new(manifest.join(path.value())).shown_as(path.value()))
         .map_err(|mistakes| syn::Error::new(path.span(), format!("\n{}", mistakes.render(false))))?;
-    let tracked = loaded.sources.files().map(|(_, file)| file.path.to_string_lossy().into_owned()).collect();
+    let tracked = loaded
+        .sources
+        .files()
+        .map(|(_, file)| manifest.join(&file.path).to_string_lossy().into_owned())
+        .collect();
     Ok((loaded, tracked))
 }
 

@@ -87,12 +87,18 @@ pub trait Files {
 #[derive(Debug)]
 pub struct Folder {
     root: PathBuf,
+    shown: PathBuf,
 }
 
 impl Folder {
     /// `root` holds `spec.yaml`.
     pub fn new(root: impl AsRef<Path>) -> Self {
-        Folder { root: root.as_ref().to_owned() }
+        Folder { root: root.as_ref().to_owned(), shown: root.as_ref().to_owned() }
+    }
+
+    /// The same, named otherwise in messages: as the person who reads them wrote it.
+    pub fn shown_as(self, path: impl AsRef<Path>) -> Self {
+        Folder { shown: path.as_ref().to_owned(), ..self }
     }
 }
 
@@ -102,7 +108,7 @@ impl Files for Folder {
     }
 
     fn display(&self, path: &str) -> PathBuf {
-        self.root.join(path)
+        self.shown.join(path)
     }
 
     fn list(&self, folder: &str) -> Vec<String> {

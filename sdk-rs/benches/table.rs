@@ -1,0 +1,169 @@
+//! What a call through the table costs more than a direct call of the same method.
+//!
+//! Both are called in turn, many rounds of many calls each; the figures are medians of the rounds.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use tenon::DevicePtr;
+use tenon::device::*;
+
+/// A device that does next to nothing, so that what is measured is the way to it.
+#[derive(Default)]
+struct Idle;
+
+#[tenon::device]
+impl Device for Idle {
+    #[inline(never)]
+    fn set_device(&self, device: DeviceId) -> Result<()> {
+        black_box(device);
+        Ok(())
+    }
+
+    fn get_device(&self) -> Result<DeviceId> {
+        Ok(DeviceId(0))
+    }
+
+    fn get_device_count(&self) -> Result<usize> {
+        Ok(1)
+    }
+
+    fn get_device_list(&self) -> Result<Vec<usize>> {
+        Ok(vec![0])
+    }
+
+    fn synchronize_device(&self, _: DeviceId) -> Result<()> {
+        Ok(())
+    }
+
+    fn create_event(&self, _: DeviceId) -> Result<Event> {
+        Ok(Event::from_addr(1))
+    }
+
+    fn record_event(&self, _: DeviceId, _: Stream, _: Event) -> Result<()> {
+        Ok(())
+    }
+
+    fn synchronize_event(&self, _: DeviceId, _: Event) -> Result<()> {
+        Ok(())
+    }
+
+    fn destroy_event(&self, _: DeviceId, _: Event) -> Result<()> {
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn device_memory_allocate(&self, device: DeviceId, size: usize) -> Result<DevicePtr> {
+        Ok(DevicePtr::from_addr(black_box(size) + device.0 as usize))
+    }
+
+    fn device_memory_deallocate(&self, _: DeviceId, _: DevicePtr, _: usize) -> Result<()> {
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn memory_copy_h2d(&self, device: DeviceId, dst: DevicePtr, src: &[u8]) -> Result<()> {
+        black_box((device, dst, src));
+        Ok(())
+    }
+
+    fn memory_copy_d2h(&self, _: DeviceId, _: &mut [u8], _: DevicePtr) -> Result<()> {
+        Ok(())
+    }
+}
+
+const CALLS: u32 = 200_000;
+const ROUNDS: usize = 31;
+
+/// Nanoseconds a call, the median of the rounds, of two things that are done in turn.
+fn side_by_side(mut direct: impl FnMut(), mut table: impl FnMut()) -> (f64, f64) {
+    let round = |call: &mut dyn FnMut()| {
+        let start = Instant::now();
+        call();
+        start.elapsed().as_nanos() as f64 / f64::from(CALLS)
+    };
+    let mut figures: Vec<(f64, f64)> = (0..ROUNDS).map(|_| (round(&mut direct), round(&mut table))).collect();
+    let mut median = |pick: fn(&(f64, f64)) -> f64| {
+        figures.sort_by(|a, b| pick(a).total_cmp(&pick(b)));
+        pick(&figures[ROUNDS / 2])
+    };
+    (median(|figure| figure.0), median(|figure| figure.1))
+}
+
+fn main() {
+    let mut words = vec![0u64; Release::V3_3.table_size() / 8];
+    words[0] = Release::V3_3.table_size() as u64;
+    let mut params = [96u64, words.as_mut_ptr().expose_provenance() as u64, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    // SAFETY: the params begin with their size and with the table, which begins with its own.
+    let met = unsafe { hand_over::<Idle>(params.as_mut_ptr().cast(), c"idle") };
+    assert_eq!(met, std::result::Result::Ok(Release::V3_3));
+    // SAFETY: the vector holds the table of that release, and is aligned to its words.
+    let table = unsafe { words.as_ptr().cast::<ffi::C_DeviceInterface>().read() };
+    let table = black_box(table);
+    let device = <Idle as Plugin>::instance();
+    let mut id = ffi::C_Device_st { id: 0 };
+    let bytes = [0u8; 64];
+    let mut out = std::ptr::null_mut();
+    let set = table.set_device.expect("filled");
+    let allocate = table.device_memory_allocate.expect("filled");
+    let copy = table.memory_copy_h2d.expect("filled");
+
+    let rows = [
+        (
+            "set_device",
+            side_by_side(
+                || {
+                    (0..CALLS)
+                        .for_each(|_| assert!(black_box(device).set_device(black_box(DeviceId(0))).is_ok()))
+                },
+                // SAFETY: arguments as the interface says.
+                || (0..CALLS).for_each(|_| assert_eq!(unsafe { black_box(set)(&mut id) }, Status::SUCCESS)),
+            ),
+        ),
+        (
+            "device_memory_allocate",
+            side_by_side(
+                || {
+                    (0..CALLS).for_each(|_| {
+                        assert!(black_box(device).device_memory_allocate(black_box(DeviceId(0)), 64).is_ok());
+                    });
+                },
+                || {
+                    (0..CALLS).for_each(|_| {
+                        // SAFETY: arguments as the interface says.
+                        let status = unsafe { black_box(allocate)(&mut id, &mut out, 64) };
+                        assert_eq!(status, Status::SUCCESS);
+                    });
+                },
+            ),
+        ),
+        (
+            "memory_copy_h2d",
+            side_by_side(
+                || {
+                    (0..CALLS).for_each(|_| {
+                        let to = black_box(DevicePtr::from_addr(64));
+                        assert!(
+                            black_box(device).memory_copy_h2d(DeviceId(0), to, black_box(&bytes)).is_ok()
+                        );
+                    });
+                },
+                || {
+                    (0..CALLS).for_each(|_| {
+                        let to = std::ptr::without_provenance_mut(black_box(64));
+                        // SAFETY: the device does not follow the address.
+                        let status = unsafe { black_box(copy)(&mut id, to, bytes.as_ptr().cast(), 64) };
+                        assert_eq!(status, Status::SUCCESS);
+                    });
+                },
+            ),
+        ),
+    ];
+    println!(
+        "a call through the table, beside the same method called directly ({ROUNDS} rounds of {CALLS} calls)\n"
+    );
+    println!("{:<24} {:>10} {:>10} {:>10}", "function", "direct ns", "table ns", "more ns");
+    for (name, (direct, table)) in rows {
+        println!("{name:<24} {direct:>10.2} {table:>10.2} {:>10.2}", table - direct);
+    }
+}
