@@ -69,7 +69,7 @@ catalogue! {
     LengthType = 17, "a length is a whole number",
         "`bytes` and `count` name an input parameter of type `size` or a whole number.";
     LengthMisplaced = 18, "a length stands where memory is pointed to",
-        "`bytes` goes with `pointer` and `string`, `count` with everything else, and `char` takes either.";
+        "`bytes` goes with `pointer`, `string` and `char`; `count` makes an array of anything.";
     RequiredWithFallback = 19, "a required function has no fallback",
         "A host refuses a plugin without it, so that its fallback would never run: make it optional, or drop the fallback.";
     FallbackCycle = 20, "fallbacks do not go in circles",

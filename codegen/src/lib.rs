@@ -6,10 +6,13 @@
 
 pub mod abi;
 pub mod check;
+#[cfg(feature = "cli")]
+pub mod cli;
 pub mod diagnostic;
 pub mod emit;
 pub mod grammar;
 pub mod model;
+pub mod out;
 pub mod source;
 
 use diagnostic::Diagnostic;

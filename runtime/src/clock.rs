@@ -11,9 +11,8 @@ pub(crate) struct Clock {
 impl Clock {
     pub(crate) fn new() -> Self {
         // A system clock set before 1970 must not stop the device; 1 keeps every time non-zero.
-        let offset_ns = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .map_or(1, |since| since.as_nanos() as u64);
+        let offset_ns =
+            SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |since| since.as_nanos() as u64);
         Self { start: Instant::now(), offset_ns }
     }
 

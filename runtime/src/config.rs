@@ -81,11 +81,15 @@ fn parse_bytes(variable: &'static str, value: &str) -> Result<usize> {
     let text = value.trim();
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
-    let number: usize = number.parse().map_err(|_| {
-        bad(variable, value, "expected bytes such as 1073741824, 512MiB, 4GiB or 2GB")
-    })?;
+    let number: usize = number
+        .parse()
+        .map_err(|_| bad(variable, value, "expected bytes such as 1073741824, 512MiB, 4GiB or 2GB"))?;
     let scale = unit_bytes(unit.trim()).ok_or_else(|| {
-        bad(variable, value, format!("unknown unit `{}`: use B, KiB, MiB, GiB, TiB, KB, MB, GB or TB", unit.trim()))
+        bad(
+            variable,
+            value,
+            format!("unknown unit `{}`: use B, KiB, MiB, GiB, TiB, KB, MB, GB or TB", unit.trim()),
+        )
     })?;
     match number.checked_mul(scale) {
         None => Err(bad(variable, value, "more bytes than can be addressed")),
@@ -142,8 +146,14 @@ mod tests {
     #[test]
     fn values_with_and_without_units() {
         for (text, bytes) in [
-            ("1048576", 1 << 20), ("64B", 64), ("512MiB", 512 << 20), ("4GiB", 4 << 30),
-            (" 4 gib ", 4 << 30), ("16k", 16 << 10), ("2GB", 2_000_000_000), ("1TiB", 1 << 40),
+            ("1048576", 1 << 20),
+            ("64B", 64),
+            ("512MiB", 512 << 20),
+            ("4GiB", 4 << 30),
+            (" 4 gib ", 4 << 30),
+            ("16k", 16 << 10),
+            ("2GB", 2_000_000_000),
+            ("1TiB", 1 << 40),
         ] {
             assert_eq!(read(&[(MEMORY, text)]).unwrap().memory, bytes, "{text}");
         }
@@ -154,11 +164,18 @@ mod tests {
     #[test]
     fn bad_values_are_named() {
         for (variable, value, part) in [
-            (DEVICES, "0", "from 1 to 64"), (DEVICES, "65", "from 1 to 64"),
-            (DEVICES, "two", "whole number"), (DEVICES, "-1", "whole number"), (DEVICES, "", "whole number"),
-            (MEMORY, "0", "some memory"), (MEMORY, "lots", "expected bytes"), (MEMORY, "", "expected bytes"),
-            (MEMORY, "4 parsecs", "unknown unit `parsecs`"), (MEMORY, "1.5GiB", "unknown unit"),
-            (MEMORY, "-4GiB", "expected bytes"), (MEMORY, "99999999TiB", "can be addressed"),
+            (DEVICES, "0", "from 1 to 64"),
+            (DEVICES, "65", "from 1 to 64"),
+            (DEVICES, "two", "whole number"),
+            (DEVICES, "-1", "whole number"),
+            (DEVICES, "", "whole number"),
+            (MEMORY, "0", "some memory"),
+            (MEMORY, "lots", "expected bytes"),
+            (MEMORY, "", "expected bytes"),
+            (MEMORY, "4 parsecs", "unknown unit `parsecs`"),
+            (MEMORY, "1.5GiB", "unknown unit"),
+            (MEMORY, "-4GiB", "expected bytes"),
+            (MEMORY, "99999999TiB", "can be addressed"),
             (THREADS, "0", "from 1 to 1024"),
         ] {
             let error = read(&[(variable, value)]).unwrap_err();

@@ -227,6 +227,12 @@ pub enum Error {
         /// Where the capture began.
         origin: usize,
     },
+    /// A capture that is not relaxed must be ended by the thread that began it.
+    #[error("the capture of stream {stream:#x} was begun by another thread")]
+    CaptureWrongThread {
+        /// The stream.
+        stream: usize,
+    },
     /// The node takes other parameters than those given.
     #[error("the node {node:#x} is a {actual}, not a {given}")]
     WrongNodeKind {
@@ -283,6 +289,7 @@ impl Error {
             | Self::CaptureIsolation { .. }
             | Self::CaptureMerge { .. }
             | Self::CaptureUnjoined
+            | Self::CaptureWrongThread { .. }
             | Self::CaptureWrongStream { .. } => ErrorKind::NotPermitted,
             Self::UnknownDevice { .. }
             | Self::InvalidHandle { .. }

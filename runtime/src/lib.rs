@@ -36,6 +36,8 @@
 mod clock;
 mod config;
 mod cpu;
+#[cfg(not(loom))]
+mod device;
 mod error;
 mod executor;
 mod graph;
@@ -51,13 +53,17 @@ pub use error::{Error, ErrorKind, Result};
 pub use executor::work::{CopyKind, INLINE_BYTES, TaskResult};
 pub use graph::{CaptureInfo, CaptureMode, CaptureStatus, NodeInfo, NodeParameters};
 pub use handle::{
-    DevicePtr, EventHandle, ExecHandle, GraphHandle, HandleKind, HostPtr, LibraryHandle,
-    NodeHandle, StreamHandle,
+    DevicePtr, EventHandle, ExecHandle, GraphHandle, HandleKind, HostPtr, LibraryHandle, NodeHandle,
+    StreamHandle,
 };
 pub use memory::{HostStats, MemoryStats, PointerInfo, Space};
 pub use profiler::{Activity, Trace, TraceRecord};
 
 /// The stream core by itself, for the model checker only.
+#[allow(missing_docs)]
 #[cfg(loom)]
 #[doc(hidden)]
 pub mod model;
+
+#[doc(hidden)]
+pub mod tuning;

@@ -87,7 +87,12 @@ mod tests {
     fn the_buffer_is_bounded_and_counts_what_it_drops() {
         let profiler = Profiler::default();
         let record = TraceRecord {
-            activity: Activity::Fill, name: "fill", device: 0, stream: 0, start_ns: 1, end_ns: 2,
+            activity: Activity::Fill,
+            name: "fill",
+            device: 0,
+            stream: 0,
+            start_ns: 1,
+            end_ns: 2,
         };
         for _ in 0..CAPACITY + 3 {
             profiler.add(record.clone());

@@ -61,11 +61,7 @@ impl<T> Slab<T> {
     }
 
     /// Removes the value unless `check` objects to it; the two happen as one step.
-    pub(crate) fn remove_if(
-        &self,
-        handle: usize,
-        check: impl FnOnce(&T) -> Result<()>,
-    ) -> Result<Arc<T>> {
+    pub(crate) fn remove_if(&self, handle: usize, check: impl FnOnce(&T) -> Result<()>) -> Result<Arc<T>> {
         let unknown = Error::InvalidHandle { kind: self.kind, handle };
         let Some((index, generation)) = self.decode(handle) else { return Err(unknown) };
         let mut table = self.write();

@@ -10,7 +10,7 @@ use loom::sync as imp;
 use std::sync as imp;
 
 pub(crate) use imp::MutexGuard;
-pub(crate) use imp::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+pub(crate) use imp::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::PoisonError;
 
 /// A mutex whose lock cannot fail.

@@ -1,7 +1,7 @@
 //! Virtual environments, made once and kept for the next run.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::process::{Failure, at, step};
 use crate::project;
@@ -69,12 +69,5 @@ impl Venv {
             .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"])
             .args(packages)
             .run()
-    }
-
-    /// Where its packages are.
-    pub fn site_packages(&self) -> Result<PathBuf, Failure> {
-        let print = "import sysconfig; print(sysconfig.get_path('purelib'))";
-        let text = step(self.python()).args(["-c", print]).read()?;
-        Ok(Path::new(text.trim()).to_owned())
     }
 }

@@ -1,4 +1,216 @@
-//! check
-use crate::{diagnostic::Diagnostics, model::Spec};
-/// Check
-pub fn check(_: &Spec, _: &mut Diagnostics) {}
+//! The rules that a spec has to keep beyond its grammar: one `check_*` function each.
+//!
+//! A rule looks at the resolved model only. It stays silent about a place that did not resolve, since that has been
+//! reported already, and adds nothing to the model.
+
+mod enums;
+mod fallbacks;
+mod functions;
+mod names;
+mod owners;
+mod params;
+mod releases;
+mod show;
+mod table;
+mod types;
+
+use std::cell::RefCell;
+
+use crate::diagnostic::{Code, Diagnostic, Diagnostics};
+use crate::model::{Function, Interface, InterfaceId, Param, Places, ResultKind, Spec, Ty, Type, TypeKind};
+use crate::source::Span;
+
+/// Rules about what is described.
+const DESCRIPTIONS: &[fn(&Check)] = &[
+    names::check_names_are_distinct,
+    names::check_values_are_distinct,
+    names::check_symbols_are_distinct,
+    names::check_tags_are_distinct,
+    names::check_members_are_distinct,
+    names::check_outputs_are_distinct,
+    names::check_keywords,
+    types::check_status,
+    types::check_success,
+    types::check_id,
+    types::check_containment,
+    enums::check_numbers_are_distinct,
+    enums::check_aliases,
+    enums::check_range,
+    enums::check_meanings,
+    params::check_direction,
+    params::check_life,
+    params::check_space,
+    params::check_null,
+    params::check_length_place,
+    params::check_length_type,
+    params::check_length_call,
+    params::check_status_parameter,
+    owners::check_owner,
+    owners::check_holder,
+    owners::check_order,
+    owners::check_context,
+    releases::check_types_are_there,
+    releases::check_absent_is_given,
+    releases::check_absent_is_of_use,
+    releases::check_absent_fits,
+    functions::check_required_has_no_fallback,
+    functions::check_fill,
+    functions::check_unsound_null,
+    functions::check_question,
+    table::check_slot_owners,
+    table::check_slots_are_distinct,
+    table::check_every_function_has_a_slot,
+    table::check_reserves,
+    table::check_plugin_struct,
+    table::check_plugin_fields,
+];
+
+/// Rules about what stands in for what is missing; they build on descriptions that are sound.
+const FALLBACKS: &[fn(&Check)] = &[
+    fallbacks::form::check_keys,
+    fallbacks::form::check_reason,
+    fallbacks::form::check_refusal,
+    fallbacks::form::check_buffers,
+    fallbacks::needs::check_cycles,
+    fallbacks::needs::check_absent,
+    fallbacks::needs::check_newer,
+    fallbacks::arguments::check_given,
+    fallbacks::arguments::check_arguments,
+    fallbacks::results::check_constants,
+    fallbacks::results::check_results,
+    fallbacks::results::check_answer,
+];
+
+/// Holds a spec to the rules.
+pub fn check(spec: &Spec, diagnostics: &mut Diagnostics) {
+    for rules in [DESCRIPTIONS, FALLBACKS] {
+        let mut found = Vec::new();
+        for (index, interface) in spec.interfaces.iter().enumerate() {
+            let check = Check {
+                spec,
+                interface,
+                id: InterfaceId(index),
+                before: diagnostics,
+                found: RefCell::default(),
+            };
+            rules.iter().for_each(|rule| rule(&check));
+            found.extend(check.found.into_inner());
+        }
+        found.into_iter().for_each(|diagnostic| diagnostics.push(diagnostic));
+    }
+}
+
+/// One interface under the rules.
+struct Check<'a> {
+    spec: &'a Spec,
+    interface: &'a Interface,
+    id: InterfaceId,
+    /// What was wrong before these rules: a rule says nothing more about such a place.
+    before: &'a Diagnostics,
+    found: RefCell<Vec<Diagnostic>>,
+}
+
+impl<'a> Check<'a> {
+    fn report(&self, diagnostic: Diagnostic) {
+        self.found.borrow_mut().push(diagnostic);
+    }
+
+    fn error(&self, code: Code, span: Span, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::new(code, span, message)
+    }
+
+    /// Whether everything below a key resolved; so it has where the key was left out.
+    fn trusts(&self, places: &Places, key: &str) -> bool {
+        places.get(key).is_none_or(|places| self.before.trusts(places.extent))
+    }
+
+    /// Whether the type of a parameter is what was written.
+    fn knows_type(&self, param: &Param) -> bool {
+        param.places.has("type") && self.trusts(&param.places, "type")
+    }
+
+    /// Whether nothing is wrong with a parameter.
+    fn is_sound(&self, param: &Param) -> bool {
+        param.places.has("type") && self.before.trusts(param.places.extent)
+    }
+
+    fn lists(&self) -> Vec<ParamList<'a>> {
+        let functions = self.interface.functions.iter().map(ParamList::of_function);
+        let types = self.interface.types.iter().filter_map(ParamList::of_type);
+        functions.chain(types).collect()
+    }
+
+    /// Every parameter and field whose type is known, with the list that it stands in.
+    fn params(&self) -> Vec<(ParamList<'a>, &'a Param)> {
+        let lists = self.lists();
+        let params = lists.into_iter().flat_map(|list| list.params.iter().map(move |param| (list, param)));
+        params.filter(|(_, param)| self.knows_type(param)).collect()
+    }
+
+    /// Values that functions and callbacks return.
+    fn results(&self) -> Vec<&'a Param> {
+        let functions = self.interface.functions.iter().filter_map(|function| match &function.result {
+            ResultKind::Value(value) => Some(&**value),
+            ResultKind::Status | ResultKind::None => None,
+        });
+        let callbacks = self.interface.types.iter().filter_map(|ty| match &ty.kind {
+            TypeKind::Callback { result, .. } => result.as_deref(),
+            TypeKind::Handle { .. }
+            | TypeKind::Id { .. }
+            | TypeKind::Enum { .. }
+            | TypeKind::Struct { .. } => None,
+        });
+        functions.chain(callbacks).filter(|result| self.knows_type(result)).collect()
+    }
+
+    /// What kind of described type this is, if it is one.
+    fn kind(&self, ty: Ty) -> Option<&'a TypeKind> {
+        match ty {
+            Ty::Named(id) => Some(&self.spec.ty(id).kind),
+            Ty::Bool
+            | Ty::Int { .. }
+            | Ty::F32
+            | Ty::F64
+            | Ty::Size
+            | Ty::ULongLong
+            | Ty::Char
+            | Ty::String
+            | Ty::Pointer => None,
+        }
+    }
+}
+
+/// The parameters of a function or a callback, or the fields of a struct.
+#[derive(Clone, Copy)]
+struct ParamList<'a> {
+    params: &'a [Param],
+    of: ParamsOf<'a>,
+}
+
+#[derive(Clone, Copy)]
+enum ParamsOf<'a> {
+    Function(&'a Function),
+    Callback(&'a Type),
+    Struct(&'a Type),
+}
+
+impl<'a> ParamList<'a> {
+    fn of_function(function: &'a Function) -> Self {
+        ParamList { params: &function.params, of: ParamsOf::Function(function) }
+    }
+
+    fn of_type(ty: &'a Type) -> Option<Self> {
+        match &ty.kind {
+            TypeKind::Struct { fields, .. } => Some(ParamList { params: fields, of: ParamsOf::Struct(ty) }),
+            TypeKind::Callback { params, .. } => Some(ParamList { params, of: ParamsOf::Callback(ty) }),
+            TypeKind::Handle { .. } | TypeKind::Id { .. } | TypeKind::Enum { .. } => None,
+        }
+    }
+
+    fn name(self) -> &'a str {
+        match self.of {
+            ParamsOf::Function(function) => &function.name.value,
+            ParamsOf::Callback(ty) | ParamsOf::Struct(ty) => &ty.name.value,
+        }
+    }
+}

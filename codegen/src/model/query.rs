@@ -167,7 +167,9 @@ impl Param {
     pub fn is_caller_memory(&self) -> bool {
         match self.ty {
             Ty::Pointer => self.role != Role::Creates,
-            Ty::Char => matches!(self.length, Some(Length::Bytes(Extent::Param(_)))),
+            Ty::Char => {
+                matches!(self.length, Some(Length::Bytes(Extent::Param(_)) | Length::Count(Extent::Param(_))))
+            }
             _ => matches!(self.length, Some(Length::Count(Extent::Param(_)))),
         }
     }

@@ -122,9 +122,13 @@ pub fn parse(file: FileId, text: &str, diagnostics: &mut Diagnostics) -> Option<
         Ok(raw) => Some(raw.place(file, diagnostics)),
         Err(error) => {
             let diagnostic = Diagnostic::new(Code::Yaml, error_span(file, text, &error), reason(&error));
-            diagnostics.push(match error.to_string().contains("mapping values are not allowed") {
-                true => diagnostic.help("a value with `: ` or ` #` in it needs quotes"),
-                false => diagnostic,
+            let is_about = |words: &[&str]| words.iter().any(|words| diagnostic.message.contains(words));
+            let (is_colon, is_open) =
+                (is_about(&["mapping values"]), is_about(&["flow ", "quoted scalar", "':' indicator"]));
+            diagnostics.push(match () {
+                () if is_colon => diagnostic.help("a value with `: ` or ` #` in it needs quotes"),
+                () if is_open => diagnostic.label("a quote or a bracket before this is not closed"),
+                () => diagnostic,
             });
             None
         }
@@ -142,9 +146,12 @@ fn error_span(file: FileId, text: &str, error: &Error) -> Span {
         Some(rest) if !rest.trim().is_empty() => start,
         _ => text.trim_end().char_indices().last().map_or(0, |(byte, _)| byte),
     };
-    let end = text[start..].chars().next().map_or(start, |c| start + c.len_utf8());
+    let length = span.byte_offset().map_or(1, |_| span.len().max(1) as usize);
+    let end = start + text[start..].chars().take(length).map(char::len_utf8).sum::<usize>();
     Span { file, start, end }
 }
+
+const TOO_LARGE: &str = " is too large a number";
 
 /// What is wrong, in words that do not speak of the parser's own API.
 fn reason(error: &Error) -> String {
@@ -154,7 +161,11 @@ fn reason(error: &Error) -> String {
         Error::Unexpected { expected, .. } if expected.contains("string") => "a key is text".into(),
         error => {
             let reason = error.to_string();
-            format!("this is not YAML: {}", reason.split(" at line ").next().unwrap_or_default())
+            let reason = reason.split(" at line ").next().unwrap_or_default();
+            match reason.ends_with(TOO_LARGE) {
+                true => reason.to_owned(),
+                false => format!("this is not YAML: {reason}"),
+            }
         }
     }
 }
@@ -255,9 +266,7 @@ impl<'de> Visitor<'de> for AnyVisitor {
     }
 
     fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<RawContent, E> {
-        i64::try_from(value)
-            .map(RawContent::Integer)
-            .map_err(|_| E::custom(format!("{value} is too large a number")))
+        i64::try_from(value).map(RawContent::Integer).map_err(|_| E::custom(format!("{value}{TOO_LARGE}")))
     }
 
     fn visit_f64<E>(self, value: f64) -> Result<RawContent, E> {

@@ -3,7 +3,7 @@
 //! One description serves three readers: the check below, the JSON Schema for editors, and the documentation.
 
 use super::{Content, Node};
-use crate::diagnostic::{Code, Diagnostic, Diagnostics};
+use crate::diagnostic::{Code, Diagnostic, Diagnostics, nearest};
 
 /// A mapping with known keys.
 #[derive(Debug)]
@@ -62,6 +62,14 @@ pub enum Value {
     Any(&'static [Value]),
 }
 
+impl Shape {
+    /// The least that can be written.
+    fn example(&self) -> String {
+        let needed = self.keys.iter().filter(|key| key.needed).map(|key| format!("{}: …", key.name));
+        format!("{{ {} }}", needed.collect::<Vec<_>>().join(", "))
+    }
+}
+
 impl Value {
     fn accepts(&self, content: &Content) -> bool {
         match self {
@@ -97,7 +105,7 @@ impl Value {
             Value::Word(words) => words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", "),
             Value::Null => "nothing".into(),
             Value::Shape(shape) => shape.name.into(),
-            Value::List(item) => format!("a list of {}", item.expected().trim_start_matches("a ")),
+            Value::List(item) => format!("a list, each item {}", item.expected()),
             Value::Map(_) => "a mapping from names".into(),
             Value::Any(values) => values.iter().map(Value::expected).collect::<Vec<_>>().join(", or "),
         }
@@ -153,17 +161,17 @@ fn check_shape(node: &Node, shape: &Shape, diagnostics: &mut Diagnostics) {
 fn check_text(node: &Node, value: &Value, diagnostics: &mut Diagnostics) {
     let Some(text) = node.text() else { return };
     match value {
-        Value::Word(words) if !words.contains(&text) => diagnostics.push(
-            Diagnostic::new(
-                Code::UnknownWord,
-                node.span,
-                format!("`{text}` is none of {}", value.expected()),
-            )
-            .nearest(text, words.iter().copied()),
-        ),
+        Value::Word(words) if !words.contains(&text) => {
+            let message = format!("`{text}` is none of {}", value.expected());
+            let diagnostic = Diagnostic::new(Code::UnknownWord, node.span, message);
+            diagnostics.push(match nearest(text, words.iter().copied()) {
+                Some(near) => diagnostic.label(format!("did you mean `{near}`?")),
+                None => diagnostic.label("not a word that stands here"),
+            });
+        }
         Value::Snake => check_name(text, node.span, is_snake, "snake_case", diagnostics),
         Value::Pascal => check_name(text, node.span, is_pascal, "PascalCase", diagnostics),
-        Value::Symbol => check_name(text, node.span, is_symbol, "an identifier of C", diagnostics),
+        Value::Symbol => check_name(text, node.span, is_symbol, SYMBOL, diagnostics),
         Value::Line if text.trim().contains('\n') => diagnostics.push(
             Diagnostic::new(Code::WrongValue, node.span, "this takes one line of text")
                 .label("more than one line"),
@@ -190,6 +198,7 @@ fn wrong(node: &Node, value: &Value, diagnostics: &mut Diagnostics) {
         {
             diagnostic.label("put it in quotes, if it is meant as text")
         }
+        (Content::Text(_), Value::Shape(shape)) => diagnostic.label(format!("such as `{}`", shape.example())),
         (Content::Map(_) | Content::List(_), _) => diagnostic.label(format!("this is {}", node.kind())),
         _ => diagnostic,
     });
@@ -203,11 +212,38 @@ fn check_name(
     diagnostics: &mut Diagnostics,
 ) {
     if !rule(name) {
-        diagnostics.push(
-            Diagnostic::new(Code::BadName, span, format!("`{name}` is not {style}"))
-                .label("the ABI's own spelling goes into `c`"),
-        );
+        let right = [snake(name), pascal(name)].into_iter().find(|right| rule(right));
+        let label = match right {
+            _ if style == SYMBOL => "letters, digits and `_`, beginning with no digit".to_owned(),
+            Some(right) => format!("`{right}` is; the ABI's own spelling goes into `c`"),
+            None => "the ABI's own spelling goes into `c`".to_owned(),
+        };
+        let message = format!("`{name}` is not {style}");
+        diagnostics.push(Diagnostic::new(Code::BadName, span, message).label(label));
     }
+}
+
+const SYMBOL: &str = "an identifier of C";
+
+/// `BigMode` → `big_mode`.
+fn snake(name: &str) -> String {
+    let mut snake = String::new();
+    for c in name.chars() {
+        if c.is_ascii_uppercase() && !snake.is_empty() && !snake.ends_with('_') {
+            snake.push('_');
+        }
+        snake.push(if c == '-' { '_' } else { c.to_ascii_lowercase() });
+    }
+    snake
+}
+
+/// `big_mode` → `BigMode`.
+fn pascal(name: &str) -> String {
+    let capital = |word: &str| match word.split_at_checked(1) {
+        Some((first, rest)) => first.to_uppercase() + rest,
+        None => word.to_owned(),
+    };
+    name.split(['_', '-']).map(capital).collect()
 }
 
 fn is_symbol(name: &str) -> bool {

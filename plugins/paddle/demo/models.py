@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Optional
+from typing import Any
 
 import numpy as np
 import paddle
@@ -71,7 +71,7 @@ def reversals(batch: int, seed: int, length: int = 8, words: int = 12) -> Batch:
     return sentences.astype(np.int64), sentences[:, ::-1].astype(np.int64).copy()
 
 
-class LeNet(nn.Layer):  # type: ignore[misc]
+class LeNet(nn.Layer):
     """LeNet-5 with batch normalisation, which brings running statistics to the device as well."""
 
     def __init__(self) -> None:
@@ -98,7 +98,7 @@ class LeNet(nn.Layer):  # type: ignore[misc]
         return self.classify(self.features(images).flatten(1))
 
 
-class Reverser(nn.Layer):  # type: ignore[misc]
+class Reverser(nn.Layer):
     """A small Transformer encoder that says a sentence backwards.
 
     No dropout: two devices draw different random numbers, and their losses are to be compared.
@@ -181,7 +181,7 @@ def train(
     steps: int,
     mode: str = "dygraph",
     seed: int = 1,
-    on_step: Optional[OnStep] = None,
+    on_step: OnStep | None = None,
 ) -> History:
     """Train a task's network on a device and say how it went."""
     start = initial_state(task, seed)
@@ -204,7 +204,7 @@ def _train_eager(
     compiled: bool,
     seed: int,
     start: list[np.ndarray],
-    on_step: Optional[OnStep],
+    on_step: OnStep | None,
 ) -> History:
     network = task.network()
     network.set_state_dict(dict(zip(network.state_dict(), start)))
@@ -238,7 +238,7 @@ def _train_program(
     steps: int,
     seed: int,
     start: list[np.ndarray],
-    on_step: Optional[OnStep],
+    on_step: OnStep | None,
 ) -> History:
     inputs, labels = task.data(0, seed)
     main, startup, scope = paddle.static.Program(), paddle.static.Program(), paddle.static.Scope()

@@ -1,1 +1,75 @@
-//! tenon-paddle
+//! The plugin for PaddlePaddle: `libtenon_paddle.so`, one file for every release from 2.6 to 3.3.
+//!
+//! What lives here: the entry point that Paddle calls, and the operators that Paddle cannot do without, each as
+//! a thin skin of a function of `tenon-kernels`. What does not: the device, which is `tenon-cpu`, and
+//! arithmetic.
+//!
+//! * [`host`](mod@host) finds what the running Paddle exports, and raises errors in Paddle's own way.
+//! * `kernel` is the framework: an operator is declared once, with its arguments, and gets both of the entry
+//!   points that Paddle wants.
+//! * `operators` are the operators.
+//!
+//! # Errors
+//!
+//! Paddle's functions throw C++ exceptions, which pass through the frames of an operator and run its
+//! destructors; so nothing here catches what unwinds out of a call to Paddle. An operator's own errors, and
+//! panics in its arithmetic, become Paddle's exception, and so a `ValueError` or `RuntimeError` in Python.
+
+mod device;
+mod error;
+mod host;
+mod kernel;
+mod name;
+mod operators;
+
+use std::ffi::{c_char, c_void};
+use std::ptr::null;
+
+use tenon::device::hand_over;
+
+use device::Backend;
+
+/// The entry point: Paddle calls it once, when it has opened the library.
+///
+/// Says nothing if all is well. Otherwise one line goes to the standard error, and nothing is written to
+/// `params`, which Paddle takes for a plugin that is not there.
+///
+/// # Safety
+/// `params` is null, or leads to Paddle's `CustomRuntimeParams` with its own sizes in it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn InitPlugin(params: *mut c_void) {
+    let device_type = match name::device_type() {
+        Ok(name) => name,
+        Err(refusal) => return complain(&refusal),
+    };
+    // SAFETY: the caller's promise.
+    let release = match unsafe { hand_over::<Backend>(params, device_type) } {
+        Ok(release) => release,
+        Err(reason) => return complain(&reason),
+    };
+    match host::Host::find(release) {
+        Ok(Some(host)) => {
+            if let Err(reason) = operators::register(host, device_type) {
+                complain(&reason);
+            }
+        }
+        // Not Paddle, but another host of the same table, which has no operators to register.
+        Ok(None) => {}
+        Err(reason) => complain(&reason),
+    }
+}
+
+/// Why the last call of the device failed on the calling thread; null if none has.
+///
+/// The text stays as it is until another call fails on the thread.
+#[unsafe(no_mangle)]
+pub extern "C" fn tenon_last_error() -> *const c_char {
+    tenon::last_error(|message| message.map_or(null(), std::ffi::CStr::as_ptr))
+}
+
+fn complain(reason: &dyn std::fmt::Display) {
+    eprintln!("tenon: {reason}");
+}
+
+#[cfg(test)]
+mod tests;

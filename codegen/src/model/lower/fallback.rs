@@ -24,13 +24,15 @@ impl Lowerer<'_> {
         let given: Vec<&(At<String>, Node)> =
             node.entries().iter().filter(|(key, _)| FORMS.contains(&key.value.as_str())).collect();
         if given.len() != 1 {
-            let span = given.get(1).map_or(node.span, |(key, _)| key.span);
-            let message =
-                if given.is_empty() { "a fallback needs a form" } else { "a fallback has one form" };
-            self.report(
-                Diagnostic::new(Code::FallbackIncomplete, span, message)
-                    .help(format!("one of {}", FORMS.map(|form| format!("`{form}`")).join(", "))),
-            );
+            let error = |span, message| Diagnostic::new(Code::FallbackIncomplete, span, message);
+            let diagnostic = match given[..] {
+                [(first, _), (second, _), ..] => error(second.span, "a fallback has one form")
+                    .label("the second form")
+                    .related(first.span, "the first form"),
+                _ => error(node.span, "a fallback needs a form").label("there is none here"),
+            };
+            let forms = FORMS.map(|form| format!("`{form}`")).join(", ");
+            self.report(diagnostic.help(format!("one of {forms}")));
         }
         let kind = match given.first() {
             Some((key, form)) => self.form(scope, &key.value, form, node, params, trees),
@@ -89,6 +91,13 @@ impl Lowerer<'_> {
                 Some(status) => FallbackKind::Refuse { status, message: prose(whole, "message") },
                 None => FallbackKind::Nothing,
             },
+            _ if node.bool() == Some(false) => {
+                self.report(
+                    Diagnostic::new(Code::WrongValue, node.span, "`nothing` is always `true`")
+                        .label("write `true`, or another form"),
+                );
+                FallbackKind::Nothing
+            }
             _ => FallbackKind::Nothing,
         }
     }

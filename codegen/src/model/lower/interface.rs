@@ -81,21 +81,22 @@ impl Lowerer<'_> {
                 let found = self.names.interfaces.iter().position(|known| *known == name.value);
                 match found {
                     Some(index) if index < id.0 => {
-                        self.partial[id.0] |= self.partial[index];
+                        self.types_missing[id.0] |= self.types_missing[index];
                         Some(InterfaceId(index))
                     }
                     _ if self.names.unread.contains(&name.value) => {
-                        self.partial[id.0] = true;
+                        self.types_missing[id.0] = true;
                         None
                     }
                     _ => {
-                        self.partial[id.0] = true;
+                        self.types_missing[id.0] = true;
                         let before = &self.names.interfaces[..id.0];
                         let diagnostic = Diagnostic::new(
                             Code::UnknownInterface,
                             name.span,
                             format!("no interface `{}` stands before this one", name.value),
                         )
+                        .label("`uses` takes interfaces that come earlier in `spec.yaml`")
                         .nearest(&name.value, before.iter().map(String::as_str));
                         self.report(diagnostic);
                         None
@@ -175,7 +176,7 @@ impl Lowerer<'_> {
         for (section, belongs) in [("table", "table"), ("plugin", "table"), ("libraries", "import")] {
             if let Some((key, _)) = node.entries().iter().find(|(key, _)| key.value == section)
                 && kind != belongs
-                && !kind.is_empty()
+                && ["table", "export", "import"].contains(&kind)
             {
                 self.report(
                     Diagnostic::new(
@@ -233,11 +234,12 @@ impl Lowerer<'_> {
         } else if found.is_none() {
             let diagnostic =
                 Diagnostic::new(Code::UnknownRelease, node.span, format!("there is no release {name}"))
-                    .label("not in the list of releases")
-                    .nearest(name, scope.releases.iter().map(|release| release.name.value.as_str()));
-            self.report(match scope.releases.is_empty() {
+                    .label("not in the list of releases");
+            let known: Vec<String> =
+                scope.releases.iter().map(|release| format!("`{}`", release.name.value)).collect();
+            self.report(match known.is_empty() {
                 true => diagnostic.help("this interface has no `releases`; list them in `interface.yaml`"),
-                false => diagnostic,
+                false => diagnostic.help(format!("expected one of {}", known.join(", "))),
             });
         }
         found.map(ReleaseId)

@@ -33,7 +33,8 @@ pub fn lower(files: &dyn Files) -> Lowered {
         let mut lowerer = Lowerer {
             diagnostics: &mut diagnostics,
             names: Names::of(&trees),
-            partial: trees.interfaces.iter().map(|interface| interface.partial).collect(),
+            types_missing: trees.interfaces.iter().map(|interface| interface.partial).collect(),
+            functions_missing: trees.interfaces.iter().map(|interface| interface.partial).collect(),
             misread_releases: Vec::new(),
         };
         lowerer.spec(&trees)
@@ -168,6 +169,7 @@ impl Reader<'_> {
                         groups.items().last().map_or(groups.span, |last| last.span),
                         format!("`{folder}/{file}` is not one of the groups"),
                     )
+                    .label("not in this list")
                     .help(format!("add `{stem}` to the groups, or remove the file")),
                 );
             }
@@ -216,8 +218,10 @@ impl Names {
 struct Lowerer<'a> {
     diagnostics: &'a mut Diagnostics,
     names: Names,
-    /// Of each interface: whether names may be missing because of a mistake that is reported elsewhere.
-    partial: Vec<bool>,
+    /// Of each interface: whether types in reach may be missing because of a mistake that is reported elsewhere.
+    types_missing: Vec<bool>,
+    /// Of each interface: the same of its functions.
+    functions_missing: Vec<bool>,
     /// Releases of the current interface that are none and have been reported.
     misread_releases: Vec<String>,
 }

@@ -113,7 +113,7 @@ impl Lowerer<'_> {
         if let Some(index) = known.get(&name.value) {
             return Some(FunctionId(*index));
         }
-        if self.partial[interface.0] {
+        if self.functions_missing[interface.0] {
             self.diagnostics.distrust(name.span);
             return None;
         }

@@ -20,7 +20,7 @@ impl Lowerer<'_> {
             let index = *self.names.types[interface.0].get(name)?;
             Some(TypeId { interface, index })
         });
-        if found.is_none() && self.partial[id.0] {
+        if found.is_none() && self.types_missing[id.0] {
             self.diagnostics.distrust(node.span);
         } else if found.is_none() {
             let reach = std::iter::once(id).chain(uses.iter().copied());
@@ -111,7 +111,7 @@ impl Lowerer<'_> {
             let belongs = kinds.contains(&kind);
             if let Some((key, _)) = given
                 && !belongs
-                && !kind.is_empty()
+                && ["handle", "id", "enum", "struct", "callback"].contains(&kind)
             {
                 self.report(
                     Diagnostic::new(
@@ -119,7 +119,7 @@ impl Lowerer<'_> {
                         key.span,
                         format!("a type of kind `{kind}` has no key `{section}`"),
                     )
-                    .label(format!("it belongs to {}", kinds.join(" and "))),
+                    .label(format!("it belongs to `{}`", kinds.join("` and `"))),
                 );
             }
             let needed = matches!(section, "field" | "values" | "fields") && belongs;

@@ -1,0 +1,95 @@
+//! Enums: their numbers, and what the values of a status mean.
+
+use crate::diagnostic::Code;
+use crate::model::{EnumValue, Meaning, Type, TypeKind};
+
+use super::Check;
+
+/// Two names have two numbers, unless one says that it is an alias.
+pub(super) fn check_numbers_are_distinct(check: &Check) {
+    for (_, values) in enums(check) {
+        for (index, value) in values.iter().enumerate().filter(|(_, value)| !value.alias) {
+            let Some(before) = same_number(check, &values[..index], value) else { continue };
+            let message = format!("`{}` has the number of `{}`", value.name.value, before.name.value);
+            check.report(
+                check
+                    .error(Code::DuplicateValue, value.places.span("value"), message)
+                    .label("a second name for it needs `alias: true`")
+                    .related(before.places.span("value"), "given here first"),
+            );
+        }
+    }
+}
+
+/// An alias stands after what it is an alias of.
+pub(super) fn check_aliases(check: &Check) {
+    for (_, values) in enums(check) {
+        for (index, value) in values.iter().enumerate().filter(|(_, value)| value.alias) {
+            if is_numbered(check, value) && same_number(check, &values[..index], value).is_none() {
+                let message =
+                    format!("no value before `{}` has the number {}", value.name.value, value.value);
+                check.report(
+                    check
+                        .error(Code::DuplicateValue, value.places.at("alias").key, message)
+                        .label("so this is no alias"),
+                );
+            }
+        }
+    }
+}
+
+/// C keeps an enum in an `int`; a bit set may use its sign bit too.
+pub(super) fn check_range(check: &Check) {
+    for (flags, values) in enums(check) {
+        let largest = if flags { i64::from(u32::MAX) } else { i64::from(i32::MAX) };
+        for value in values.iter().filter(|value| !(i64::from(i32::MIN)..=largest).contains(&value.value)) {
+            let message = format!("{} does not fit into an enum of C", value.value);
+            let span = value.places.span("value");
+            check.report(check.error(Code::WrongValue, span, message).label("more than an `int` holds"));
+        }
+    }
+}
+
+/// Generated code has one answer for each occasion.
+pub(super) fn check_meanings(check: &Check) {
+    for (_, values) in enums(check) {
+        for meaning in [Meaning::InvalidArgument, Meaning::Unsupported, Meaning::Internal] {
+            let mut with = values.iter().filter(|value| value.means == Some(meaning));
+            let Some(first) = with.next() else { continue };
+            for second in with {
+                let message = format!("`{}` means the same as `{}`", second.name.value, first.name.value);
+                check.report(
+                    check
+                        .error(Code::DuplicateValue, second.places.span("means"), message)
+                        .label("one value is enough for that")
+                        .related(first.places.span("means"), "given here first"),
+                );
+            }
+        }
+    }
+}
+
+fn enums<'a>(check: &Check<'a>) -> Vec<(bool, &'a [EnumValue])> {
+    let kinds = check.interface.types.iter().map(|Type { kind, .. }| kind);
+    kinds
+        .filter_map(|kind| match kind {
+            TypeKind::Enum { flags, values } => Some((*flags, &values[..])),
+            TypeKind::Handle { .. }
+            | TypeKind::Id { .. }
+            | TypeKind::Struct { .. }
+            | TypeKind::Callback { .. } => None,
+        })
+        .collect()
+}
+
+fn same_number<'a>(check: &Check, before: &'a [EnumValue], value: &EnumValue) -> Option<&'a EnumValue> {
+    before.iter().filter(|_| is_numbered(check, value)).find(|other| {
+        other.value == value.value
+            && is_numbered(check, other)
+            && other.availability.overlaps(value.availability)
+    })
+}
+
+fn is_numbered(check: &Check, value: &EnumValue) -> bool {
+    value.places.has("value") && check.trusts(&value.places, "value")
+}

@@ -1,0 +1,234 @@
+//! What a fallback passes on.
+
+use crate::diagnostic::{Code, Diagnostic};
+use crate::model::{
+    Argument, Call, Direction, Extent, FallbackKind, Function, Length, Param, ParamId, Role, Space, Ty,
+};
+use crate::source::At;
+
+use super::super::Check;
+use super::super::show::{show_constant, show_list};
+use super::{Site, fits, sites};
+
+/// A call gives every parameter that the called function takes.
+pub(in super::super) fn check_given(check: &Check) {
+    for site in sites(check) {
+        for call in site.calls() {
+            let callee = check.interface.function(call.function.value);
+            let missing = callee.params.iter().enumerate().filter(|(index, param)| {
+                let is_passed_on = site.passes_outputs_on() && param.is_output();
+                !param.is_status && !is_passed_on && !call.arguments.iter().any(|(id, _)| id.0 == *index)
+            });
+            let missing: Vec<&Param> = missing.map(|(_, param)| param).collect();
+            if let [first, ..] = missing[..] {
+                let names = show_list(missing.iter().map(|param| param.name.value.as_str()));
+                let message = format!("`{}` is not given {names}", callee.name.value);
+                check.report(
+                    check
+                        .error(Code::FallbackIncomplete, call.function.span, message)
+                        .label("the call lacks arguments")
+                        .related(first.name.span, "this is not given"),
+                );
+            }
+        }
+    }
+}
+
+/// An argument is what the parameter takes it for.
+pub(in super::super) fn check_arguments(check: &Check) {
+    for site in sites(check) {
+        let mut written: Vec<Argument> = Vec::new();
+        for call in site.calls() {
+            let callee = check.interface.function(call.function.value);
+            for (id, argument) in &call.arguments {
+                let passing = Passing { site, call, callee, param: callee.param(*id), argument };
+                if let Some(diagnostic) = passing.mistake(check, &written) {
+                    check.report(diagnostic);
+                }
+            }
+            let writes = |(id, _): &&(ParamId, At<Argument>)| callee.param(*id).dir != Direction::In;
+            written.extend(call.arguments.iter().filter(writes).map(|(_, argument)| argument.value));
+        }
+    }
+}
+
+/// An argument on its way to a parameter.
+struct Passing<'a> {
+    site: Site<'a>,
+    call: &'a Call,
+    callee: &'a Function,
+    param: &'a Param,
+    argument: &'a At<Argument>,
+}
+
+impl Passing<'_> {
+    fn mistake(&self, check: &Check, written: &[Argument]) -> Option<Diagnostic> {
+        if !check.is_sound(self.param) {
+            return None;
+        }
+        match self.argument.value {
+            Argument::Param(id) => {
+                let given = self.site.function.param(id);
+                if !check.is_sound(given) {
+                    return None;
+                }
+                self.other_type(check, given)
+                    .or_else(|| self.other_direction(check, given, written))
+                    .or_else(|| self.other_life(check, given))
+                    .or_else(|| self.other_space(check, given))
+                    .or_else(|| self.other_length(check, given.length.as_ref(), &given.name.value))
+            }
+            Argument::Buffer(index) => self.misused_buffer(check, index, written),
+            Argument::Constant(constant) => {
+                let is_read = self.param.dir == Direction::In && self.param.length.is_none();
+                let fits = is_read && fits(check, constant, self.param.ty);
+                let expected = || check.show_type(self.param.ty);
+                (!fits).then(|| self.unfit(check, &show_constant(constant), &format!("no {}", expected())))
+            }
+        }
+    }
+
+    fn other_type(&self, check: &Check, given: &Param) -> Option<Diagnostic> {
+        let is_array = |param: &Param| matches!(param.length, Some(Length::Count(_)));
+        let same = given.ty == self.param.ty && is_array(given) == is_array(self.param);
+        (!same).then(|| self.unfit(check, &given.name.value, &check.show_param(given)))
+    }
+
+    fn other_direction(&self, check: &Check, given: &Param, written: &[Argument]) -> Option<Diagnostic> {
+        let (name, parameter) = (&given.name.value, &self.param.name.value);
+        let callee = &self.callee.name.value;
+        let is_written = written.contains(&self.argument.value);
+        match (self.param.dir, given.dir) {
+            (Direction::In, Direction::In | Direction::InOut) => None,
+            (Direction::Out, Direction::Out | Direction::InOut) => None,
+            (Direction::InOut, Direction::InOut) => None,
+            (Direction::In | Direction::InOut, Direction::Out) if is_written => None,
+            (Direction::In | Direction::InOut, Direction::Out) => {
+                let message = format!("`{callee}` reads `{name}`, which nothing has written yet");
+                let label = format!("`{name}` is `out`");
+                Some(
+                    self.error(check, message, label)
+                        .related(given.places.span("dir"), "this is written, not read"),
+                )
+            }
+            (Direction::Out | Direction::InOut, Direction::In) => {
+                let message = format!("`{callee}` writes `{parameter}`, and `{name}` is only read");
+                let label = format!("`{name}` is `in`");
+                Some(self.error(check, message, label).related(self.param.places.span("dir"), "as this says"))
+            }
+        }
+    }
+
+    fn other_life(&self, check: &Check, given: &Param) -> Option<Diagnostic> {
+        let (name, callee) = (&given.name.value, &self.callee.name.value);
+        let is_pointer = self.param.ty == Ty::Pointer;
+        let message = match (self.param.role, given.role) {
+            (Role::Destroys, Role::Uses | Role::Creates) => {
+                format!("`{callee}` destroys `{name}`, which the caller goes on to use")
+            }
+            (Role::Creates, Role::Uses) if is_pointer && given.dir == Direction::Out => {
+                format!("`{callee}` makes memory, and `{name}` is memory already")
+            }
+            (Role::Uses, Role::Creates) if is_pointer && self.param.dir == Direction::Out => {
+                format!("`{callee}` writes into memory, and `{name}` has to be made")
+            }
+            (Role::Creates | Role::Destroys | Role::Uses, _) => return None,
+        };
+        let diagnostic = self.error(check, message, "another role is expected");
+        Some(diagnostic.related(self.param.places.span("role"), "the role"))
+    }
+
+    fn other_space(&self, check: &Check, given: &Param) -> Option<Diagnostic> {
+        if reaches(self.param.space, given.space) {
+            return None;
+        }
+        let (name, parameter) = (&given.name.value, &self.param.name.value);
+        let message = match given.space {
+            Some(space) => format!("`{name}` is memory of {}, and `{parameter}` is not", show_space(space)),
+            None => format!("nothing says which memory `{name}` is, and `{parameter}` has to know"),
+        };
+        let diagnostic = self.error(check, message, "memory of another space is expected");
+        Some(diagnostic.related(self.param.places.span("space"), "as this says"))
+    }
+
+    /// Memory goes with its own length; any other might lead past its end.
+    fn other_length(&self, check: &Check, given: Option<&Length>, name: &str) -> Option<Diagnostic> {
+        let (taken, unit) = extent(self.param.length.as_ref()?);
+        let (known, _) = extent(given?);
+        let (Extent::Param(taken), Extent::Param(known)) = (taken, known) else { return None };
+        let (_, length) = self.call.arguments.iter().find(|(id, _)| id == taken)?;
+        let Argument::Param(passed) = length.value else { return None };
+        if passed == *known {
+            return None;
+        }
+        let [known, passed] = [*known, passed].map(|id| &self.site.function.param(id).name.value);
+        let message = format!("`{name}` has `{known}` {unit}, and the call says `{passed}`");
+        let code = Code::FallbackTypes;
+        let diagnostic = check.error(code, length.span, message).label(format!("`{known}` is expected"));
+        Some(diagnostic.related(self.argument.span, "this is the memory"))
+    }
+
+    fn misused_buffer(&self, check: &Check, index: usize, written: &[Argument]) -> Option<Diagnostic> {
+        let FallbackKind::Sequence { buffers, .. } = &self.site.fallback.kind else {
+            return None;
+        };
+        let buffer = &buffers[index];
+        let name = &buffer.name.value;
+        if self.param.ty != Ty::Pointer || self.param.role != Role::Uses {
+            return Some(self.unfit(check, name, "a buffer"));
+        }
+        if !reaches(self.param.space, Some(Space::Host)) {
+            let message = format!("`{name}` is memory of the host, and `{}` is not", self.param.name.value);
+            let diagnostic = self.error(check, message, "a buffer is always the host's");
+            return Some(diagnostic.related(self.param.places.span("space"), "as this says"));
+        }
+        let is_read = self.param.dir != Direction::Out;
+        if is_read && buffer.fill.is_none() && !written.contains(&self.argument.value) {
+            let message =
+                format!("`{}` reads `{name}`, which nothing has written yet", self.callee.name.value);
+            let diagnostic = self.error(check, message, "the content is not defined");
+            return Some(diagnostic.related(buffer.name.span, "`fill` would fill it"));
+        }
+        self.other_length(check, Some(&Length::Bytes(Extent::Param(buffer.bytes))), name)
+    }
+
+    /// An argument of a wrong kind.
+    fn unfit(&self, check: &Check, argument: &str, given: &str) -> Diagnostic {
+        let (callee, parameter) = (&self.callee.name.value, &self.param.name.value);
+        let message = format!("`{argument}` does not fit `{parameter}` of `{callee}`");
+        let expected = format!("{} is expected", check.show_param(self.param));
+        let diagnostic = self.error(check, message, format!("this is {given}"));
+        diagnostic.related(self.param.places.span("type"), expected)
+    }
+
+    fn error(&self, check: &Check, message: String, label: impl Into<String>) -> Diagnostic {
+        check.error(Code::FallbackTypes, self.argument.span, message).label(label)
+    }
+}
+
+fn extent(length: &Length) -> (&Extent, &'static str) {
+    match length {
+        Length::Bytes(extent) => (extent, "bytes"),
+        Length::Count(extent) => (extent, "elements"),
+    }
+}
+
+/// Whether memory of one space can be taken for memory of another.
+fn reaches(taken: Option<Space>, given: Option<Space>) -> bool {
+    match (taken, given) {
+        (None, _) | (Some(Space::Any), Some(_)) => true,
+        (Some(Space::Host), given) => matches!(given, Some(Space::Host | Space::Unified)),
+        (Some(Space::Device), given) => matches!(given, Some(Space::Device | Space::Unified)),
+        (Some(Space::Unified), given) => given == Some(Space::Unified),
+        (Some(Space::Any), None) => false,
+    }
+}
+
+fn show_space(space: Space) -> &'static str {
+    match space {
+        Space::Host => "the host",
+        Space::Device => "a device",
+        Space::Unified => "both host and device",
+        Space::Any => "either host or device",
+    }
+}

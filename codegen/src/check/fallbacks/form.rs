@@ -1,0 +1,114 @@
+//! The form of a fallback: keys that go together, and what has to be said beside it.
+
+use crate::diagnostic::Code;
+use crate::model::{Direction, FallbackKind, Param, ResultKind, Rule, Ty};
+
+use super::super::Check;
+use super::sites;
+
+/// Some keys belong to one form.
+pub(in super::super) fn check_keys(check: &Check) {
+    for site in sites(check) {
+        for (key, form) in
+            [("let", "sequence"), ("then", "sequence"), ("needs", "strategy"), ("message", "refuse")]
+        {
+            if let Some(place) = site.places.get(key)
+                && !site.places.has(form)
+            {
+                let message = format!("`{key}` means nothing here");
+                check.report(
+                    check
+                        .error(Code::FallbackIncomplete, place.key, message)
+                        .label(format!("it goes with `{form}`"))
+                        .related(site.fallback.span, "this is the form of the fallback"),
+                );
+            }
+        }
+    }
+}
+
+/// What is not the host's rule has a reason.
+pub(in super::super) fn check_reason(check: &Check) {
+    for site in sites(check) {
+        if site.fallback.rule == Rule::Ours && !site.places.has("why") {
+            let message =
+                format!("nothing says why the fallback of `{}` is not the host's", site.function.name.value);
+            let place = site.places.get("rule").map_or(site.fallback.span, |rule| rule.value);
+            check.report(
+                check
+                    .error(Code::OwnRule, place, message)
+                    .label("this needs `why` beside it")
+                    .help("`rule: host` says that hosts do the same"),
+            );
+        }
+    }
+}
+
+/// Who refuses answers with a status, and not with success.
+pub(in super::super) fn check_refusal(check: &Check) {
+    for site in sites(check) {
+        let FallbackKind::Refuse { status, .. } = site.fallback.kind else { continue };
+        let name = &site.function.name.value;
+        let value = check.spec.status_values(check.interface).get(status.0);
+        let place = site.places.at("refuse");
+        let reports = site.function.params.iter().any(|param| param.is_status);
+        if value.is_some_and(|value| value.value == 0) {
+            let message = format!("`{name}` refuses with a status that means success");
+            check.report(check.error(Code::BadStatus, place.value, message).label("another one is expected"));
+        } else if !matches!(site.function.result, ResultKind::Status) && !reports {
+            let message = format!("`{name}` has no status to refuse with");
+            let related = site.function.places.at("result").key;
+            check.report(
+                check
+                    .error(Code::FallbackIncomplete, place.key, message)
+                    .label("nobody would see this")
+                    .related(related, "no status is returned"),
+            );
+        }
+    }
+}
+
+/// A buffer has a name of its own, a length, and a byte to fill it with.
+pub(in super::super) fn check_buffers(check: &Check) {
+    for site in sites(check) {
+        let FallbackKind::Sequence { buffers, .. } = &site.fallback.kind else { continue };
+        for buffer in buffers {
+            let place = site.places.at("let").at(&buffer.name.value);
+            let bytes = site.function.param(buffer.bytes);
+            if let Some(param) =
+                site.function.params.iter().find(|param| param.name.value == buffer.name.value)
+            {
+                let message = format!("`{}` is a parameter and a buffer", param.name.value);
+                let diagnostic = check.error(Code::DuplicateName, buffer.name.span, message);
+                check.report(diagnostic.label("the buffer").related(param.name.span, "the parameter"));
+            }
+            if check.is_sound(bytes) && !is_given_number(bytes) {
+                let message = format!("`{}` cannot be the length of a buffer", bytes.name.value);
+                check.report(
+                    check
+                        .error(Code::LengthType, place.span("bytes"), message)
+                        .label("a whole number that the caller gives is expected")
+                        .related(bytes.name.span, format!("this is {}", check.show_param(bytes))),
+                );
+            }
+            let Some(fill) = buffer.fill.map(|id| site.function.param(id)) else { continue };
+            if check.is_sound(fill) && !matches!(fill.ty, Ty::Int { bits: 8, .. } | Ty::Char) {
+                let message = format!(
+                    "a buffer is filled with a byte, and `{}` is {}",
+                    fill.name.value,
+                    check.show_a(fill.ty)
+                );
+                check.report(
+                    check
+                        .error(Code::FallbackTypes, place.span("fill"), message)
+                        .label("a `u8` is expected")
+                        .related(fill.places.span("type"), "its type"),
+                );
+            }
+        }
+    }
+}
+
+fn is_given_number(param: &Param) -> bool {
+    param.ty.is_length() && param.length.is_none() && param.dir != Direction::Out
+}

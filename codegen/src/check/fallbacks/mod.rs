@@ -1,0 +1,103 @@
+//! Fallbacks: their form, what they need, what they pass on, and what they yield.
+
+pub(super) mod arguments;
+pub(super) mod form;
+pub(super) mod needs;
+pub(super) mod results;
+
+use super::Check;
+use crate::model::{
+    Call, Constant, Fallback, FallbackKind, Function, FunctionId, InterfaceKind, Places, Ty, TypeKind,
+};
+use crate::source::At;
+
+/// A function with a fallback that could be read.
+#[derive(Clone, Copy)]
+struct Site<'a> {
+    id: FunctionId,
+    function: &'a Function,
+    fallback: &'a Fallback,
+    places: &'a Places,
+}
+
+impl<'a> Site<'a> {
+    /// The calls of the fallback; a strategy calls by itself.
+    fn calls(self) -> &'a [Call] {
+        match &self.fallback.kind {
+            FallbackKind::Call(call) => std::slice::from_ref(call),
+            FallbackKind::Sequence { calls, .. } => calls,
+            FallbackKind::Constant(_)
+            | FallbackKind::Strategy { .. }
+            | FallbackKind::Refuse { .. }
+            | FallbackKind::Nothing => &[],
+        }
+    }
+
+    /// The functions that the fallback needs, in the order in which they are written.
+    fn needs(self) -> Vec<&'a At<FunctionId>> {
+        match &self.fallback.kind {
+            FallbackKind::Strategy { needs, .. } => needs.iter().collect(),
+            FallbackKind::Call(_)
+            | FallbackKind::Sequence { .. }
+            | FallbackKind::Constant(_)
+            | FallbackKind::Refuse { .. }
+            | FallbackKind::Nothing => self.calls().iter().map(|call| &call.function).collect(),
+        }
+    }
+
+    /// Whether the outputs of a call that it does not name are those of the function, in order.
+    fn passes_outputs_on(self) -> bool {
+        matches!(self.fallback.kind, FallbackKind::Call(_))
+    }
+}
+
+/// Every fallback that could be read and may run.
+fn sites<'a>(check: &Check<'a>) -> Vec<Site<'a>> {
+    let interface = check.interface;
+    let site = |(id, function): (FunctionId, &'a Function)| {
+        let places = function.places.get("fallback")?;
+        let fallback = function.fallback.as_ref()?;
+        let is_read = function.is_optional() && check.before.trusts(places.extent);
+        is_read.then_some(Site { id, function, fallback, places })
+    };
+    interface.function_ids().filter_map(site).collect()
+}
+
+/// Whether there may be nothing to call: an optional function without a fallback. A host has what it offers.
+pub(super) fn may_be_absent(check: &Check, function: &Function) -> bool {
+    match check.interface.kind {
+        InterfaceKind::Table(_) | InterfaceKind::Export => {
+            function.is_optional() && !function.places.has("fallback")
+        }
+        InterfaceKind::Import { .. } => false,
+    }
+}
+
+/// Whether a constant is a value of a type.
+pub(super) fn fits(check: &Check, constant: Constant, ty: Ty) -> bool {
+    match (constant, ty) {
+        (Constant::Bool(_), ty) => ty == Ty::Bool,
+        (Constant::Null, Ty::String | Ty::Pointer) => true,
+        (Constant::Null, Ty::Named(id)) => {
+            matches!(check.spec.ty(id).kind, TypeKind::Handle { .. } | TypeKind::Callback { .. })
+        }
+        (Constant::Null, _) => false,
+        (Constant::Integer(_), Ty::Bool | Ty::String | Ty::Pointer) => false,
+        (Constant::Integer(_), Ty::F32 | Ty::F64) => true,
+        (Constant::Integer(number), Ty::Size | Ty::ULongLong) => number >= 0,
+        (Constant::Integer(number), Ty::Char) => (-128..=255).contains(&number),
+        (Constant::Integer(number), Ty::Int { bits, signed }) => {
+            range(bits, signed).contains(&i128::from(number))
+        }
+        (Constant::Integer(number), Ty::Named(id)) => match &check.spec.ty(id).kind {
+            TypeKind::Id { ty, .. } => ty.is_length() && fits(check, constant, *ty),
+            TypeKind::Enum { values, flags } => *flags || values.iter().any(|value| value.value == number),
+            TypeKind::Handle { .. } | TypeKind::Struct { .. } | TypeKind::Callback { .. } => false,
+        },
+    }
+}
+
+fn range(bits: u8, signed: bool) -> std::ops::RangeInclusive<i128> {
+    let values = 1i128 << bits;
+    if signed { -values / 2..=values / 2 - 1 } else { 0..=values - 1 }
+}

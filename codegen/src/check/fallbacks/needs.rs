@@ -1,0 +1,111 @@
+//! What a fallback needs: functions that are there when it runs.
+
+use crate::diagnostic::Code;
+use crate::model::FunctionId;
+use crate::source::{At, Span};
+
+use super::super::Check;
+use super::{Site, may_be_absent, sites};
+
+/// Fallbacks do not wait for each other.
+pub(in super::super) fn check_cycles(check: &Check) {
+    let sites = sites(check);
+    for cycle in cycles(&sites) {
+        let Some((first, call)) = cycle.first() else { continue };
+        let name = |id: &FunctionId| check.interface.function(*id).name.value.as_str();
+        let mut names: Vec<String> = cycle.iter().map(|(id, _)| format!("`{}`", name(id))).collect();
+        names.push(format!("`{}`", name(first)));
+        let message = format!("fallbacks go in a circle: {}", names.join(" → "));
+        let diagnostic = check.error(Code::FallbackCycle, *call, message);
+        check.report(match cycle.get(1) {
+            Some((next, back)) => diagnostic
+                .label(format!("`{}` needs `{}` here", name(first), name(next)))
+                .related(*back, format!("and `{}` goes on here", name(next))),
+            None => diagnostic.label("this is the function itself"),
+        });
+    }
+}
+
+type Cycle = Vec<(FunctionId, Span)>;
+
+/// Circles, each beginning with its function that is described first: who needs, and where it says so.
+fn cycles(sites: &[Site]) -> Vec<Cycle> {
+    let mut found = Vec::new();
+    for site in sites {
+        let mut tried = Vec::new();
+        for need in site.needs() {
+            let mut path = vec![(site.id, need.span)];
+            if !tried.contains(&need.value) && leads_to(sites, need.value, site.id, &mut path, &mut vec![]) {
+                found.push(path);
+            }
+            tried.push(need.value);
+        }
+    }
+    found
+}
+
+/// Whether a function needs `goal`, through functions that are described after that, and on which path.
+fn leads_to(
+    sites: &[Site],
+    from: FunctionId,
+    goal: FunctionId,
+    path: &mut Cycle,
+    seen: &mut Vec<FunctionId>,
+) -> bool {
+    if from == goal {
+        return true;
+    }
+    if from < goal || seen.contains(&from) {
+        return false;
+    }
+    seen.push(from);
+    let needs = sites.iter().filter(|site| site.id == from).flat_map(|site| site.needs());
+    for need in needs {
+        path.push((from, need.span));
+        if leads_to(sites, need.value, goal, path, seen) {
+            return true;
+        }
+        path.pop();
+    }
+    false
+}
+
+/// What a fallback calls is there itself.
+pub(in super::super) fn check_absent(check: &Check) {
+    for (site, need) in needs(check) {
+        let callee = check.interface.function(need.value);
+        if may_be_absent(check, callee) {
+            let (name, callee_name) = (&site.function.name.value, &callee.name.value);
+            let message =
+                format!("the fallback of `{name}` needs `{callee_name}`, which may be absent itself");
+            check.report(
+                check
+                    .error(Code::FallbackNeedsAbsent, need.span, message)
+                    .label("a required function, or one with a fallback, is expected")
+                    .related(callee.name.span, "optional and without a fallback"),
+            );
+        }
+    }
+}
+
+/// What a fallback calls is there in every release that has the function.
+pub(in super::super) fn check_newer(check: &Check) {
+    for (site, need) in needs(check) {
+        let callee = check.interface.function(need.value);
+        let Some(gap) = check.gap(site.function.availability, callee.availability) else { continue };
+        let (name, callee_name) = (&site.function.name.value, &callee.name.value);
+        let message = format!("there is no `{callee_name}` {gap}, when the fallback of `{name}` needs it");
+        let key = if gap.starts_with("before") { "since" } else { "until" };
+        check.report(
+            check
+                .error(Code::FallbackNewer, need.span, message)
+                .label(format!("not there in every release that has `{name}`"))
+                .related(callee.places.span(key), "as this says"),
+        );
+    }
+}
+
+fn needs<'a>(check: &Check<'a>) -> Vec<(Site<'a>, &'a At<FunctionId>)> {
+    let sites = sites(check).into_iter();
+    sites.flat_map(|site| site.needs().into_iter().map(move |need| (site, need))).collect()
+}

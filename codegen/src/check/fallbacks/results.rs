@@ -1,0 +1,224 @@
+//! What a fallback yields.
+
+use crate::diagnostic::{Code, Diagnostic};
+use crate::model::{Argument, Call, Constant, Direction, FallbackKind, Function, Param, ParamId, ResultKind};
+use crate::source::Span;
+
+use super::super::Check;
+use super::super::show::{show_constant, show_list};
+use super::{Site, fits, sites};
+
+/// A constant is a value of the out-parameter that gets it.
+pub(in super::super) fn check_constants(check: &Check) {
+    for site in sites(check) {
+        let FallbackKind::Constant(values) = &site.fallback.kind else { continue };
+        for (id, constant) in values {
+            let param = site.function.param(*id);
+            let span = site.places.at("constant").span(&param.name.value);
+            let place = site.places.at("constant");
+            // One constant for all stands at the key's value, a map at the entry of the parameter.
+            let span = if place.has(&param.name.value) { span } else { place.value };
+            if let Some(diagnostic) = misfit(check, param, *constant, span) {
+                check.report(diagnostic);
+            }
+        }
+    }
+}
+
+fn misfit(check: &Check, param: &Param, constant: Constant, span: Span) -> Option<Diagnostic> {
+    let name = &param.name.value;
+    if !check.is_sound(param) {
+        None
+    } else if !param.is_output() {
+        let message = format!("a constant cannot be the value of `{name}`");
+        let diagnostic = check.error(Code::FallbackIncomplete, span, message).label("not an out-parameter");
+        Some(diagnostic.related(param.name.span, "described here"))
+    } else if !fits(check, constant, param.ty) {
+        let message = format!("`{}` is no value of `{name}`", show_constant(constant));
+        let diagnostic = check
+            .error(Code::FallbackTypes, span, message)
+            .label(format!("{} is expected", check.show_a(param.ty)));
+        Some(diagnostic.related(param.places.span("type"), "the type"))
+    } else {
+        None
+    }
+}
+
+/// Each result of the function comes from somewhere.
+pub(in super::super) fn check_results(check: &Check) {
+    for site in sites(check) {
+        let diagnostic = match &site.fallback.kind {
+            FallbackKind::Constant(values) => {
+                let given: Vec<ParamId> = values.iter().map(|(id, _)| *id).collect();
+                pointless(check, site).or_else(|| left_out(check, site, &given))
+            }
+            FallbackKind::Call(call) => {
+                let given = passed(check, call);
+                let rest = results(site.function, &given);
+                handed_on(check, site, call, rest)
+            }
+            FallbackKind::Sequence { calls, answer: None, .. } if calls.is_empty() => Some(
+                check
+                    .error(Code::FallbackIncomplete, site.fallback.span, "this sequence has no steps")
+                    .label("empty")
+                    .help("`nothing: true` does nothing and succeeds"),
+            ),
+            FallbackKind::Sequence { calls, .. } => {
+                let given: Vec<ParamId> = calls.iter().flat_map(|call| passed(check, call)).collect();
+                left_out(check, site, &given)
+            }
+            FallbackKind::Nothing => left_out(check, site, &[]),
+            FallbackKind::Strategy { .. } | FallbackKind::Refuse { .. } => None,
+        };
+        if let Some(diagnostic) = diagnostic {
+            check.report(diagnostic);
+        }
+    }
+}
+
+/// A constant where there is nothing that could get it.
+fn pointless(check: &Check, site: Site) -> Option<Diagnostic> {
+    let has_results = results(site.function, &[]).next().is_some();
+    if has_results || !matches!(site.function.result, ResultKind::Status) || is_question(site.function) {
+        return None;
+    }
+    let message = format!("`{}` has no out-parameter that could get the constant", site.function.name.value);
+    Some(
+        check
+            .error(Code::FallbackIncomplete, site.fallback.span, message)
+            .label("nothing gets this")
+            .help("`nothing: true` does nothing and succeeds"),
+    )
+}
+
+/// The out-parameters that nothing has given a value, and the value that is returned.
+fn left_out(check: &Check, site: Site, given: &[ParamId]) -> Option<Diagnostic> {
+    let name = &site.function.name.value;
+    let left: Vec<&Param> = results(site.function, given).map(|(_, param)| param).collect();
+    let error = |message| check.error(Code::FallbackIncomplete, site.fallback.span, message);
+    if let Some(first) = left.first() {
+        let names = show_list(left.iter().map(|param| param.name.value.as_str()));
+        let message = format!("the fallback of `{name}` does not say what {names} becomes");
+        return Some(
+            error(message).label("this leaves it out").related(first.name.span, "written by the function"),
+        );
+    }
+    if let ResultKind::Value(_) = site.function.result {
+        let message = format!("the fallback of `{name}` does not say what is returned");
+        let result = site.function.places.at("result").key;
+        return Some(error(message).label("this yields no value").related(result, "a value is returned"));
+    }
+    None
+}
+
+/// In a single call, what the call yields is what the function yields, in the same order.
+fn handed_on<'a>(
+    check: &Check,
+    site: Site<'a>,
+    call: &Call,
+    rest: impl Iterator<Item = (ParamId, &'a Param)>,
+) -> Option<Diagnostic> {
+    let callee = check.interface.function(call.function.value);
+    let named = |index: &ParamId| call.arguments.iter().any(|(id, _)| id == index);
+    let yielded = callee.outputs().filter(|(id, _)| !named(id)).map(|(_, param)| param);
+    let (yielded, wanted): (Vec<&Param>, Vec<&Param>) = (
+        yielded.chain(value(callee)).collect(),
+        rest.map(|(_, param)| param).chain(value(site.function)).collect(),
+    );
+    if !yielded.iter().chain(&wanted).all(|param| check.is_sound(param)) {
+        return None;
+    }
+    let (name, callee_name) = (&site.function.name.value, &callee.name.value);
+    if yielded.len() != wanted.len() {
+        let count = |params: &[&Param]| match params {
+            [] => "nothing".to_owned(),
+            params => show_list(params.iter().map(|param| param.name.value.as_str())),
+        };
+        let message =
+            format!("`{name}` yields {}, and `{callee_name}` yields {}", count(&wanted), count(&yielded));
+        return Some(
+            check
+                .error(Code::FallbackIncomplete, call.function.span, message)
+                .label("a call stands in for a function that yields the same"),
+        );
+    }
+    let (other, param) = yielded
+        .into_iter()
+        .zip(wanted)
+        .find(|(other, param)| other.ty != param.ty || other.length.is_some() != param.length.is_some())?;
+    let message = format!(
+        "`{name}` yields {}, and `{callee_name}` yields {}",
+        check.show_a(param.ty),
+        check.show_a(other.ty)
+    );
+    Some(
+        check
+            .error(Code::FallbackTypes, call.function.span, message)
+            .label(format!("its `{}` becomes `{}`", other.name.value, param.name.value))
+            .related(param.places.span("type"), "the type that is expected"),
+    )
+}
+
+/// A question is answered, and nothing else is.
+pub(in super::super) fn check_answer(check: &Check) {
+    for site in sites(check) {
+        let name = &site.function.name.value;
+        let then = site.places.get("then");
+        let error = |span, message| check.error(Code::FallbackIncomplete, span, message);
+        let diagnostic = match (is_question(site.function), &site.fallback.kind) {
+            (false, FallbackKind::Sequence { .. }) => {
+                let Some(then) = then else { continue };
+                error(then.key, format!("`{name}` is no question, so it has no answer"))
+                    .label("this goes with `status_as_bool`")
+            }
+            (true, FallbackKind::Sequence { .. }) if then.is_some() => continue,
+            (true, FallbackKind::Call(call))
+                if is_question(check.interface.function(call.function.value)) =>
+            {
+                continue;
+            }
+            (true, FallbackKind::Strategy { .. } | FallbackKind::Refuse { .. }) | (false, _) => continue,
+            (
+                true,
+                FallbackKind::Constant(_)
+                | FallbackKind::Call(_)
+                | FallbackKind::Sequence { .. }
+                | FallbackKind::Nothing,
+            ) => error(site.fallback.span, format!("the fallback of `{name}` does not answer the question"))
+                .label("this yields no answer")
+                .related(site.function.places.at("status_as_bool").key, "the question")
+                .help("a `sequence`, which may be empty, with `then: true` or `then: false` gives an answer"),
+        };
+        check.report(diagnostic);
+    }
+}
+
+fn is_question(function: &Function) -> bool {
+    function.places.has("status_as_bool")
+}
+
+fn value(function: &Function) -> Option<&Param> {
+    match &function.result {
+        ResultKind::Value(value) => Some(value),
+        ResultKind::Status | ResultKind::None => None,
+    }
+}
+
+/// What a function writes, but for its status and what is `given` already.
+fn results<'a>(function: &'a Function, given: &[ParamId]) -> impl Iterator<Item = (ParamId, &'a Param)> {
+    let given = given.to_vec();
+    let params = function.params.iter().enumerate().map(|(index, param)| (ParamId(index), param));
+    params.filter(move |(id, param)| param.dir == Direction::Out && !param.is_status && !given.contains(id))
+}
+
+/// The parameters of the function that a call writes.
+fn passed(check: &Check, call: &Call) -> Vec<ParamId> {
+    let callee = check.interface.function(call.function.value);
+    let written = call.arguments.iter().filter(|(id, _)| callee.param(*id).dir != Direction::In);
+    written
+        .filter_map(|(_, argument)| match argument.value {
+            Argument::Param(id) => Some(id),
+            Argument::Buffer(_) | Argument::Constant(_) => None,
+        })
+        .collect()
+}

@@ -1,0 +1,239 @@
+//! Names: what may be called the same, and what may not be called that at all.
+
+use crate::diagnostic::Code;
+use crate::model::{Availability, EnumValue, Interface, InterfaceKind, Type, TypeKind};
+use crate::source::Span;
+
+use super::Check;
+
+/// A name, where it was written, and when it is there.
+type Named<'a> = (&'a str, Span, Availability);
+
+/// A function and a type is named once in an interface, and a block once in its table.
+pub(super) fn check_names_are_distinct(check: &Check) {
+    let functions = &check.interface.functions;
+    let always = Availability::default();
+    check.report_repeats("the function", functions.iter().map(|it| (&*it.name.value, it.name.span, always)));
+    let types = &check.interface.types;
+    check.report_repeats("the type", types.iter().map(|it| (&*it.name.value, it.name.span, always)));
+}
+
+/// A value is named once in its enum.
+pub(super) fn check_values_are_distinct(check: &Check) {
+    for ty in &check.interface.types {
+        let names =
+            values(ty).iter().map(|value| (&*value.name.value, value.name.span, Availability::default()));
+        check.report_repeats("the value", names);
+    }
+}
+
+/// Types, enumerators and exported functions share C's one space of names, also with the interfaces that are used.
+pub(super) fn check_symbols_are_distinct(check: &Check) {
+    let used = check.interface.uses.iter().map(|id| &check.spec.interfaces[id.0]);
+    let symbols: Vec<Named> = used.chain([check.interface]).flat_map(symbols).collect();
+    check.report_repeats("the C symbol", symbols);
+}
+
+/// Struct tags have a space of names of their own.
+pub(super) fn check_tags_are_distinct(check: &Check) {
+    let tags = check.interface.types.iter().filter_map(|ty| match &ty.kind {
+        TypeKind::Handle { tag, .. } | TypeKind::Id { tag, .. } => {
+            Some((&**tag, ty.places.span("tag"), ty.availability))
+        }
+        TypeKind::Struct { anonymous: false, .. } => {
+            Some((&*ty.c_name, ty.places.span("c"), ty.availability))
+        }
+        TypeKind::Struct { .. } | TypeKind::Enum { .. } | TypeKind::Callback { .. } => None,
+    });
+    check.report_repeats("the struct tag", tags.collect::<Vec<_>>());
+}
+
+/// The pointers and reserves of a table are members of one struct.
+pub(super) fn check_members_are_distinct(check: &Check) {
+    let Some(table) = check.interface.table() else { return };
+    let place = check.interface.places.at("table");
+    let size = (&*table.size_field, place.span("size_field"), Availability::default());
+    let reserves = table.blocks.iter().filter_map(|block| block.reserved.as_ref());
+    let members: Vec<Named> = std::iter::once(size)
+        .chain(reserves.map(|reserve| (&*reserve.name, reserve.span, Availability::default())))
+        .chain(functions(check.interface))
+        .collect();
+    check.report_repeats("the member", members);
+    let blocks = table.blocks.iter().map(|block| (&*block.name, block.span, Availability::default()));
+    check.report_repeats("the block", blocks.collect::<Vec<_>>());
+}
+
+/// Two interfaces that write to one header or share a trait would overwrite each other.
+pub(super) fn check_outputs_are_distinct(check: &Check) {
+    let until_here = &check.spec.interfaces[..=check.id.0];
+    let always = Availability::default();
+    let headers = until_here.iter().map(|it| (&*it.header, it.places.span("header"), always));
+    check.report_repeats("the header", headers.collect::<Vec<_>>());
+    let traits = until_here.iter().map(|it| (&*it.trait_name, it.places.span("trait"), always));
+    check.report_repeats("the trait", traits.collect::<Vec<_>>());
+}
+
+/// What ends up in a C header as it is must be free in C and in C++.
+pub(super) fn check_keywords(check: &Check) {
+    let tags = check.interface.types.iter().filter_map(|ty| {
+        let place = ty.places.get("tag")?;
+        match &ty.kind {
+            TypeKind::Handle { tag, .. } | TypeKind::Id { tag, .. } => Some((&**tag, place.value)),
+            TypeKind::Enum { .. } | TypeKind::Struct { .. } | TypeKind::Callback { .. } => None,
+        }
+    });
+    let names = symbols(check.interface).chain(functions(check.interface));
+    let names = names.map(|(name, span, _)| (name, span)).chain(tags);
+    for (name, span) in names {
+        let language = match name {
+            _ if C_KEYWORDS.contains(&name) => "C",
+            _ if CPP_KEYWORDS.contains(&name) => "C++",
+            _ => continue,
+        };
+        let message = format!("`{name}` is a keyword of {language}");
+        check.report(check.error(Code::Keyword, span, message).label("no header can declare this"));
+    }
+}
+
+impl<'a> Check<'a> {
+    /// Reports each name that stood there before, unless the two are never there together.
+    fn report_repeats(&self, what: &str, names: impl IntoIterator<Item = Named<'a>>) {
+        let mut seen: Vec<Named> = Vec::new();
+        for (name, span, availability) in names.into_iter().filter(|(name, ..)| !name.is_empty()) {
+            let before = seen.iter().find(|(known, _, other)| *known == name && other.overlaps(availability));
+            if let Some((_, first, _)) = before
+                && self.belongs_here(span)
+                && !self.is_repeated(span)
+            {
+                let first = *first;
+                self.report(
+                    self.error(Code::DuplicateName, span, format!("{what} `{name}` is there twice"))
+                        .label("the second one")
+                        .related(first, "the first one"),
+                );
+            }
+            seen.push((name, span, availability));
+        }
+    }
+
+    /// Whether a name was found twice already, by another rule.
+    fn is_repeated(&self, span: Span) -> bool {
+        self.found.borrow().iter().any(|known| known.span == span && known.code == Code::DuplicateName)
+    }
+
+    /// Whether a place is in a file of this interface, so that no other interface reports it again.
+    fn belongs_here(&self, span: Span) -> bool {
+        let mut places = vec![self.interface.places.key];
+        places.extend(self.interface.functions.iter().map(|function| function.places.key));
+        places.extend(self.interface.types.iter().map(|ty| ty.places.key));
+        places.iter().any(|place| place.file == span.file)
+    }
+}
+
+/// The names that an interface puts into C's one space of names.
+fn symbols(interface: &Interface) -> impl Iterator<Item = Named<'_>> {
+    let types = interface.types.iter().map(|ty| (&*ty.c_name, ty.places.span("c"), ty.availability));
+    let values = interface
+        .types
+        .iter()
+        .flat_map(values)
+        .map(|value| (&*value.c_name, value.places.span("c"), value.availability));
+    let exported = match &interface.kind {
+        InterfaceKind::Table(_) => None,
+        InterfaceKind::Export | InterfaceKind::Import { .. } => Some(functions(interface)),
+    };
+    let always = Availability::default();
+    let table = interface.table().into_iter().flat_map(move |table| {
+        let place = interface.places.at("table").span("struct");
+        let entry = interface.places.at("plugin").span("entry");
+        let plugin = table.plugin.as_ref().map(|plugin| (&*plugin.entry, entry, always));
+        std::iter::once((&*table.c_name, place, always)).chain(plugin)
+    });
+    types.chain(values).chain(exported.into_iter().flatten()).chain(table)
+}
+
+fn functions(interface: &Interface) -> impl Iterator<Item = Named<'_>> {
+    let functions = interface.functions.iter();
+    functions.map(|function| (&*function.c_name, function.places.span("c"), function.availability))
+}
+
+fn values(ty: &Type) -> &[EnumValue] {
+    match &ty.kind {
+        TypeKind::Enum { values, .. } => values,
+        TypeKind::Handle { .. }
+        | TypeKind::Id { .. }
+        | TypeKind::Struct { .. }
+        | TypeKind::Callback { .. } => &[],
+    }
+}
+
+/// Words that C11 keeps for itself.
+const C_KEYWORDS: &[&str] = &[
+    "auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum",
+    "extern", "float", "for", "goto", "if", "inline", "int", "long", "register", "restrict", "return",
+    "short", "signed", "sizeof", "static", "struct", "switch", "typedef", "union", "unsigned", "void",
+    "volatile", "while",
+];
+
+/// Words that C++20 keeps for itself beyond those of C.
+const CPP_KEYWORDS: &[&str] = &[
+    "alignas",
+    "alignof",
+    "and",
+    "and_eq",
+    "asm",
+    "bitand",
+    "bitor",
+    "bool",
+    "catch",
+    "char16_t",
+    "char32_t",
+    "char8_t",
+    "class",
+    "co_await",
+    "co_return",
+    "co_yield",
+    "compl",
+    "concept",
+    "const_cast",
+    "consteval",
+    "constexpr",
+    "constinit",
+    "decltype",
+    "delete",
+    "dynamic_cast",
+    "explicit",
+    "export",
+    "false",
+    "friend",
+    "mutable",
+    "namespace",
+    "new",
+    "noexcept",
+    "not",
+    "not_eq",
+    "nullptr",
+    "operator",
+    "or",
+    "or_eq",
+    "private",
+    "protected",
+    "public",
+    "reinterpret_cast",
+    "requires",
+    "static_assert",
+    "static_cast",
+    "template",
+    "this",
+    "thread_local",
+    "throw",
+    "true",
+    "try",
+    "typeid",
+    "typename",
+    "using",
+    "virtual",
+    "wchar_t",
+    "xor",
+    "xor_eq",
+];

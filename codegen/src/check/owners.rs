@@ -1,0 +1,89 @@
+//! What parameters say of each other: owners, streams and contexts.
+
+use crate::diagnostic::{Code, Diagnostic};
+use crate::model::{Param, ParamId, Ty, TypeKind};
+
+use super::Check;
+
+/// `of` names a handle or an id.
+pub(super) fn check_owner(check: &Check) {
+    for (list, param) in check.params() {
+        let Some(owner) = param.of.map(|id| &list.params[id.0]) else { continue };
+        let is_owner = matches!(check.kind(owner.ty), Some(TypeKind::Handle { .. } | TypeKind::Id { .. }));
+        if std::ptr::eq(owner, param) {
+            let message = format!("`{}` cannot own itself", param.name.value);
+            let diagnostic = check.error(Code::Owner, param.places.span("of"), message);
+            check.report(diagnostic.label("another parameter is expected"));
+        } else if check.knows_type(owner) && !is_owner {
+            let diagnostic = misnamed(check, param, "of", owner, "own anything");
+            check.report(diagnostic.label("a handle or an id is expected"));
+        }
+    }
+}
+
+/// `held` names a stream, and stands on memory.
+pub(super) fn check_holder(check: &Check) {
+    for (list, param) in check.params() {
+        let Some(stream) = param.held.map(|id| &list.params[id.0]) else { continue };
+        if check.knows_type(stream) && !is_handle(check, stream) {
+            let diagnostic = misnamed(check, param, "held", stream, "hold memory");
+            check.report(diagnostic.label("a stream is expected"));
+        } else if param.ty != Ty::Pointer && param.length.is_none() {
+            let message = format!("`{}` points to no memory that a stream could hold", param.name.value);
+            check.report(
+                check
+                    .error(Code::Owner, param.places.at("held").key, message)
+                    .label("this goes with pointers and arrays"),
+            );
+        }
+    }
+}
+
+/// `stream_ordered` names a stream.
+pub(super) fn check_order(check: &Check) {
+    for function in &check.interface.functions {
+        let Some(ParamId(index)) = function.stream_ordered else { continue };
+        let stream = &function.params[index];
+        if check.knows_type(stream) && !is_handle(check, stream) {
+            let message = format!("`{}` is no stream, so it has no order", stream.name.value);
+            check.report(
+                check
+                    .error(Code::Owner, function.places.span("stream_ordered"), message)
+                    .label("a stream is expected")
+                    .related(stream.places.span("type"), format!("this is {}", check.show_param(stream))),
+            );
+        }
+    }
+}
+
+/// `context_of` stands on a pointer and names a callback.
+pub(super) fn check_context(check: &Check) {
+    for (list, param) in check.params() {
+        let Some(callback) = param.context_of.map(|id| &list.params[id.0]) else { continue };
+        let is_callback = matches!(check.kind(callback.ty), Some(TypeKind::Callback { .. }));
+        if param.ty != Ty::Pointer {
+            let message = format!("a context is a `pointer`, not {}", check.show_a(param.ty));
+            let place = param.places.at("context_of").key;
+            check.report(
+                check
+                    .error(Code::CallbackContext, place, message)
+                    .label("this goes with a `pointer`")
+                    .related(param.places.span("type"), "the type"),
+            );
+        } else if check.knows_type(callback) && !is_callback {
+            let diagnostic = misnamed(check, param, "context_of", callback, "be called");
+            check.report(diagnostic.label("a callback is expected"));
+        }
+    }
+}
+
+fn is_handle(check: &Check, param: &Param) -> bool {
+    matches!(check.kind(param.ty), Some(TypeKind::Handle { .. }))
+}
+
+fn misnamed(check: &Check, param: &Param, key: &str, named: &Param, ability: &str) -> Diagnostic {
+    let code = if key == "context_of" { Code::CallbackContext } else { Code::Owner };
+    let message = format!("`{}` is {}, which cannot {ability}", named.name.value, check.show_a(named.ty));
+    let diagnostic = check.error(code, param.places.span(key), message);
+    diagnostic.related(named.places.span("type"), "its type")
+}

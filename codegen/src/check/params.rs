@@ -1,0 +1,247 @@
+//! Parameters, fields and results by themselves: direction, life, memory and length.
+
+use crate::diagnostic::Code;
+use crate::model::{Direction, Extent, FunctionId, Length, Param, ResultKind, Role, Ty, TypeKind};
+
+use super::{Check, ParamsOf};
+
+/// Only what C passes by pointer can be written.
+pub(super) fn check_direction(check: &Check) {
+    for (list, param) in check.params() {
+        if param.dir == Direction::In {
+            continue;
+        }
+        let span = param.places.span("dir");
+        let name = &param.name.value;
+        if let Some(TypeKind::Callback { .. }) = check.kind(param.ty) {
+            let message = format!("`{name}` is a callback, and `{}` cannot write one", list.name());
+            check.report(check.error(Code::Direction, span, message).label("a callback is always `in`"));
+        }
+        if param.ty == Ty::String && !param.places.has("bytes") {
+            let message = format!("nothing says how much text fits into `{name}`");
+            check.report(
+                check
+                    .error(Code::Direction, span, message)
+                    .label("a `string` that is written needs `bytes`, the length of its buffer"),
+            );
+        }
+    }
+}
+
+/// A life begins in what a function writes, and ends in what it is given.
+pub(super) fn check_life(check: &Check) {
+    for (_, param) in check.params() {
+        let (ending, right) = match (param.role, param.dir) {
+            (Role::Creates, Direction::In) => ("begins with the call, so it is not `in`", "`dir: out`"),
+            (Role::Destroys, Direction::Out) => {
+                ("ends with the call, so it is not `out`", "`dir: in` or `dir: inout`")
+            }
+            (Role::Creates | Role::Destroys | Role::Uses, _) => continue,
+        };
+        let message = format!("`{}` {ending}", param.name.value);
+        let diagnostic = check.error(Code::Direction, param.places.span("role"), message);
+        check.report(diagnostic.label(format!("this goes with {right}")));
+    }
+    let params = check.params().into_iter().map(|(_, param)| param);
+    for param in params.chain(check.results()) {
+        if param.role != Role::Uses && !has_life(check, param.ty) {
+            let message = format!("{} is not created or destroyed", check.show_a(param.ty));
+            let span = param.places.span("role");
+            check.report(check.error(Code::LifeMisplaced, span, message).label("leave this out"));
+        }
+    }
+}
+
+fn has_life(check: &Check, ty: Ty) -> bool {
+    match ty {
+        Ty::String | Ty::Pointer => true,
+        Ty::Bool | Ty::Int { .. } | Ty::F32 | Ty::F64 | Ty::Size | Ty::ULongLong | Ty::Char => false,
+        Ty::Named(id) => match check.spec.ty(id).kind {
+            TypeKind::Handle { .. } | TypeKind::Struct { .. } => true,
+            TypeKind::Id { .. } | TypeKind::Enum { .. } | TypeKind::Callback { .. } => false,
+        },
+    }
+}
+
+/// Only a pointer points into one memory or another.
+pub(super) fn check_space(check: &Check) {
+    let params = check.params().into_iter().map(|(_, param)| param);
+    for param in params.chain(check.results()) {
+        if param.space.is_some() && param.ty != Ty::Pointer {
+            let message = format!("{} has no memory space", check.show_a(param.ty));
+            check.report(
+                check
+                    .error(Code::SpaceWithoutPointer, param.places.span("space"), message)
+                    .label("only a `pointer` has one")
+                    .related(param.places.span("type"), "the type"),
+            );
+        }
+    }
+}
+
+/// What is passed by value is always there.
+pub(super) fn check_null(check: &Check) {
+    let params = check.params().into_iter().map(|(_, param)| param);
+    for param in params.chain(check.results()) {
+        let by_pointer = param.dir != Direction::In || param.length.is_some() || can_be_null(check, param.ty);
+        if param.nullable && !by_pointer {
+            let message = format!("{} that is passed by value cannot be null", check.show_a(param.ty));
+            let span = param.places.at("nullable").key;
+            check.report(check.error(Code::NullByValue, span, message).label("leave this out"));
+        }
+    }
+}
+
+fn can_be_null(check: &Check, ty: Ty) -> bool {
+    match ty {
+        Ty::String | Ty::Pointer => true,
+        Ty::Bool | Ty::Int { .. } | Ty::F32 | Ty::F64 | Ty::Size | Ty::ULongLong | Ty::Char => false,
+        Ty::Named(id) => match check.spec.ty(id).kind {
+            TypeKind::Handle { .. } | TypeKind::Id { .. } | TypeKind::Callback { .. } => true,
+            TypeKind::Enum { .. } | TypeKind::Struct { .. } => false,
+        },
+    }
+}
+
+/// Only memory without a type is measured in bytes, and a `char` never stands alone.
+pub(super) fn check_length_place(check: &Check) {
+    let params = check.params().into_iter().map(|(_, param)| param);
+    for param in params.chain(check.results()) {
+        match (param.ty, &param.length) {
+            (Ty::Char, None) if !param.places.has("bytes") && !param.places.has("count") => {
+                let message = format!("nothing says how many `char` there are in `{}`", param.name.value);
+                check.report(
+                    check
+                        .error(Code::LengthMisplaced, param.places.span("type"), message)
+                        .label("a `char` needs `bytes` or `count`; text that ends in a zero is a `string`"),
+                );
+            }
+            (Ty::Pointer | Ty::String | Ty::Char, _) | (_, None | Some(Length::Count(_))) => {}
+            (_, Some(Length::Bytes(_))) => {
+                let message = format!("{} has no length in bytes", check.show_a(param.ty));
+                check.report(
+                    check
+                        .error(Code::LengthMisplaced, param.places.at("bytes").key, message)
+                        .label("`count`, a number of elements, is expected")
+                        .related(param.places.span("type"), "the type"),
+                );
+            }
+        }
+    }
+}
+
+/// A length is a whole number that the caller gives.
+pub(super) fn check_length_type(check: &Check) {
+    for (list, param) in check.params() {
+        let Some((Extent::Param(id), key)) = extent(param) else { continue };
+        let length = &list.params[id.0];
+        let message = match () {
+            () if !check.knows_type(length) => continue,
+            () if std::ptr::eq(length, param) => format!("`{}` cannot be its own length", length.name.value),
+            () if !length.ty.is_length() || length.length.is_some() => {
+                format!("`{}` is no whole number, so it cannot be a length", length.name.value)
+            }
+            () if length.dir == Direction::Out => {
+                format!("`{}` is known only after the call, so it cannot be a length", length.name.value)
+            }
+            () => continue,
+        };
+        check.report(
+            check
+                .error(Code::LengthType, param.places.span(key), message)
+                .label("a `size` or another whole number that the caller gives is expected")
+                .related(length.name.span, format!("this is {}", check.show_param(length))),
+        );
+    }
+}
+
+/// A length that a function tells is the one whole number that it yields without being asked anything.
+pub(super) fn check_length_call(check: &Check) {
+    for (list, param) in check.params() {
+        let Some((Extent::Call(id), key)) = extent(param) else { continue };
+        let teller = check.interface.function(*id);
+        if !check.before.trusts(teller.places.extent) {
+            continue;
+        }
+        let message = match (list.of, check.told(*id)) {
+            (ParamsOf::Callback(_) | ParamsOf::Struct(_), _) => {
+                format!("only a function can ask another one for the length of `{}`", param.name.value)
+            }
+            (ParamsOf::Function(_), Some(told)) if told.ty.is_length() => continue,
+            (ParamsOf::Function(_), _) => {
+                format!("`{}` does not just tell a whole number", teller.name.value)
+            }
+        };
+        check.report(
+            check
+                .error(Code::LengthType, param.places.at(key).span("call"), message)
+                .label("a function that yields one whole number and takes nothing is expected")
+                .related(teller.name.span, "described here"),
+        );
+    }
+}
+
+fn extent(param: &Param) -> Option<(&Extent, &'static str)> {
+    match param.length.as_ref()? {
+        Length::Bytes(extent) => Some((extent, "bytes")),
+        Length::Count(extent) => Some((extent, "count")),
+    }
+}
+
+impl<'a> Check<'a> {
+    /// The one value that a function yields, if it takes nothing for it.
+    pub(super) fn told(&self, id: FunctionId) -> Option<&'a Param> {
+        let function = self.interface.function(id);
+        let told = function.outputs().map(|(_, param)| param).chain(match &function.result {
+            ResultKind::Value(value) => Some(&**value),
+            ResultKind::Status | ResultKind::None => None,
+        });
+        let asked = function.params.iter().filter(|param| !param.is_output() && !param.is_status).count();
+        let told: Vec<&Param> = told.collect();
+        match &told[..] {
+            [value] if asked == 0 && value.length.is_none() => Some(value),
+            _ => None,
+        }
+    }
+}
+
+/// The parameter through which a call reports is written, is a status, and is the only one that says how it went.
+pub(super) fn check_status_parameter(check: &Check) {
+    for list in check.lists() {
+        let mut first: Option<&Param> = None;
+        for param in list.params.iter().filter(|param| param.is_status && check.knows_type(param)) {
+            let span = param.places.at("status").key;
+            if let Some(first) = first.replace(param) {
+                let message = format!("`{}` reports through two parameters", list.name());
+                let diagnostic = check.error(Code::StatusParameter, span, message).label("the second one");
+                check.report(diagnostic.related(first.places.at("status").key, "the first one"));
+            }
+            check_status_type(check, param);
+        }
+        if let (Some(param), ParamsOf::Function(function)) = (first, list.of)
+            && matches!(function.result, ResultKind::Status)
+        {
+            let message = format!("`{}` returns its status already", list.name());
+            check.report(
+                check
+                    .error(Code::StatusParameter, param.places.at("status").key, message)
+                    .label("a second way to report")
+                    .help("`result: none`, or a type, says that the function returns no status"),
+            );
+        }
+    }
+}
+
+fn check_status_type(check: &Check, param: &Param) {
+    let status = check.interface.status.map(Ty::Named);
+    if status.is_some_and(|status| status != param.ty) {
+        let message = format!("{} does not carry a status", check.show_a(param.ty));
+        let expected = status.map(|status| format!("{} is expected", check.show_type(status)));
+        let span = param.places.span("type");
+        check.report(check.error(Code::StatusParameter, span, message).label(expected.unwrap_or_default()));
+    } else if param.dir != Direction::Out {
+        let message = format!("`{}` carries the status, but nobody writes it", param.name.value);
+        let span = param.places.span("dir");
+        check.report(check.error(Code::StatusParameter, span, message).label("`dir: out` is expected"));
+    }
+}

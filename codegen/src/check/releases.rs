@@ -1,0 +1,178 @@
+//! Releases: what is there when, and what stands in when it is not.
+
+use crate::diagnostic::Code;
+use crate::model::{Absent, Availability, Direction, Function, InterfaceKind, Param, ResultKind, Ty, TypeId};
+
+use super::show::show_constant;
+use super::{Check, ParamsOf, fallbacks};
+
+/// What uses a type is there only when the type is.
+pub(super) fn check_types_are_there(check: &Check) {
+    for (list, param) in check.params() {
+        let Some(ty) = named_here(check, param.ty) else { continue };
+        let around = match list.of {
+            ParamsOf::Function(function) => function.availability,
+            ParamsOf::Callback(ty) | ParamsOf::Struct(ty) => ty.availability,
+        };
+        check.check_type_is_there(param, ty, meet(around, param.availability));
+    }
+    for function in &check.interface.functions {
+        if let ResultKind::Value(value) = &function.result
+            && check.knows_type(value)
+            && let Some(ty) = named_here(check, value.ty)
+        {
+            check.check_type_is_there(value, ty, function.availability);
+        }
+    }
+}
+
+/// Releases are those of one interface, so that only its own types can be compared.
+fn named_here(check: &Check, ty: Ty) -> Option<TypeId> {
+    match ty {
+        Ty::Named(id) if id.interface == check.id => Some(id),
+        _ => None,
+    }
+}
+
+/// The releases in which both are there.
+fn meet(a: Availability, b: Availability) -> Availability {
+    let until = match (a.until, b.until) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    };
+    Availability { since: a.since.max(b.since), until }
+}
+
+impl Check<'_> {
+    fn check_type_is_there(&self, param: &Param, ty: TypeId, used: Availability) {
+        let ty = self.spec.ty(ty);
+        if let Some(gap) = self.gap(used, ty.availability) {
+            let message = format!("there is no `{}` {gap}", ty.name.value);
+            let span = param.places.span("type");
+            self.report(
+                self.error(Code::NewerType, span, message)
+                    .label("but this is there then")
+                    .related(ty.name.span, "described here"),
+            );
+        }
+    }
+
+    /// When `user` is there and `used` is not: `before 3.1`, `after 3.0`.
+    pub(super) fn gap(&self, user: Availability, used: Availability) -> Option<String> {
+        // A window that begins with the first release has no beginning.
+        let begin = |it: Availability| it.since.filter(|since| since.0 > 0);
+        let end = |it: Availability| it.until.filter(|until| Some(*until) != self.interface.newest());
+        match (begin(used), end(used)) {
+            (Some(since), _) if begin(user) < Some(since) => {
+                Some(format!("before {}", self.show_release(since)))
+            }
+            (_, Some(until)) if end(user).is_none_or(|end| until < end) => {
+                Some(format!("after {}", self.show_release(until)))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// An implementation is written against the newest signature, so that it gets every parameter in every release.
+pub(super) fn check_absent_is_given(check: &Check) {
+    if let InterfaceKind::Import { .. } = check.interface.kind {
+        return;
+    }
+    for function in &check.interface.functions {
+        for param in function.params.iter().filter(|param| is_given(param) && !param.places.has("absent")) {
+            let Some(gap) = check.gap(function.availability, param.availability) else { continue };
+            let key = if gap.starts_with("before") { "since" } else { "until" };
+            let message = format!("nothing says what `{}` is {gap}", param.name.value);
+            check.report(
+                check
+                    .error(Code::Absent, param.places.span(key), message)
+                    .label("`absent` is needed beside this")
+                    .help("`absent: { call: … }` takes what a function tells, `absent: 0` a constant"),
+            );
+        }
+    }
+}
+
+fn is_given(param: &Param) -> bool {
+    match param.dir {
+        Direction::In | Direction::InOut => true,
+        Direction::Out => param.is_caller_memory(),
+    }
+}
+
+/// `absent` stands where a release may lack the parameter.
+pub(super) fn check_absent_is_of_use(check: &Check) {
+    for (list, param) in check.params() {
+        let Some(place) = param.places.get("absent") else { continue };
+        let message = match list.of {
+            ParamsOf::Callback(_) => format!("`{}` is given to a callback, not by a host", param.name.value),
+            ParamsOf::Struct(_) => format!("the field `{}` is not passed to anybody", param.name.value),
+            ParamsOf::Function(_) if !is_given(param) => {
+                format!("`{}` is not given but asked for", param.name.value)
+            }
+            ParamsOf::Function(_) if param.places.has("since") || param.places.has("until") => continue,
+            ParamsOf::Function(_) => format!("`{}` is there in every release", param.name.value),
+        };
+        check.report(
+            check
+                .error(Code::Absent, place.key, message)
+                .label("this goes with a parameter with `since` or `until`"),
+        );
+    }
+}
+
+/// What stands in for a parameter is of its type, and there when it is needed.
+pub(super) fn check_absent_fits(check: &Check) {
+    for (list, param) in check.params() {
+        let ParamsOf::Function(function) = list.of else { continue };
+        match param.absent {
+            Some(Absent::Call(id)) => {
+                let teller = check.interface.function(id);
+                if check.before.trusts(teller.places.extent) {
+                    check.check_teller(function, param, teller, check.told(id));
+                }
+            }
+            Some(Absent::Constant(constant)) if !fallbacks::fits(check, constant, param.ty) => {
+                let message = format!("`{}` is no value of `{}`", show_constant(constant), param.name.value);
+                let span = param.places.span("absent");
+                check.report(
+                    check
+                        .error(Code::Absent, span, message)
+                        .label(format!("{} is expected", check.show_a(param.ty)))
+                        .related(param.places.span("type"), "the type"),
+                );
+            }
+            Some(Absent::Constant(_)) | None => {}
+        }
+    }
+}
+
+impl Check<'_> {
+    fn check_teller(&self, function: &Function, param: &Param, teller: &Function, told: Option<&Param>) {
+        let span = param.places.at("absent").span("call");
+        let expected = self.show_type(param.ty);
+        let name = &teller.name.value;
+        let message = match told {
+            Some(told) if told.ty != param.ty => {
+                format!(
+                    "`{name}` tells {}, and `{}` is {}",
+                    self.show_a(told.ty),
+                    param.name.value,
+                    self.show_a(param.ty)
+                )
+            }
+            None => format!("`{name}` does not just tell a value"),
+            Some(_) => match self.gap(function.availability, teller.availability) {
+                Some(gap) => format!("there is no `{name}` {gap}"),
+                None if fallbacks::may_be_absent(self, teller) => format!("`{name}` may be absent itself"),
+                None => return,
+            },
+        };
+        self.report(
+            self.error(Code::Absent, span, message)
+                .label(format!("a function that takes nothing and yields one {expected} is expected"))
+                .related(teller.name.span, "described here"),
+        );
+    }
+}

@@ -1,0 +1,55 @@
+//! How rules name what they speak of.
+
+use crate::model::{Constant, Length, Param, ReleaseId, Ty};
+
+use super::Check;
+
+impl Check<'_> {
+    /// A type as the spec spells it.
+    pub(super) fn show_type(&self, ty: Ty) -> String {
+        let primitive = || Ty::PRIMITIVES.iter().find(|(_, known)| *known == ty).map(|(name, _)| *name);
+        match ty {
+            Ty::Named(id) => format!("`{}`", self.spec.ty(id).name.value),
+            _ => format!("`{}`", primitive().unwrap_or_default()),
+        }
+    }
+
+    /// A type with its article: ``an `i64` ``.
+    pub(super) fn show_a(&self, ty: Ty) -> String {
+        let shown = self.show_type(ty);
+        let vowel = shown[1..].starts_with(['a', 'e', 'i', 'o', 'A', 'E', 'I', 'O']);
+        format!("{} {shown}", if vowel { "an" } else { "a" })
+    }
+
+    /// What a parameter is, with its article: ``an array of `u8` ``.
+    pub(super) fn show_param(&self, param: &Param) -> String {
+        match param.length {
+            Some(Length::Count(_)) => format!("an array of {}", self.show_type(param.ty)),
+            Some(Length::Bytes(_)) | None => self.show_a(param.ty),
+        }
+    }
+
+    /// A release as people write it.
+    pub(super) fn show_release(&self, release: ReleaseId) -> &str {
+        &self.interface.releases[release.0].name.value
+    }
+}
+
+/// A constant as the spec spells it.
+pub(super) fn show_constant(constant: Constant) -> String {
+    match constant {
+        Constant::Integer(number) => number.to_string(),
+        Constant::Bool(value) => value.to_string(),
+        Constant::Null => "null".to_owned(),
+    }
+}
+
+/// `a`, `b` and `c`, each in code marks.
+pub(super) fn show_list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    let mut names: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
+    match names.pop() {
+        Some(last) if names.is_empty() => last,
+        Some(last) => format!("{} and {last}", names.join(", ")),
+        None => String::new(),
+    }
+}

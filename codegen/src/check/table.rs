@@ -1,0 +1,176 @@
+//! The table: who has which slot, what is left of a reserve, and the hand-over.
+
+use crate::diagnostic::{Code, Diagnostic};
+use crate::model::{Block, FunctionId, Param, Slot, Table, Ty, TypeKind};
+use crate::source::At;
+
+use super::Check;
+
+/// In each release, one function at most has a slot.
+pub(super) fn check_slot_owners(check: &Check) {
+    for slot in slots(check) {
+        for (index, later) in slot.functions.iter().enumerate() {
+            let availability = |id: &At<FunctionId>| check.interface.function(id.value).availability;
+            let overlaps = |earlier: &&At<FunctionId>| {
+                earlier.value != later.value && availability(earlier).overlaps(availability(later))
+            };
+            let Some(earlier) = slot.functions[..index].iter().find(overlaps) else { continue };
+            let (first, second) = (check.name(earlier.value), check.name(later.value));
+            let message = format!("`{first}` and `{second}` have one slot in the same release");
+            check.report(
+                check
+                    .error(Code::SlotTaken, later.span, message)
+                    .label("the slot is taken")
+                    .related(earlier.span, "by this one")
+                    .help("`until` on the one and `since` on the other tell them apart"),
+            );
+        }
+    }
+}
+
+/// A function stands in one slot.
+pub(super) fn check_slots_are_distinct(check: &Check) {
+    let mut seen: Vec<&At<FunctionId>> = Vec::new();
+    for owner in slots(check).into_iter().flat_map(|slot| &slot.functions) {
+        if let Some(first) = seen.iter().find(|first| first.value == owner.value) {
+            let message = format!("`{}` has two slots", check.name(owner.value));
+            let diagnostic = check.error(Code::SlotTwice, owner.span, message).label("the second one");
+            check.report(diagnostic.related(first.span, "the first one"));
+        }
+        seen.push(owner);
+    }
+}
+
+/// The order of the ABI has a place for each function.
+pub(super) fn check_every_function_has_a_slot(check: &Check) {
+    // A slot that could not be read may well be the one that is missing.
+    if check.interface.table().is_none() || !check.trusts(&check.interface.places, "table") {
+        return;
+    }
+    let owners: Vec<FunctionId> =
+        slots(check).into_iter().flat_map(|slot| &slot.functions).map(|owner| owner.value).collect();
+    for (id, function) in check.interface.function_ids() {
+        let is_first = check.interface.find(&function.name.value).is_some_and(|(first, _)| first == id);
+        if is_first && !function.name.value.is_empty() && !owners.contains(&id) {
+            let message = format!("`{}` has no slot in the table", function.name.value);
+            check.report(
+                check
+                    .error(Code::NoSlot, function.name.span, message)
+                    .label("not one of the `slots`")
+                    .related(
+                        check.interface.places.at("table").at("blocks").key,
+                        "the slots are written here",
+                    ),
+            );
+        }
+    }
+}
+
+/// A reserve gives no more slots than it had.
+pub(super) fn check_reserves(check: &Check) {
+    let Some(table) = check.interface.table() else { return };
+    for block in &table.blocks {
+        let taken = |slot: &&Slot| slot.from_reserve;
+        let Some(reserve) = &block.reserved else {
+            for owner in block.slots.iter().filter(taken).filter_map(|slot| slot.functions.first()) {
+                let message = format!("the block `{}` has no reserve", block.name);
+                let label = format!("`{}` cannot take its slot from it", check.name(owner.value));
+                check.report(check.error(Code::ReserveSpent, owner.span, message).label(label));
+            }
+            continue;
+        };
+        if let Some(owner) = overdrawing(check, block, reserve.count) {
+            let message = format!("the reserve `{}` had no slot left", reserve.name);
+            check.report(
+                check
+                    .error(Code::ReserveSpent, owner.span, message)
+                    .label(format!("for `{}`", check.name(owner.value)))
+                    .related(reserve.span, format!("this had {}", reserve.count)),
+            );
+        }
+    }
+}
+
+/// The first function that takes more than a reserve of `count` slots has, in the first release where that is so.
+fn overdrawing<'a>(check: &Check<'a>, block: &'a Block, count: u64) -> Option<&'a At<FunctionId>> {
+    let releases = check.interface.release_ids().map(|(id, _)| Some(id));
+    let releases: Vec<_> = if check.interface.releases.is_empty() { vec![None] } else { releases.collect() };
+    let count = usize::try_from(count).unwrap_or(usize::MAX);
+    releases.into_iter().find_map(|release| {
+        let there = |owner: &&At<FunctionId>| {
+            let availability = check.interface.function(owner.value).availability;
+            release.is_none_or(|release| availability.contains(release))
+        };
+        let takers = block.slots.iter().filter(|slot| slot.from_reserve);
+        takers.flat_map(|slot| &slot.functions).filter(there).nth(count)
+    })
+}
+
+/// What is handed over is a struct.
+pub(super) fn check_plugin_struct(check: &Check) {
+    let Some(plugin) = check.interface.table().and_then(|table| table.plugin.as_ref()) else { return };
+    let ty = check.spec.ty(plugin.params);
+    if !matches!(ty.kind, TypeKind::Struct { .. }) {
+        let message = format!("host and plugin hand over a struct, and `{}` is none", ty.name.value);
+        check.report(
+            check
+                .error(Code::BadField, check.interface.places.at("plugin").span("params"), message)
+                .label("a struct is expected")
+                .related(ty.name.span, "described here"),
+        );
+    }
+}
+
+/// The hand-over names fields of its struct that can hold what it puts there.
+pub(super) fn check_plugin_fields(check: &Check) {
+    let Some(plugin) = check.interface.table().and_then(|table| table.plugin.as_ref()) else { return };
+    let TypeKind::Struct { fields, .. } = &check.spec.ty(plugin.params).kind else { return };
+    let is_version = |ty: Ty| match check.kind(ty) {
+        Some(TypeKind::Struct { fields, .. }) => {
+            fields.len() == 3 && fields.iter().all(|it| it.ty.is_length())
+        }
+        _ => false,
+    };
+    let named: [(&str, Option<&str>, &dyn Fn(Ty) -> bool, &str); 5] = [
+        ("table", Some(&plugin.table), &|ty| ty == Ty::Pointer, "a `pointer`"),
+        ("size", Some(&plugin.size), &|ty| ty == Ty::Size, "a `size`"),
+        ("version", Some(&plugin.version_field), &is_version, "a struct of three whole numbers"),
+        ("device_type", Some(&plugin.device_type), &|ty| ty == Ty::String, "a `string`"),
+        ("sub_device_type", plugin.sub_device_type.as_deref(), &|ty| ty == Ty::String, "a `string`"),
+    ];
+    for (key, name, is_right, expected) in named {
+        let Some(name) = name else { continue };
+        let field = fields.iter().find(|field| field.name.value == name);
+        let holds = |field: &Param| !check.is_sound(field) || is_right(field.ty) && field.length.is_none();
+        if !field.is_some_and(holds) {
+            check.report(check.wrong_field(key, name, fields, expected));
+        }
+    }
+}
+
+impl Check<'_> {
+    fn name(&self, id: FunctionId) -> &str {
+        &self.interface.function(id).name.value
+    }
+
+    fn wrong_field(&self, key: &str, name: &str, fields: &[Param], expected: &str) -> Diagnostic {
+        let plugin = self.interface.places.at("plugin");
+        let place = plugin.at(key);
+        let span = place.get("field").map_or(place.value, |field| field.value);
+        match fields.iter().find(|field| field.name.value == name) {
+            Some(field) => self
+                .error(Code::BadField, span, format!("the field `{name}` is {}", self.show_a(field.ty)))
+                .label(format!("{expected} is expected"))
+                .related(field.places.span("type"), "its type"),
+            None => self
+                .error(Code::BadField, span, format!("the params have no field `{name}`"))
+                .label("not one of its fields")
+                .nearest(name, fields.iter().map(|field| field.name.value.as_str())),
+        }
+    }
+}
+
+fn slots<'a>(check: &Check<'a>) -> Vec<&'a Slot> {
+    let blocks = check.interface.table().map_or(&[][..], |Table { blocks, .. }| blocks);
+    blocks.iter().flat_map(|block| &block.slots).collect()
+}

@@ -1,0 +1,124 @@
+//! Types: the status of an interface, ids, and what a type is made of.
+
+use crate::diagnostic::Code;
+use crate::model::{Direction, Extent, Length, Param, Ty, TypeId, TypeKind};
+
+use super::Check;
+
+/// The status type is an enum.
+pub(super) fn check_status(check: &Check) {
+    let Some(status) = check.interface.status else { return };
+    if !matches!(check.spec.ty(status).kind, TypeKind::Enum { .. }) {
+        let message = format!("the status type {} is no enum", check.show_type(Ty::Named(status)));
+        let span = check.interface.places.span("status");
+        check.report(
+            check
+                .error(Code::BadStatus, span, message)
+                .label("an enum is expected")
+                .related(check.spec.ty(status).name.span, "described here"),
+        );
+    }
+}
+
+/// Generated code takes 0 for success.
+pub(super) fn check_success(check: &Check) {
+    let Some(id) = check.interface.status else { return };
+    let status = check.spec.ty(id);
+    let TypeKind::Enum { values, .. } = &status.kind else { return };
+    let is_told = check.spec.interfaces[..check.id.0].iter().any(|other| other.status == Some(id));
+    let has_success = values.iter().any(|value| value.value == 0);
+    if has_success || is_told || !check.before.trusts(status.places.extent) {
+        return;
+    }
+    let message = format!("the status type `{}` has no value 0", status.name.value);
+    let stated = check.interface.places.span("status");
+    check.report(
+        check
+            .error(Code::NoSuccess, status.name.span, message)
+            .label("0 is success")
+            .related(stated, "the status of this interface"),
+    );
+}
+
+/// An id is a whole number.
+pub(super) fn check_id(check: &Check) {
+    for ty in &check.interface.types {
+        let TypeKind::Id { ty: number, .. } = ty.kind else { continue };
+        let field = ty.places.at("field");
+        if check.trusts(&ty.places, "field") && field.has("type") && !number.is_length() {
+            let message = format!("an id is a whole number, not {}", check.show_type(number));
+            check.report(check.error(Code::WrongValue, field.span("type"), message).label("such as `i32`"));
+        }
+    }
+}
+
+/// No type is, directly or through others, a part of itself.
+pub(super) fn check_containment(check: &Check) {
+    for (index, ty) in check.interface.types.iter().enumerate() {
+        let id = TypeId { interface: check.id, index };
+        let Some((part, path)) = path_to_itself(check, id) else { continue };
+        // A circle is reported once, at the type that comes first.
+        if path.iter().any(|other| *other < id) {
+            continue;
+        }
+        let names: Vec<String> = [id].iter().chain(&path).map(|id| check.show_type(Ty::Named(*id))).collect();
+        let message = format!("{} contains itself: {}", names[0], names.join(" → "));
+        let span = part.places.span("type");
+        check.report(check.error(Code::ContainsItself, span, message).label(match ty.kind {
+            TypeKind::Callback { .. } => "C cannot declare such a callback",
+            _ => "such a struct has no size",
+        }));
+    }
+}
+
+/// The part through which a type contains itself, and the types on the way back to it.
+fn path_to_itself<'a>(check: &Check<'a>, start: TypeId) -> Option<(&'a Param, Vec<TypeId>)> {
+    parts(check, start).into_iter().find_map(|(part, id)| {
+        let mut path = Vec::new();
+        leads_to(check, id, start, &mut path, &mut Vec::new()).then_some((part, path))
+    })
+}
+
+fn leads_to(
+    check: &Check,
+    from: TypeId,
+    goal: TypeId,
+    path: &mut Vec<TypeId>,
+    seen: &mut Vec<TypeId>,
+) -> bool {
+    if seen.contains(&from) {
+        return false;
+    }
+    seen.push(from);
+    path.push(from);
+    let found =
+        from == goal || parts(check, from).iter().any(|(_, id)| leads_to(check, *id, goal, path, seen));
+    if !found {
+        path.pop();
+    }
+    found
+}
+
+/// What has to be declared in full before a type can be.
+fn parts<'a>(check: &Check<'a>, id: TypeId) -> Vec<(&'a Param, TypeId)> {
+    let is_callback = |id: TypeId| matches!(check.spec.ty(id).kind, TypeKind::Callback { .. });
+    let named = |param: &'a Param| match param.ty {
+        Ty::Named(id) if check.knows_type(param) => Some((param, id)),
+        _ => None,
+    };
+    match &check.spec.ty(id).kind {
+        TypeKind::Struct { fields, .. } => {
+            fields.iter().filter_map(named).filter(|(field, id)| is_callback(*id) || is_part(field)).collect()
+        }
+        TypeKind::Callback { params, .. } => {
+            params.iter().filter_map(named).filter(|(_, id)| is_callback(*id)).collect()
+        }
+        TypeKind::Handle { .. } | TypeKind::Id { .. } | TypeKind::Enum { .. } => Vec::new(),
+    }
+}
+
+/// Whether a field lies within its struct rather than behind a pointer.
+fn is_part(field: &Param) -> bool {
+    let inline = matches!(field.length, None | Some(Length::Count(Extent::Number(_))));
+    inline && field.dir == Direction::In
+}

@@ -1,0 +1,190 @@
+//! Writing the outputs, or comparing them.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use serde_json::json;
+
+use super::table::Table;
+use super::{Answer, Common, DONE, Failure, Format, REFUSED, folder_name};
+use crate::emit::text::count;
+use crate::emit::{self, Inputs};
+use crate::out::{Difference, Fate, FileMap, Report};
+use crate::source::Folder;
+
+#[derive(Debug, Args)]
+pub(super) struct Options {
+    /// Folder that the paths of outputs start from; if left out, the one that holds the spec's folder
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Write nothing; name what is stale, missing or stray, and fail if there is any
+    #[arg(long)]
+    check: bool,
+    /// Name each page of the reference, and how long each step took
+    #[arg(long, short)]
+    verbose: bool,
+}
+
+/// Steps of a run and when each began.
+struct Clock {
+    start: Instant,
+    steps: Vec<(&'static str, Instant)>,
+}
+
+impl Clock {
+    fn step(&mut self, name: &'static str) {
+        self.steps.push((name, Instant::now()));
+    }
+
+    fn total(&self) -> Duration {
+        self.start.elapsed()
+    }
+
+    fn lines(&self) -> impl Iterator<Item = (&'static str, Duration)> {
+        let ends = self.steps.iter().skip(1).map(|(_, time)| *time).chain([Instant::now()]);
+        self.steps.iter().zip(ends).map(|((name, start), end)| (*name, end - *start))
+    }
+}
+
+pub(super) fn run(common: &Common, options: &Options) -> Result<Answer, Failure> {
+    let mut clock = Clock { start: Instant::now(), steps: Vec::new() };
+    let folder = common.folder()?;
+    clock.step("read and check");
+    let loaded = match crate::load(&Folder::new(&folder)) {
+        Ok(loaded) => loaded,
+        Err(mistakes) => {
+            common.show_mistakes(&mistakes, "nothing was written");
+            return Ok(Answer::refused());
+        }
+    };
+    clock.step("emit");
+    let root = match &options.out {
+        Some(out) => out.clone(),
+        None => beside(&folder),
+    };
+    let summary = match &loaded.spec.outputs.summary {
+        Some(file) => {
+            let path = root.join(&file.template);
+            Some(std::fs::read_to_string(&path).map_err(|source| Failure::Template { path, source })?)
+        }
+        None => None,
+    };
+    let inputs = Inputs { loaded: &loaded, folder: &folder_name(&folder), summary: summary.as_deref() };
+    let files = emit::emit(&inputs)?;
+    clock.step(if options.check { "compare" } else { "write" });
+    if options.check {
+        let differences = files.check(&root)?;
+        return Ok(differences_found(common, &files, &differences, &loaded.spec.command, &clock));
+    }
+    let reports = files.write(&root)?;
+    Ok(written(common, options, &files, reports, &clock))
+}
+
+/// The folder that holds another one; `spec` lies in `.`.
+fn beside(folder: &std::path::Path) -> PathBuf {
+    let ends_in_name = folder.file_name().is_some();
+    match folder.parent() {
+        Some(parent) if ends_in_name && parent.as_os_str().is_empty() => PathBuf::from("."),
+        Some(parent) if ends_in_name => parent.to_owned(),
+        _ => folder.join(".."),
+    }
+}
+
+fn written(
+    common: &Common,
+    options: &Options,
+    files: &FileMap,
+    reports: Vec<Report>,
+    clock: &Clock,
+) -> Answer {
+    let unchanged = reports.iter().filter(|report| report.fate == Fate::Unchanged).count();
+    let outputs = files.outputs().len();
+    let lines = if options.verbose { reports } else { files.summarise(reports) };
+    if common.format == Format::Json {
+        let lines: Vec<_> = lines
+            .iter()
+            .map(|line| json!({ "fate": line.fate.word(), "path": line.path, "note": line.note, "count": line.count }))
+            .collect();
+        let value = json!({
+            "status": "done",
+            "outputs": lines,
+            "unchanged": unchanged,
+            "total": outputs,
+            "milliseconds": milliseconds(clock.total()),
+        });
+        return Answer::json(&value, DONE);
+    }
+    let mut table = Table::new(&["", "", ""]);
+    for line in lines {
+        table.row([line.fate.word().to_owned(), line.path, line.note]);
+    }
+    let mut text = table.render();
+    if options.verbose {
+        for (name, time) in clock.lines() {
+            let _ = writeln!(text, "{:>9.1} ms  {name}", time.as_secs_f64() * 1e3);
+        }
+    }
+    let total = milliseconds(clock.total());
+    let _ = writeln!(text, "{}, {unchanged} unchanged, {total} ms", count(outputs, "output"));
+    Answer::done(text)
+}
+
+fn differences_found(
+    common: &Common,
+    files: &FileMap,
+    differences: &[Difference],
+    command: &str,
+    clock: &Clock,
+) -> Answer {
+    let total = milliseconds(clock.total());
+    let code = if differences.is_empty() { DONE } else { REFUSED };
+    if common.format == Format::Json {
+        let list: Vec<_> = differences.iter().map(difference_json).collect();
+        let status = if differences.is_empty() { "done" } else { "stale" };
+        let outputs = files.outputs().len();
+        let value = json!({ "status": status, "differences": list, "total": outputs, "milliseconds": total });
+        return Answer::json(&value, code);
+    }
+    let mut text: String = differences.iter().map(difference_text).collect();
+    if differences.is_empty() {
+        let outputs = count(files.outputs().len(), "output");
+        let _ = writeln!(text, "{outputs}, all up to date, {total} ms");
+    } else {
+        let verb = if differences.len() == 1 { "differs" } else { "differ" };
+        let files = count(differences.len(), "file");
+        let _ = writeln!(text, "error: {files} {verb} from what the spec says; run: {command}");
+    }
+    Answer { text, code }
+}
+
+fn difference_text(difference: &Difference) -> String {
+    match difference {
+        Difference::Stale { path, line, found, expected } => format!(
+            "stale    {path}:{line}\n         is         {}\n         should be  {}\n",
+            shown(found),
+            shown(expected)
+        ),
+        Difference::Missing(path) => format!("missing  {path}\n"),
+        Difference::Stray(path) => format!("stray    {path}\n"),
+    }
+}
+
+fn shown(line: &Option<String>) -> String {
+    line.as_ref().map_or_else(|| "(the end of the file)".to_owned(), |line| format!("| {line}"))
+}
+
+fn difference_json(difference: &Difference) -> serde_json::Value {
+    match difference {
+        Difference::Stale { path, line, found, expected } => {
+            json!({ "kind": "stale", "path": path, "line": line, "found": found, "expected": expected })
+        }
+        Difference::Missing(path) => json!({ "kind": "missing", "path": path }),
+        Difference::Stray(path) => json!({ "kind": "stray", "path": path }),
+    }
+}
+
+fn milliseconds(duration: Duration) -> u128 {
+    duration.as_millis()
+}

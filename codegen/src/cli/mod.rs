@@ -1,0 +1,251 @@
+//! The command line: what is asked for, and how answers and failures are shown.
+
+mod abi;
+mod diff;
+mod explain;
+mod generate;
+mod table;
+
+use std::io::{IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::model::{Interface, Spec};
+use crate::source::Folder;
+use crate::{Loaded, Mistakes, diagnostic};
+
+/// Nothing to complain about.
+const DONE: u8 = 0;
+/// The spec has mistakes, outputs are stale, or there is no such name.
+const REFUSED: u8 = 1;
+/// The command itself could not do its work: a missing folder, an unwritable path, a wrong option.
+const BROKEN: u8 = 2;
+
+const EXAMPLES: &str = "\
+Examples:
+  codegen                                bring all outputs up to date
+  codegen --check                        fail where an output is stale, missing or stray
+  codegen --spec examples/custom-spec/spec
+                                         another spec; outputs go beside its folder
+  codegen abi device                     where each function is, in every release
+  codegen diff 3.2 3.3                   what changed, and what it breaks
+  codegen explain device_memory_set      all that is known of a function, a type or a rule
+
+Exit status: 0 done, 1 mistakes in the spec or stale outputs, 2 anything else.";
+
+/// Reads the API spec, holds it to the rules, and writes the C headers, the reference and the JSON Schema from it.
+#[derive(Debug, Parser)]
+#[command(name = "codegen", version, after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    generate: generate::Options,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, Args)]
+struct Common {
+    /// Folder of the spec; if left out, the nearest `spec` here or further up
+    #[arg(long, value_name = "DIR", global = true)]
+    spec: Option<PathBuf>,
+    /// How answers and mistakes are written
+    #[arg(long, value_enum, default_value_t = Format::Text, global = true)]
+    format: Format,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people
+    Text,
+    /// For programs, on standard output
+    Json,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Show where each function is in the table: offset, size and release
+    Abi(abi::Options),
+    /// Explain what changed between two releases, and what that breaks
+    Diff(diff::Options),
+    /// Tell all that is known of a function, a type, an interface or a rule such as E014
+    Explain(explain::Options),
+}
+
+/// What a command found, and the exit status that goes with it.
+struct Answer {
+    text: String,
+    code: u8,
+}
+
+impl Answer {
+    fn done(text: String) -> Self {
+        Answer { text, code: DONE }
+    }
+
+    /// What there is to say has been said on standard error.
+    fn refused() -> Self {
+        Answer { text: String::new(), code: REFUSED }
+    }
+
+    fn json(value: &serde_json::Value, code: u8) -> Self {
+        Answer { text: format!("{value:#}\n"), code }
+    }
+}
+
+/// Why the command could not do its work.
+#[derive(Debug, thiserror::Error, miette::Diagnostic)]
+enum Failure {
+    #[error("there is no spec in `{}`", .0.display())]
+    #[diagnostic(help("a spec is a folder with a `spec.yaml`; name it with `--spec DIR`"))]
+    NoSpec(PathBuf),
+    #[error("there is no folder `spec` here or further up")]
+    #[diagnostic(help("run the command inside of the project, or name the folder with `--spec DIR`"))]
+    NoSpecAround,
+    #[error("cannot read `{}`", path.display())]
+    #[diagnostic(help("`outputs.summary.template` in `spec.yaml` names it, relative to the output root"))]
+    Template { path: PathBuf, source: std::io::Error },
+    #[error(transparent)]
+    #[diagnostic(help("outputs go to the folder of `--out`; is it there, and may you write to it?"))]
+    File(#[from] crate::out::FileError),
+    #[error(transparent)]
+    #[diagnostic(help(
+        "each interface needs a header of its own name; anything else is a mistake in codegen"
+    ))]
+    Emit(#[from] crate::emit::EmitError),
+    #[error("{message}")]
+    Unknown {
+        message: String,
+        #[help]
+        help: String,
+    },
+}
+
+/// Runs the command.
+pub fn run() -> ExitCode {
+    let cli = Cli::parse();
+    let answer = match cli.command {
+        None => generate::run(&cli.common, &cli.generate),
+        Some(Command::Abi(options)) => abi::run(&cli.common, &options),
+        Some(Command::Diff(options)) => diff::run(&cli.common, &options),
+        Some(Command::Explain(options)) => explain::run(&cli.common, &options),
+    };
+    match answer {
+        Ok(answer) => {
+            print(&answer.text);
+            ExitCode::from(answer.code)
+        }
+        Err(failure) => {
+            let code = if matches!(failure, Failure::Unknown { .. }) { REFUSED } else { BROKEN };
+            eprintln!("{:?}", miette::Report::new(failure));
+            ExitCode::from(code)
+        }
+    }
+}
+
+impl Common {
+    /// The spec's folder.
+    fn folder(&self) -> Result<PathBuf, Failure> {
+        match &self.spec {
+            Some(folder) if folder.join("spec.yaml").is_file() => Ok(folder.clone()),
+            Some(folder) => Err(Failure::NoSpec(folder.clone())),
+            None => nearest_spec().ok_or(Failure::NoSpecAround),
+        }
+    }
+
+    /// Loads the spec; mistakes are shown, and `None` is what is left.
+    fn load(&self) -> Result<Option<Loaded>, Failure> {
+        let folder = self.folder()?;
+        match crate::load(&Folder::new(&folder)) {
+            Ok(loaded) => Ok(Some(loaded)),
+            Err(mistakes) => {
+                self.show_mistakes(&mistakes, "nothing can be said");
+                Ok(None)
+            }
+        }
+    }
+
+    fn show_mistakes(&self, mistakes: &Mistakes, consequence: &str) {
+        if self.format == Format::Json {
+            let mistakes = diagnostic::to_json(&mistakes.sources, &mistakes.diagnostics);
+            print(
+                &Answer::json(&serde_json::json!({ "status": "mistakes", "mistakes": mistakes }), REFUSED)
+                    .text,
+            );
+            return;
+        }
+        eprint!("{}", mistakes.render(colour(&std::io::stderr())));
+        let number = crate::emit::text::count(mistakes.diagnostics.len(), "mistake");
+        eprintln!("error: {number}; {consequence}");
+    }
+}
+
+/// Relative to where the command runs, so that messages show short paths.
+fn nearest_spec() -> Option<PathBuf> {
+    let here = std::env::current_dir().ok()?;
+    let mut up = PathBuf::new();
+    here.ancestors().find_map(|_| {
+        let folder = up.join("spec");
+        up.push("..");
+        folder.join("spec.yaml").is_file().then_some(folder)
+    })
+}
+
+/// The name of a folder, also of one that is written as `.` or `..`.
+fn folder_name(folder: &Path) -> String {
+    let whole = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    whole.file_name().map_or_else(|| "spec".to_owned(), |name| name.to_string_lossy().into_owned())
+}
+
+/// The interface of a name; without one, the first table.
+fn pick_interface<'a>(spec: &'a Spec, name: Option<&str>) -> Result<&'a Interface, Failure> {
+    let names = || spec.interfaces.iter().map(|interface| interface.name.value.as_str());
+    match name {
+        Some(name) => spec.interface(name).ok_or_else(|| unknown("interface", name, names())),
+        None => spec
+            .interfaces
+            .iter()
+            .find(|interface| interface.table().is_some())
+            .or(spec.interfaces.first())
+            .ok_or_else(|| unknown("interface", "", names())),
+    }
+}
+
+/// Names that can be listed on one line.
+const FEW: usize = 8;
+
+/// There is nothing of that name; the help names what is near.
+fn unknown<'a>(kind: &str, name: &str, known: impl Iterator<Item = &'a str>) -> Failure {
+    let known: Vec<&str> = known.collect();
+    let near = crate::emit::text::nearest_few(name, &known);
+    let quoted: Vec<String> = near.iter().map(|name| format!("`{name}`")).collect();
+    let help = match quoted.as_slice() {
+        [] if known.len() <= FEW => format!("there are {}", known.join(", ")),
+        [] => "`codegen abi` lists every function".to_owned(),
+        [one] => format!("did you mean {one}?"),
+        several => format!("the nearest are {}", crate::emit::text::enumerate(several)),
+    };
+    Failure::Unknown { message: format!("there is no {kind} `{name}`"), help }
+}
+
+fn colour(stream: &impl std::io::IsTerminal) -> bool {
+    stream.is_terminal() && std::env::var_os("NO_COLOR").is_none()
+}
+
+/// Text in bold where standard output is a terminal.
+fn bold(text: &str) -> String {
+    if std::io::stdout().is_terminal() && colour(&std::io::stdout()) {
+        format!("\u{1b}[1m{text}\u{1b}[0m")
+    } else {
+        text.to_owned()
+    }
+}
+
+/// Whoever reads the output may have seen enough: a closed pipe is no failure.
+fn print(text: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}

@@ -1,0 +1,186 @@
+//! C++ that does not compile unless the ABI's own header is as the spec says.
+//!
+//! The caller puts the includes before it. Function types are compared whole, so that a parameter that is missing,
+//! or of another type, is found; names of parameters are no part of a type.
+
+use std::collections::BTreeSet;
+
+use super::types::{Dialect, Speller};
+use crate::abi::{self, MemberKind};
+use crate::model::*;
+
+/// The assertions about an interface in a release. `declared` knows the names that the header declares: it may
+/// leave a callback type without a name, and a symbol that it does not declare can only be looked for in a library.
+pub fn assertions(
+    spec: &Spec,
+    interface: &Interface,
+    release: Option<ReleaseId>,
+    declared: &dyn Fn(&str) -> bool,
+) -> String {
+    let speller = Speller::new(spec, interface, release, Dialect::Upstream);
+    let mut asserts = Asserts { spec, interface, release, speller, lines: Vec::new() };
+    let (used, used_ever) = (asserts.used_types(release), asserts.used_types(None));
+    for (index, ty) in interface.types.iter().enumerate() {
+        // A type came with the first function that names it; one that no function names was always there.
+        let came = used.contains(&index) || !used_ever.contains(&index);
+        if came && asserts.is_there(ty.availability) {
+            asserts.ty(ty, declared);
+        }
+    }
+    match interface.table() {
+        Some(table) => asserts.table(table),
+        None => asserts.symbols(declared),
+    }
+    asserts.lines.join("\n") + "\n"
+}
+
+struct Asserts<'a> {
+    spec: &'a Spec,
+    interface: &'a Interface,
+    release: Option<ReleaseId>,
+    speller: Speller<'a>,
+    lines: Vec<String>,
+}
+
+impl Asserts<'_> {
+    fn is_there(&self, availability: Availability) -> bool {
+        self.release.is_none_or(|release| availability.contains(release))
+    }
+
+    /// The types of this interface that its functions lead to in a release; without one, in any.
+    fn used_types(&self, release: Option<ReleaseId>) -> BTreeSet<usize> {
+        let mut used = BTreeSet::new();
+        for function in &self.interface.functions {
+            if release.is_none_or(|release| function.availability.contains(release)) {
+                let result = match &function.result {
+                    ResultKind::Value(value) => Some(&**value),
+                    _ => None,
+                };
+                function.params_in(release).chain(result).for_each(|param| self.follow(param.ty, &mut used));
+            }
+        }
+        used
+    }
+
+    fn follow(&self, ty: Ty, used: &mut BTreeSet<usize>) {
+        let Ty::Named(id) = ty else { return };
+        if !std::ptr::eq(&self.spec.interfaces[id.interface.0], self.interface) || !used.insert(id.index) {
+            return;
+        }
+        match &self.spec.ty(id).kind {
+            TypeKind::Struct { fields: params, .. } | TypeKind::Callback { params, .. } => {
+                params.iter().for_each(|param| self.follow(param.ty, used));
+            }
+            _ => {}
+        }
+    }
+
+    fn assert(&mut self, condition: String, what: String) {
+        self.lines.push(format!("static_assert({condition}, \"{what}\");"));
+    }
+
+    fn same(&mut self, left: String, right: String, what: String) {
+        self.assert(format!("std::is_same<{left}, {right}>::value"), what);
+    }
+
+    fn ty(&mut self, ty: &Type, declared: &dyn Fn(&str) -> bool) {
+        let name = &ty.c_name;
+        match &ty.kind {
+            TypeKind::Handle { tag, by_pointer: true, .. } => {
+                self.same(name.clone(), tag.clone(), format!("handle {name}"));
+            }
+            TypeKind::Handle { tag, .. } => {
+                self.same(name.clone(), format!("{tag}*"), format!("handle {name}"));
+            }
+            TypeKind::Id { tag, field, ty } => {
+                let (size, _) = abi::size_of(self.spec, *ty, self.release);
+                self.same(name.clone(), format!("{tag}*"), format!("id {name}"));
+                self.same(
+                    format!("decltype({tag}::{field})"),
+                    self.speller.base(*ty),
+                    format!("{tag}::{field}"),
+                );
+                self.assert(format!("sizeof({tag}) == {size}"), format!("size of {tag}"));
+            }
+            TypeKind::Enum { values, .. } => {
+                self.assert(
+                    format!("std::is_enum<{name}>::value && sizeof({name}) == 4"),
+                    format!("enum {name}"),
+                );
+                for EnumValue { c_name, value, availability, .. } in values {
+                    if self.is_there(*availability) {
+                        self.same(
+                            format!("decltype({c_name})"),
+                            name.clone(),
+                            format!("{c_name} is of {name}"),
+                        );
+                        self.assert(format!("static_cast<long long>({c_name}) == {value}"), c_name.clone());
+                    }
+                }
+            }
+            TypeKind::Struct { fields, .. } => self.fields(ty, fields),
+            TypeKind::Callback { params, result } => {
+                if declared(name) {
+                    let whole = self.speller.callback(params, result.as_deref(), "");
+                    self.same(name.clone(), whole, format!("callback {name}"));
+                }
+            }
+        }
+    }
+
+    fn fields(&mut self, ty: &Type, fields: &[Param]) {
+        let name = &ty.c_name;
+        let layout = abi::struct_layout(self.spec, fields, self.release);
+        self.assert(format!("sizeof({name}) == {}", layout.size), format!("size of {name}"));
+        for (index, offset, _) in layout.fields {
+            let field = &fields[index];
+            let member = &field.name.value;
+            let (spelled, brackets) = self.speller.field(field);
+            self.assert(
+                format!("offsetof({name}, {member}) == {offset}"),
+                format!("offset of {name}.{member}"),
+            );
+            self.same(
+                format!("decltype({name}::{member})"),
+                format!("{spelled}{brackets}"),
+                format!("type of {name}.{member}"),
+            );
+        }
+    }
+
+    fn table(&mut self, table: &Table) {
+        let layout = abi::table_layout(self.interface, table, self.release);
+        let name = &table.c_name;
+        self.assert(format!("sizeof({name}) == {}", layout.size), format!("size of {name}"));
+        for member in &layout.members {
+            let (field, spelled) = match &member.kind {
+                MemberKind::Size => (table.size_field.clone(), "size_t".to_owned()),
+                MemberKind::Function(id) => {
+                    let function = self.interface.function(*id);
+                    (function.c_name.clone(), self.speller.function_type(function))
+                }
+                MemberKind::Reserved(field, count) => (field.clone(), format!("void*[{count}]")),
+            };
+            let offset = member.offset;
+            self.assert(
+                format!("offsetof({name}, {field}) == {offset}"),
+                format!("offset of {name}.{field}"),
+            );
+            self.same(format!("decltype({name}::{field})"), spelled, format!("type of {name}.{field}"));
+        }
+        if let Some(plugin) = &table.plugin {
+            let params = &self.spec.ty(plugin.params).c_name;
+            let (entry, whole) = (format!("decltype(&{})", plugin.entry), format!("void (*)({params}*)"));
+            self.same(entry, whole, format!("type of {}", plugin.entry));
+        }
+    }
+
+    fn symbols(&mut self, declared: &dyn Fn(&str) -> bool) {
+        for function in &self.interface.functions {
+            if self.is_there(function.availability) && declared(&function.c_name) {
+                let (name, whole) = (&function.c_name, self.speller.function_type(function));
+                self.same(format!("decltype(&{name})"), whole, format!("type of {name}"));
+            }
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Every identifier of the C output is spelled here.
+
+use crate::model::*;
+
+/// Spells the names that belong to one interface.
+#[derive(Clone, Copy, Debug)]
+pub struct Names<'a> {
+    spec: &'a Spec,
+    interface: &'a Interface,
+}
+
+impl<'a> Names<'a> {
+    /// Spells the names of an interface.
+    pub fn new(spec: &'a Spec, interface: &'a Interface) -> Self {
+        Names { spec, interface }
+    }
+
+    /// `TENON_DEVICE_EXT_H`
+    pub fn guard(self) -> String {
+        format!("{}_{}", self.spec.project, self.interface.header.replace(['.', '-', '/'], "_"))
+            .to_uppercase()
+    }
+
+    /// `stream`; a keyword of C or C++ gets an underscore behind it.
+    pub fn variable(self, name: &str) -> String {
+        if is_keyword(name) { format!("{name}_") } else { name.to_owned() }
+    }
+
+    /// `C_DeviceInterface_v2_6`: a struct as an older release has it. C has no namespaces.
+    pub fn versioned(self, c_name: &str, release: ReleaseId) -> String {
+        format!("{c_name}_v{}", self.release(release))
+    }
+
+    /// `TENON_DEVICE_SIZE_2_6`; without a release the size of the only layout, `TENON_DEVICE_SIZE`.
+    pub fn size_macro(self, release: Option<ReleaseId>) -> String {
+        match release {
+            Some(release) => format!("{}_SIZE_{}", self.constant_prefix(), self.release(release)),
+            None => format!("{}_SIZE", self.constant_prefix()),
+        }
+    }
+
+    /// `TenonDeviceRelease`
+    pub fn release_type(self) -> String {
+        format!("{}{}Release", pascal(&self.spec.project), pascal(&self.interface.name.value))
+    }
+
+    /// `TENON_DEVICE_RELEASE_2_6`
+    pub fn release_constant(self, release: ReleaseId) -> String {
+        format!("{}_RELEASE_{}", self.constant_prefix(), self.release(release))
+    }
+
+    /// `TENON_DEVICE_RELEASE_UNKNOWN`
+    pub fn unknown_release(self) -> String {
+        format!("{}_RELEASE_UNKNOWN", self.constant_prefix())
+    }
+
+    /// `tenon_device_release`
+    pub fn release_function(self) -> String {
+        format!("{}_{}_release", self.spec.project, self.interface.name.value)
+    }
+
+    /// `TENON_DEVICE_STATE_VERSION`
+    pub fn state_version_macro(self) -> String {
+        format!("{}_STATE_VERSION", self.constant_prefix())
+    }
+
+    /// `PADDLE_CUSTOM_RUNTIME_MAJOR_VERSION`; without a prefix of the ABI's own `TENON_DEVICE_MAJOR_VERSION`.
+    pub fn version_macro(self, plugin: &Plugin, part: &str) -> String {
+        format!("{}_{part}_VERSION", self.version_prefix(plugin))
+    }
+
+    /// `PADDLE_CUSTOM_RUNTIME_CHECK_VERSION`
+    pub fn check_macro(self, plugin: &Plugin) -> String {
+        format!("{}_CHECK_VERSION", self.version_prefix(plugin))
+    }
+
+    fn version_prefix(self, plugin: &Plugin) -> String {
+        plugin.version_macro.clone().unwrap_or_else(|| self.constant_prefix())
+    }
+
+    fn constant_prefix(self) -> String {
+        format!("{}_{}", self.spec.project, self.interface.name.value).to_uppercase()
+    }
+
+    fn release(self, id: ReleaseId) -> String {
+        self.interface.releases[id.0].name.value.replace('.', "_")
+    }
+}
+
+fn pascal(snake: &str) -> String {
+    snake.split('_').map(crate::emit::text::capital).collect()
+}
+
+/// Words that C11 or C++17 keep for themselves and that a spec may use as a name.
+fn is_keyword(name: &str) -> bool {
+    const KEYWORDS: &[&str] = &[
+        "alignas",
+        "alignof",
+        "and",
+        "asm",
+        "auto",
+        "bool",
+        "break",
+        "case",
+        "catch",
+        "char",
+        "class",
+        "const",
+        "constexpr",
+        "continue",
+        "decltype",
+        "default",
+        "delete",
+        "do",
+        "double",
+        "else",
+        "enum",
+        "explicit",
+        "export",
+        "extern",
+        "false",
+        "float",
+        "for",
+        "friend",
+        "goto",
+        "if",
+        "inline",
+        "int",
+        "long",
+        "mutable",
+        "namespace",
+        "new",
+        "noexcept",
+        "not",
+        "nullptr",
+        "operator",
+        "or",
+        "private",
+        "protected",
+        "public",
+        "register",
+        "restrict",
+        "return",
+        "short",
+        "signed",
+        "sizeof",
+        "static",
+        "struct",
+        "switch",
+        "template",
+        "this",
+        "throw",
+        "true",
+        "try",
+        "typedef",
+        "typeid",
+        "typename",
+        "union",
+        "unsigned",
+        "using",
+        "virtual",
+        "void",
+        "volatile",
+        "while",
+        "xor",
+    ];
+    KEYWORDS.binary_search(&name).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keywords_are_found() {
+        assert!(["alignas", "default", "new", "not", "register", "xor"].into_iter().all(is_keyword));
+        assert!(!["device", "interface", "value"].into_iter().any(is_keyword));
+    }
+
+    #[test]
+    fn snake_becomes_pascal() {
+        assert_eq!(pascal("sensor_bus"), "SensorBus");
+    }
+}

@@ -1,0 +1,211 @@
+//! C types: how a parameter, a field, a result and a whole signature are spelled.
+
+use super::names::Names;
+use crate::model::*;
+
+/// Which spelling is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    /// Ours: plain C, every type by its name.
+    C,
+    /// The ABI's own C++: what C cannot say is said, and callbacks, which it may leave unnamed, are spelled out.
+    Upstream,
+}
+
+/// Spells types as one release has them.
+#[derive(Clone, Copy, Debug)]
+pub struct Speller<'a> {
+    spec: &'a Spec,
+    interface: &'a Interface,
+    release: Option<ReleaseId>,
+    dialect: Dialect,
+}
+
+/// Columns of a declaration before it is broken into lines.
+const WIDTH: usize = 100;
+
+impl<'a> Speller<'a> {
+    /// Spells for an interface in a release; `None`: as if everything were there.
+    pub fn new(
+        spec: &'a Spec,
+        interface: &'a Interface,
+        release: Option<ReleaseId>,
+        dialect: Dialect,
+    ) -> Self {
+        Speller { spec, interface, release, dialect }
+    }
+
+    /// The type of a parameter, of a function's or a callback's.
+    pub fn param(self, param: &Param) -> String {
+        if self.dialect == Dialect::Upstream
+            && let Some(upstream) = &param.upstream
+        {
+            return upstream.clone();
+        }
+        if matches!(param.length, Some(Length::Count(_))) {
+            return self.array(param);
+        }
+        let by_pointer = param.dir != Direction::In;
+        match param.ty {
+            Ty::Pointer if by_pointer && param.role == Role::Creates => "void**".to_owned(),
+            Ty::Pointer => {
+                let reads = !by_pointer
+                    && param.role != Role::Destroys
+                    && matches!(param.length, Some(Length::Bytes(_)));
+                format!("{}void*", constness(param, reads))
+            }
+            // What is made is handed over by its address.
+            Ty::String if by_pointer && param.role == Role::Creates => {
+                format!("{}char**", constness(param, false))
+            }
+            Ty::String => format!("{}char*", constness(param, !by_pointer)),
+            Ty::Char if param.length.is_some() => format!("{}char*", constness(param, !by_pointer)),
+            Ty::Named(id) => self.named(id, param),
+            ty if by_pointer => format!("{}{}*", constness(param, false), self.base(ty)),
+            ty => self.base(ty),
+        }
+    }
+
+    fn named(self, id: TypeId, param: &Param) -> String {
+        let by_pointer = param.dir != Direction::In;
+        let base = self.base(param.ty);
+        match &self.spec.ty(id).kind {
+            TypeKind::Id { .. } => base,
+            TypeKind::Handle { by_pointer: true, .. } if by_pointer && param.role == Role::Creates => {
+                format!("{base}**")
+            }
+            TypeKind::Handle { by_pointer: true, .. } => format!("{}{base}*", constness(param, !by_pointer)),
+            _ if by_pointer => format!("{}{base}*", constness(param, false)),
+            _ => base,
+        }
+    }
+
+    fn array(self, param: &Param) -> String {
+        let reads = param.dir == Direction::In;
+        match param.ty {
+            // An array of addresses: what is const is the memory behind them.
+            Ty::Pointer => format!("{}void**", constness(param, reads)),
+            Ty::String => format!("{}char**", constness(param, reads)),
+            Ty::Named(id) if matches!(self.spec.ty(id).kind, TypeKind::Handle { by_pointer: true, .. }) => {
+                format!("{}{}**", constness(param, reads), self.base(param.ty))
+            }
+            ty => format!("{}{}*", constness(param, reads), self.base(ty)),
+        }
+    }
+
+    /// The type of a field without the brackets of an array, and its brackets.
+    pub fn field(self, field: &Param) -> (String, String) {
+        match field.length {
+            Some(Length::Count(Extent::Number(count))) => (self.element(field), format!("[{count}]")),
+            _ => (self.param(field), String::new()),
+        }
+    }
+
+    fn element(self, field: &Param) -> String {
+        match field.ty {
+            Ty::Pointer => "void*".to_owned(),
+            Ty::String => format!("{}char*", constness(field, true)),
+            ty => self.base(ty),
+        }
+    }
+
+    /// What a function returns.
+    pub fn result(self, result: &ResultKind) -> String {
+        match result {
+            ResultKind::None => "void".to_owned(),
+            ResultKind::Value(value) => self.param(value),
+            ResultKind::Status => match self.interface.status {
+                Some(id) => self.base(Ty::Named(id)),
+                None => "void".to_owned(),
+            },
+        }
+    }
+
+    /// The name of a type; upstream, the whole of a callback.
+    pub fn base(self, ty: Ty) -> String {
+        match ty {
+            Ty::Bool => "bool".to_owned(),
+            Ty::Int { bits, signed } => format!("{}int{bits}_t", if signed { "" } else { "u" }),
+            Ty::F32 => "float".to_owned(),
+            Ty::F64 => "double".to_owned(),
+            Ty::Size => "size_t".to_owned(),
+            Ty::ULongLong => "unsigned long long".to_owned(),
+            Ty::Char => "char".to_owned(),
+            Ty::String => "char*".to_owned(),
+            Ty::Pointer => "void*".to_owned(),
+            Ty::Named(id) => {
+                let ty = self.spec.ty(id);
+                match &ty.kind {
+                    TypeKind::Callback { params, result } if self.dialect == Dialect::Upstream => {
+                        // The alias of itself takes a `*` behind it, which the bare type does not.
+                        format!("std::decay_t<{}>", self.callback(params, result.as_deref(), ""))
+                    }
+                    _ => ty.c_name.clone(),
+                }
+            }
+        }
+    }
+
+    /// A pointer to a function: `void (*C_Callback)(C_Device device, …)`; without a name, the type alone.
+    pub fn callback(self, params: &[Param], result: Option<&Param>, name: &str) -> String {
+        let result = result.map_or_else(|| "void".to_owned(), |result| self.param(result));
+        self.declaration(&result, &format!("(*{name})"), params, !name.is_empty(), 0)
+    }
+
+    /// The member of a table that holds a function: `C_Status (*finalize)(void)`.
+    pub fn slot(self, function: &Function, indent: usize) -> String {
+        let name = format!("(*{})", function.c_name);
+        self.declaration(&self.result(&function.result), &name, &function.params, true, indent)
+    }
+
+    /// A prototype: `PD_Tensor* PD_NewTensor(void)`.
+    pub fn prototype(self, function: &Function) -> String {
+        self.declaration(&self.result(&function.result), &function.c_name, &function.params, true, 0)
+    }
+
+    /// The type of a pointer to the function: `C_Status (*)(C_Device)`.
+    pub fn function_type(self, function: &Function) -> String {
+        self.declaration(&self.result(&function.result), "(*)", &function.params, false, 0)
+    }
+
+    /// Broken into lines where it is too wide; continued lines stand four columns further in.
+    fn declaration(self, result: &str, name: &str, params: &[Param], named: bool, indent: usize) -> String {
+        let names = Names::new(self.spec, self.interface);
+        let params: Vec<String> = params
+            .iter()
+            .filter(|param| self.release.is_none_or(|release| param.availability.contains(release)))
+            .map(|param| match named {
+                true => format!("{} {}", self.param(param), names.variable(&param.name.value)),
+                false => self.param(param),
+            })
+            .collect();
+        let head = format!("{result} {name}(");
+        if params.is_empty() {
+            return format!("{head}{})", if self.dialect == Dialect::C { "void" } else { "" });
+        }
+        let line = format!("{head}{})", params.join(", "));
+        if !named || indent + line.len() < WIDTH {
+            return line;
+        }
+        let margin = format!("\n{}", " ".repeat(indent + 4));
+        let lines = fill(&params, WIDTH - indent - 6);
+        format!("{head}{margin}{})", lines.join(&margin))
+    }
+}
+
+fn constness(param: &Param, usual: bool) -> &'static str {
+    if param.constness.unwrap_or(usual) { "const " } else { "" }
+}
+
+/// Items with commas between them, as many on a line as fit.
+fn fill(items: &[String], width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for (index, item) in items.iter().enumerate() {
+        let comma = if index + 1 < items.len() { "," } else { "" };
+        match lines.last_mut() {
+            Some(line) if line.len() + item.len() + 2 <= width => *line = format!("{line} {item}{comma}"),
+            _ => lines.push(format!("{item}{comma}")),
+        }
+    }
+    lines
+}

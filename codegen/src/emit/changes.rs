@@ -1,0 +1,323 @@
+//! What a difference between two releases means for those who did not take part in it.
+
+use serde::Serialize;
+
+use super::text::{count, enumerate};
+use crate::abi::{self, ChangeKind, MemberKind, TableLayout};
+use crate::model::*;
+
+/// A difference, explained.
+#[derive(Clone, Debug, Serialize)]
+pub struct Explained {
+    /// What kind of difference it is.
+    pub kind: Kind,
+    /// The name that changed, as C spells it.
+    pub name: String,
+    /// What changed: a clause about the name.
+    pub what: String,
+    /// Where its pointer was and is.
+    pub offsets: [Option<u64>; 2],
+    /// What becomes of a plugin built for the older release in a host of the newer one.
+    pub old_plugin: Option<String>,
+    /// What becomes of a plugin built for the newer release in a host of the older one.
+    pub new_plugin: Option<String>,
+    /// Whether the former does harm, if nobody translates.
+    pub breaks_plugin: bool,
+    /// Whether the latter does harm, if nobody translates.
+    pub breaks_host: bool,
+}
+
+/// The kinds of difference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// The table grew or shrank.
+    Size,
+    /// A function came.
+    Added,
+    /// A function went.
+    Removed,
+    /// A function's parameters changed.
+    Signature,
+    /// A function's pointer moved.
+    Moved,
+    /// A reserve changed.
+    Reserve,
+    /// A struct changed.
+    Struct,
+    /// An enum changed.
+    Enum,
+}
+
+/// Every difference from `older` to `newer`: the table first, then functions, then types.
+pub fn changes(spec: &Spec, interface: &Interface, older: ReleaseId, newer: ReleaseId) -> Vec<Explained> {
+    let mut all = match interface.table() {
+        Some(table) => of_table(interface, table, older, newer),
+        None => of_symbols(interface, older, newer),
+    };
+    all.extend(of_types(spec, interface, older, newer));
+    all.sort_by_key(|change| change.kind);
+    all
+}
+
+/// Which function a pointer stands for where the other release's layout is in force.
+enum Place<'a> {
+    Function(&'a str),
+    Reserve(&'a str),
+    Outside,
+}
+
+fn place<'a>(interface: &'a Interface, layout: &'a TableLayout, offset: u64) -> Place<'a> {
+    let inside = |member: &&abi::Member| (member.offset..member.offset + member.size).contains(&offset);
+    match layout.members.iter().find(inside).map(|member| &member.kind) {
+        Some(MemberKind::Function(id)) => Place::Function(&interface.function(*id).c_name),
+        Some(MemberKind::Reserved(name, _)) => Place::Reserve(name),
+        Some(MemberKind::Size) | None => Place::Outside,
+    }
+}
+
+fn of_table(interface: &Interface, table: &Table, older: ReleaseId, newer: ReleaseId) -> Vec<Explained> {
+    let before = abi::table_layout(interface, table, Some(older));
+    let after = abi::table_layout(interface, table, Some(newer));
+    let [old, new] = [older, newer].map(|id| interface.releases[id.0].name.value.as_str());
+    let story = Story { interface, before: &before, after: &after, old, new };
+    abi::diff(interface, table, older, newer)
+        .into_iter()
+        .map(|change| {
+            let name = change.function.map_or(&table.c_name, |id| &interface.function(id).c_name);
+            let (kind, what, old_plugin, new_plugin) = match &change.kind {
+                ChangeKind::Size(from, to) => story.size(*from, *to),
+                ChangeKind::Added(offset) => story.added(*offset),
+                ChangeKind::Removed(offset) => story.removed(*offset),
+                ChangeKind::Moved(from, to) => story.moved(*from, *to),
+                ChangeKind::Signature { added, removed } => {
+                    let function = change.function.map(|id| interface.function(id));
+                    story.signature(function, older, newer, added, removed)
+                }
+                ChangeKind::Reserve(reserve, from, to) => (
+                    Kind::Reserve,
+                    format!("{reserve} went from {from} to {}", count(*to as usize, "slot")),
+                    None,
+                    None,
+                ),
+            };
+            Explained {
+                kind,
+                name: name.clone(),
+                what,
+                offsets: change.function.map_or([None; 2], |id| [before.offset_of(id), after.offset_of(id)]),
+                old_plugin,
+                new_plugin,
+                breaks_plugin: change.breaks_plugin,
+                breaks_host: change.breaks_host,
+            }
+        })
+        .collect()
+}
+
+type Telling = (Kind, String, Option<String>, Option<String>);
+
+struct Story<'a> {
+    interface: &'a Interface,
+    before: &'a TableLayout,
+    after: &'a TableLayout,
+    old: &'a str,
+    new: &'a str,
+}
+
+impl Story<'_> {
+    fn size(&self, from: u64, to: u64) -> Telling {
+        let Story { old, new, .. } = self;
+        let (verb, past) = if to > from { ("grew", to - from) } else { ("shrank", from - to) };
+        let overrun = format!("It writes {past} bytes past the end of the table.");
+        let leaves = format!("It leaves the last {past} bytes as they were, which is zero.");
+        let (old_plugin, new_plugin) = if to > from { (leaves, overrun) } else { (overrun, leaves) };
+        let what = format!("{verb} from {from} to {to} bytes between {old} and {new}");
+        (Kind::Size, what, Some(old_plugin), Some(new_plugin))
+    }
+
+    fn added(&self, offset: u64) -> Telling {
+        let old_plugin = match place(self.interface, self.before, offset) {
+            Place::Function(other) => format!("It has {other} there, which the host calls in its place."),
+            Place::Reserve(_) | Place::Outside => {
+                "It leaves null there, so the function is absent.".to_owned()
+            }
+        };
+        let new_plugin = match place(self.interface, self.before, offset) {
+            Place::Function(other) => format!("The host calls it as {other}."),
+            Place::Reserve(reserve) => format!("It lies in {reserve}, which the host does not read."),
+            Place::Outside => "It is written past the end of the table.".to_owned(),
+        };
+        (Kind::Added, format!("came, at offset {offset}"), Some(old_plugin), Some(new_plugin))
+    }
+
+    fn removed(&self, offset: u64) -> Telling {
+        let old_plugin = match place(self.interface, self.after, offset) {
+            Place::Function(other) => format!("The host calls it as {other}."),
+            Place::Reserve(reserve) => format!("It lies in {reserve}, which the host does not read."),
+            Place::Outside => "It is written past the end of the table.".to_owned(),
+        };
+        let new_plugin = match place(self.interface, self.after, offset) {
+            Place::Function(other) => format!("It has {other} there, which the host calls in its place."),
+            Place::Reserve(_) | Place::Outside => {
+                "It leaves null there, so the function is absent.".to_owned()
+            }
+        };
+        (Kind::Removed, format!("went, from offset {offset}"), Some(old_plugin), Some(new_plugin))
+    }
+
+    fn moved(&self, from: u64, to: u64) -> Telling {
+        let lands = |layout, offset| match place(self.interface, layout, offset) {
+            Place::Function(other) => format!("The host calls it as {other}."),
+            Place::Reserve(reserve) => format!("It lands in {reserve}, so the host does not find it."),
+            Place::Outside => "It lands past the end of the table.".to_owned(),
+        };
+        let (old_plugin, new_plugin) = (lands(self.after, from), lands(self.before, to));
+        (Kind::Moved, format!("moved from offset {from} to {to}"), Some(old_plugin), Some(new_plugin))
+    }
+
+    fn signature(
+        &self,
+        function: Option<&Function>,
+        older: ReleaseId,
+        newer: ReleaseId,
+        added: &[String],
+        removed: &[String],
+    ) -> Telling {
+        let mut parts = Vec::new();
+        if !added.is_empty() {
+            parts.push(format!("is passed {} since {}", enumerate(added), self.new));
+        }
+        if !removed.is_empty() {
+            parts.push(format!("is not passed {} any more", enumerate(removed)));
+        }
+        let mistaken = |passed: ReleaseId, taken: ReleaseId| {
+            let function = function?;
+            let names = |release| function.params_in(Some(release)).map(|param| param.name.value.as_str());
+            let mut pairs = names(passed).map(Some).chain(std::iter::repeat(None)).zip(names(taken));
+            let (passed, taken) = pairs.find(|(passed, taken)| *passed != Some(taken))?;
+            Some(match passed {
+                Some(passed) => format!("It takes the host's {passed} for {taken}."),
+                None => format!("It reads {taken}, which the host does not pass."),
+            })
+        };
+        (Kind::Signature, parts.join(" and "), mistaken(newer, older), mistaken(older, newer))
+    }
+}
+
+fn of_symbols(interface: &Interface, older: ReleaseId, newer: ReleaseId) -> Vec<Explained> {
+    let mut all = Vec::new();
+    for function in &interface.functions {
+        let (was, is) = (function.availability.contains(older), function.availability.contains(newer));
+        let (kind, what) = match (was, is) {
+            (false, true) => (Kind::Added, "came".to_owned()),
+            (true, false) => (Kind::Removed, "went".to_owned()),
+            (true, true) if changed(function, older, newer) => {
+                (Kind::Signature, "has other parameters".to_owned())
+            }
+            _ => continue,
+        };
+        let missing = "The symbol is not found.".to_owned();
+        all.push(Explained {
+            kind,
+            name: function.c_name.clone(),
+            what,
+            offsets: [None; 2],
+            old_plugin: (kind == Kind::Removed).then(|| missing.clone()),
+            new_plugin: (kind == Kind::Added).then_some(missing),
+            breaks_plugin: kind != Kind::Added,
+            breaks_host: kind != Kind::Removed,
+        });
+    }
+    all
+}
+
+fn changed(function: &Function, older: ReleaseId, newer: ReleaseId) -> bool {
+    function
+        .params
+        .iter()
+        .any(|param| param.availability.contains(older) != param.availability.contains(newer))
+}
+
+fn of_types(spec: &Spec, interface: &Interface, older: ReleaseId, newer: ReleaseId) -> Vec<Explained> {
+    let mut all = Vec::new();
+    for ty in &interface.types {
+        match &ty.kind {
+            TypeKind::Struct { fields, .. } => all.extend(of_struct(spec, ty, fields, older, newer)),
+            TypeKind::Enum { values, .. } => all.extend(of_enum(ty, values, older, newer)),
+            _ => {}
+        }
+    }
+    all
+}
+
+fn of_struct(
+    spec: &Spec,
+    ty: &Type,
+    fields: &[Param],
+    older: ReleaseId,
+    newer: ReleaseId,
+) -> Option<Explained> {
+    let before = abi::struct_layout(spec, fields, Some(older));
+    let after = abi::struct_layout(spec, fields, Some(newer));
+    let offset = |layout: &abi::StructLayout, index| {
+        layout.fields.iter().find(|(field, _, _)| *field == index).map(|(_, offset, _)| *offset)
+    };
+    let moves: Vec<String> = fields
+        .iter()
+        .enumerate()
+        .filter_map(|(index, field)| {
+            let name = &field.name.value;
+            match (offset(&before, index), offset(&after, index)) {
+                (None, Some(offset)) => Some(format!("{name} came at offset {offset}")),
+                (Some(_), None) => Some(format!("{name} went")),
+                (Some(from), Some(to)) if from != to => Some(format!("{name} moved from {from} to {to}")),
+                _ => None,
+            }
+        })
+        .collect();
+    let resized = match (before.size, after.size) {
+        (from, to) if from != to => format!("went from {from} to {to} bytes: "),
+        _ => String::new(),
+    };
+    (!moves.is_empty()).then(|| Explained {
+        kind: Kind::Struct,
+        name: ty.c_name.clone(),
+        what: format!("{resized}{}", enumerate(&moves)),
+        offsets: [None; 2],
+        old_plugin: Some("It may use the fields whose offset is the same.".to_owned()),
+        new_plugin: Some("It may use the fields whose offset is the same.".to_owned()),
+        breaks_plugin: false,
+        breaks_host: true,
+    })
+}
+
+fn of_enum(ty: &Type, values: &[EnumValue], older: ReleaseId, newer: ReleaseId) -> Option<Explained> {
+    let names = |was: bool| -> Vec<String> {
+        values
+            .iter()
+            .filter(|value| {
+                value.availability.contains(older) == was && value.availability.contains(newer) != was
+            })
+            .map(|value| format!("{} ({})", value.c_name, value.value))
+            .collect()
+    };
+    let (came, went) = (names(false), names(true));
+    let mut parts = Vec::new();
+    if !came.is_empty() {
+        parts.push(format!("gained {}", enumerate(&came)));
+    }
+    if !went.is_empty() {
+        parts.push(format!("lost {}", enumerate(&went)));
+    }
+    (!parts.is_empty()).then(|| Explained {
+        kind: Kind::Enum,
+        name: ty.c_name.clone(),
+        what: parts.join(" and "),
+        offsets: [None; 2],
+        old_plugin: (!came.is_empty()).then(|| "It may be given a value that it does not know.".to_owned()),
+        new_plugin: (!came.is_empty()).then(|| "It may give a value that the host does not know.".to_owned()),
+        breaks_plugin: false,
+        breaks_host: false,
+    })
+}

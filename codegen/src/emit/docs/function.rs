@@ -1,0 +1,245 @@
+//! The page of a function.
+
+use serde::Serialize;
+
+use super::links::{Links, function_page, group_page, interface_page};
+use crate::abi;
+use crate::emit::text::{capital, collapse, sentence};
+use crate::emit::words::Words;
+use crate::emit::{c, rust};
+use crate::model::*;
+
+/// What the page of a function says.
+#[derive(Debug, Serialize)]
+pub struct FunctionPage {
+    marker: String,
+    name: String,
+    summary: String,
+    need: &'static str,
+    since: String,
+    group: Link,
+    interface: Link,
+    c: String,
+    rust: String,
+    doc: String,
+    params: Vec<ParamRow>,
+    result: Option<String>,
+    statuses: Vec<StatusRow>,
+    behaviour: Vec<String>,
+    absence: Option<Absence>,
+    releases: Option<Releases>,
+    analogues: Vec<Analogue>,
+    see: Vec<Link>,
+}
+
+/// A name that leads somewhere.
+#[derive(Debug, Serialize)]
+pub struct Link {
+    /// The name.
+    pub name: String,
+    /// Where to.
+    pub to: String,
+}
+
+#[derive(Debug, Serialize)]
+struct ParamRow {
+    name: String,
+    ty: String,
+    direction: &'static str,
+    points_to: String,
+    doc: String,
+}
+
+#[derive(Debug, Serialize)]
+struct StatusRow {
+    name: String,
+    c: String,
+    when: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Absence {
+    required: bool,
+    filled: bool,
+    host: String,
+    fallback: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Releases {
+    names: Vec<String>,
+    /// Left out where the interface is no table.
+    offsets: Vec<String>,
+    /// Left out where no release differs.
+    params: Vec<String>,
+    notes: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Analogue {
+    system: String,
+    name: String,
+}
+
+/// Prepares the page of a function.
+pub fn page(spec: &Spec, interface: &Interface, id: FunctionId, marker: String) -> FunctionPage {
+    let function = interface.function(id);
+    let path = function_page(interface, function);
+    let links = Links::new(spec, interface, &path).about(function);
+    let words = Words::new(spec, interface);
+    let group = &interface.groups[function.group.0];
+    FunctionPage {
+        marker,
+        name: function.name.value.clone(),
+        summary: sentence(&links.markdown(&function.summary)),
+        need: words.need(function),
+        since: words.since(function.availability).to_owned(),
+        group: Link { name: group.title.clone(), to: links.to(&group_page(interface, function.group)) },
+        interface: Link { name: interface.title.clone(), to: links.to(&interface_page(interface)) },
+        c: c::declaration(spec, interface, function, newest_with(interface, function)),
+        rust: rust::signature_text(spec, interface, function),
+        doc: links.markdown(&function.doc),
+        params: function.params.iter().map(|param| param_row(words, links, param, function)).collect(),
+        result: match &function.result {
+            ResultKind::Value(value) => Some(links.markdown(&sentence(&collapse(&value.doc)))),
+            _ => words.question(function),
+        },
+        statuses: statuses(words, links, function),
+        behaviour: words.order(function).iter().map(|line| links.markdown(line)).collect(),
+        absence: interface.table().map(|_| absence(words, links, function)),
+        releases: releases(words, interface, id),
+        analogues: function
+            .analogue
+            .iter()
+            .map(|(system, name)| Analogue { system: system_name(system), name: name.clone() })
+            .collect(),
+        see: function
+            .see
+            .iter()
+            .map(|id| interface.function(*id))
+            .map(|other| Link { name: other.name.value.clone(), to: links.function(other) })
+            .collect(),
+    }
+}
+
+/// The newest release that has the function.
+fn newest_with(interface: &Interface, function: &Function) -> Option<ReleaseId> {
+    let mut ids = interface.release_ids().rev().map(|(id, _)| id);
+    ids.find(|id| function.availability.contains(*id))
+}
+
+fn param_row(words: Words, links: Links, param: &Param, function: &Function) -> ParamRow {
+    let direction = match (param.dir, param.role) {
+        (Direction::Out, Role::Creates) => "out, made",
+        (_, Role::Destroys) => "in, gone afterwards",
+        (Direction::In, _) => "in",
+        (Direction::Out, _) => "out",
+        (Direction::InOut, _) => "in and out",
+    };
+    let mut points_to: Vec<String> = Vec::new();
+    points_to.extend(param.space.map(|space| crate::emit::words::space_words(space).to_owned()));
+    points_to.extend(words.length(param, &function.params));
+    let mut doc = sentence(&collapse(&param.doc));
+    if let Some(stream) = param.held {
+        doc = format!("{doc} Must stay valid until `{}` has passed it.", function.param(stream).name.value);
+    }
+    if param.nullable && !param.doc.to_lowercase().contains("null") {
+        doc = format!("{doc} May be null.");
+    }
+    let passed = words.availability(param.availability);
+    if !passed.is_empty() {
+        doc = format!("{doc} {}.", capital(&passed));
+    }
+    ParamRow {
+        name: param.name.value.clone(),
+        ty: links.type_name(param.ty),
+        direction,
+        points_to: links.cell(&points_to.join(", ")),
+        doc: links.cell(&doc),
+    }
+}
+
+fn statuses(words: Words, links: Links, function: &Function) -> Vec<StatusRow> {
+    let reports = function.params.iter().any(|param| param.is_status);
+    if !matches!(function.result, ResultKind::Status) && !reports {
+        return Vec::new();
+    }
+    let row = |value: &EnumValue, when: &str| StatusRow {
+        name: value.name.value.clone(),
+        c: value.c_name.clone(),
+        when: links.cell(&sentence(&collapse(when))),
+    };
+    let given = |value: &EnumValue| {
+        let named = |(status, _): &&(StatusValue, String)| std::ptr::eq(words.status(*status), value);
+        function.returns.iter().find(named).map(|(_, when)| when.as_str())
+    };
+    let mut rows = Vec::new();
+    if let Some(success) = words.success() {
+        rows.push(row(success, given(success).unwrap_or("the call did its work")));
+    }
+    let others = function.returns.iter().map(|(status, when)| (words.status(*status), when));
+    let is_success = |value: &EnumValue| words.success().is_some_and(|success| std::ptr::eq(success, value));
+    rows.extend(others.filter(|(value, _)| !is_success(value)).map(|(value, when)| row(value, when)));
+    rows
+}
+
+fn absence(words: Words, links: Links, function: &Function) -> Absence {
+    Absence {
+        required: !function.is_optional(),
+        filled: function.fill_always,
+        host: links.markdown(&words.when_null(function)),
+        fallback: function
+            .fallback
+            .as_ref()
+            .map(|fallback| links.markdown(&words.fallback(function, fallback)))
+            .unwrap_or_default(),
+    }
+}
+
+fn releases(words: Words, interface: &Interface, id: FunctionId) -> Option<Releases> {
+    let function = interface.function(id);
+    interface.newest()?;
+    let there = |release| function.availability.contains(release);
+    let offsets = interface.table().map(|table| {
+        let offset = |(release, _): (ReleaseId, &Release)| {
+            let layout = abi::table_layout(interface, table, Some(release));
+            layout.offset_of(id).map_or_else(|| "–".to_owned(), |offset| offset.to_string())
+        };
+        interface.release_ids().map(offset).collect()
+    });
+    let presence = || {
+        let mark = |(release, _)| if there(release) { "yes" } else { "–" }.to_owned();
+        interface.release_ids().map(mark).collect::<Vec<String>>()
+    };
+    let varies = function.params.iter().any(|param| param.availability != Availability::default());
+    let lacking = |(release, _): (ReleaseId, &Release)| {
+        let lacks = |param: &&Param| !param.availability.contains(release);
+        let names: Vec<String> =
+            function.params.iter().filter(lacks).map(|param| format!("`{}`", param.name.value)).collect();
+        match names.as_slice() {
+            _ if !there(release) => "–".to_owned(),
+            [] => "all".to_owned(),
+            names => format!("without {}", crate::emit::text::enumerate(names)),
+        }
+    };
+    Some(Releases {
+        names: interface.releases.iter().map(|release| release.name.value.clone()).collect(),
+        offsets: offsets.unwrap_or_else(presence),
+        params: if varies { interface.release_ids().map(lacking).collect() } else { Vec::new() },
+        notes: words.signature_notes(function),
+    })
+}
+
+/// A system as its people write it.
+pub fn system_name(key: &str) -> String {
+    match key {
+        "opencl" => "OpenCL".to_owned(),
+        "sycl" => "SYCL".to_owned(),
+        "torch" => "PyTorch".to_owned(),
+        "onnx" => "ONNX".to_owned(),
+        "numpy" => "NumPy".to_owned(),
+        "paddle" => "PaddlePaddle".to_owned(),
+        key if key.len() <= 5 => key.to_uppercase(),
+        key => capital(key),
+    }
+}

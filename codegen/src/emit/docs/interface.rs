@@ -1,0 +1,280 @@
+//! The pages of an interface as a whole: what it is, and where everything lies in each release.
+
+use serde::Serialize;
+
+use super::links::{Links, group_page, interface_page, layout_page};
+use crate::abi::{self, MemberKind, TableLayout};
+use crate::emit::changes::{Explained, Kind, changes};
+use crate::emit::text::{count, enumerate, sentence};
+use crate::model::*;
+
+/// What the page of an interface says.
+#[derive(Debug, Serialize)]
+pub struct InterfacePage {
+    marker: String,
+    title: String,
+    summary: String,
+    doc: String,
+    kind: String,
+    facts: Vec<Fact>,
+    groups: Vec<GroupRow>,
+    releases: Vec<ReleaseRow>,
+    /// Where a table's offsets are.
+    layout: Option<String>,
+    plugin: Option<PluginItem>,
+    libraries: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Fact {
+    name: &'static str,
+    value: String,
+}
+
+#[derive(Debug, Serialize)]
+struct GroupRow {
+    title: String,
+    to: String,
+    summary: String,
+    functions: usize,
+}
+
+#[derive(Debug, Serialize)]
+struct ReleaseRow {
+    name: String,
+    hosts: String,
+    size: Option<u64>,
+    functions: usize,
+    changes: String,
+    note: String,
+}
+
+#[derive(Debug, Serialize)]
+struct PluginItem {
+    entry: String,
+    params: String,
+    version: String,
+    doc: String,
+}
+
+/// Prepares the page of an interface.
+pub fn page(spec: &Spec, interface: &Interface, marker: String) -> InterfacePage {
+    let path = interface_page(interface);
+    let links = Links::new(spec, interface, &path);
+    let plugin = interface.table().and_then(|table| table.plugin.as_ref());
+    InterfacePage {
+        marker,
+        title: interface.title.clone(),
+        summary: sentence(&links.markdown(&interface.summary)),
+        doc: links.markdown(&interface.doc),
+        kind: kind_sentence(interface),
+        facts: facts(spec, interface, links),
+        groups: interface
+            .groups
+            .iter()
+            .enumerate()
+            .map(|(index, group)| GroupRow {
+                title: group.title.clone(),
+                to: links.to(&group_page(interface, GroupId(index))),
+                summary: links.cell(&group.summary),
+                functions: interface.in_group(GroupId(index)).count(),
+            })
+            .collect(),
+        releases: releases(spec, interface, links),
+        layout: interface.table().map(|_| links.to(&layout_page(interface))),
+        plugin: plugin.map(|plugin| PluginItem {
+            entry: plugin.entry.clone(),
+            params: format!("[`{}`]({})", spec.ty(plugin.params).name.value, links.ty(plugin.params)),
+            version: plugin.version.map(|part| part.to_string()).join("."),
+            doc: links.markdown(&plugin.doc),
+        }),
+        libraries: match &interface.kind {
+            InterfaceKind::Import { libraries } => libraries.clone(),
+            _ => Vec::new(),
+        },
+    }
+}
+
+fn kind_sentence(interface: &Interface) -> String {
+    match &interface.kind {
+        InterfaceKind::Table(table) => {
+            format!(
+                "A table: the host hands over a struct of function pointers, `{}`, and a plugin fills it.",
+                table.c_name
+            )
+        }
+        InterfaceKind::Export => "A set of symbols that a library offers.".to_owned(),
+        InterfaceKind::Import { .. } => {
+            "A set of symbols that a host offers, looked up while it runs.".to_owned()
+        }
+    }
+}
+
+fn facts(spec: &Spec, interface: &Interface, links: Links) -> Vec<Fact> {
+    let mut facts = vec![Fact { name: "C header", value: format!("`{}`", interface.header) }];
+    let rust = match interface.kind {
+        InterfaceKind::Import { .. } => "struct",
+        _ => "trait",
+    };
+    facts.push(Fact { name: "In Rust", value: format!("the {rust} `{}`", interface.trait_name) });
+    if let Some(status) = interface.status {
+        facts.push(Fact {
+            name: "Status",
+            value: format!("[`{}`]({})", spec.ty(status).name.value, links.ty(status)),
+        });
+    }
+    let exceptions =
+        if interface.unwinds { "a call may throw a C++ exception" } else { "none cross the interface" };
+    facts.push(Fact { name: "Exceptions", value: exceptions.to_owned() });
+    facts.push(Fact { name: "Size", value: crate::emit::c::tally(interface) });
+    facts
+}
+
+fn releases(spec: &Spec, interface: &Interface, links: Links) -> Vec<ReleaseRow> {
+    interface
+        .release_ids()
+        .map(|(id, release)| ReleaseRow {
+            name: release.name.value.clone(),
+            hosts: release.hosts.join(", "),
+            size: interface.table().map(|table| abi::table_layout(interface, table, Some(id)).size),
+            functions: interface
+                .functions
+                .iter()
+                .filter(|function| function.availability.contains(id))
+                .count(),
+            changes: match id.0.checked_sub(1) {
+                Some(before) => tally(&changes(spec, interface, ReleaseId(before), id)),
+                None => String::new(),
+            },
+            note: links.cell(&release.note),
+        })
+        .collect()
+}
+
+/// `13 came, 3 changed, 25 moved`
+fn tally(changes: &[Explained]) -> String {
+    let verbs = [
+        (Kind::Added, "came"),
+        (Kind::Removed, "went"),
+        (Kind::Signature, "changed"),
+        (Kind::Moved, "moved"),
+    ];
+    let parts: Vec<String> = verbs
+        .iter()
+        .map(|(kind, verb)| (changes.iter().filter(|change| change.kind == *kind).count(), verb))
+        .filter(|(number, _)| *number > 0)
+        .map(|(number, verb)| format!("{number} {verb}"))
+        .collect();
+    if parts.is_empty() { "nothing changed".to_owned() } else { parts.join(", ") }
+}
+
+/// What the page of a table's layout says.
+#[derive(Debug, Serialize)]
+pub struct LayoutPage {
+    marker: String,
+    title: String,
+    releases: Vec<String>,
+    sizes: Vec<u64>,
+    blocks: Vec<BlockItem>,
+    steps: Vec<Step>,
+}
+
+#[derive(Debug, Serialize)]
+struct BlockItem {
+    name: String,
+    rows: Vec<LayoutRow>,
+}
+
+#[derive(Debug, Serialize)]
+struct LayoutRow {
+    name: String,
+    cells: Vec<String>,
+}
+
+/// From one release to the next.
+#[derive(Debug, Serialize)]
+struct Step {
+    older: String,
+    newer: String,
+    changes: Vec<String>,
+    moved: String,
+}
+
+/// Prepares the page with the offsets of a table.
+pub fn layout(spec: &Spec, interface: &Interface, table: &Table, marker: String) -> LayoutPage {
+    let path = layout_page(interface);
+    let links = Links::new(spec, interface, &path);
+    let ids: Vec<Option<ReleaseId>> = match interface.newest() {
+        Some(_) => interface.release_ids().map(|(id, _)| Some(id)).collect(),
+        None => vec![None],
+    };
+    let layouts: Vec<TableLayout> = ids.iter().map(|id| abi::table_layout(interface, table, *id)).collect();
+    LayoutPage {
+        marker,
+        title: interface.title.clone(),
+        releases: match interface.newest() {
+            Some(_) => interface.releases.iter().map(|release| release.name.value.clone()).collect(),
+            None => vec!["offset".to_owned()],
+        },
+        sizes: layouts.iter().map(|layout| layout.size).collect(),
+        blocks: table.blocks.iter().map(|block| block_item(interface, block, &layouts, links)).collect(),
+        steps: (1..interface.releases.len())
+            .map(|index| step(spec, interface, ReleaseId(index - 1), ReleaseId(index), links))
+            .collect(),
+    }
+}
+
+fn block_item(interface: &Interface, block: &Block, layouts: &[TableLayout], links: Links) -> BlockItem {
+    let cell = |offset: Option<u64>| offset.map_or_else(|| "–".to_owned(), |offset| offset.to_string());
+    let functions = block.slots.iter().flat_map(|slot| &slot.functions).map(|id| {
+        let function = interface.function(id.value);
+        LayoutRow {
+            name: format!("[`{}`]({})", function.c_name, links.function(function)),
+            cells: layouts.iter().map(|layout| cell(layout.offset_of(id.value))).collect(),
+        }
+    });
+    let reserve = block.reserved.as_ref().map(|reserved| LayoutRow {
+        name: format!("`{}`", reserved.name),
+        cells: layouts
+            .iter()
+            .map(|layout| {
+                let found = layout.members.iter().find_map(|member| match &member.kind {
+                    MemberKind::Reserved(name, slots) if *name == reserved.name => {
+                        Some((member.offset, *slots))
+                    }
+                    _ => None,
+                });
+                found.map_or_else(
+                    || "–".to_owned(),
+                    |(offset, slots)| format!("{offset} ({})", count(slots as usize, "slot")),
+                )
+            })
+            .collect(),
+    });
+    BlockItem { name: block.name.clone(), rows: functions.chain(reserve).collect() }
+}
+
+fn step(spec: &Spec, interface: &Interface, older: ReleaseId, newer: ReleaseId, links: Links) -> Step {
+    let [old, new] = [older, newer].map(|id| interface.releases[id.0].name.value.clone());
+    let all = changes(spec, interface, older, newer);
+    let told =
+        all.iter().filter(|change| !matches!(change.kind, Kind::Moved | Kind::Reserve)).map(|change| {
+            let consequences = [(&old, &new, &change.old_plugin), (&new, &old, &change.new_plugin)];
+            let consequences: Vec<String> = consequences
+                .into_iter()
+                .zip([change.breaks_plugin, change.breaks_host])
+                .filter(|(_, breaks)| *breaks)
+                .filter_map(|((built, host, text), _)| {
+                    let text = crate::emit::text::uncapital(text.as_deref()?);
+                    Some(format!("A plugin for {built} in a host of {host}: {text}"))
+                })
+                .collect();
+            format!("`{}` {}. {}", change.name, change.what, consequences.join(" ")).trim_end().to_owned()
+        });
+    let moved: Vec<String> = all
+        .iter()
+        .filter(|change| change.kind == Kind::Moved)
+        .map(|change| links.markdown(&format!("`{}`", change.name)))
+        .collect();
+    Step { changes: told.collect(), moved: enumerate(&moved), older: old, newer: new }
+}

@@ -1,0 +1,135 @@
+//! Where a page is, how one leads to another, and Markdown that names things turned into links.
+
+use crate::emit::text::map_code_spans;
+use crate::model::*;
+
+/// A page of an interface, which resolves names from where it stands.
+#[derive(Clone, Copy)]
+pub struct Links<'a> {
+    spec: &'a Spec,
+    interface: &'a Interface,
+    /// The path of the page, relative to the reference.
+    page: &'a str,
+    /// The function that the page is about: its own parameters are not links, nor is itself.
+    about: Option<&'a Function>,
+}
+
+impl<'a> Links<'a> {
+    /// For a page of an interface.
+    pub fn new(spec: &'a Spec, interface: &'a Interface, page: &'a str) -> Self {
+        Links { spec, interface, page, about: None }
+    }
+
+    /// For the page of a function.
+    pub fn about(self, function: &'a Function) -> Self {
+        Links { about: Some(function), ..self }
+    }
+
+    /// From this page to a path that is relative to the reference.
+    pub fn to(self, path: &str) -> String {
+        relative(self.page, path)
+    }
+
+    /// To the page of a function.
+    pub fn function(self, function: &Function) -> String {
+        self.to(&function_page(self.interface, function))
+    }
+
+    /// To the place of a type on the page of its group.
+    pub fn ty(self, id: TypeId) -> String {
+        let interface = &self.spec.interfaces[id.interface.0];
+        let ty = self.spec.ty(id);
+        format!("{}#{}", self.to(&group_page(interface, ty.group)), anchor(&ty.name.value))
+    }
+
+    /// Markdown whose code spans lead to what they name.
+    pub fn markdown(self, text: &str) -> String {
+        map_code_spans(text, |span| {
+            let own = |function: &Function| function.params.iter().any(|param| param.name.value == span);
+            if self.about.is_some_and(|function| function.name.value == span || own(function)) {
+                return None;
+            }
+            // A call, such as `memory_copy_h2d(device, dst)`, leads to what it calls.
+            let target = match self.interface.find(span.split('(').next().unwrap_or(span)) {
+                Some((_, function)) => self.function(function),
+                None => self.ty(self.type_named(span)?),
+            };
+            Some(format!("[`{span}`]({target})"))
+        })
+    }
+
+    /// As [`Links::markdown`], for a cell of a table.
+    pub fn cell(self, text: &str) -> String {
+        self.markdown(&crate::emit::text::collapse(text)).replace('|', "\\|")
+    }
+
+    fn type_named(self, name: &str) -> Option<TypeId> {
+        let own = self.spec.interfaces.iter().position(|other| std::ptr::eq(other, self.interface))?;
+        let reach = std::iter::once(InterfaceId(own)).chain(self.interface.uses.iter().copied());
+        reach.into_iter().find_map(|interface| {
+            let types = &self.spec.interfaces[interface.0].types;
+            let index = types.iter().position(|ty| ty.name.value == name)?;
+            Some(TypeId { interface, index })
+        })
+    }
+
+    /// How a type is shown in a table: its name in the spec, as a link where it is described.
+    pub fn type_name(self, ty: Ty) -> String {
+        match ty {
+            Ty::Named(id) => format!("[`{}`]({})", self.spec.ty(id).name.value, self.ty(id)),
+            ty => {
+                let known = Ty::PRIMITIVES.iter().find(|(_, primitive)| *primitive == ty);
+                format!("`{}`", known.map_or("?", |(name, _)| name))
+            }
+        }
+    }
+}
+
+/// `device/index.md`
+pub fn interface_page(interface: &Interface) -> String {
+    format!("{}/index.md", interface.name.value)
+}
+
+/// `device/layout.md`
+pub fn layout_page(interface: &Interface) -> String {
+    format!("{}/layout.md", interface.name.value)
+}
+
+/// `device/memory.md`
+pub fn group_page(interface: &Interface, group: GroupId) -> String {
+    format!("{}/{}.md", interface.name.value, interface.groups[group.0].name)
+}
+
+/// `device/memory/device_memory_set.md`
+pub fn function_page(interface: &Interface, function: &Function) -> String {
+    let group = &interface.groups[function.group.0].name;
+    format!("{}/{group}/{}.md", interface.name.value, function.name.value)
+}
+
+/// The id that mdBook gives to a heading of one word.
+fn anchor(heading: &str) -> String {
+    heading.to_lowercase()
+}
+
+/// The way from one file to another, both relative to the same folder.
+pub fn relative(from: &str, to: &str) -> String {
+    let folders: Vec<&str> = from.split('/').collect();
+    let target: Vec<&str> = to.split('/').collect();
+    let folders = &folders[..folders.len() - 1];
+    let shared = folders.iter().zip(&target).take_while(|(a, b)| a == b).count();
+    let up = std::iter::repeat_n("..", folders.len() - shared);
+    up.chain(target[shared..].iter().copied()).collect::<Vec<_>>().join("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::relative;
+
+    #[test]
+    fn ways_between_pages() {
+        assert_eq!(relative("device/index.md", "device/memory.md"), "memory.md");
+        assert_eq!(relative("device/memory/set.md", "device/memory/copy.md"), "copy.md");
+        assert_eq!(relative("paddle/tensor/dim.md", "device/info.md"), "../../device/info.md");
+        assert_eq!(relative("docs/src/SUMMARY.md", "docs/src/reference/index.md"), "reference/index.md");
+    }
+}

@@ -1,0 +1,156 @@
+//! The reference: Markdown for mdBook, with a page for each interface, each group and each function.
+
+pub mod function;
+mod group;
+mod interface;
+mod links;
+
+use minijinja::Environment;
+use minijinja::value::Serde;
+use serde::Serialize;
+
+use super::stamp::Stamp;
+use super::text::{capital, count, sentence};
+use crate::diagnostic::Code;
+use crate::model::{FunctionId, GroupId, Interface, Spec};
+use crate::out::Output;
+use links::{function_page, group_page, interface_page, layout_page, relative};
+
+/// Names and texts of the templates.
+pub const TEMPLATES: [(&str, &str); 6] = [
+    ("docs/index.md.j2", include_str!("../../../templates/docs/index.md.j2")),
+    ("docs/interface.md.j2", include_str!("../../../templates/docs/interface.md.j2")),
+    ("docs/layout.md.j2", include_str!("../../../templates/docs/layout.md.j2")),
+    ("docs/group.md.j2", include_str!("../../../templates/docs/group.md.j2")),
+    ("docs/function.md.j2", include_str!("../../../templates/docs/function.md.j2")),
+    ("docs/mistakes.md.j2", include_str!("../../../templates/docs/mistakes.md.j2")),
+];
+
+#[derive(Serialize)]
+struct IndexPage {
+    marker: String,
+    summary: String,
+    interfaces: Vec<InterfaceRow>,
+}
+
+#[derive(Serialize)]
+struct InterfaceRow {
+    title: String,
+    to: String,
+    summary: String,
+    kind: &'static str,
+    tally: String,
+}
+
+#[derive(Serialize)]
+struct MistakesPage {
+    marker: String,
+    rules: Vec<Rule>,
+}
+
+#[derive(Serialize)]
+struct Rule {
+    code: String,
+    title: String,
+    explanation: String,
+}
+
+/// Every page, with paths relative to the folder of the reference.
+///
+/// # Errors
+/// When a template does not fit its data, which is a mistake of ours.
+pub fn reference(
+    templates: &Environment,
+    spec: &Spec,
+    stamp: &Stamp,
+) -> Result<Vec<Output>, minijinja::Error> {
+    let render = |name: &str, page: &dyn ErasedPage| templates.get_template(name)?.render(page.value());
+    let mut outputs = Vec::new();
+    let text = render("docs/index.md.j2", &index(spec, stamp.spec()))?;
+    outputs.push(Output::new("index.md", text, count(spec.interfaces.len(), "interface")));
+    for interface in &spec.interfaces {
+        let marker = stamp.interface(interface);
+        let text = render("docs/interface.md.j2", &interface::page(spec, interface, marker.clone()))?;
+        outputs.push(Output::new(interface_page(interface), text, super::c::tally(interface)));
+        if let Some(table) = interface.table() {
+            let text = render("docs/layout.md.j2", &interface::layout(spec, interface, table, marker))?;
+            let note = count(interface.releases.len(), "release");
+            outputs.push(Output::new(layout_page(interface), text, note));
+        }
+        for (index, group) in interface.groups.iter().enumerate() {
+            let marker = stamp.group(interface, group);
+            let text = render("docs/group.md.j2", &group::page(spec, interface, GroupId(index), marker))?;
+            outputs.push(Output::minor(group_page(interface, GroupId(index)), text));
+        }
+        for (id, function) in interface.function_ids() {
+            let marker = stamp.group(interface, &interface.groups[function.group.0]);
+            let text = render("docs/function.md.j2", &function::page(spec, interface, id, marker))?;
+            outputs.push(Output::minor(function_page(interface, function), text));
+        }
+    }
+    let text = render("docs/mistakes.md.j2", &mistakes(stamp.grammar()))?;
+    outputs.push(Output::new("mistakes.md", text, count(Code::ALL.len(), "rule")));
+    Ok(outputs)
+}
+
+/// A page that a template can take.
+trait ErasedPage {
+    fn value(&self) -> minijinja::Value;
+}
+
+impl<T: Serialize> ErasedPage for T {
+    fn value(&self) -> minijinja::Value {
+        Serde(self).into()
+    }
+}
+
+fn index(spec: &Spec, marker: String) -> IndexPage {
+    let row = |interface: &Interface| InterfaceRow {
+        title: interface.title.clone(),
+        to: interface_page(interface),
+        summary: sentence(&interface.summary),
+        kind: interface.kind_name(),
+        tally: super::c::tally(interface),
+    };
+    IndexPage {
+        marker,
+        summary: sentence(&spec.summary),
+        interfaces: spec.interfaces.iter().map(row).collect(),
+    }
+}
+
+fn mistakes(marker: String) -> MistakesPage {
+    let rule = |code: &Code| Rule {
+        code: code.to_string(),
+        title: capital(code.title()),
+        explanation: code.explanation().to_owned(),
+    };
+    MistakesPage { marker, rules: Code::ALL.iter().map(rule).collect() }
+}
+
+/// The line of the table of contents that the reference takes the place of.
+const PLACE: &str = "{{ reference }}";
+
+/// The table of contents: the chapters written by hand, and the reference in its place. `None` where there is none.
+pub fn summary(spec: &Spec, stamp: &Stamp, folder: &str, to: &str, template: &str) -> Option<Output> {
+    let place = template.lines().find(|line| line.trim() == PLACE)?;
+    let path = |page: &str| relative(to, &format!("{folder}/{page}"));
+    let mut lines = vec![format!("- [Reference]({})", path("index.md"))];
+    for interface in &spec.interfaces {
+        lines.push(format!("  - [{}]({})", interface.title, path(&interface_page(interface))));
+        if interface.table().is_some() {
+            lines.push(format!("    - [Layout]({})", path(&layout_page(interface))));
+        }
+        for (index, group) in interface.groups.iter().enumerate() {
+            lines.push(format!("    - [{}]({})", group.title, path(&group_page(interface, GroupId(index)))));
+            let functions = interface.function_ids().filter(|(_, function)| function.group == GroupId(index));
+            lines.extend(functions.map(|(FunctionId(_), function)| {
+                format!("      - [{}]({})", function.name.value, path(&function_page(interface, function)))
+            }));
+        }
+    }
+    lines.push(format!("  - [Mistakes in a spec]({})", path("mistakes.md")));
+    let text = template.replace(place, &lines.join("\n"));
+    let text = format!("<!-- {} -->\n\n{}\n", stamp.spec(), text.trim());
+    Some(Output::new(to, text, "the table of contents"))
+}

@@ -1,0 +1,273 @@
+//! What the data of a spec says in plain words: used by C comments, by the reference and by the command.
+
+use super::text::{capital, collapse, enumerate, sentence};
+use crate::model::*;
+
+/// Speaks about one interface.
+#[derive(Clone, Copy, Debug)]
+pub struct Words<'a> {
+    /// The spec.
+    pub spec: &'a Spec,
+    /// The interface.
+    pub interface: &'a Interface,
+}
+
+impl<'a> Words<'a> {
+    /// Speaks about an interface of a spec.
+    pub fn new(spec: &'a Spec, interface: &'a Interface) -> Self {
+        Words { spec, interface }
+    }
+
+    /// The name of a release.
+    pub fn release(self, id: ReleaseId) -> &'a str {
+        &self.interface.releases[id.0].name.value
+    }
+
+    /// The status of an index.
+    pub fn status(self, status: StatusValue) -> &'a EnumValue {
+        &self.spec.status_values(self.interface)[status.0]
+    }
+
+    /// The status that says that a call did its work.
+    pub fn success(self) -> Option<&'a EnumValue> {
+        self.spec.status_values(self.interface).iter().find(|value| value.value == 0)
+    }
+
+    /// `since 3.1`, `3.0 to 3.2`, `until 3.2`, or nothing for what was always there.
+    pub fn availability(self, availability: Availability) -> String {
+        match (availability.since, availability.until) {
+            (None, None) => String::new(),
+            (Some(since), None) => format!("since {}", self.release(since)),
+            (None, Some(until)) => format!("until {}", self.release(until)),
+            (Some(since), Some(until)) if since == until => format!("only in {}", self.release(since)),
+            (Some(since), Some(until)) => format!("{} to {}", self.release(since), self.release(until)),
+        }
+    }
+
+    /// The release that something came with.
+    pub fn since(self, availability: Availability) -> &'a str {
+        let first = availability.since.map(|id| self.release(id));
+        first
+            .or_else(|| Some(self.release(self.interface.newest().map(|_| ReleaseId(0))?)))
+            .unwrap_or_default()
+    }
+
+    /// Whether an implementation must have the function: `required to load`. Only tables ask that.
+    pub fn need(self, function: &Function) -> &'static str {
+        match (&self.interface.kind, function.need) {
+            (InterfaceKind::Import { .. }, _) => "offered by the host",
+            (_, Need::Load) => "required to load",
+            (_, Need::Use) => "required to use",
+            (_, Need::Optional) => "optional",
+        }
+    }
+
+    /// How the signature differs between releases, one sentence for each parameter.
+    pub fn signature_notes(self, function: &Function) -> Vec<String> {
+        let varying = function.params.iter().filter(|param| param.availability != Availability::default());
+        varying
+            .map(|param| {
+                let passed = self.availability(param.availability);
+                let absent = param.absent.as_ref().map(|absent| match absent {
+                    Absent::Call(id) => {
+                        format!("; before, it is what `{}` says", self.interface.function(*id).name.value)
+                    }
+                    Absent::Constant(value) => format!("; before, it is {}", constant(*value)),
+                });
+                format!("`{}` is passed {passed}{}.", param.name.value, absent.unwrap_or_default())
+            })
+            .collect()
+    }
+
+    /// The length of what a parameter points to: `` `size` bytes ``.
+    pub fn length(self, param: &Param, params: &[Param]) -> Option<String> {
+        let (extent, unit) = match param.length.as_ref()? {
+            Length::Bytes(extent) => (extent, "bytes"),
+            Length::Count(extent) => (extent, "elements"),
+        };
+        Some(match extent {
+            Extent::Param(id) => format!("`{}` {unit}", params[id.0].name.value),
+            Extent::Number(number) => format!("{number} {unit}"),
+            Extent::Call(id) => {
+                format!("as many {unit} as `{}` says", self.interface.function(*id).name.value)
+            }
+        })
+    }
+
+    /// What a reader of a parameter has to know beside its doc, as sentences.
+    pub fn param_facts(self, param: &Param, params: &[Param]) -> Vec<String> {
+        let mut facts = Vec::new();
+        let length = self.length(param, params);
+        match (param.space, length) {
+            (Some(space), Some(length)) => facts.push(format!("{}, {length}", space_words(space))),
+            (Some(space), None) => facts.push(space_words(space).to_owned()),
+            (None, Some(length)) => facts.push(length),
+            (None, None) => {}
+        }
+        let handle = matches!(param.ty, Ty::Pointer | Ty::Named(_));
+        match param.role {
+            Role::Creates if param.dir != Direction::In => facts.push("made by the call".to_owned()),
+            Role::Destroys if handle => facts.push("gone after the call".to_owned()),
+            _ => {}
+        }
+        if let Some(stream) = param.held {
+            facts.push(format!("must stay valid until `{}` has passed it", params[stream.0].name.value));
+        }
+        // The doc often says what null means; then it need not be said twice.
+        if param.nullable && !param.doc.to_lowercase().contains("null") {
+            facts.push("may be null".to_owned());
+        }
+        facts.iter().map(|fact| format!("{}.", capital(fact))).collect()
+    }
+
+    /// What the fallback does, as one paragraph.
+    pub fn fallback(self, function: &Function, fallback: &Fallback) -> String {
+        let mut sentences = vec![self.fallback_action(function, &fallback.kind)];
+        match fallback.rule {
+            Rule::Host => sentences.push("The host does the same when the pointer is null.".to_owned()),
+            Rule::Ours if fallback.why.is_empty() => sentences.push("The host does otherwise.".to_owned()),
+            Rule::Ours => {
+                sentences
+                    .push(format!("This is our rule and not the host's: {}", sentence_end(&fallback.why)));
+            }
+        }
+        if matches!(self.interface.kind, InterfaceKind::Import { .. } | InterfaceKind::Export) {
+            sentences.truncate(1);
+        }
+        if !fallback.costs.is_empty() {
+            sentences.push(format!("It costs: {}", sentence_end(&fallback.costs)));
+        }
+        sentences.join(" ")
+    }
+
+    fn fallback_action(self, function: &Function, kind: &FallbackKind) -> String {
+        match kind {
+            FallbackKind::Constant(values) => match values.as_slice() {
+                [] => "Nothing is written.".to_owned(),
+                values => {
+                    let values: Vec<String> = values
+                        .iter()
+                        .map(|(id, value)| {
+                            format!("`{}` is {}", function.param(*id).name.value, constant(*value))
+                        })
+                        .collect();
+                    sentence_end(&enumerate(&values))
+                }
+            },
+            FallbackKind::Call(call) => format!("The value of {}.", self.call(function, &[], call)),
+            FallbackKind::Sequence { buffers, calls, answer } => {
+                let mut steps: Vec<String> = buffers
+                    .iter()
+                    .map(|buffer| {
+                        let fill = buffer
+                            .fill
+                            .map(|fill| format!(" filled with `{}`", function.param(fill).name.value));
+                        format!(
+                            "take a host buffer `{}` of `{}` bytes{}",
+                            buffer.name.value,
+                            function.param(buffer.bytes).name.value,
+                            fill.unwrap_or_default()
+                        )
+                    })
+                    .collect();
+                steps.extend(calls.iter().map(|call| format!("call {}", self.call(function, buffers, call))));
+                if let Some(answer) = answer {
+                    steps.push(format!("answer {}", if *answer { "yes" } else { "no" }));
+                }
+                sentence(&steps.join(", then "))
+            }
+            FallbackKind::Strategy { name, needs } => {
+                let needs: Vec<String> = needs
+                    .iter()
+                    .map(|id| format!("`{}`", self.interface.function(id.value).name.value))
+                    .collect();
+                let calls = if needs.is_empty() {
+                    String::new()
+                } else {
+                    format!(", which calls {}", enumerate(&needs))
+                };
+                format!("The strategy `{}`{calls}.", name.value)
+            }
+            FallbackKind::Refuse { status, message } => {
+                let message = if message.is_empty() {
+                    String::new()
+                } else {
+                    format!(" with the message “{}”", collapse(message))
+                };
+                format!("The caller gets `{}`{message}.", self.status(*status).name.value)
+            }
+            FallbackKind::Nothing => "Nothing is done, and that counts as success.".to_owned(),
+        }
+    }
+
+    /// A call of a fallback: `` `memory_copy_h2d(device, dst: ptr, src: tmp, size)` ``.
+    fn call(self, function: &Function, buffers: &[Buffer], call: &Call) -> String {
+        let callee = self.interface.function(call.function.value);
+        let arguments: Vec<String> = call
+            .arguments
+            .iter()
+            .map(|(id, argument)| {
+                let parameter = &callee.param(*id).name.value;
+                let value = match argument.value {
+                    Argument::Param(id) => function.param(id).name.value.clone(),
+                    Argument::Buffer(index) => buffers[index].name.value.clone(),
+                    Argument::Constant(value) => constant(value),
+                };
+                if value == *parameter { value } else { format!("{parameter}: {value}") }
+            })
+            .collect();
+        format!("`{}({})`", callee.name.value, arguments.join(", "))
+    }
+
+    /// What hosts do when the pointer is null, on one line; empty where nobody can leave the function out.
+    pub fn when_null(self, function: &Function) -> String {
+        collapse(&function.when_null)
+    }
+
+    /// What the status means where it is the answer of a question.
+    pub fn question(self, function: &Function) -> Option<String> {
+        let (yes, no) = function.question?;
+        let [yes, no] = [yes, no].map(|status| &self.status(status).name.value);
+        Some(format!("The status is the answer: `{yes}` is yes, `{no}` is no."))
+    }
+
+    /// How a call relates to the work of the device, as sentences.
+    pub fn order(self, function: &Function) -> Vec<String> {
+        let mut sentences = Vec::new();
+        if function.blocking {
+            sentences.push("The caller waits for the device.".to_owned());
+        }
+        if let Some(stream) = function.stream_ordered {
+            let stream = &function.param(stream).name.value;
+            sentences.push(format!(
+                "The work runs in the order of `{stream}`; the call may return before it is done."
+            ));
+        }
+        sentences
+    }
+}
+
+/// A constant as prose has it.
+pub fn constant(value: Constant) -> String {
+    match value {
+        Constant::Integer(number) => number.to_string(),
+        Constant::Bool(value) => value.to_string(),
+        Constant::Null => "null".to_owned(),
+    }
+}
+
+/// The memory that a space stands for.
+pub fn space_words(space: Space) -> &'static str {
+    match space {
+        Space::Host => "host memory",
+        Space::Device => "device memory",
+        Space::Unified => "unified memory",
+        Space::Any => "host or device memory",
+    }
+}
+
+/// Text that ends a sentence begun elsewhere.
+fn sentence_end(text: &str) -> String {
+    let text = collapse(text);
+    if text.ends_with('.') { text } else { format!("{text}.") }
+}

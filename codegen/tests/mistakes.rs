@@ -1,0 +1,269 @@
+//! Mistakes in a spec: what is said about them, word for word, and that no mistake is too bad to be told.
+//!
+//! Each file in `bad/` holds the files that differ from the good spec in `bad/base/`, each behind a line
+//! `# file: path`; `# no file: path` takes one away. The text beside it is what a user sees.
+//! `UPDATE_EXPECT=1` writes those texts anew.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+
+use codegen::diagnostic::{Code, to_json};
+use codegen::source::{Files, Folder};
+use codegen::{Mistakes, load};
+
+/// A spec in memory.
+#[derive(Clone, Default)]
+struct Texts(BTreeMap<String, String>);
+
+impl Texts {
+    /// The files of a folder and of the folders in it.
+    fn of_folder(root: &Path) -> Self {
+        let mut texts = Texts::default();
+        texts.add(root, "");
+        for entry in std::fs::read_dir(root).expect("the folder is part of the repository") {
+            let entry = entry.expect("the folder can be read");
+            if entry.path().is_dir() {
+                texts.add(root, &format!("{}/", entry.file_name().to_string_lossy()));
+            }
+        }
+        texts
+    }
+
+    fn add(&mut self, root: &Path, folder: &str) {
+        for name in Folder::new(root).list(folder) {
+            let path = format!("{folder}{name}");
+            let text = Folder::new(root).read(&path).expect("a listed file can be read");
+            self.0.insert(path, text);
+        }
+    }
+
+    /// The same files but for those of a fixture.
+    fn patched(&self, fixture: &str) -> Self {
+        let mut texts = self.clone();
+        let mut current = None;
+        for line in fixture.lines() {
+            if let Some(path) = line.strip_prefix("# file: ") {
+                texts.0.insert(path.to_owned(), String::new());
+                current = Some(path);
+            } else if let Some(path) = line.strip_prefix("# no file: ") {
+                texts.0.remove(path).expect("only what is there can be taken away");
+                current = None;
+            } else if let Some(text) = current.and_then(|path| texts.0.get_mut(path)) {
+                text.push_str(line);
+                text.push('\n');
+            }
+        }
+        texts
+    }
+}
+
+impl Files for Texts {
+    fn read(&self, path: &str) -> io::Result<String> {
+        self.0.get(path).cloned().ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "no such file"))
+    }
+
+    fn display(&self, path: &str) -> PathBuf {
+        PathBuf::from(path)
+    }
+
+    fn list(&self, folder: &str) -> Vec<String> {
+        let names = self.0.keys().filter_map(|path| path.strip_prefix(folder)?.strip_prefix('/'));
+        names.map(str::to_owned).collect()
+    }
+}
+
+fn here() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/bad")
+}
+
+fn base() -> Texts {
+    Texts::of_folder(&here().join("base"))
+}
+
+/// Names without their ending, and texts.
+fn fixtures() -> Vec<(String, String)> {
+    let names = Folder::new(here()).list("");
+    let read = |name: String| {
+        let text = Folder::new(here()).read(&name).expect("a listed file can be read");
+        (name.trim_end_matches(".yaml").to_owned(), text)
+    };
+    names.into_iter().map(read).collect()
+}
+
+fn mistakes(files: &Texts) -> Option<Box<Mistakes>> {
+    load(files).err()
+}
+
+#[test]
+fn the_base_keeps_every_rule() {
+    if let Some(mistakes) = mistakes(&base()) {
+        panic!("{}", mistakes.render(false));
+    }
+}
+
+#[test]
+fn each_mistake_is_told_as_expected() {
+    let update = std::env::var_os("UPDATE_EXPECT").is_some();
+    let base = base();
+    let mut wrong = Vec::new();
+    for (name, text) in fixtures() {
+        let Some(mistakes) = mistakes(&base.patched(&text)) else {
+            wrong.push(format!("{name}: no mistake was found"));
+            continue;
+        };
+        let said = mistakes.render(false);
+        let path = here().join(format!("{name}.txt"));
+        if update {
+            std::fs::write(&path, &said).expect("a snapshot can be written");
+        }
+        let expected = std::fs::read_to_string(&path).unwrap_or_default();
+        if said != expected {
+            wrong.push(format!("{name}: expected\n{expected}\nfound\n{said}"));
+        }
+        let code = name.split('-').next().unwrap_or_default().to_uppercase();
+        if code.starts_with('E') && !said.contains(&format!("error[{code}]")) {
+            wrong.push(format!("{name}: {code} was not found, but\n{said}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn each_rule_has_a_fixture() {
+    let snapshots: Vec<String> = fixtures()
+        .iter()
+        .map(|(name, _)| std::fs::read_to_string(here().join(format!("{name}.txt"))).unwrap_or_default())
+        .collect();
+    let is_shown = |code: &&Code| snapshots.iter().any(|text| text.contains(&format!("error[{code}]")));
+    let untold: Vec<String> = Code::ALL.iter().filter(|code| !is_shown(code)).map(Code::to_string).collect();
+    assert!(untold.is_empty(), "no fixture breaks {}", untold.join(", "));
+}
+
+/// Numbers that look random and are the same in each run.
+struct Shift(u64);
+
+impl Shift {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % limit.max(1) as u64) as usize
+    }
+
+    /// A text with a few bytes replaced, taken out or put in.
+    fn damage(&mut self, text: &str) -> String {
+        const BYTES: &[u8] = b"\0 \t\n#-:,{}[]'\"|>&*!%@?~0a_\xc3\xa9\xf0";
+        let mut bytes = text.as_bytes().to_vec();
+        for _ in 0..=self.below(3) {
+            let (place, byte) = (self.below(bytes.len()), BYTES[self.below(BYTES.len())]);
+            match self.below(4) {
+                0 => bytes.insert(place, byte),
+                1 if !bytes.is_empty() => bytes[place] = byte,
+                2 if !bytes.is_empty() => drop(bytes.remove(place)),
+                _ => bytes.truncate(place),
+            }
+        }
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    /// A text with words of the spec language where others stood.
+    fn mix_up(&mut self, text: &str) -> String {
+        let is_word = |word: &&str| !word.trim().is_empty();
+        let words: Vec<&str> = text.split_inclusive([' ', '\n', ',']).filter(is_word).collect();
+        let (from, to) = (words[self.below(words.len())], words[self.below(words.len())]);
+        let places: Vec<usize> = text.match_indices(from).map(|(place, _)| place).collect();
+        let place = places[self.below(places.len())];
+        format!("{}{to}{}", &text[..place], &text[place + from.len()..])
+    }
+}
+
+/// Loads a spec and shows what is wrong with it; where it was damaged makes no difference.
+fn endure(files: &Texts, what: &str) {
+    let told = catch_unwind(AssertUnwindSafe(|| {
+        let Some(mistakes) = mistakes(files) else { return };
+        assert!(!mistakes.diagnostics.is_empty(), "a refusal without a reason");
+        for diagnostic in &mistakes.diagnostics {
+            let spans = diagnostic.related.iter().map(|(span, _)| span).chain([&diagnostic.span]);
+            for span in spans {
+                let text = &mistakes.sources.file(span.file).text;
+                assert!(text.get(span.start..span.end).is_some(), "{span:?} is not a part of the text");
+            }
+        }
+        mistakes.render(false);
+        mistakes.render(true);
+        to_json(&mistakes.sources, &mistakes.diagnostics);
+    }));
+    assert!(told.is_ok(), "{what}");
+}
+
+/// Every line taken out, and the text cut off before every line.
+fn endure_lines(texts: &Texts, path: &str) -> usize {
+    let text = &texts.0[path];
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    for line in 0..lines.len() {
+        let mut without = lines.clone();
+        without.remove(line);
+        for (what, text) in [("without", without.concat()), ("cut before", lines[..line].concat())] {
+            let mut damaged = texts.clone();
+            damaged.0.insert(path.to_owned(), text);
+            endure(&damaged, &format!("{path} {what} line {}", line + 1));
+        }
+    }
+    2 * lines.len()
+}
+
+fn endure_damage(texts: &Texts, path: &str, rounds: usize, shift: &mut Shift) -> usize {
+    for round in 0..rounds {
+        let text = &texts.0[path];
+        let text = if round % 2 == 0 { shift.damage(text) } else { shift.mix_up(text) };
+        let mut damaged = texts.clone();
+        damaged.0.insert(path.to_owned(), text.clone());
+        endure(&damaged, &format!("{path} as\n{text}"));
+    }
+    rounds
+}
+
+/// `ROUNDS` multiplies how much is tried.
+fn rounds() -> usize {
+    std::env::var("ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(1)
+}
+
+#[test]
+fn a_damaged_base_is_told() {
+    let base = base();
+    let mut shift = Shift(0x7e57_ab1e_0dd5_0a11);
+    let mut tried = 0;
+    for path in base.0.keys() {
+        tried += endure_lines(&base, path);
+        tried += endure_damage(&base, path, 200 * rounds(), &mut shift);
+    }
+    println!("{tried} damaged specs");
+}
+
+#[test]
+fn a_damaged_fixture_is_told() {
+    let base = base();
+    let mut shift = Shift(0x0dd5_0a11_7e57_ab1e);
+    let mut tried = 0;
+    for (_, text) in fixtures() {
+        let patched = base.patched(&text);
+        let changed = patched.0.keys().filter(|path| patched.0.get(*path) != base.0.get(*path));
+        for path in changed.filter(|path| !patched.0[*path].trim().is_empty()) {
+            tried += endure_damage(&patched, path, 20 * rounds(), &mut shift);
+        }
+    }
+    println!("{tried} damaged specs");
+}
+
+#[test]
+fn a_damaged_real_spec_is_told() {
+    let spec = Texts::of_folder(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../spec"));
+    let mut shift = Shift(0x5eed_5eed_5eed_5eed);
+    let mut tried = 0;
+    for path in spec.0.keys() {
+        tried += endure_damage(&spec, path, 2 * rounds(), &mut shift);
+    }
+    println!("{tried} damaged specs");
+}

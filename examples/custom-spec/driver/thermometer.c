@@ -1,0 +1,68 @@
+// A driver with one thermometer, in plain C. It serves stations of every release.
+
+#include <stdlib.h>
+
+#include "sensor_bus.h"
+#include "sensor_log.h"
+
+struct fieldwork_bus {
+  uint64_t now_us;
+};
+
+static BusStatus open_bus(BusHandle* bus) {
+  *bus = calloc(1, sizeof(struct fieldwork_bus));
+  return *bus ? BUS_OK : BUS_BROKEN;
+}
+
+static BusStatus close_bus(BusHandle bus) {
+  free(bus);
+  return BUS_OK;
+}
+
+static BusStatus count_sensors(BusHandle bus, size_t* count) {
+  (void)bus;
+  *count = 1;
+  return BUS_OK;
+}
+
+static BusStatus read_samples(BusHandle bus, uint32_t sensor, BusSample* samples, size_t capacity, size_t* taken) {
+  if (sensor != 0) {
+    return BUS_BAD_ARGUMENT;
+  }
+  *taken = capacity > 0 ? 1 : 0;
+  if (capacity > 0) {
+    samples[0] = (BusSample){.time_us = bus->now_us++, .value = 293.15};
+  }
+  return BUS_OK;
+}
+
+static BusStatus set_range(BusHandle bus, uint32_t sensor, double low, double high) {
+  (void)bus;
+  return sensor == 0 && low <= high ? BUS_OK : BUS_BAD_ARGUMENT;
+}
+
+// Both layouts have the same first members under the same names.
+#define FILL(table)                       \
+  do {                                    \
+    (table)->open_bus = open_bus;         \
+    (table)->close_bus = close_bus;       \
+    (table)->count_sensors = count_sensors; \
+    (table)->read_samples = read_samples; \
+  } while (0)
+
+void fieldwork_driver(DriverParams* params) {
+  static char name[] = "thermometer";
+  switch (fieldwork_sensor_bus_release(params->table->size)) {
+    case FIELDWORK_SENSOR_BUS_RELEASE_1_0:
+      FILL((SensorBusTable_v1_0*)params->table);
+      break;
+    case FIELDWORK_SENSOR_BUS_RELEASE_1_1:
+      FILL(params->table);
+      params->table->set_range = set_range;
+      break;
+    default:
+      return;  // The name stays null: the driver declines.
+  }
+  FIELDWORK_SENSOR_BUS_STATE_VERSION(params);
+  params->driver_name = name;
+}

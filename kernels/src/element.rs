@@ -1,0 +1,190 @@
+//! The types that elements of a tensor have, and how numbers become elements.
+
+use bytemuck::{Pod, Zeroable};
+use half::{bf16, f16};
+use num_complex::Complex;
+use num_traits::Float;
+
+/// A truth value as frameworks store it: one byte, in which all but zero is true.
+///
+/// Not `bool`, which must be 0 or 1: memory that a framework filled need not be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Pod, Zeroable)]
+#[repr(transparent)]
+pub struct Bool(u8);
+
+impl Bool {
+    /// Whether it is true.
+    #[must_use]
+    pub const fn get(self) -> bool {
+        self.0 != 0
+    }
+}
+
+impl From<bool> for Bool {
+    fn from(value: bool) -> Self {
+        Self(u8::from(value))
+    }
+}
+
+/// A number in which arithmetic is done: `f32` or `f64`.
+pub trait Real: Float + Pod + Stored<Self> + Send + Sync + std::fmt::Debug {
+    /// The nearest number of this type.
+    fn narrow(value: f64) -> Self;
+    /// The same number in the widest type.
+    fn widen(self) -> f64;
+}
+
+macro_rules! real {
+    ($($real:ident)*) => {$(
+        impl Real for $real {
+            #[inline]
+            fn narrow(value: f64) -> Self {
+                value as Self
+            }
+
+            #[inline]
+            fn widen(self) -> f64 {
+                self.into()
+            }
+        }
+    )*};
+}
+real!(f32 f64);
+
+/// A type that numbers of type `M` are stored in, at times with less precision.
+pub trait Stored<M>: Copy + Pod {
+    /// The number in storage.
+    fn store(value: M) -> Self;
+    /// The number to reckon with.
+    fn load(self) -> M;
+}
+
+macro_rules! stored {
+    ($($stored:ident as $math:ident: $store:expr, $load:expr;)*) => {$(
+        impl Stored<$math> for $stored {
+            #[inline]
+            fn store(value: $math) -> Self {
+                $store(value)
+            }
+
+            #[inline]
+            fn load(self) -> $math {
+                $load(self)
+            }
+        }
+    )*};
+}
+stored! {
+    f32 as f32: std::convert::identity, std::convert::identity;
+    f64 as f64: std::convert::identity, std::convert::identity;
+    f16 as f32: f16::from_f32, f16::to_f32;
+    bf16 as f32: bf16::from_f32, bf16::to_f32;
+}
+
+/// A number of a type that is known at run time only.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Number {
+    /// An integer or a truth value.
+    Integer(i64),
+    /// A number with a fraction.
+    Real(f64),
+    /// A complex number.
+    Complex(Complex<f64>),
+}
+
+impl Number {
+    /// As an integer: the fraction and the imaginary part are dropped.
+    #[must_use]
+    pub fn to_i64(self) -> i64 {
+        match self {
+            Self::Integer(value) => value,
+            Self::Real(value) => value as i64,
+            Self::Complex(value) => value.re as i64,
+        }
+    }
+
+    /// As a number with a fraction: the imaginary part is dropped.
+    #[must_use]
+    pub fn to_f64(self) -> f64 {
+        match self {
+            Self::Integer(value) => value as f64,
+            Self::Real(value) => value,
+            Self::Complex(value) => value.re,
+        }
+    }
+
+    /// As a complex number.
+    #[must_use]
+    pub fn to_complex(self) -> Complex<f64> {
+        match self {
+            Self::Complex(value) => value,
+            other => Complex::new(other.to_f64(), 0.0),
+        }
+    }
+
+    /// Whether it is other than zero.
+    #[must_use]
+    pub fn to_bool(self) -> bool {
+        match self {
+            Self::Integer(value) => value != 0,
+            Self::Real(value) => value != 0.0,
+            Self::Complex(value) => value != Complex::new(0.0, 0.0),
+        }
+    }
+}
+
+/// An element that a number can become, as a C cast does it.
+pub trait FromNumber: Pod {
+    /// The element.
+    fn from_number(number: Number) -> Self;
+}
+
+macro_rules! from_number {
+    ($($element:ty: |$number:ident| $value:expr;)*) => {$(
+        impl FromNumber for $element {
+            fn from_number($number: Number) -> Self {
+                $value
+            }
+        }
+    )*};
+}
+from_number! {
+    Bool: |number| number.to_bool().into();
+    u8: |number| number.to_i64() as u8;
+    i8: |number| number.to_i64() as i8;
+    i16: |number| number.to_i64() as i16;
+    i32: |number| number.to_i64() as i32;
+    i64: |number| number.to_i64();
+    f32: |number| number.to_f64() as f32;
+    f64: |number| number.to_f64();
+    f16: |number| f16::from_f32(number.to_f64() as f32);
+    bf16: |number| bf16::from_f32(number.to_f64() as f32);
+    Complex<f32>: |number| Complex::new(number.to_complex().re as f32, number.to_complex().im as f32);
+    Complex<f64>: |number| number.to_complex();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_become_elements_as_in_c() {
+        assert_eq!(u8::from_number(Number::Integer(-1)), 255);
+        assert_eq!(i8::from_number(Number::Real(-3.9)), -3);
+        assert_eq!(i64::from_number(Number::Integer(i64::MAX)), i64::MAX);
+        assert_eq!(f32::from_number(Number::Integer(3)), 3.0);
+        assert_eq!(f16::from_number(Number::Real(0.5)).to_f32(), 0.5);
+        assert_eq!(bf16::from_number(Number::Real(1e30)), bf16::from_f32(1e30));
+        let complex = Number::Complex(Complex::new(1.5, -2.0));
+        assert_eq!(Complex::<f32>::from_number(complex), Complex::new(1.5, -2.0));
+        assert_eq!(Complex::<f64>::from_number(Number::Integer(2)), Complex::new(2.0, 0.0));
+    }
+
+    #[test]
+    fn truth_is_anything_but_zero() {
+        assert!(bytemuck::cast::<u8, Bool>(2).get());
+        assert_eq!(Bool::from_number(Number::Real(0.25)), true.into());
+        assert_eq!(Bool::from_number(Number::Complex(Complex::new(0.0, 1.0))), true.into());
+        assert_eq!(Bool::from_number(Number::Real(-0.0)), false.into());
+    }
+}

@@ -1,0 +1,57 @@
+//! What can be wrong with the slices and shapes of a call.
+
+use thiserror::Error as ThisError;
+
+/// The result of an operator.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why an operator refused its arguments. Nothing was written.
+#[derive(Debug, Clone, PartialEq, Eq, ThisError)]
+#[non_exhaustive]
+pub enum Error {
+    /// A slice has another length than the others call for.
+    #[error("`{what}` has {actual} elements where {expected} are needed")]
+    Length {
+        /// The argument.
+        what: &'static str,
+        /// What the other arguments call for.
+        expected: usize,
+        /// What it has.
+        actual: usize,
+    },
+    /// A shape and its strides have different numbers of dimensions.
+    #[error("{dims} dimensions have {strides} strides")]
+    Rank {
+        /// The number of dimensions.
+        dims: usize,
+        /// The number of strides.
+        strides: usize,
+    },
+    /// A layout reaches past the end of its memory.
+    #[error("the layout reaches over {needed} elements, the memory has {available}")]
+    OutOfBounds {
+        /// How many elements the layout reaches over.
+        needed: usize,
+        /// How many there are.
+        available: usize,
+    },
+    /// A shape, or its layout, is larger than what can be addressed.
+    #[error("the shape is larger than the address space")]
+    Overflow,
+    /// Two arguments go together, and one is missing.
+    #[error("`{missing}` is missing, which `{because}` needs")]
+    Missing {
+        /// What is not there.
+        missing: &'static str,
+        /// What asks for it.
+        because: &'static str,
+    },
+}
+
+/// Checks the length of an argument.
+///
+/// # Errors
+/// [`Error::Length`].
+pub fn expect_length(what: &'static str, expected: usize, actual: usize) -> Result<()> {
+    if expected == actual { Ok(()) } else { Err(Error::Length { what, expected, actual }) }
+}

@@ -1,0 +1,28 @@
+//! Operators on CPU memory, with safe signatures: slices and shapes in, slices out.
+//!
+//! Here lives arithmetic, and the checks that the lengths of what it is given agree. No framework, no device
+//! and no foreign memory may live here: whoever has tensors makes slices of them first.
+//!
+//! ```
+//! use tenon_kernels::optimizer::{Precision, Sgd};
+//!
+//! let mut weights = [1.0_f32, 2.0];
+//! Sgd { learning_rate: 0.5 }.step(Precision::Single(&mut weights), &[1.0, -1.0])?;
+//! assert_eq!(weights, [0.5, 2.5]);
+//! # Ok::<(), tenon_kernels::Error>(())
+//! ```
+//!
+//! Operators that frameworks run in place take `&mut` slices and change them. Loops are plain, on one thread,
+//! and written so that the compiler vectorises them.
+
+mod element;
+mod error;
+pub mod norm;
+pub mod optimizer;
+pub mod strided;
+
+pub use bytemuck::Pod;
+pub use element::{Bool, FromNumber, Number, Real, Stored};
+pub use error::{Error, Result, expect_length};
+pub use half::{bf16, f16};
+pub use num_complex::Complex;

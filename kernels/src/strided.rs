@@ -1,0 +1,328 @@
+//! Copies and fills of memory in which neighbours of a tensor need not be neighbours.
+//!
+//! A layout is a shape with one stride for each dimension, in elements, and starts at the first element of its
+//! slice. Elements of a shape come in row-major order: the last dimension runs fastest.
+
+use crate::error::{Error, Result};
+
+/// A shape, and how many elements lie between neighbours along each dimension.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout<'a> {
+    dims: &'a [usize],
+    strides: &'a [usize],
+    len: usize,
+    extent: usize,
+}
+
+impl<'a> Layout<'a> {
+    /// A layout of a shape.
+    ///
+    /// # Errors
+    /// [`Error::Rank`] unless there is one stride for each dimension, [`Error::Overflow`] if it reaches
+    /// further than can be addressed.
+    pub fn new(dims: &'a [usize], strides: &'a [usize]) -> Result<Self> {
+        if dims.len() != strides.len() {
+            return Err(Error::Rank { dims: dims.len(), strides: strides.len() });
+        }
+        let len = checked_len(dims)?;
+        let extent = if len == 0 { 0 } else { checked_extent(dims, strides)? };
+        Ok(Self { dims, strides, len, extent })
+    }
+
+    /// How many elements the shape has.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether the shape has no elements.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// How many elements the layout reaches over, gaps included.
+    #[must_use]
+    pub fn extent(&self) -> usize {
+        self.extent
+    }
+
+    /// Whether the elements lie one after the other in row-major order.
+    #[must_use]
+    pub fn is_contiguous(&self) -> bool {
+        let mut wanted = 1;
+        self.is_empty()
+            || self.dims.iter().zip(self.strides).rev().all(|(&dim, &stride)| {
+                let fits = dim == 1 || stride == wanted;
+                wanted *= dim;
+                fits
+            })
+    }
+
+    fn check<T>(&self, memory: &[T]) -> Result<()> {
+        if self.extent <= memory.len() {
+            Ok(())
+        } else {
+            Err(Error::OutOfBounds { needed: self.extent, available: memory.len() })
+        }
+    }
+}
+
+fn checked_len(dims: &[usize]) -> Result<usize> {
+    // A zero makes the whole shape empty, however large the other dimensions are.
+    if dims.contains(&0) {
+        return Ok(0);
+    }
+    dims.iter().try_fold(1_usize, |product, &dim| product.checked_mul(dim)).ok_or(Error::Overflow)
+}
+
+fn checked_extent(dims: &[usize], strides: &[usize]) -> Result<usize> {
+    dims.iter()
+        .zip(strides)
+        .try_fold(1_usize, |extent, (&dim, &stride)| {
+            (dim - 1).checked_mul(stride).and_then(|reach| extent.checked_add(reach))
+        })
+        .ok_or(Error::Overflow)
+}
+
+/// The strides of a shape whose elements lie one after the other.
+///
+/// # Errors
+/// [`Error::Overflow`] if the shape is larger than the address space.
+pub fn contiguous_strides(dims: &[usize]) -> Result<Vec<usize>> {
+    checked_len(dims)?;
+    let mut strides = vec![1_usize; dims.len()];
+    for index in (1..dims.len()).rev() {
+        strides[index - 1] = strides[index].saturating_mul(dims[index].max(1));
+    }
+    Ok(strides)
+}
+
+/// Copies all elements, in row-major order of either shape, from one layout to another.
+///
+/// The shapes may differ as long as they have the same number of elements.
+///
+/// # Errors
+/// [`Error::Length`] if they have not, [`Error::OutOfBounds`] if a layout reaches past its slice.
+pub fn copy<T: Copy>(target: &mut [T], to: Layout<'_>, source: &[T], from: Layout<'_>) -> Result<()> {
+    to.check(target)?;
+    from.check(source)?;
+    crate::expect_length("source", to.len(), from.len())?;
+    if to.is_empty() {
+        return Ok(());
+    }
+    if to.is_contiguous() && from.is_contiguous() {
+        target[..to.len()].copy_from_slice(&source[..from.len()]);
+    } else if to.dims == from.dims {
+        let walk = Walk::new(to.dims, [to.strides, from.strides]);
+        walk.rows(|[at, from], row| copy_row(&mut target[at..], &source[from..], row));
+    } else {
+        let packed = gather(source, from);
+        let walk = Walk::new(to.dims, [to.strides]);
+        let mut rest = packed.as_slice();
+        walk.rows(|[at], row| {
+            let (values, later) = rest.split_at(row.len);
+            copy_row(&mut target[at..], values, Row { len: row.len, strides: [row.strides[0], 1] });
+            rest = later;
+        });
+    }
+    Ok(())
+}
+
+/// Sets all elements of a layout, and nothing in its gaps.
+///
+/// # Errors
+/// [`Error::OutOfBounds`] if the layout reaches past the slice.
+pub fn fill<T: Copy>(target: &mut [T], layout: Layout<'_>, value: T) -> Result<()> {
+    layout.check(target)?;
+    if layout.is_empty() {
+        return Ok(());
+    }
+    if layout.is_contiguous() {
+        target[..layout.len()].fill(value);
+        return Ok(());
+    }
+    Walk::new(layout.dims, [layout.strides]).rows(|[at], row| match row.strides {
+        [1] => target[at..at + row.len].fill(value),
+        [stride] => each(&mut target[at..], stride, row.len).for_each(|element| *element = value),
+    });
+    Ok(())
+}
+
+fn gather<T: Copy>(source: &[T], from: Layout<'_>) -> Vec<T> {
+    let mut packed = Vec::with_capacity(from.len());
+    Walk::new(from.dims, [from.strides]).rows(|[at], row| match row.strides {
+        [0] => packed.extend(std::iter::repeat_n(source[at], row.len)),
+        [stride] => packed.extend(source[at..].iter().step_by(stride).take(row.len)),
+    });
+    packed
+}
+
+fn copy_row<T: Copy>(target: &mut [T], source: &[T], row: Row<2>) {
+    match row.strides {
+        [1, 1] => target[..row.len].copy_from_slice(&source[..row.len]),
+        // All of the row is one element, and the last value stays.
+        [0, from] => target[0] = source[from * (row.len - 1)],
+        [to, 0] => each(target, to, row.len).for_each(|element| *element = source[0]),
+        [to, from] => {
+            let values = source.iter().step_by(from);
+            each(target, to, row.len).zip(values).for_each(|(element, value)| *element = *value);
+        }
+    }
+}
+
+/// The elements of a row; a row of stride 0 is one element, whatever its length.
+fn each<T>(target: &mut [T], stride: usize, len: usize) -> impl Iterator<Item = &mut T> {
+    let len = if stride == 0 { 1 } else { len };
+    target.iter_mut().step_by(stride.max(1)).take(len)
+}
+
+/// One run along the innermost dimension.
+#[derive(Clone, Copy)]
+struct Row<const N: usize> {
+    len: usize,
+    strides: [usize; N],
+}
+
+/// A walk over a shape in row-major order, in `N` memories at once.
+struct Walk<const N: usize> {
+    outer: Vec<(usize, [usize; N])>,
+    row: Row<N>,
+}
+
+impl<const N: usize> Walk<N> {
+    /// Dimensions that lie behind one another in every memory are walked as one.
+    fn new(dims: &[usize], strides: [&[usize]; N]) -> Self {
+        let mut merged: Vec<(usize, [usize; N])> = Vec::with_capacity(dims.len());
+        for (index, &dim) in dims.iter().enumerate() {
+            if dim == 1 {
+                continue;
+            }
+            let inner = strides.map(|strides| strides[index]);
+            match merged.last_mut() {
+                Some((len, outer)) if (0..N).all(|n| inner[n].checked_mul(dim) == Some(outer[n])) => {
+                    *len *= dim;
+                    *outer = inner;
+                }
+                _ => merged.push((dim, inner)),
+            }
+        }
+        let (len, strides) = merged.pop().unwrap_or((1, [1; N]));
+        Self { outer: merged, row: Row { len, strides } }
+    }
+
+    /// Calls `visit` with where each row starts in each memory.
+    fn rows(&self, mut visit: impl FnMut([usize; N], Row<N>)) {
+        let mut index = vec![0_usize; self.outer.len()];
+        let mut starts = [0_usize; N];
+        loop {
+            visit(starts, self.row);
+            // As an odometer: the last dimension that is not at its end moves on, those behind it start anew.
+            let mut position = self.outer.len();
+            loop {
+                let Some(last) = position.checked_sub(1) else { return };
+                position = last;
+                let (dim, strides) = self.outer[position];
+                index[position] += 1;
+                if index[position] < dim {
+                    (0..N).for_each(|n| starts[n] += strides[n]);
+                    break;
+                }
+                index[position] = 0;
+                (0..N).for_each(|n| starts[n] -= strides[n] * (dim - 1));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The element at a row-major position, the slow and obvious way.
+    fn offset(layout: Layout<'_>, mut position: usize) -> usize {
+        let mut offset = 0;
+        for (&dim, &stride) in layout.dims.iter().zip(layout.strides).rev() {
+            offset += position % dim * stride;
+            position /= dim;
+        }
+        offset
+    }
+
+    fn check_copy(to_dims: &[usize], to: &[usize], from_dims: &[usize], from: &[usize]) {
+        let to = Layout::new(to_dims, to).unwrap();
+        let from = Layout::new(from_dims, from).unwrap();
+        let source: Vec<u32> = (0..from.extent() as u32).collect();
+        let mut wanted = vec![u32::MAX; to.extent()];
+        for position in 0..to.len() {
+            wanted[offset(to, position)] = source[offset(from, position)];
+        }
+        let mut target = vec![u32::MAX; to.extent()];
+        copy(&mut target, to, &source, from).unwrap();
+        assert_eq!(target, wanted, "{to:?} from {from:?}");
+    }
+
+    #[test]
+    fn copies_between_layouts() {
+        check_copy(&[3, 4], &[4, 1], &[3, 4], &[4, 1]);
+        check_copy(&[3, 4], &[4, 1], &[3, 4], &[1, 3]);
+        check_copy(&[3, 4], &[1, 3], &[3, 4], &[4, 1]);
+        check_copy(&[2, 3, 4], &[24, 8, 2], &[2, 3, 4], &[1, 2, 6]);
+        check_copy(&[2, 3, 4], &[12, 4, 1], &[2, 3, 4], &[40, 10, 1]);
+        check_copy(&[5], &[3], &[5], &[0]);
+        check_copy(&[5], &[0], &[5], &[2]);
+        check_copy(&[2, 1, 3], &[3, 99, 1], &[2, 1, 3], &[0, 7, 2]);
+        check_copy(&[], &[], &[], &[]);
+        check_copy(&[1, 1], &[5, 9], &[1, 1], &[0, 0]);
+        check_copy(&[0, 3], &[3, 1], &[0, 3], &[7, 2]);
+    }
+
+    #[test]
+    fn shapes_may_differ_if_they_hold_as_much() {
+        check_copy(&[6], &[2], &[2, 3], &[1, 2]);
+        check_copy(&[2, 6], &[1, 2], &[3, 4], &[1, 3]);
+        check_copy(&[2, 3], &[3, 1], &[3, 2], &[0, 1]);
+        let (to, from) = (Layout::new(&[4], &[1]).unwrap(), Layout::new(&[5], &[1]).unwrap());
+        let refused = copy(&mut [0; 4], to, &[1; 5], from);
+        assert_eq!(refused, Err(Error::Length { what: "source", expected: 4, actual: 5 }));
+    }
+
+    #[test]
+    fn fills_leave_the_gaps_alone() {
+        for (dims, strides) in
+            [(&[2, 3][..], &[6, 2][..]), (&[2, 3], &[3, 1]), (&[2, 2], &[1, 4]), (&[], &[]), (&[3], &[0])]
+        {
+            let layout = Layout::new(dims, strides).unwrap();
+            let mut wanted = vec![0_u8; layout.extent() + 2];
+            (0..layout.len()).for_each(|position| wanted[offset(layout, position)] = 7);
+            let mut target = vec![0; wanted.len()];
+            fill(&mut target, layout, 7).unwrap();
+            assert_eq!(target, wanted, "{layout:?}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        assert_eq!(Layout::new(&[2, 3], &[1]).unwrap_err(), Error::Rank { dims: 2, strides: 1 });
+        assert_eq!(Layout::new(&[usize::MAX, 2], &[1, 1]).unwrap_err(), Error::Overflow);
+        assert_eq!(Layout::new(&[3], &[usize::MAX]).unwrap_err(), Error::Overflow);
+        assert_eq!(Layout::new(&[usize::MAX, 0, 2], &[1, 1, 1]).unwrap().len(), 0);
+        let layout = Layout::new(&[2, 3], &[4, 1]).unwrap();
+        assert_eq!(fill(&mut [0; 6], layout, 1), Err(Error::OutOfBounds { needed: 7, available: 6 }));
+    }
+
+    #[test]
+    fn contiguity_ignores_dimensions_of_one() {
+        for (dims, strides, wanted) in [
+            (&[2, 3][..], &[3, 1][..], true),
+            (&[2, 1, 3], &[3, 50, 1], true),
+            (&[2, 3], &[1, 2], false),
+            (&[0, 3], &[9, 9], true),
+            (&[3], &[0], false),
+        ] {
+            assert_eq!(Layout::new(dims, strides).unwrap().is_contiguous(), wanted, "{dims:?} {strides:?}");
+        }
+        assert_eq!(contiguous_strides(&[2, 3, 4]).unwrap(), [12, 4, 1]);
+        assert_eq!(contiguous_strides(&[]).unwrap(), Vec::<usize>::new());
+    }
+}

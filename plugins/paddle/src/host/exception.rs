@@ -1,0 +1,118 @@
+//! Paddle's own exception, thrown from Rust.
+//!
+//! Paddle's entry points for Python catch `EnforceNotMet` and no other type: whatever else passes them ends the
+//! process. So an error is raised by having Paddle's constructor make such an object in the memory of the C++
+//! runtime, and by throwing that.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+
+use super::library::Libraries;
+use crate::error::Error;
+
+type Allocate = unsafe extern "C" fn(bytes: usize) -> *mut c_void;
+type Construct = unsafe extern "C-unwind" fn(
+    object: *mut c_void,
+    summary: *const Summary,
+    file: *const c_char,
+    line: c_int,
+) -> *mut c_void;
+type Destroy = unsafe extern "C" fn(object: *mut c_void) -> *mut c_void;
+type Throw =
+    unsafe extern "C-unwind" fn(object: *mut c_void, type_info: *const c_void, destroy: Destroy) -> !;
+
+/// Room for an `EnforceNotMet`, which has about 80 bytes: two strings, a summary and a table of functions.
+const ROOM: usize = 256;
+
+/// Constructor, type and destructor, by the namespaces of the releases.
+const SYMBOLS: [[&CStr; 3]; 2] = [
+    // Since 3.0.
+    [
+        c"_ZN6common7enforce13EnforceNotMetC1ERKNS_12ErrorSummaryEPKci",
+        c"_ZTIN6common7enforce13EnforceNotMetE",
+        c"_ZN6common7enforce13EnforceNotMetD1Ev",
+    ],
+    // 2.6.
+    [
+        c"_ZN3phi7enforce13EnforceNotMetC1ERKN6common12ErrorSummaryEPKci",
+        c"_ZTIN3phi7enforce13EnforceNotMetE",
+        c"_ZN3phi7enforce13EnforceNotMetD1Ev",
+    ],
+];
+
+/// A C++ `ErrorSummary`: a code, and a `std::string` that borrows its text.
+///
+/// The string is in the form for texts that are not inside it, so that the text may be anywhere. Paddle's
+/// constructor only copies it.
+#[repr(C)]
+struct Summary {
+    code: i32,
+    text: *const c_char,
+    length: usize,
+    capacity: usize,
+    unused: usize,
+}
+
+const _: () = assert!(size_of::<Summary>() == 40 && std::mem::offset_of!(Summary, text) == 8);
+
+/// What it takes to throw.
+#[derive(Debug)]
+pub(super) struct Thrower {
+    allocate: Allocate,
+    construct: Construct,
+    destroy: Destroy,
+    throw: Throw,
+    type_info: *const c_void,
+}
+
+// SAFETY: addresses of code and of constant data.
+unsafe impl Send for Thrower {}
+// SAFETY: as above.
+unsafe impl Sync for Thrower {}
+
+impl Thrower {
+    /// Finds the symbols in Paddle and in the C++ runtime.
+    ///
+    /// # Errors
+    /// One line about what is missing: without it an operator could not say that it failed.
+    pub(super) fn find(paddle: &Libraries) -> Result<Self, String> {
+        let [construct, type_info, destroy] = SYMBOLS
+            .map(|symbols| symbols.map(|symbol| paddle.look_up(symbol)))
+            .into_iter()
+            .find(|found| found.iter().all(|address| !address.is_null()))
+            .ok_or("no operators are registered: Paddle does not export the exception that it catches")?;
+        let runtime = Libraries::find(&["libstdc++.so.6"]);
+        let [allocate, throw] = [c"__cxa_allocate_exception", c"__cxa_throw"].map(|name| runtime.look_up(name));
+        if allocate.is_null() || throw.is_null() {
+            return Err("no operators are registered: the C++ runtime does not export how to throw".into());
+        }
+        // SAFETY: none of them is null, and the mangled names, and the ABI of C++, say what they are.
+        unsafe {
+            Ok(Self {
+                allocate: std::mem::transmute::<*mut c_void, Allocate>(allocate),
+                construct: std::mem::transmute::<*mut c_void, Construct>(construct),
+                destroy: std::mem::transmute::<*mut c_void, Destroy>(destroy),
+                throw: std::mem::transmute::<*mut c_void, Throw>(throw),
+                type_info,
+            })
+        }
+    }
+
+    /// Throws an error. Nothing of the caller's frame is lost: destructors run as for a panic.
+    pub(super) fn throw(&self, error: Error) -> ! {
+        let summary = Summary {
+            code: error.code as i32,
+            text: error.message.as_ptr().cast(),
+            length: error.message.len(),
+            capacity: error.message.len(),
+            unused: 0,
+        };
+        // SAFETY: the object has room for what the constructor makes of it, and is thrown with the type and
+        // destructor of just that. The constructor copies the summary, whose text lives to the end of the block.
+        unsafe {
+            let object = (self.allocate)(ROOM);
+            (self.construct)(object, &raw const summary, c"tenon".as_ptr(), line!() as c_int);
+            drop(error);
+            (self.throw)(object, self.type_info, self.destroy)
+        }
+    }
+}

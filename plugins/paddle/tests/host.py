@@ -1,0 +1,73 @@
+"""What the tests know of the host: the device's name, and which Paddle this is.
+
+A release that behaves otherwise than the rest is written down in a table, next to the test that
+it concerns, and looked up with `of_release`. Nothing is skipped: what Paddle does not do on a
+custom device is tested to be refused in the way that its release refuses it.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from typing import Any, Callable, TypeVar
+
+import numpy as np
+import paddle
+
+DEVICE = os.environ.get("TENON_PADDLE_DEVICE_TYPE", "CustomCPU")
+"""The device type under which the plugin registers."""
+
+RELEASE = tuple(int(part) for part in paddle.__version__.split(".")[:2])
+"""Paddle's release as (major, minor)."""
+
+Value = TypeVar("Value")
+
+
+def name(device: int = 0) -> str:
+    """The name of a device, as `paddle.set_device` takes it."""
+    return f"{DEVICE}:{device}"
+
+
+def place(device: int = 0) -> Any:
+    """The place of a device."""
+    return paddle.CustomPlace(DEVICE, device)
+
+
+def is_on(tensor: Any, device: int = 0) -> bool:
+    """Whether a tensor is on a device."""
+    return str(tensor.place) == f"Place({name(device)})"
+
+
+def of_release(table: Mapping[tuple[int, int], Value]) -> Value:
+    """The entry of the newest release in a table that is not newer than this Paddle."""
+    return table[max(release for release in table if release <= RELEASE)]
+
+
+def normal(*shape: int, seed: int = 0, dtype: str = "float32") -> np.ndarray:
+    """Numbers that are the same in every run, on the host."""
+    return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
+
+
+def on_both(compute: Callable[[], Any]) -> tuple[Any, Any]:
+    """What a computation gives on the device and on Paddle's CPU, in this order."""
+    results = []
+    for device in (name(), "cpu"):
+        paddle.set_device(device)
+        paddle.seed(0)
+        results.append(compute())
+    paddle.set_device(name())
+    return results[0], results[1]
+
+
+def python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a program in an interpreter of its own: for what concerns a whole process."""
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )

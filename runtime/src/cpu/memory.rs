@@ -1,0 +1,193 @@
+//! Allocation.
+
+use super::Cpu;
+use super::core::Core;
+use crate::error::{Error, Result};
+use crate::executor::context;
+use crate::executor::work::Work;
+use crate::handle::{DevicePtr, HostPtr};
+use crate::memory::{Arena, Block, GRANULE, HostStats, MemoryStats, PointerInfo, Space};
+use std::sync::Arc;
+
+/// # Allocation
+///
+/// Memory is aligned to 64 bytes, blocks of whole pages to 4096, and not cleared. A request of
+/// zero bytes gets a pointer of its own.
+///
+/// A free never waits. The memory cannot be used from then on, but it is handed out again only
+/// when no work queued before can touch it: copies and fills hold on to what they use, and
+/// every busy stream of the device is passed first, since its kernels may use it too. On an idle
+/// device that is at once. Kernels on another device's streams are not seen: before memory that
+/// those use is freed, they must be waited for. Unified and host memory are for kernels of all
+/// devices.
+impl Cpu {
+    /// Allocates memory of the device.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`] once the cache is given up and, if freed memory is held back by
+    /// queued work, that work is waited for (not inside a callback).
+    pub fn device_memory_allocate(&self, device: usize, size: usize) -> Result<DevicePtr> {
+        let core = self.core()?;
+        allocate(core, &core.device(device)?.memory, device, size, Space::Device).map(DevicePtr)
+    }
+
+    /// Frees memory of the device.
+    ///
+    /// # Errors
+    /// [`Error::NullPointer`], [`Error::UnknownPointer`], [`Error::DoubleFree`],
+    /// [`Error::NotStart`], [`Error::SizeMismatch`] unless `size` is the size allocated,
+    /// [`Error::PointerOnOtherDevice`], [`Error::WrongSpace`]. The memory stays allocated.
+    pub fn device_memory_deallocate(&self, device: usize, ptr: DevicePtr, size: usize) -> Result<()> {
+        let core = self.core()?;
+        free(core, &core.device(device)?.memory, device, ptr.0, size, Space::Device)
+    }
+
+    /// Allocates memory, out of the device's budget, that the host and all devices may use.
+    ///
+    /// # Errors
+    /// As [`Cpu::device_memory_allocate`].
+    pub fn unified_memory_allocate(&self, device: usize, size: usize) -> Result<DevicePtr> {
+        let core = self.core()?;
+        allocate(core, &core.device(device)?.memory, device, size, Space::Unified).map(DevicePtr)
+    }
+
+    /// Frees unified memory, on the device that it was allocated on.
+    ///
+    /// # Errors
+    /// As [`Cpu::device_memory_deallocate`].
+    pub fn unified_memory_deallocate(&self, device: usize, ptr: DevicePtr, size: usize) -> Result<()> {
+        let core = self.core()?;
+        free(core, &core.device(device)?.memory, device, ptr.0, size, Space::Unified)
+    }
+
+    /// Allocates host memory, locked in place if the system allows it.
+    ///
+    /// Whether it did, [`Cpu::pointer_info`] and [`Cpu::host_memory_stats`] tell.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`] if the system has none.
+    pub fn host_memory_allocate(&self, device: usize, size: usize) -> Result<HostPtr> {
+        let core = self.core()?;
+        allocate(core, &core.device(device)?.host, device, size, Space::Host).map(HostPtr)
+    }
+
+    /// Frees host memory.
+    ///
+    /// # Errors
+    /// As [`Cpu::device_memory_deallocate`].
+    pub fn host_memory_deallocate(&self, device: usize, ptr: HostPtr, size: usize) -> Result<()> {
+        let core = self.core()?;
+        free(core, &core.device(device)?.host, device, ptr.0, size, Space::Host)
+    }
+
+    /// What is known of the live allocation that the address lies in.
+    ///
+    /// # Errors
+    /// [`Error::UnknownPointer`].
+    pub fn pointer_info(&self, ptr: usize) -> Result<PointerInfo> {
+        self.core()?.registry.info(ptr)
+    }
+
+    /// The memory of the device.
+    ///
+    /// # Errors
+    /// [`Error::UnknownDevice`].
+    pub fn device_memory_stats(&self, device: usize) -> Result<MemoryStats> {
+        Ok(self.core()?.device(device)?.memory.stats())
+    }
+
+    /// The host memory allocated through the device.
+    ///
+    /// # Errors
+    /// [`Error::UnknownDevice`].
+    pub fn host_memory_stats(&self, device: usize) -> Result<HostStats> {
+        Ok(self.core()?.device(device)?.host.host_stats())
+    }
+
+    /// Gives the device's cached memory, of device and host, back to the system; answers how
+    /// many bytes that were.
+    ///
+    /// # Errors
+    /// [`Error::UnknownDevice`].
+    pub fn trim_memory(&self, device: usize) -> Result<usize> {
+        let core = self.core()?;
+        let device = core.device(device)?;
+        Ok(device.memory.trim() + device.host.trim())
+    }
+
+    /// The unit that allocations are rounded up to, in bytes, and their least alignment.
+    ///
+    /// # Errors
+    /// [`Error::UnknownDevice`].
+    pub fn device_min_chunk_size(&self, device: usize) -> Result<usize> {
+        self.core()?.device(device)?;
+        Ok(GRANULE)
+    }
+
+    /// The largest allocation that can succeed now, in bytes.
+    ///
+    /// # Errors
+    /// [`Error::UnknownDevice`].
+    pub fn device_max_chunk_size(&self, device: usize) -> Result<usize> {
+        Ok(self.core()?.device(device)?.memory.largest_request())
+    }
+
+    /// The largest allocation that could ever succeed, in bytes: in effect the whole budget.
+    ///
+    /// # Errors
+    /// [`Error::UnknownDevice`].
+    pub fn device_max_alloc_size(&self, device: usize) -> Result<usize> {
+        Ok(self.core()?.device(device)?.memory.largest_request_ever())
+    }
+}
+
+fn allocate(core: &Core, arena: &Arena, device: usize, size: usize, space: Space) -> Result<usize> {
+    let first = arena.allocate(size, space);
+    match first {
+        Err(Error::OutOfMemory { .. }) if arena.has_late_blocks() && !context::is_inside() => {
+            core.finish(device);
+            arena.allocate(size, space)
+        }
+        other => other,
+    }
+}
+
+fn free(core: &Core, arena: &Arena, device: usize, ptr: usize, size: usize, space: Space) -> Result<()> {
+    if ptr == 0 {
+        return Err(Error::NullPointer { size });
+    }
+    let block = core.registry.find(ptr).ok_or(Error::UnknownPointer { ptr })?;
+    if block.device != device {
+        return Err(Error::PointerOnOtherDevice { ptr, owner: block.device, device });
+    }
+    if block.space() != space {
+        return Err(Error::WrongSpace { ptr, expected: space, actual: block.space() });
+    }
+    if is_idle(core, device, space) {
+        return arena.free(&block, ptr, size);
+    }
+    free_behind(core, arena, &block, ptr, size)
+}
+
+/// Whether no stream that may use the memory has work. Kernels use memory of their own device,
+/// and memory that is shared.
+fn is_idle(core: &Core, device: usize, space: Space) -> bool {
+    match space {
+        Space::Device => core.devices[device].load.is_idle(),
+        Space::Unified | Space::Host => core.devices.iter().all(|home| home.load.is_idle()),
+    }
+}
+
+fn free_behind(core: &Core, arena: &Arena, block: &Arc<Block>, ptr: usize, size: usize) -> Result<()> {
+    let pin = block.pin();
+    arena.free(block, ptr, size)?;
+    // The free succeeded, so the block was live before it, and the pin was had.
+    let Some(pin) = pin else { return Ok(()) };
+    let all = block.space() != Space::Device;
+    for device in 0..core.devices.len() {
+        if all || device == block.device {
+            core.leave_behind(device, || Work::Keep(pin.clone()));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,199 @@
+//! The calls: each checks its arguments, then hands on to the part that does the work.
+//!
+//! No state of its own but the life of the device: not started, running, or shut down.
+
+mod copies;
+mod core;
+mod graphs;
+mod libraries;
+mod memory;
+mod profiling;
+mod streams;
+
+pub use libraries::Library;
+
+use crate::config::Config;
+use crate::error::{Error, Result};
+use crate::executor::context;
+use crate::executor::pool::Pool;
+use core::Core;
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+thread_local! {
+    // No destructor, see `context`.
+    static CURRENT: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Not initialised yet: the next call does it.
+const FRESH: u8 = 0;
+const RUNNING: u8 = 1;
+/// Shut down, or about to be: no call starts it but `initialize`.
+const DOWN: u8 = 2;
+
+/// The CPU as a set of devices, numbered from zero.
+///
+/// May live in a `static`. Dropping it shuts it down.
+pub struct Cpu {
+    given: Option<Config>,
+    /// Made by the first initialisation and kept through shutdowns, so that handles from before
+    /// one stay known as stale.
+    core: OnceLock<Core>,
+    phase: AtomicU8,
+    pool: Mutex<Option<Pool>>,
+}
+
+impl Default for Cpu {
+    /// The same as [`Cpu::new`].
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Cpu {
+    /// A device that reads its configuration from the environment when it is initialised.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self::build(None)
+    }
+
+    /// A device of the given configuration.
+    #[must_use]
+    pub const fn with_config(config: Config) -> Self {
+        Self::build(Some(config))
+    }
+
+    const fn build(given: Option<Config>) -> Self {
+        Self { given, core: OnceLock::new(), phase: AtomicU8::new(FRESH), pool: Mutex::new(None) }
+    }
+
+    /// Starts the threads, after [`Cpu::shutdown`] as well. Does nothing if they are running.
+    ///
+    /// The first call fixes the configuration; a later one does not read the environment again.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for an unusable environment variable, [`Error::Threads`] if the system
+    /// refuses a thread. A later call may succeed.
+    pub fn initialize(&self) -> Result<()> {
+        let mut pool = self.lock_pool();
+        self.start(&mut pool)
+    }
+
+    fn start(&self, pool: &mut Option<Pool>) -> Result<()> {
+        if pool.is_some() {
+            return Ok(());
+        }
+        let core = match self.core.get() {
+            Some(core) => core,
+            None => {
+                let config = self.given.clone().map_or_else(Config::from_env, Ok)?;
+                self.core.get_or_init(|| Core::new(config))
+            }
+        };
+        *pool = Some(Pool::start(&core.shared, core.config.threads)?);
+        self.phase.store(RUNNING, Ordering::Release);
+        Ok(())
+    }
+
+    /// Finishes all queued work, joins every thread, destroys every handle and frees all memory.
+    /// From then on every call but [`Cpu::initialize`] answers [`Error::ShutDown`].
+    ///
+    /// Waits for callbacks, so one that never returns holds it up for ever. Does nothing if the
+    /// device is not running. Captures in progress are dropped.
+    ///
+    /// # Errors
+    /// [`Error::BlockingInCallback`] from inside stream work.
+    pub fn shutdown(&self) -> Result<()> {
+        refuse_inside_work("shutdown")?;
+        let mut pool = self.lock_pool();
+        let Some(core) = self.core.get() else {
+            return Ok(());
+        };
+        if pool.is_none() {
+            return Ok(());
+        }
+        self.phase.store(DOWN, Ordering::Release);
+        core.finish_all();
+        *pool = None;
+        core.clear();
+        Ok(())
+    }
+
+    /// The number of devices.
+    ///
+    /// # Errors
+    /// As [`Cpu::initialize`]; [`Error::ShutDown`].
+    pub fn device_count(&self) -> Result<usize> {
+        Ok(self.core()?.devices.len())
+    }
+
+    /// The configuration in use.
+    ///
+    /// # Errors
+    /// As [`Cpu::initialize`]; [`Error::ShutDown`].
+    pub fn config(&self) -> Result<&Config> {
+        Ok(&self.core()?.config)
+    }
+
+    /// Makes `device` the current one of the calling thread.
+    ///
+    /// # Errors
+    /// [`Error::UnknownDevice`].
+    pub fn set_device(&self, device: usize) -> Result<()> {
+        self.core()?.device(device)?;
+        CURRENT.set(device);
+        Ok(())
+    }
+
+    /// The current device of the calling thread: zero until it sets another.
+    ///
+    /// Several `Cpu` in one process share this setting; one that has no such device answers zero.
+    ///
+    /// # Errors
+    /// As [`Cpu::initialize`]; [`Error::ShutDown`].
+    pub fn get_device(&self) -> Result<usize> {
+        let device = CURRENT.get();
+        Ok(if device < self.device_count()? { device } else { 0 })
+    }
+
+    /// What runs the device, started if this is the first call.
+    fn core(&self) -> Result<&Core> {
+        if self.phase.load(Ordering::Acquire) != RUNNING {
+            self.start_if_fresh()?;
+        }
+        self.core.get().ok_or(Error::ShutDown)
+    }
+
+    #[cold]
+    fn start_if_fresh(&self) -> Result<()> {
+        // Looked at before the lock is taken: what a shutdown waits for must not wait for it.
+        if self.phase.load(Ordering::Acquire) == DOWN {
+            return Err(Error::ShutDown);
+        }
+        let mut pool = self.lock_pool();
+        match self.phase.load(Ordering::Acquire) {
+            DOWN => Err(Error::ShutDown),
+            _ => self.start(&mut pool),
+        }
+    }
+
+    fn lock_pool(&self) -> MutexGuard<'_, Option<Pool>> {
+        self.pool.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Cpu {
+    fn drop(&mut self) {
+        if let Err(Error::BlockingInCallback { .. }) = self.shutdown() {
+            // The last owner is a callback of this very device, whose thread cannot join itself.
+            // The threads hold what they need, and go on idling.
+            std::mem::forget(self.lock_pool().take());
+        }
+    }
+}
+
+/// Calls that wait would wait for themselves in there.
+fn refuse_inside_work(call: &'static str) -> Result<()> {
+    if context::is_inside() { Err(Error::BlockingInCallback { call }) } else { Ok(()) }
+}

@@ -1,0 +1,467 @@
+//! The generated trait on the CPU device: nothing but names and numbers change hands here.
+//!
+//! What is left out has no meaning without more than a CPU: collectives across processes, the setters of captured
+//! kernels, and the C++ object of device properties.
+
+mod axpby;
+
+use tenon::device::{
+    Allocator, BlasHandle, BlasLtHandle, CaptureMode, CaptureStatus, CudaGraphInstantiate, CudaStreamCaptureInfo,
+    DataType, Device, DeviceId, DeviceMemoryStats, EigenDevice, Error, Event, Graph, GraphExec, GraphNode, Place,
+    Profiler, Result, Status, Stream, StreamCallback,
+};
+use tenon::{AnyPtr, DevicePtr, HostPtr, UnifiedPtr};
+
+use crate::error::ErrorKind;
+use crate::handle::{self, EventHandle, ExecHandle, GraphHandle, LibraryHandle, StreamHandle};
+use crate::{Cpu, Library};
+
+/// The version of this device, as CUDA counts: a thousand times the major plus ten times the minor number.
+const VERSION: usize = 10;
+
+impl From<crate::Error> for Error {
+    fn from(error: crate::Error) -> Self {
+        let status = match error.kind() {
+            ErrorKind::OutOfMemory | ErrorKind::NotReady | ErrorKind::Failed | ErrorKind::System => Status::FAILED,
+            ErrorKind::InvalidArgument | ErrorKind::NotPermitted => Status::ERROR,
+        };
+        Error::new(status, error.to_string())
+    }
+}
+
+/// The index of a device; a negative number is no device, and past the end of any list.
+fn index(device: DeviceId) -> usize {
+    usize::try_from(device.0).unwrap_or(usize::MAX)
+}
+
+fn stream_of(stream: Stream) -> StreamHandle {
+    StreamHandle(stream.addr())
+}
+
+fn event_of(event: Event) -> EventHandle {
+    EventHandle(event.addr())
+}
+
+fn memory(pointer: DevicePtr) -> handle::DevicePtr {
+    handle::DevicePtr(pointer.addr())
+}
+
+/// PaddlePaddle takes null for «out of memory», frees what it caches, and tries again.
+fn null_if_out_of_memory(allocated: crate::Result<usize>) -> Result<usize> {
+    match allocated {
+        Err(error) if error.kind() == ErrorKind::OutOfMemory => Ok(0),
+        other => Ok(other?),
+    }
+}
+
+#[tenon::device]
+impl Device for Cpu {
+    fn initialize(&self) -> Result<()> {
+        Ok(Cpu::initialize(self)?)
+    }
+
+    fn finalize(&self) -> Result<()> {
+        Ok(self.shutdown()?)
+    }
+
+    fn set_device(&self, device: DeviceId) -> Result<()> {
+        Ok(Cpu::set_device(self, index(device))?)
+    }
+
+    fn get_device(&self) -> Result<DeviceId> {
+        let device = Cpu::get_device(self)?;
+        i32::try_from(device).map(DeviceId).map_err(|error| Error::new(Status::INTERNAL_ERROR, error.to_string()))
+    }
+
+    fn get_device_count(&self) -> Result<usize> {
+        Ok(self.device_count()?)
+    }
+
+    fn get_device_list(&self) -> Result<Vec<usize>> {
+        Ok((0..self.device_count()?).collect())
+    }
+
+    fn synchronize_device(&self, device: DeviceId) -> Result<()> {
+        Ok(Cpu::synchronize_device(self, index(device))?)
+    }
+
+    fn create_stream(&self, device: DeviceId) -> Result<Stream> {
+        Ok(Stream::from_addr(Cpu::create_stream(self, index(device))?.0))
+    }
+
+    fn destroy_stream(&self, device: DeviceId, stream: Stream) -> Result<()> {
+        if stream.is_null() {
+            return Ok(());
+        }
+        Ok(Cpu::destroy_stream(self, index(device), stream_of(stream))?)
+    }
+
+    fn query_stream(&self, device: DeviceId, stream: Stream) -> Result<bool> {
+        Ok(Cpu::query_stream(self, index(device), stream_of(stream))?)
+    }
+
+    fn synchronize_stream(&self, device: DeviceId, stream: Stream) -> Result<()> {
+        Ok(Cpu::synchronize_stream(self, index(device), stream_of(stream))?)
+    }
+
+    fn stream_add_callback(&self, device: DeviceId, stream: Stream, callback: StreamCallback) -> Result<()> {
+        let body = move || match callback.call(device, stream) {
+            Status::SUCCESS => Ok(()),
+            status => Err(format!("the host's callback answered {status:?}")),
+        };
+        Ok(Cpu::stream_add_callback(self, index(device), stream_of(stream), body)?)
+    }
+
+    fn stream_wait_event(&self, device: DeviceId, stream: Stream, event: Event) -> Result<()> {
+        Ok(Cpu::stream_wait_event(self, index(device), stream_of(stream), event_of(event))?)
+    }
+
+    fn create_event(&self, device: DeviceId) -> Result<Event> {
+        Ok(Event::from_addr(Cpu::create_event(self, index(device))?.0))
+    }
+
+    fn destroy_event(&self, device: DeviceId, event: Event) -> Result<()> {
+        Ok(Cpu::destroy_event(self, index(device), event_of(event))?)
+    }
+
+    fn record_event(&self, device: DeviceId, stream: Stream, event: Event) -> Result<()> {
+        Ok(Cpu::record_event(self, index(device), stream_of(stream), event_of(event))?)
+    }
+
+    fn query_event(&self, device: DeviceId, event: Event) -> Result<bool> {
+        Ok(Cpu::query_event(self, index(device), event_of(event))?)
+    }
+
+    fn synchronize_event(&self, device: DeviceId, event: Event) -> Result<()> {
+        Ok(Cpu::synchronize_event(self, index(device), event_of(event))?)
+    }
+
+    fn device_memory_allocate(&self, device: DeviceId, size: usize) -> Result<DevicePtr> {
+        let allocated = Cpu::device_memory_allocate(self, index(device), size);
+        null_if_out_of_memory(allocated.map(|pointer| pointer.0)).map(DevicePtr::from_addr)
+    }
+
+    fn device_memory_deallocate(&self, device: DeviceId, ptr: DevicePtr, size: usize) -> Result<()> {
+        if ptr.is_null() {
+            return Ok(());
+        }
+        Ok(Cpu::device_memory_deallocate(self, index(device), memory(ptr), size)?)
+    }
+
+    fn device_memory_set(&self, device: DeviceId, ptr: DevicePtr, value: u8, size: usize) -> Result<()> {
+        Ok(Cpu::device_memory_set(self, index(device), memory(ptr), value, size)?)
+    }
+
+    fn host_memory_allocate(&self, device: DeviceId, size: usize) -> Result<HostPtr> {
+        let allocated = Cpu::host_memory_allocate(self, index(device), size);
+        null_if_out_of_memory(allocated.map(|pointer| pointer.0)).map(HostPtr::from_addr)
+    }
+
+    fn host_memory_deallocate(&self, device: DeviceId, ptr: HostPtr, size: usize) -> Result<()> {
+        if ptr.is_null() {
+            return Ok(());
+        }
+        Ok(Cpu::host_memory_deallocate(self, index(device), handle::HostPtr(ptr.addr()), size)?)
+    }
+
+    fn unified_memory_allocate(&self, device: DeviceId, size: usize) -> Result<UnifiedPtr> {
+        let allocated = Cpu::unified_memory_allocate(self, index(device), size);
+        null_if_out_of_memory(allocated.map(|pointer| pointer.0)).map(UnifiedPtr::from_addr)
+    }
+
+    fn unified_memory_deallocate(&self, device: DeviceId, ptr: UnifiedPtr, size: usize) -> Result<()> {
+        if ptr.is_null() {
+            return Ok(());
+        }
+        Ok(Cpu::unified_memory_deallocate(self, index(device), handle::DevicePtr(ptr.addr()), size)?)
+    }
+
+    fn memory_copy_h2d(&self, device: DeviceId, dst: DevicePtr, src: &[u8]) -> Result<()> {
+        Ok(Cpu::memory_copy_h2d(self, index(device), memory(dst), src)?)
+    }
+
+    fn memory_copy_d2h(&self, device: DeviceId, dst: &mut [u8], src: DevicePtr) -> Result<()> {
+        Ok(Cpu::memory_copy_d2h(self, index(device), dst, memory(src))?)
+    }
+
+    fn memory_copy_d2d(&self, device: DeviceId, dst: DevicePtr, src: DevicePtr, size: usize) -> Result<()> {
+        Ok(Cpu::memory_copy_d2d(self, index(device), memory(dst), memory(src), size)?)
+    }
+
+    fn memory_copy_p2p(
+        &self,
+        dst_device: DeviceId,
+        src_device: DeviceId,
+        dst: DevicePtr,
+        src: DevicePtr,
+        size: usize,
+    ) -> Result<()> {
+        Ok(Cpu::memory_copy_p2p(self, index(dst_device), index(src_device), memory(dst), memory(src), size)?)
+    }
+
+    fn async_memory_copy_h2d(
+        &self,
+        device: DeviceId,
+        stream: Stream,
+        dst: DevicePtr,
+        src: HostPtr,
+        size: usize,
+    ) -> Result<()> {
+        let src = src.as_ptr().cast();
+        // SAFETY: whoever calls this function holds the memory until the stream has passed the copy.
+        unsafe { Cpu::async_memory_copy_h2d(self, index(device), stream_of(stream), memory(dst), src, size)? };
+        Ok(())
+    }
+
+    fn async_memory_copy_d2h(
+        &self,
+        device: DeviceId,
+        stream: Stream,
+        dst: HostPtr,
+        src: DevicePtr,
+        size: usize,
+    ) -> Result<()> {
+        let dst = dst.as_ptr().cast();
+        // SAFETY: whoever calls this function holds the memory until the stream has passed the copy.
+        unsafe { Cpu::async_memory_copy_d2h(self, index(device), stream_of(stream), dst, memory(src), size)? };
+        Ok(())
+    }
+
+    fn async_memory_copy_d2d(
+        &self,
+        device: DeviceId,
+        stream: Stream,
+        dst: DevicePtr,
+        src: DevicePtr,
+        size: usize,
+    ) -> Result<()> {
+        Ok(Cpu::async_memory_copy_d2d(self, index(device), stream_of(stream), memory(dst), memory(src), size)?)
+    }
+
+    fn async_memory_copy_p2p(
+        &self,
+        dst_device: DeviceId,
+        src_device: DeviceId,
+        stream: Stream,
+        dst: DevicePtr,
+        src: DevicePtr,
+        size: usize,
+    ) -> Result<()> {
+        let (to, from) = (index(dst_device), index(src_device));
+        Ok(Cpu::async_memory_copy_p2p(self, to, from, stream_of(stream), memory(dst), memory(src), size)?)
+    }
+
+    fn device_memory_stats(&self, device: DeviceId) -> Result<DeviceMemoryStats> {
+        let stats = Cpu::device_memory_stats(self, index(device))?;
+        Ok(DeviceMemoryStats { total_memory: stats.total, free_memory: stats.free })
+    }
+
+    fn device_min_chunk_size(&self, device: DeviceId) -> Result<usize> {
+        Ok(Cpu::device_min_chunk_size(self, index(device))?)
+    }
+
+    fn device_max_chunk_size(&self, device: DeviceId) -> Result<usize> {
+        Ok(Cpu::device_max_chunk_size(self, index(device))?)
+    }
+
+    fn device_max_alloc_size(&self, device: DeviceId) -> Result<usize> {
+        Ok(Cpu::device_max_alloc_size(self, index(device))?)
+    }
+
+    fn get_runtime_version(&self, _device: DeviceId) -> Result<usize> {
+        Ok(VERSION)
+    }
+
+    fn get_driver_version(&self, _device: DeviceId) -> Result<usize> {
+        Ok(VERSION)
+    }
+
+    fn get_multi_process(&self, _device: DeviceId) -> Result<usize> {
+        Ok(self.config()?.threads)
+    }
+
+    fn get_max_threads_per_mp(&self, _device: DeviceId) -> Result<usize> {
+        Ok(1)
+    }
+
+    fn get_max_threads_per_block(&self, _device: DeviceId) -> Result<usize> {
+        Ok(1)
+    }
+
+    // The answer makes hosts compute in the type, and there are no kernels that do.
+    fn is_float16_supported(&self, _device: DeviceId) -> Result<bool> {
+        Ok(false)
+    }
+
+    fn is_bfloat16_supported(&self, _device: DeviceId) -> Result<bool> {
+        Ok(false)
+    }
+
+    fn is_dnn_supported(&self, _device: DeviceId) -> Result<bool> {
+        Ok(false)
+    }
+
+    fn init_eigen_device(&self, _place: Place, stream: Stream, _allocator: Allocator) -> Result<EigenDevice> {
+        let device = Cpu::get_device(self)?;
+        let made = self.create_library_handle(device, Library::Eigen, stream_of(stream))?;
+        Ok(EigenDevice::from_addr(made.0))
+    }
+
+    fn destroy_eigen_device(&self, device: DeviceId, eigen_device: &mut EigenDevice) -> Result<()> {
+        self.destroy_library_handle(index(device), LibraryHandle(eigen_device.addr()))?;
+        *eigen_device = EigenDevice::NULL;
+        Ok(())
+    }
+
+    fn profiler_initialize(&self, _prof: Profiler) -> Result<AnyPtr> {
+        Ok(AnyPtr::NULL)
+    }
+
+    fn profiler_finalize(&self, _prof: Profiler, _user_data: AnyPtr) -> Result<()> {
+        Ok(self.profiler_stop()?)
+    }
+
+    fn profiler_prepare_tracing(&self, _prof: Profiler, _user_data: AnyPtr) -> Result<()> {
+        Ok(())
+    }
+
+    fn profiler_start_tracing(&self, _prof: Profiler, _user_data: AnyPtr) -> Result<()> {
+        Ok(self.profiler_start()?)
+    }
+
+    fn profiler_stop_tracing(&self, _prof: Profiler, _user_data: AnyPtr) -> Result<()> {
+        Ok(self.profiler_stop()?)
+    }
+
+    // The host takes events as objects of C++, which only its own compiler can make: they stay in the device, for
+    // `Cpu::profiler_drain`.
+    fn profiler_collect_trace_data(&self, _prof: Profiler, _start_ns: u64, _user_data: AnyPtr) -> Result<()> {
+        Ok(())
+    }
+
+    fn init_blas_handle(&self, device: DeviceId, stream: Stream) -> Result<BlasHandle> {
+        let made = self.create_library_handle(index(device), Library::Blas, stream_of(stream))?;
+        Ok(BlasHandle::from_addr(made.0))
+    }
+
+    fn blas_set_math_mode(&self, device: DeviceId, blas_handle: BlasHandle, math_mode: i32) -> Result<()> {
+        Ok(self.set_math_mode(index(device), LibraryHandle(blas_handle.addr()), math_mode)?)
+    }
+
+    fn init_blaslt_handle(&self, device: DeviceId) -> Result<BlasLtHandle> {
+        let made = self.create_library_handle(index(device), Library::BlasLt, StreamHandle::DEFAULT)?;
+        Ok(BlasLtHandle::from_addr(made.0))
+    }
+
+    fn destroy_blas_handle(&self, device: DeviceId, blas_handle: BlasHandle) -> Result<()> {
+        Ok(self.destroy_library_handle(index(device), LibraryHandle(blas_handle.addr()))?)
+    }
+
+    fn destroy_blaslt_handle(&self, device: DeviceId, blaslt_handle: BlasLtHandle) -> Result<()> {
+        Ok(self.destroy_library_handle(index(device), LibraryHandle(blaslt_handle.addr()))?)
+    }
+
+    fn blas_axpby(
+        &self,
+        device: DeviceId,
+        stream: Stream,
+        dtype: DataType,
+        numel: usize,
+        alpha: f32,
+        x: DevicePtr,
+        beta: f32,
+        y: DevicePtr,
+    ) -> Result<()> {
+        axpby::launch(self, index(device), stream_of(stream), dtype, numel, (alpha, x), (beta, y))
+    }
+
+    fn cuda_stream_begin_capture(&self, device: DeviceId, stream: Stream, mode: CaptureMode) -> Result<()> {
+        Ok(self.stream_begin_capture(index(device), stream_of(stream), mode_of(mode)?)?)
+    }
+
+    fn cuda_stream_end_capture(&self, device: DeviceId, stream: Stream) -> Result<Graph> {
+        Ok(Graph::from_addr(self.stream_end_capture(index(device), stream_of(stream))?.0))
+    }
+
+    fn cuda_graph_launch(&self, device: DeviceId, exec: GraphExec, stream: Stream) -> Result<()> {
+        Ok(self.graph_launch(index(device), ExecHandle(exec.addr()), stream_of(stream))?)
+    }
+
+    fn cuda_graph_destroy(&self, graph: Graph) -> Result<()> {
+        Ok(self.graph_destroy(GraphHandle(graph.addr()))?)
+    }
+
+    fn cuda_graph_exec_destroy(&self, exec: GraphExec) -> Result<()> {
+        Ok(self.graph_exec_destroy(ExecHandle(exec.addr()))?)
+    }
+
+    fn cuda_graph_instantiate(
+        &self,
+        graph: &mut Graph,
+        log_buffer: Option<&mut [u8]>,
+    ) -> Result<CudaGraphInstantiate> {
+        if let Some(first) = log_buffer.and_then(|buffer| buffer.first_mut()) {
+            *first = 0;
+        }
+        let exec = self.graph_instantiate(GraphHandle(graph.addr()))?;
+        Ok(CudaGraphInstantiate { exec: GraphExec::from_addr(exec.0), error_node: AnyPtr::NULL })
+    }
+
+    fn cuda_graph_get_nodes(
+        &self,
+        graph: Graph,
+        nodes: Option<&mut [GraphNode]>,
+        num_nodes: &mut usize,
+    ) -> Result<()> {
+        let all = self.graph_get_nodes(GraphHandle(graph.addr()))?;
+        *num_nodes = match nodes {
+            None => all.len(),
+            Some(places) => {
+                let written = places.iter_mut().zip(&all).map(|(place, node)| *place = GraphNode::from_addr(node.handle.0));
+                written.count()
+            }
+        };
+        Ok(())
+    }
+
+    fn cuda_stream_capture_info(&self, device: DeviceId, stream: Stream) -> Result<CudaStreamCaptureInfo> {
+        let info = self.stream_capture_info(index(device), stream_of(stream))?;
+        Ok(CudaStreamCaptureInfo {
+            capture_status: match info.status {
+                crate::CaptureStatus::None => CaptureStatus::NONE,
+                crate::CaptureStatus::Active => CaptureStatus::ACTIVE,
+                crate::CaptureStatus::Invalidated => CaptureStatus::INVALIDATED,
+            },
+            id: info.id,
+            // The graph comes to be only when the capture ends.
+            graph: Graph::NULL,
+            dependencies: info.dependencies.first().map_or(GraphNode::NULL, |node| GraphNode::from_addr(node.0)),
+            edge_data: AnyPtr::NULL,
+            num_dependencies: info.dependencies.len(),
+        })
+    }
+
+    fn cuda_graph_debug_dot_print(&self, graph: Graph, path: &std::ffi::CStr, flags: u32) -> Result<()> {
+        let path = path.to_str().map_err(|_| Error::invalid("`path` is not UTF-8"))?;
+        Ok(self.graph_debug_dot_print(GraphHandle(graph.addr()), path.as_ref(), flags != 0)?)
+    }
+
+    fn cuda_thread_exchange_stream_capture_mode(&self, mode: &mut CaptureMode) -> Result<()> {
+        let before = self.thread_exchange_capture_mode(mode_of(*mode)?)?;
+        *mode = match before {
+            crate::CaptureMode::Global => CaptureMode::GLOBAL,
+            crate::CaptureMode::ThreadLocal => CaptureMode::THREAD_LOCAL,
+            crate::CaptureMode::Relaxed => CaptureMode::RELAXED,
+        };
+        Ok(())
+    }
+}
+
+fn mode_of(mode: CaptureMode) -> Result<crate::CaptureMode> {
+    match mode {
+        CaptureMode::GLOBAL => Ok(crate::CaptureMode::Global),
+        CaptureMode::THREAD_LOCAL => Ok(crate::CaptureMode::ThreadLocal),
+        CaptureMode::RELAXED => Ok(crate::CaptureMode::Relaxed),
+        other => Err(Error::invalid(format!("{other:?} is no capture mode"))),
+    }
+}

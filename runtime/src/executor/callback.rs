@@ -1,0 +1,71 @@
+//! Host callbacks, on one thread of their own: a slow callback holds up other callbacks, as
+//! with CUDA, but never a thread of the pool.
+
+use super::Shared;
+use super::stream::Stream;
+use super::work::Task;
+use crate::sync::{Condvar, Mutex};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+struct State {
+    calls: VecDeque<(Arc<Stream>, Task)>,
+    open: bool,
+}
+
+/// Callbacks whose turn in their stream has come.
+pub(crate) struct CallbackQueue {
+    state: Mutex<State>,
+    wake: Condvar,
+}
+
+impl CallbackQueue {
+    /// A closed queue.
+    pub(crate) fn new() -> Self {
+        Self { state: Mutex::new(State { calls: VecDeque::new(), open: false }), wake: Condvar::new() }
+    }
+
+    pub(crate) fn open(&self) {
+        self.state.lock().open = true;
+    }
+
+    pub(crate) fn close(&self) {
+        self.state.lock().open = false;
+        self.wake.notify_one();
+    }
+
+    /// Queues the callback of a parked stream, which it resumes afterwards; false if no thread
+    /// serves the queue, so that the caller must.
+    pub(crate) fn push(&self, stream: Arc<Stream>, task: Task) -> bool {
+        let mut state = self.state.lock();
+        state.calls.push_back((stream, task));
+        let open = state.open;
+        drop(state);
+        self.wake.notify_one();
+        open
+    }
+
+    /// Works until the queue is closed and empty.
+    pub(crate) fn serve(&self, shared: &Shared) {
+        loop {
+            if self.run_one(shared) {
+                continue;
+            }
+            let mut state = self.state.lock();
+            while state.calls.is_empty() {
+                if !state.open {
+                    return;
+                }
+                state = self.wake.wait(state);
+            }
+        }
+    }
+
+    /// Makes one call; false if there is none.
+    pub(crate) fn run_one(&self, shared: &Shared) -> bool {
+        let call = self.state.lock().calls.pop_front();
+        let Some((stream, task)) = call else { return false };
+        stream.run_callback(shared, task);
+        true
+    }
+}

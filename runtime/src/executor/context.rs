@@ -1,0 +1,69 @@
+//! What the present thread is in the middle of.
+//!
+//! The cells have no destructors on purpose: one would be registered with the C library for
+//! every host thread that passes through, and would keep a plugin from being unloaded.
+
+/// Marks the thread as being inside stream work until dropped.
+pub(crate) struct InsideWork {
+    #[cfg(not(loom))]
+    before: bool,
+}
+
+/// Marks the thread as settling the queues after a shutdown until dropped.
+pub(crate) struct Settling(());
+
+#[cfg(not(loom))]
+mod imp {
+    use super::{InsideWork, Settling};
+    use std::cell::Cell;
+
+    thread_local! {
+        static INSIDE: Cell<bool> = const { Cell::new(false) };
+        static SETTLING: Cell<bool> = const { Cell::new(false) };
+    }
+
+    pub(crate) fn enter() -> InsideWork {
+        InsideWork { before: INSIDE.replace(true) }
+    }
+
+    pub(crate) fn is_inside() -> bool {
+        INSIDE.get()
+    }
+
+    /// None if the thread is settling already.
+    pub(crate) fn settle() -> Option<Settling> {
+        (!SETTLING.replace(true)).then_some(Settling(()))
+    }
+
+    impl Drop for InsideWork {
+        fn drop(&mut self) {
+            INSIDE.set(self.before);
+        }
+    }
+
+    impl Drop for Settling {
+        fn drop(&mut self) {
+            SETTLING.set(false);
+        }
+    }
+}
+
+/// The model checker runs all its threads on one, where a thread-local says nothing.
+#[cfg(loom)]
+mod imp {
+    use super::{InsideWork, Settling};
+
+    pub(crate) fn enter() -> InsideWork {
+        InsideWork {}
+    }
+
+    pub(crate) fn settle() -> Option<Settling> {
+        Some(Settling(()))
+    }
+
+    pub(crate) fn is_inside() -> bool {
+        false
+    }
+}
+
+pub(crate) use imp::{enter, is_inside, settle};

@@ -1,0 +1,101 @@
+//! Events and their records.
+//!
+//! An event is a name; a *record* is one point in one stream. Recording an event again gives it
+//! a new record and leaves those who wait for the old one alone, as CUDA has it.
+
+use super::stream::Stream;
+use crate::graph::CapturedMark;
+use crate::sync::{AtomicU64, Mutex, Ordering};
+use std::sync::Arc;
+
+/// A point in a stream that is not known to be passed.
+pub(crate) struct Record {
+    stream: Arc<Stream>,
+    /// The record's place among the stream's work.
+    place: u64,
+    /// When it was passed; zero until then.
+    time_ns: AtomicU64,
+    waiters: Mutex<Vec<Arc<Stream>>>,
+}
+
+impl Record {
+    pub(crate) fn new(stream: Arc<Stream>, place: u64) -> Arc<Self> {
+        Arc::new(Self { stream, place, time_ns: AtomicU64::new(0), waiters: Mutex::new(Vec::new()) })
+    }
+
+    pub(crate) fn time_ns(&self) -> Option<u64> {
+        Some(self.time_ns.load(Ordering::Acquire)).filter(|&time| time != 0)
+    }
+
+    pub(crate) fn is_done(&self) -> bool {
+        self.time_ns().is_some()
+    }
+
+    /// Has the stream resumed when the record completes; false if it is complete already.
+    pub(crate) fn subscribe(&self, stream: &Arc<Stream>) -> bool {
+        let mut waiters = self.waiters.lock();
+        if self.is_done() {
+            return false;
+        }
+        waiters.push(stream.clone());
+        true
+    }
+
+    pub(crate) fn complete(&self, now_ns: u64) {
+        let mut waiters = self.waiters.lock();
+        self.time_ns.store(now_ns, Ordering::Release);
+        let waiting = std::mem::take(&mut *waiters);
+        drop(waiters);
+        for stream in waiting {
+            stream.resume();
+        }
+    }
+
+    /// Blocks until the record is complete.
+    pub(crate) fn wait(&self) {
+        self.stream.wait_for(self.place);
+    }
+}
+
+/// What an event was last recorded as.
+#[derive(Clone)]
+pub(crate) enum Mark {
+    /// Never recorded; counts as complete.
+    Never,
+    /// Passed at this time.
+    Done(u64),
+    /// Not known to be passed.
+    Pending(Arc<Record>),
+    /// A point in a capture, not in time.
+    Captured(CapturedMark),
+}
+
+/// An event.
+pub(crate) struct Event {
+    pub(crate) handle: usize,
+    pub(crate) device: usize,
+    mark: Mutex<Mark>,
+}
+
+impl Event {
+    pub(crate) fn new(handle: usize, device: usize) -> Arc<Self> {
+        Arc::new(Self { handle, device, mark: Mutex::new(Mark::Never) })
+    }
+
+    pub(crate) fn set(&self, mark: Mark) {
+        // The old mark may hold the last reference to a stream; it goes after the lock.
+        let old = std::mem::replace(&mut *self.mark.lock(), mark);
+        drop(old);
+    }
+
+    /// The latest mark, with a completed record seen as such.
+    pub(crate) fn mark(&self) -> Mark {
+        let mut mark = self.mark.lock();
+        if let Mark::Pending(record) = &*mark
+            && let Some(time) = record.time_ns()
+        {
+            *mark = Mark::Done(time);
+        }
+        mark.clone()
+    }
+}

@@ -1,0 +1,32 @@
+//! Where the branches of a graph come together again.
+
+use super::stream::Stream;
+use crate::error::Error;
+use crate::sync::{AtomicUsize, Ordering};
+use std::sync::Arc;
+
+/// Resumes a parked stream when the last of several branches arrives.
+pub(crate) struct Join {
+    parent: Arc<Stream>,
+    awaited: AtomicUsize,
+}
+
+impl Join {
+    pub(crate) fn new(parent: Arc<Stream>, branches: usize) -> Arc<Self> {
+        Arc::new(Self { parent, awaited: AtomicUsize::new(branches) })
+    }
+
+    /// One branch is done; what went wrong on it becomes the parent's error.
+    pub(crate) fn arrive(&self, failure: Option<Error>) {
+        if let Some(mut error) = failure {
+            // The caller knows the stream of the launch, not the lane.
+            if let Error::TaskFailed { stream, .. } = &mut error {
+                *stream = self.parent.handle;
+            }
+            self.parent.fail(error);
+        }
+        if self.awaited.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.parent.resume();
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Streams and events on a bounded pool of threads.
+//!
+//! A stream is a queue and a phase, not a thread. Whoever moves it from idle to busy puts it
+//! once into the [`queue::ReadyQueue`]; a pool thread takes it out and runs its work in order. A
+//! stream that meets an incomplete event, or a callback, is *parked*: it leaves the pool and
+//! comes back into the ready queue when the event's record completes or the callback returns.
+//! So no pool thread ever waits for another stream, and since a wait only ever refers to a
+//! record made before it, the waits form no cycle.
+//!
+//! Here lives only the ordering of work. What the work is, `work` says; where memory is and who
+//! may touch it, `memory` says.
+
+pub(crate) mod callback;
+pub(crate) mod context;
+pub(crate) mod event;
+pub(crate) mod join;
+pub(crate) mod parallel;
+pub(crate) mod pool;
+pub(crate) mod queue;
+pub(crate) mod stream;
+mod turn;
+pub(crate) mod work;
+
+use crate::clock::Clock;
+use crate::profiler::Profiler;
+use crate::sync::{AtomicUsize, Ordering};
+use callback::CallbackQueue;
+use queue::ReadyQueue;
+
+/// What all streams of one [`crate::Cpu`] share.
+pub(crate) struct Shared {
+    pub(crate) ready: ReadyQueue,
+    pub(crate) callbacks: CallbackQueue,
+    pub(crate) profiler: Profiler,
+    pub(crate) clock: Clock,
+}
+
+impl Shared {
+    pub(crate) fn new() -> Self {
+        Self {
+            ready: ReadyQueue::new(),
+            callbacks: CallbackQueue::new(),
+            profiler: Profiler::default(),
+            clock: Clock::new(),
+        }
+    }
+
+    /// Does what is queued on the present thread, for want of others: a call that raced with a
+    /// shutdown must still complete.
+    ///
+    /// Work that queues more work while it is settled leaves that to the loop here, so that a
+    /// long chain of streams does not become a deep recursion.
+    fn settle(&self) {
+        let Some(_settling) = context::settle() else { return };
+        while self.ready.run_one() || self.callbacks.run_one(self) {}
+    }
+}
+
+/// How many streams of a device have work, so that an idle device costs one load to recognise.
+pub(crate) struct Load(AtomicUsize);
+
+impl Load {
+    pub(crate) fn new() -> Self {
+        Self(AtomicUsize::new(0))
+    }
+
+    pub(crate) fn enter(&self) {
+        self.0.fetch_add(1, Ordering::AcqRel);
+    }
+
+    pub(crate) fn leave(&self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    pub(crate) fn is_idle(&self) -> bool {
+        self.0.load(Ordering::Acquire) == 0
+    }
+}

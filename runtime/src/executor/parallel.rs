@@ -1,0 +1,87 @@
+//! One large copy or fill, shared out among threads.
+
+use super::queue::ReadyQueue;
+use crate::memory::{RawCopy, RawFill};
+use crate::sync::{AtomicUsize, Condvar, Mutex, Ordering};
+use std::sync::Arc;
+
+/// From this many bytes on, a second core pays for being woken.
+pub(crate) const SPLIT_BYTES: usize = 4 << 20;
+
+/// What one thread takes at a time: long enough that taking it is free, short enough that the
+/// threads finish together.
+const PART_BYTES: usize = 1 << 20;
+
+/// No more than this many threads are asked: memory bandwidth is used up by fewer.
+const MOST_HELPERS: usize = 7;
+
+/// Something that can be done in parts.
+#[derive(Clone, Copy)]
+pub(crate) enum Bulk {
+    Copy(RawCopy),
+    Fill(RawFill),
+}
+
+impl Bulk {
+    fn len(self) -> usize {
+        match self {
+            Self::Copy(copy) => copy.len,
+            Self::Fill(fill) => fill.len,
+        }
+    }
+
+    fn run_part(self, start: usize, len: usize) {
+        match self {
+            Self::Copy(copy) => copy.part(start, len).run_alone(),
+            Self::Fill(fill) => fill.part(start, len).run_alone(),
+        }
+    }
+}
+
+/// A copy or fill in the course of being shared out.
+pub(crate) struct Split {
+    bulk: Bulk,
+    parts: usize,
+    next: AtomicUsize,
+    left: Mutex<usize>,
+    finished: Condvar,
+}
+
+impl Split {
+    /// Does all of it, with the help of threads that are asleep now.
+    pub(crate) fn run(bulk: Bulk, ready: &ReadyQueue) {
+        let parts = bulk.len().div_ceil(PART_BYTES);
+        let split = Arc::new(Self {
+            bulk,
+            parts,
+            next: AtomicUsize::new(0),
+            left: Mutex::new(parts),
+            finished: Condvar::new(),
+        });
+        ready.ask_for_help(&split, MOST_HELPERS.min(parts.saturating_sub(1)));
+        split.help();
+        let mut left = split.left.lock();
+        while *left > 0 {
+            left = split.finished.wait(left);
+        }
+    }
+
+    /// Does parts until none is left to take.
+    pub(crate) fn help(&self) {
+        let mut done = 0;
+        loop {
+            let part = self.next.fetch_add(1, Ordering::Relaxed);
+            if part >= self.parts {
+                break;
+            }
+            let start = part * PART_BYTES;
+            self.bulk.run_part(start, PART_BYTES.min(self.bulk.len() - start));
+            done += 1;
+        }
+        let mut left = self.left.lock();
+        *left -= done;
+        if *left == 0 {
+            self.finished.notify_all();
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! The stream: a queue of work, a phase, and a count of what is done.
+
+use super::event::{Event, Mark, Record};
+use super::work::{Task, Work};
+use super::{Load, Shared};
+use crate::error::Error;
+use crate::graph::Capture;
+use crate::sync::{AtomicU64, Condvar, Mutex, MutexGuard, Ordering};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Set in `progress` while somebody waits for it; the count is in the bits above.
+const WAITED: u64 = 1;
+const ONE: u64 = 2;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Phase {
+    /// No work.
+    Idle,
+    /// Work, and nobody at it yet.
+    Queued,
+    /// A thread is at it.
+    Running,
+    /// Something will resume it.
+    Parked,
+}
+
+/// Work taken out of an inbox.
+pub(super) type Batch = VecDeque<Work>;
+
+pub(super) struct Inbox {
+    pub(super) queue: Batch,
+    submitted: u64,
+    pub(super) phase: Phase,
+    /// Whether the ready queue holds the stream. It may do so although a synchronising thread
+    /// has taken the work over; the pool then finds nothing to do.
+    pub(super) listed: bool,
+    /// Whether the batch of a parked stream has work left.
+    pub(super) rest: bool,
+    failure: Option<Error>,
+    capture: Option<Arc<Capture>>,
+}
+
+/// The stream is being captured: the work comes back, to become a node of the capture.
+pub(crate) struct Captured<W> {
+    pub(crate) capture: Arc<Capture>,
+    pub(crate) work: W,
+}
+
+/// A stream of a device.
+pub(crate) struct Stream {
+    pub(crate) handle: usize,
+    pub(crate) device: usize,
+    pub(super) shared: Arc<Shared>,
+    pub(super) load: Arc<Load>,
+    pub(super) inbox: Mutex<Inbox>,
+    /// The work taken out of the inbox, locked by whoever runs the stream. Locked before the
+    /// inbox where both are needed.
+    pub(super) batch: Mutex<Batch>,
+    /// Pieces of work done, times `ONE`, plus `WAITED`. One variable holds both so that the two
+    /// sides of a wait cannot miss each other.
+    progress: AtomicU64,
+    done: Condvar,
+}
+
+impl Stream {
+    pub(crate) fn new(handle: usize, device: usize, shared: &Arc<Shared>, load: &Arc<Load>) -> Arc<Self> {
+        Arc::new(Self {
+            handle,
+            device,
+            shared: shared.clone(),
+            load: load.clone(),
+            inbox: Mutex::new(Inbox {
+                queue: VecDeque::new(),
+                submitted: 0,
+                phase: Phase::Idle,
+                listed: false,
+                rest: false,
+                failure: None,
+                capture: None,
+            }),
+            batch: Mutex::new(VecDeque::new()),
+            progress: AtomicU64::new(0),
+            done: Condvar::new(),
+        })
+    }
+
+    /// Queues work, or does it at once if it is short and the stream is idle.
+    pub(crate) fn submit(self: &Arc<Self>, work: Work) -> Result<(), Captured<Work>> {
+        let inbox = self.inbox.lock();
+        if let Some(capture) = &inbox.capture {
+            return Err(Captured { capture: capture.clone(), work });
+        }
+        self.accept(inbox, work);
+        Ok(())
+    }
+
+    /// Like `submit`, on a stream that no capture can reach.
+    pub(crate) fn submit_internal(self: &Arc<Self>, work: Work) {
+        self.accept(self.inbox.lock(), work);
+    }
+
+    fn accept(self: &Arc<Self>, inbox: MutexGuard<'_, Inbox>, work: Work) {
+        if inbox.phase == Phase::Idle && work.runs_inline() {
+            // Under the lock, so that nothing submitted meanwhile can overtake it.
+            work.execute(&self.shared, self);
+        } else {
+            self.push(inbox, work);
+        }
+    }
+
+    /// Queues several pieces with nothing in between, whether the stream is captured or not.
+    pub(crate) fn submit_all(self: &Arc<Self>, works: Vec<Work>) {
+        let mut inbox = self.inbox.lock();
+        let mut works = works.into_iter();
+        if inbox.phase != Phase::Idle {
+            inbox.submitted += works.len() as u64;
+            inbox.queue.extend(works);
+        } else if let Some(first) = works.next() {
+            // The rest goes behind a first piece that is not started before the lock is free.
+            inbox.submitted += 1 + works.len() as u64;
+            inbox.queue.push_back(first);
+            inbox.queue.extend(works);
+            self.load.enter();
+            self.list(inbox);
+        }
+    }
+
+    /// Records the event at the end of the queued work.
+    pub(crate) fn record(self: &Arc<Self>, event: &Event) -> Result<(), Captured<()>> {
+        let mut inbox = self.inbox.lock();
+        if let Some(capture) = &inbox.capture {
+            return Err(Captured { capture: capture.clone(), work: () });
+        }
+        if inbox.phase == Phase::Idle {
+            event.set(Mark::Done(self.shared.clock.now_ns()));
+        } else {
+            event.set(Mark::Pending(self.push_record(&mut inbox)));
+        }
+        Ok(())
+    }
+
+    /// A record of the end of the queued work, or none if there is no work.
+    pub(crate) fn mark(self: &Arc<Self>) -> Option<Arc<Record>> {
+        let mut inbox = self.inbox.lock();
+        (inbox.phase != Phase::Idle).then(|| self.push_record(&mut inbox))
+    }
+
+    fn push_record(self: &Arc<Self>, inbox: &mut Inbox) -> Arc<Record> {
+        inbox.submitted += 1;
+        let record = Record::new(self.clone(), inbox.submitted);
+        inbox.queue.push_back(Work::Record(record.clone()));
+        record
+    }
+
+    /// Leaves `work` behind whatever is queued; drops it if nothing is.
+    pub(crate) fn leave_behind(self: &Arc<Self>, work: impl FnOnce() -> Work) {
+        let inbox = self.inbox.lock();
+        // Not the phase: a stream falls idle only a moment after its last work is done.
+        if self.completed() < inbox.submitted {
+            self.push(inbox, work());
+        }
+    }
+
+    fn push(self: &Arc<Self>, mut inbox: MutexGuard<'_, Inbox>, work: Work) {
+        inbox.submitted += 1;
+        if inbox.phase != Phase::Idle {
+            inbox.queue.push_back(work);
+            return;
+        }
+        self.load.enter();
+        // Work that would park the stream at once needs no pool thread to find that out.
+        match work {
+            Work::Wait(record) => {
+                inbox.phase = Phase::Parked;
+                drop(inbox);
+                if !record.subscribe(self) {
+                    self.resume();
+                }
+            }
+            Work::Callback { task } => {
+                inbox.phase = Phase::Parked;
+                drop(inbox);
+                self.call(task);
+            }
+            work => {
+                inbox.queue.push_back(work);
+                self.list(inbox);
+            }
+        }
+    }
+
+    /// Makes the stream ready to run.
+    pub(super) fn list(self: &Arc<Self>, mut inbox: MutexGuard<'_, Inbox>) {
+        inbox.phase = Phase::Queued;
+        let list = !std::mem::replace(&mut inbox.listed, true);
+        drop(inbox);
+        if list && !self.shared.ready.push(self.clone()) {
+            self.shared.settle();
+        }
+    }
+
+    /// Hands a callback over; the stream is parked.
+    pub(super) fn call(self: &Arc<Self>, task: Task) {
+        if !self.shared.callbacks.push(self.clone(), task) {
+            self.shared.settle();
+        }
+    }
+
+    /// Ends the work that the stream was parked for, and goes on with the next.
+    pub(crate) fn resume(self: &Arc<Self>) {
+        self.complete_one();
+        let mut inbox = self.inbox.lock();
+        debug_assert_eq!(inbox.phase, Phase::Parked);
+        if std::mem::take(&mut inbox.rest) || !inbox.queue.is_empty() {
+            self.list(inbox);
+        } else {
+            inbox.phase = Phase::Idle;
+            self.load.leave();
+        }
+    }
+
+    pub(super) fn completed(&self) -> u64 {
+        self.progress.load(Ordering::Acquire) / ONE
+    }
+
+    pub(super) fn complete_one(&self) {
+        if self.progress.fetch_add(ONE, Ordering::AcqRel) & WAITED != 0 {
+            // The lock is what makes the waiter either see the new count or be asleep by now.
+            let inbox = self.inbox.lock();
+            self.progress.fetch_and(!WAITED, Ordering::AcqRel);
+            drop(inbox);
+            self.done.notify_all();
+        }
+    }
+
+    /// Blocks until the work up to `place` is done. Work that no thread has begun is done by
+    /// the caller, who has nothing better to do and is already awake.
+    pub(crate) fn wait_for(self: &Arc<Self>, place: u64) {
+        let mut inbox = self.inbox.lock();
+        loop {
+            if self.completed() >= place {
+                return;
+            }
+            if inbox.phase == Phase::Queued {
+                inbox.phase = Phase::Running;
+                drop(inbox);
+                self.run(Some(place));
+                inbox = self.inbox.lock();
+                continue;
+            }
+            if self.progress.fetch_or(WAITED, Ordering::AcqRel) / ONE >= place {
+                return;
+            }
+            inbox = self.done.wait(inbox);
+        }
+    }
+
+    /// Blocks until the work submitted so far is done.
+    pub(crate) fn synchronize(self: &Arc<Self>) {
+        let submitted = self.inbox.lock().submitted;
+        self.wait_for(submitted);
+    }
+
+    /// Whether the work submitted so far is done.
+    pub(crate) fn is_done(&self) -> bool {
+        let inbox = self.inbox.lock();
+        self.completed() >= inbox.submitted
+    }
+
+    /// Keeps the first failure until somebody asks.
+    pub(crate) fn fail(&self, error: Error) {
+        self.inbox.lock().failure.get_or_insert(error);
+    }
+
+    /// Hands the failure over, once.
+    pub(crate) fn take_failure(&self) -> Option<Error> {
+        self.inbox.lock().failure.take()
+    }
+
+    /// The capture that the stream is part of.
+    pub(crate) fn capture(&self) -> Option<Arc<Capture>> {
+        self.inbox.lock().capture.clone()
+    }
+
+    /// Makes the stream part of a capture; false if it is part of one already.
+    pub(crate) fn join_capture(&self, capture: &Arc<Capture>) -> bool {
+        let mut inbox = self.inbox.lock();
+        let free = inbox.capture.is_none();
+        if free {
+            inbox.capture = Some(capture.clone());
+        }
+        free
+    }
+
+    /// Ends the stream's part in this capture.
+    pub(crate) fn leave_capture(&self, capture: &Arc<Capture>) {
+        let mut inbox = self.inbox.lock();
+        if inbox.capture.as_ref().is_some_and(|own| Arc::ptr_eq(own, capture)) {
+            inbox.capture = None;
+        }
+    }
+}

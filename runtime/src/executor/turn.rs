@@ -1,0 +1,136 @@
+//! How a thread runs a stream: its work in order, until it parks, falls idle or has had its turn.
+
+use super::Shared;
+use super::context;
+use super::stream::{Batch, Inbox, Phase, Stream};
+use super::work::{Task, Work, call_back};
+use crate::sync::MutexGuard;
+use std::sync::Arc;
+
+/// Pieces of work that a pool thread does for one stream before the next stream has its turn.
+const TURN: usize = 128;
+
+/// A queue longer than this gives its memory back when the stream falls idle.
+const KEPT_CAPACITY: usize = 1024;
+
+impl Stream {
+    /// Runs the stream for a turn, as the ready queue asks.
+    pub(crate) fn run_listed(self: &Arc<Self>) {
+        let mut inbox = self.inbox.lock();
+        inbox.listed = false;
+        if inbox.phase == Phase::Queued {
+            inbox.phase = Phase::Running;
+            drop(inbox);
+            self.run(None);
+        }
+    }
+
+    /// Runs queued work: for a turn, or until the work up to `until` is done.
+    ///
+    /// The caller has set the phase to `Running`, so there is only one of these at a time.
+    pub(super) fn run(self: &Arc<Self>, until: Option<u64>) {
+        let _inside = context::enter();
+        let mut left = TURN;
+        let mut batch = self.batch.lock();
+        loop {
+            let Some(work) = batch.pop_front() else {
+                if !self.refill(&mut batch) {
+                    return;
+                }
+                continue;
+            };
+            match work {
+                Work::Wait(record) if !record.is_done() => {
+                    self.park(batch);
+                    if record.subscribe(self) {
+                        return;
+                    }
+                    self.unpark();
+                    batch = self.batch.lock();
+                    self.complete_one();
+                }
+                Work::Wait(_) => self.complete_one(),
+                Work::Callback { task } => {
+                    self.park(batch);
+                    self.call(task);
+                    return;
+                }
+                Work::Fork(start) => {
+                    self.park(batch);
+                    start(self.clone());
+                    return;
+                }
+                work => {
+                    work.execute(&self.shared, self);
+                    self.complete_one();
+                }
+            }
+            let over = match until {
+                Some(place) => self.completed() >= place,
+                None => {
+                    left -= 1;
+                    left == 0
+                }
+            };
+            if over {
+                self.end_turn(batch);
+                return;
+            }
+        }
+    }
+
+    /// Takes the inbox's work; without any, the stream falls idle.
+    fn refill(&self, batch: &mut Batch) -> bool {
+        let mut inbox = self.inbox.lock();
+        if inbox.queue.is_empty() {
+            self.fall_idle(&mut inbox, batch);
+            return false;
+        }
+        std::mem::swap(&mut inbox.queue, batch);
+        true
+    }
+
+    fn end_turn(self: &Arc<Self>, mut batch: MutexGuard<'_, Batch>) {
+        let mut inbox = self.inbox.lock();
+        if batch.is_empty() && inbox.queue.is_empty() {
+            self.fall_idle(&mut inbox, &mut batch);
+        } else {
+            drop(batch);
+            self.list(inbox);
+        }
+    }
+
+    /// From here on the stream may be resumed, by another thread and at any time.
+    fn park(&self, batch: MutexGuard<'_, Batch>) {
+        let mut inbox = self.inbox.lock();
+        inbox.phase = Phase::Parked;
+        inbox.rest = !batch.is_empty();
+    }
+
+    /// Takes the stream back where nothing will resume it.
+    fn unpark(&self) {
+        let mut inbox = self.inbox.lock();
+        inbox.phase = Phase::Running;
+        inbox.rest = false;
+    }
+
+    fn fall_idle(&self, inbox: &mut Inbox, batch: &mut Batch) {
+        inbox.phase = Phase::Idle;
+        if batch.capacity() > KEPT_CAPACITY {
+            *batch = Batch::new();
+        }
+        if inbox.queue.capacity() > KEPT_CAPACITY {
+            inbox.queue = Batch::new();
+        }
+        self.load.leave();
+    }
+
+    /// Runs a callback of this parked stream on the present thread.
+    pub(crate) fn run_callback(self: &Arc<Self>, shared: &Shared, task: Task) {
+        {
+            let _inside = context::enter();
+            call_back(shared, self, task);
+        }
+        self.resume();
+    }
+}

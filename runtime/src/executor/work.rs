@@ -1,0 +1,197 @@
+//! What a stream can be asked to do.
+
+use super::Shared;
+use super::event::Record;
+use super::join::Join;
+use super::stream::Stream;
+use crate::error::Error;
+use crate::memory::{Pin, RawCopy, RawFill};
+use crate::profiler::Activity;
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Copies and fills up to this many bytes run on the calling thread when their stream is idle.
+///
+/// Waking a pool thread costs 3 to 6 µs, the time in which one core copies 32 to 64 KiB.
+pub const INLINE_BYTES: usize = 32 << 10;
+
+/// The direction of a copy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum CopyKind {
+    /// From host memory to a device.
+    HostToDevice,
+    /// From a device to host memory.
+    DeviceToHost,
+    /// Within one device.
+    DeviceToDevice,
+    /// From one device to another.
+    PeerToPeer,
+}
+
+impl CopyKind {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::HostToDevice => "copy h2d",
+            Self::DeviceToHost => "copy d2h",
+            Self::DeviceToDevice => "copy d2d",
+            Self::PeerToPeer => "copy p2p",
+        }
+    }
+
+    /// The call that makes such a copy and waits.
+    pub(crate) fn call(self) -> &'static str {
+        match self {
+            Self::HostToDevice => "memory_copy_h2d",
+            Self::DeviceToHost => "memory_copy_d2h",
+            Self::DeviceToDevice => "memory_copy_d2d",
+            Self::PeerToPeer => "memory_copy_p2p",
+        }
+    }
+}
+
+/// What a kernel or callback answers: nothing, or why it failed.
+///
+/// A failure is kept by the stream and reported by its next synchronisation.
+pub type TaskResult = std::result::Result<(), String>;
+
+/// A kernel or callback, callable more than once so that a graph can repeat it.
+pub(crate) type Body = Box<dyn FnMut() -> TaskResult + Send>;
+
+/// A kernel or callback as it is queued.
+pub(crate) enum Task {
+    /// Called once, by this stream.
+    Owned(Body),
+    /// Part of a graph, called by each of its launches.
+    Shared(SharedTask),
+}
+
+/// A body that several launches may reach; they take turns.
+#[derive(Clone)]
+pub(crate) struct SharedTask(Arc<Mutex<Body>>);
+
+impl SharedTask {
+    pub(crate) fn new(body: Body) -> Self {
+        Self(Arc::new(Mutex::new(body)))
+    }
+}
+
+impl Task {
+    /// Calls the body. A panic is caught: it must reach neither the pool nor a C caller.
+    pub(crate) fn call(self) -> TaskResult {
+        catch_unwind(AssertUnwindSafe(move || match self {
+            Self::Owned(mut body) => body(),
+            Self::Shared(task) => task.0.lock().unwrap_or_else(PoisonError::into_inner)(),
+        }))
+        .unwrap_or_else(|payload| Err(panic_message(payload)))
+    }
+
+    pub(crate) fn into_shared(self) -> SharedTask {
+        match self {
+            Self::Owned(body) => SharedTask::new(body),
+            Self::Shared(task) => task,
+        }
+    }
+}
+
+fn panic_message(payload: Box<dyn Any + Send>) -> String {
+    let text = payload
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_owned())
+        .or_else(|| payload.downcast_ref::<String>().cloned());
+    // A foreign payload may panic in turn when it is dropped.
+    std::mem::forget(payload);
+    format!("it panicked: {}", text.as_deref().unwrap_or("no message"))
+}
+
+/// One piece of a stream's work.
+pub(crate) enum Work {
+    /// Copy bytes. The pins keep the memory from being released before.
+    Copy { kind: CopyKind, raw: RawCopy, pins: [Option<Pin>; 2] },
+    /// Fill device memory.
+    Fill { raw: RawFill, pin: Option<Pin> },
+    /// Run a function on a pool thread.
+    Kernel { name: &'static str, task: Task },
+    /// Run a function on the callback thread.
+    Callback { task: Task },
+    /// Complete an event's record.
+    Record(Arc<Record>),
+    /// Go on only when a record is complete.
+    Wait(Arc<Record>),
+    /// Hold freed memory back until the stream has come this far.
+    Keep(Pin),
+    /// Park the stream and start the branches of a graph, which resume it.
+    Fork(Box<dyn FnOnce(Arc<Stream>) + Send>),
+    /// The end of a branch.
+    Join(Arc<Join>),
+}
+
+impl Work {
+    /// Whether the work is short enough for the calling thread.
+    pub(crate) fn runs_inline(&self) -> bool {
+        match self {
+            Self::Copy { raw, .. } => raw.len <= INLINE_BYTES,
+            Self::Fill { raw, .. } => raw.len <= INLINE_BYTES,
+            _ => false,
+        }
+    }
+
+    /// Does the work. `Wait`, `Callback` and `Fork` park the stream instead and never come here.
+    pub(crate) fn execute(self, shared: &Shared, stream: &Stream) {
+        match self {
+            Self::Copy { kind, raw, pins } => {
+                traced(shared, stream, Activity::Copy(kind), kind.name(), || raw.run(&shared.ready));
+                drop(pins);
+            }
+            Self::Fill { raw, pin } => {
+                traced(shared, stream, Activity::Fill, "fill", || raw.run(&shared.ready));
+                drop(pin);
+            }
+            Self::Kernel { name, task } => {
+                let result = traced(shared, stream, Activity::Kernel, name, || task.call());
+                report(stream, "kernel", result);
+            }
+            Self::Record(record) => record.complete(shared.clock.now_ns()),
+            Self::Join(join) => join.arrive(stream.take_failure()),
+            Self::Keep(pin) => drop(pin),
+            Self::Wait(_) | Self::Callback { .. } | Self::Fork(_) => {
+                debug_assert!(false, "this work parks its stream");
+            }
+        }
+    }
+}
+
+/// Runs a callback and keeps its failure for the stream.
+pub(crate) fn call_back(shared: &Shared, stream: &Stream, task: Task) {
+    let result = traced(shared, stream, Activity::Callback, "callback", || task.call());
+    report(stream, "callback", result);
+}
+
+fn report(stream: &Stream, task: &'static str, result: TaskResult) {
+    if let Err(message) = result {
+        stream.fail(Error::TaskFailed { task, stream: stream.handle, message });
+    }
+}
+
+fn traced<R>(
+    shared: &Shared,
+    stream: &Stream,
+    activity: Activity,
+    name: &'static str,
+    run: impl FnOnce() -> R,
+) -> R {
+    if !shared.profiler.is_on() {
+        return run();
+    }
+    let start_ns = shared.clock.now_ns();
+    let result = run();
+    shared.profiler.add(crate::profiler::TraceRecord {
+        activity,
+        name,
+        device: stream.device,
+        stream: stream.handle,
+        start_ns,
+        end_ns: shared.clock.now_ns(),
+    });
+    result
+}

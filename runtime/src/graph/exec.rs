@@ -1,0 +1,196 @@
+//! A graph made ready to launch: its nodes laid out on lanes.
+//!
+//! A lane is an internal stream; nodes on different lanes run side by side. A graph that does
+//! not branch has no lanes and runs on the stream that it is launched on.
+
+use super::{Graph, Node, NodeParameters};
+use crate::error::{Error, Result};
+use crate::executor::event::Record;
+use crate::executor::join::Join;
+use crate::executor::stream::Stream;
+use crate::executor::work::Work;
+use crate::executor::{Load, Shared};
+use crate::handle::{HandleKind, NodeHandle};
+use crate::memory::Registry;
+use crate::sync::{Mutex, MutexGuard};
+use std::sync::Arc;
+
+/// More lanes than this gain nothing on any machine; further branches share them.
+const MOST_LANES: usize = 32;
+
+/// A graph made ready to launch.
+pub(crate) struct Exec {
+    pub(crate) device: usize,
+    lanes: Vec<Arc<Stream>>,
+    lane_of: Vec<usize>,
+    state: Mutex<State>,
+}
+
+struct State {
+    nodes: Vec<Node>,
+    /// The end of the latest launch: launches of one graph never overlap.
+    last: Option<Arc<Record>>,
+}
+
+impl Exec {
+    pub(crate) fn new(handle: usize, graph: &Graph, shared: &Arc<Shared>, load: &Arc<Load>) -> Arc<Self> {
+        let lane_of = assign_lanes(&graph.nodes);
+        let count = lane_of.iter().max().map_or(0, |&most| most + 1);
+        let lanes = if count > 1 {
+            (0..count).map(|_| Stream::new(handle, graph.device, shared, load)).collect()
+        } else {
+            Vec::new()
+        };
+        let state = Mutex::new(State { nodes: graph.nodes.clone(), last: None });
+        Arc::new(Self { device: graph.device, lanes, lane_of, state })
+    }
+
+    /// Launches the graph in the order of the stream. Nothing is launched if a pointer of a
+    /// node is not valid any more.
+    pub(crate) fn launch(&self, stream: &Arc<Stream>, registry: &Registry) -> Result<()> {
+        let mut state = self.state.lock();
+        if let Some(capture) = stream.capture() {
+            return capture.add_graph(stream, &state.nodes);
+        }
+        let works = prepare(&state.nodes, registry)?;
+        let mut queued: Vec<Work> =
+            state.last.take().filter(|last| !last.is_done()).map(Work::Wait).into_iter().collect();
+        if self.lanes.is_empty() {
+            queued.extend(works.into_iter().flatten());
+        } else {
+            let launch = self.lay_out(&state, works);
+            queued.push(Work::Fork(Box::new(move |parent| launch.start(parent))));
+        }
+        stream.submit_all(queued);
+        state.last = stream.mark();
+        Ok(())
+    }
+
+    /// Gives a node new parameters, for launches to come.
+    pub(crate) fn set_node(&self, handle: NodeHandle, parameters: NodeParameters) -> Result<()> {
+        let mut state = self.lock();
+        let node = state
+            .nodes
+            .iter_mut()
+            .find(|node| node.handle == handle)
+            .ok_or(Error::InvalidHandle { kind: HandleKind::Node, handle: handle.0 })?;
+        node.op.set(handle, parameters)
+    }
+
+    fn lay_out(&self, state: &State, works: Vec<Option<Work>>) -> Launch {
+        let mut is_awaited = vec![false; works.len()];
+        let mut steps: Vec<Step> = Vec::with_capacity(works.len());
+        for (index, work) in works.into_iter().enumerate() {
+            let lane = self.lane_of[index];
+            // On the same lane the order of the lane is enough.
+            let after: Vec<usize> = state.nodes[index]
+                .after
+                .iter()
+                .copied()
+                .filter(|&before| self.lane_of[before] != lane)
+                .collect();
+            after.iter().for_each(|&before| is_awaited[before] = true);
+            steps.push(Step { lane, after, work, is_awaited: false });
+        }
+        steps.iter_mut().zip(is_awaited).for_each(|(step, awaited)| step.is_awaited = awaited);
+        Launch { lanes: self.lanes.clone(), steps }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock()
+    }
+}
+
+fn prepare(nodes: &[Node], registry: &Registry) -> Result<Vec<Option<Work>>> {
+    nodes.iter().map(|node| node.op.prepare(registry)).collect()
+}
+
+/// Puts each node behind one that it depends on, or on a lane of its own.
+///
+/// Any assignment would be correct, since the nodes are laid out in an order that keeps their
+/// dependencies; this one keeps chains together.
+fn assign_lanes(nodes: &[Node]) -> Vec<usize> {
+    let mut tails: Vec<usize> = Vec::new();
+    let mut lane_of: Vec<usize> = Vec::with_capacity(nodes.len());
+    for (index, node) in nodes.iter().enumerate() {
+        let behind = node.after.iter().map(|&before| (before, lane_of[before]));
+        let lane = behind.filter(|&(before, lane)| tails[lane] == before).map(|(_, lane)| lane).min();
+        let lane = lane.unwrap_or_else(|| {
+            if tails.len() < MOST_LANES {
+                tails.push(index);
+                tails.len() - 1
+            } else {
+                index % MOST_LANES
+            }
+        });
+        tails[lane] = index;
+        lane_of.push(lane);
+    }
+    lane_of
+}
+
+/// One launch of a graph with several lanes.
+struct Launch {
+    lanes: Vec<Arc<Stream>>,
+    steps: Vec<Step>,
+}
+
+struct Step {
+    lane: usize,
+    /// Steps on other lanes that come before.
+    after: Vec<usize>,
+    is_awaited: bool,
+    work: Option<Work>,
+}
+
+impl Launch {
+    /// Queues the steps on their lanes, and has the parked `parent` resumed at the end.
+    fn start(self, parent: Arc<Stream>) {
+        let mut ends: Vec<Option<Arc<Record>>> = Vec::with_capacity(self.steps.len());
+        for step in self.steps {
+            let lane = &self.lanes[step.lane];
+            for before in step.after {
+                // No record means that the lane was idle after that step: it is done.
+                if let Some(end) = &ends[before] {
+                    lane.submit_internal(Work::Wait(end.clone()));
+                }
+            }
+            if let Some(work) = step.work {
+                lane.submit_internal(work);
+            }
+            ends.push(if step.is_awaited { lane.mark() } else { None });
+        }
+        let join = Join::new(parent, self.lanes.len());
+        for lane in &self.lanes {
+            lane.submit_internal(Work::Join(join.clone()));
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::graph::Op;
+    use crate::handle::EventHandle;
+
+    fn nodes(after: &[&[usize]]) -> Vec<Node> {
+        after.iter().map(|after| Node::new(Op::Wait(EventHandle(1)), after.to_vec())).collect()
+    }
+
+    #[test]
+    fn a_chain_has_one_lane() {
+        assert_eq!(assign_lanes(&nodes(&[&[], &[0], &[1], &[2]])), [0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn branches_have_their_own() {
+        assert_eq!(assign_lanes(&nodes(&[&[], &[0], &[0], &[1, 2], &[3]])), [0, 0, 1, 0, 0]);
+    }
+
+    #[test]
+    fn lanes_are_bounded() {
+        let roots: Vec<&[usize]> = vec![&[]; 1000];
+        let lanes = assign_lanes(&nodes(&roots));
+        assert_eq!(lanes.iter().max(), Some(&(MOST_LANES - 1)));
+    }
+}

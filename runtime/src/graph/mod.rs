@@ -1,0 +1,193 @@
+//! Graphs: stream work that is captured once and launched many times.
+//!
+//! While a stream is captured, its work becomes nodes instead of being done. Another stream
+//! joins the capture by waiting for an event that was recorded in it, as with CUDA. A launch
+//! does the nodes in an order that keeps every dependency, independent branches side by side.
+
+mod capture;
+mod dot;
+mod exec;
+
+pub(crate) use capture::{Capture, CapturedMark};
+pub(crate) use exec::Exec;
+
+use crate::error::{Error, Result};
+use crate::executor::work::{SharedTask, Task, TaskResult, Work};
+use crate::handle::{DevicePtr, EventHandle, HandleKind, NodeHandle};
+use crate::memory::{Fill, Registry, Transfer};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// How strictly a capture forbids calls that would wait for captured work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum CaptureMode {
+    /// No thread may synchronise a device of which a stream is being captured.
+    #[default]
+    Global,
+    /// The thread that began the capture may not; others may.
+    ThreadLocal,
+    /// All may. The captured streams are left out.
+    Relaxed,
+}
+
+/// Whether a stream is being captured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum CaptureStatus {
+    /// No.
+    None,
+    /// Yes.
+    Active,
+    /// Yes, but a mistake was made; the end of the capture will report it.
+    Invalidated,
+}
+
+/// What is known of the capture of a stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CaptureInfo {
+    /// Whether there is one.
+    pub status: CaptureStatus,
+    /// Its number, unique in the process; zero if there is none.
+    pub id: u64,
+    /// The nodes that the stream's next node would depend on.
+    pub dependencies: Vec<NodeHandle>,
+}
+
+/// A node of a graph, as [`crate::Cpu::graph_get_nodes`] lists it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeInfo {
+    /// Its handle.
+    pub handle: NodeHandle,
+    /// `copy`, `fill`, `kernel`, `callback`, `event record` or `event wait`.
+    pub kind: &'static str,
+    /// The nodes that come directly before it.
+    pub dependencies: Vec<NodeHandle>,
+}
+
+/// New parameters for a node of an executable graph.
+pub enum NodeParameters {
+    /// For a copy: both addresses and the size in bytes. The direction and devices stay.
+    Copy {
+        /// The destination.
+        dst: usize,
+        /// The source.
+        src: usize,
+        /// The size in bytes.
+        size: usize,
+    },
+    /// For a fill.
+    Fill {
+        /// The memory to fill.
+        dst: DevicePtr,
+        /// The value of every byte.
+        value: u8,
+        /// The size in bytes.
+        size: usize,
+    },
+    /// For a kernel: another body.
+    Kernel(Box<dyn FnMut() -> TaskResult + Send>),
+}
+
+/// What a node does.
+#[derive(Clone)]
+pub(crate) enum Op {
+    Copy(Transfer),
+    Fill(Fill),
+    Kernel {
+        name: &'static str,
+        task: SharedTask,
+    },
+    Callback(SharedTask),
+    /// A point that other branches wait for. It does not touch the event when launched.
+    Record(EventHandle),
+    Wait(EventHandle),
+}
+
+impl Op {
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Copy(_) => "copy",
+            Self::Fill(_) => "fill",
+            Self::Kernel { .. } => "kernel",
+            Self::Callback(_) => "callback",
+            Self::Record(_) => "event record",
+            Self::Wait(_) => "event wait",
+        }
+    }
+
+    /// Whether the node only carries dependencies.
+    fn is_marker(&self) -> bool {
+        matches!(self, Self::Record(_) | Self::Wait(_))
+    }
+
+    /// The work of one launch, with its pointers checked; none for a marker.
+    fn prepare(&self, registry: &Registry) -> Result<Option<Work>> {
+        match self {
+            Self::Copy(transfer) => transfer.prepare(registry),
+            Self::Fill(fill) => fill.prepare(registry),
+            Self::Kernel { name, task } => Ok(Some(Work::Kernel { name, task: Task::Shared(task.clone()) })),
+            Self::Callback(task) => Ok(Some(Work::Callback { task: Task::Shared(task.clone()) })),
+            Self::Record(_) | Self::Wait(_) => Ok(None),
+        }
+    }
+
+    fn set(&mut self, node: NodeHandle, parameters: NodeParameters) -> Result<()> {
+        let given = match &parameters {
+            NodeParameters::Copy { .. } => "copy",
+            NodeParameters::Fill { .. } => "fill",
+            NodeParameters::Kernel(_) => "kernel",
+        };
+        match (self, parameters) {
+            (Self::Copy(transfer), NodeParameters::Copy { dst, src, size }) => {
+                transfer.dst = transfer.dst.at(dst);
+                transfer.src = transfer.src.at(src);
+                transfer.size = size;
+            }
+            (Self::Fill(fill), NodeParameters::Fill { dst, value, size }) => {
+                (fill.ptr, fill.value, fill.size) = (dst.0, value, size);
+            }
+            (Self::Kernel { task, .. }, NodeParameters::Kernel(body)) => {
+                *task = SharedTask::new(body);
+            }
+            (op, _) => {
+                return Err(Error::WrongNodeKind { node: node.0, actual: op.kind(), given });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A node: what it does, and the earlier nodes that it comes after, by their index.
+#[derive(Clone)]
+pub(crate) struct Node {
+    handle: NodeHandle,
+    op: Op,
+    after: Vec<usize>,
+}
+
+impl Node {
+    fn new(op: Op, after: Vec<usize>) -> Self {
+        static NEXT: AtomicUsize = AtomicUsize::new(1);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        Self { handle: NodeHandle((HandleKind::Node as usize) << 60 | number), op, after }
+    }
+}
+
+/// A captured graph. The nodes stand in an order that keeps their dependencies.
+pub(crate) struct Graph {
+    pub(crate) device: usize,
+    nodes: Vec<Node>,
+}
+
+impl Graph {
+    pub(crate) fn node_infos(&self) -> Vec<NodeInfo> {
+        let info = |node: &Node| NodeInfo {
+            handle: node.handle,
+            kind: node.op.kind(),
+            dependencies: node.after.iter().map(|&index| self.nodes[index].handle).collect(),
+        };
+        self.nodes.iter().map(info).collect()
+    }
+
+    pub(crate) fn dot(&self, verbose: bool) -> String {
+        dot::render(&self.nodes, verbose)
+    }
+}

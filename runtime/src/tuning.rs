@@ -1,0 +1,52 @@
+//! The two ways of a large copy or fill, for the benchmark that the threshold was chosen by.
+
+use crate::executor::Shared;
+use crate::executor::parallel::{Bulk, Split};
+use crate::executor::pool::Pool as Threads;
+use crate::memory::{RawCopy, RawFill};
+use std::sync::Arc;
+
+/// A pool of a thread for each core, without a device.
+pub struct Pool {
+    shared: Arc<Shared>,
+    _threads: Threads,
+}
+
+impl Pool {
+    /// Starts the threads.
+    ///
+    /// # Panics
+    /// If the system refuses them.
+    #[must_use]
+    pub fn start() -> Self {
+        let shared = Arc::new(Shared::new());
+        let size = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        match Threads::start(&shared, size) {
+            Ok(threads) => Self { shared, _threads: threads },
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// Copies as much as both hold, on several cores or on this one.
+    pub fn copy(&self, to: &mut [u8], from: &[u8], shared: bool) {
+        let size = to.len().min(from.len());
+        // SAFETY: both are borrowed until the copy is done, and hold `size` bytes.
+        let copy = unsafe { RawCopy::new(to.as_mut_ptr() as usize, from.as_ptr() as usize, size) };
+        if shared {
+            Split::run(Bulk::Copy(copy), &self.shared.ready);
+        } else {
+            copy.run_alone();
+        }
+    }
+
+    /// Fills, on several cores or on this one.
+    pub fn fill(&self, to: &mut [u8], shared: bool) {
+        // SAFETY: `to` is borrowed until the fill is done.
+        let fill = unsafe { RawFill::new(to.as_mut_ptr() as usize, 7, to.len()) };
+        if shared {
+            Split::run(Bulk::Fill(fill), &self.shared.ready);
+        } else {
+            fill.run_alone();
+        }
+    }
+}

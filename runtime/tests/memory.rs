@@ -1,0 +1,417 @@
+//! Budgets, the registry, and copies in every direction.
+#![cfg(not(loom))]
+
+mod common;
+
+use common::{MIB, OpenAtEnd, block, cpu, cpu_with, download, pattern, upload};
+use std::sync::Arc;
+use std::thread;
+use tenon_cpu::{Cpu, DevicePtr, Error, ErrorKind, INLINE_BYTES, Space, StreamHandle};
+
+fn assert_adds_up(cpu: &Cpu) {
+    for device in 0..2 {
+        let stats = cpu.device_memory_stats(device).unwrap();
+        assert_eq!(stats.used + stats.free, stats.total);
+        assert!(stats.cached <= stats.free && stats.peak >= stats.used && stats.peak <= stats.total);
+    }
+}
+
+#[test]
+fn allocations_are_aligned_apart_and_counted() {
+    let cpu = cpu();
+    let sizes = [0, 1, 63, 64, 65, 1000, 4096, 100_000, MIB, MIB + 1, 5 * MIB];
+    let ptrs: Vec<_> = sizes.map(|size| cpu.device_memory_allocate(0, size).unwrap()).into();
+    for (&size, ptr) in sizes.iter().zip(&ptrs) {
+        assert_eq!(ptr.0 % if size >= MIB { 4096 } else { 64 }, 0);
+        let info = cpu.pointer_info(ptr.0).unwrap();
+        assert_eq!((info.base, info.size, info.device, info.space), (ptr.0, size, 0, Space::Device));
+    }
+    let mut ranges: Vec<_> =
+        sizes.iter().zip(&ptrs).map(|(&size, ptr)| (ptr.0, ptr.0 + size.max(1))).collect();
+    ranges.sort_unstable();
+    assert!(ranges.windows(2).all(|pair| pair[0].1 <= pair[1].0));
+    let stats = cpu.device_memory_stats(0).unwrap();
+    assert!(stats.used >= sizes.iter().sum() && stats.allocations == sizes.len());
+    assert_eq!(cpu.device_memory_stats(1).unwrap().used, 0);
+    assert_adds_up(&cpu);
+    for (&size, &ptr) in sizes.iter().zip(&ptrs) {
+        cpu.device_memory_deallocate(0, ptr, size).unwrap();
+    }
+    let stats = cpu.device_memory_stats(0).unwrap();
+    assert_eq!((stats.used, stats.allocations), (0, 0));
+    assert!(stats.cached > 0);
+    assert_eq!(cpu.trim_memory(0).unwrap(), stats.cached);
+    assert_eq!(cpu.device_memory_stats(0).unwrap().cached, 0);
+    assert_adds_up(&cpu);
+}
+
+#[test]
+fn a_freed_block_is_used_again() {
+    let cpu = cpu();
+    for size in [64, 5000, 3 * MIB] {
+        let first = cpu.device_memory_allocate(0, size).unwrap();
+        cpu.device_memory_deallocate(0, first, size).unwrap();
+        assert_eq!(cpu.device_memory_allocate(0, size).unwrap(), first, "{size}");
+    }
+}
+
+#[test]
+fn out_of_memory_and_recovery() {
+    let cpu = cpu_with(8 * MIB);
+    let whole = cpu.device_memory_allocate(0, 8 * MIB).unwrap();
+    let error = cpu.device_memory_allocate(0, 1).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::OutOfMemory);
+    assert_eq!(
+        error,
+        Error::OutOfMemory { space: Space::Device, device: 0, requested: 1, free: 0, total: 8 * MIB }
+    );
+    assert_eq!(cpu.device_max_chunk_size(0).unwrap(), 0);
+    let other = cpu.device_memory_allocate(1, 8 * MIB).unwrap();
+    cpu.device_memory_deallocate(1, other, 8 * MIB).unwrap();
+    cpu.device_memory_deallocate(0, whole, 8 * MIB).unwrap();
+    let halves = [0; 2].map(|_| cpu.device_memory_allocate(0, 4 * MIB).unwrap());
+    assert!(cpu.device_memory_allocate(0, 1).is_err());
+    assert_adds_up(&cpu);
+    for half in halves {
+        cpu.device_memory_deallocate(0, half, 4 * MIB).unwrap();
+    }
+    assert_eq!(cpu.device_memory_stats(0).unwrap().free, 8 * MIB);
+}
+
+#[test]
+fn the_cache_gives_way_when_the_budget_is_needed() {
+    let cpu = cpu_with(8 * MIB);
+    let small: Vec<_> = (0..64).map(|_| cpu.device_memory_allocate(0, MIB / 16).unwrap()).collect();
+    small.into_iter().for_each(|ptr| cpu.device_memory_deallocate(0, ptr, MIB / 16).unwrap());
+    assert_eq!(cpu.device_memory_stats(0).unwrap().cached, 4 * MIB);
+    let large = cpu.device_memory_allocate(0, 7 * MIB).unwrap();
+    assert!(cpu.device_memory_stats(0).unwrap().cached <= MIB);
+    assert_adds_up(&cpu);
+    cpu.device_memory_deallocate(0, large, 7 * MIB).unwrap();
+    assert!(cpu.device_memory_stats(0).unwrap().cached <= 4 * MIB, "the cache is bounded");
+    assert_adds_up(&cpu);
+}
+
+#[test]
+fn sizes_that_cannot_be() {
+    let cpu = cpu();
+    for size in [usize::MAX, usize::MAX - 63, isize::MAX as usize, usize::MAX / 2 + 1, 65 * MIB] {
+        for result in [cpu.device_memory_allocate(0, size), cpu.unified_memory_allocate(0, size)] {
+            assert_eq!(result.unwrap_err().kind(), ErrorKind::OutOfMemory, "{size}");
+        }
+    }
+    for size in [usize::MAX, isize::MAX as usize] {
+        assert_eq!(cpu.host_memory_allocate(0, size).unwrap_err().kind(), ErrorKind::OutOfMemory);
+    }
+    let ptr = cpu.device_memory_allocate(0, 64).unwrap();
+    for size in [65, usize::MAX, usize::MAX - ptr.0 + 1] {
+        assert!(matches!(cpu.device_memory_set(0, ptr, 0, size), Err(Error::OutOfBounds { .. })));
+        let stream = StreamHandle::DEFAULT;
+        assert!(matches!(
+            cpu.async_memory_copy_d2d(0, stream, ptr, ptr, size),
+            Err(Error::OutOfBounds { .. })
+        ));
+    }
+    // SAFETY: refused, so nothing is read.
+    let wraps =
+        unsafe { cpu.async_memory_copy_h2d(0, StreamHandle::DEFAULT, ptr, std::ptr::dangling(), usize::MAX) };
+    assert!(matches!(wraps, Err(Error::OutOfBounds { .. })));
+    assert_adds_up(&cpu);
+}
+
+#[test]
+fn zero_sizes() {
+    let cpu = cpu();
+    let (a, b) = (cpu.device_memory_allocate(0, 0).unwrap(), cpu.device_memory_allocate(0, 0).unwrap());
+    assert!(a != b && a.0 != 0);
+    for ptr in [a, DevicePtr(0), DevicePtr(17)] {
+        cpu.memory_copy_h2d(0, ptr, &[]).unwrap();
+        cpu.memory_copy_d2h(0, &mut [], ptr).unwrap();
+        cpu.memory_copy_d2d(0, ptr, ptr, 0).unwrap();
+        cpu.memory_copy_p2p(0, 1, ptr, ptr, 0).unwrap();
+        cpu.device_memory_set(0, ptr, 1, 0).unwrap();
+        cpu.async_device_memory_set(0, StreamHandle::DEFAULT, ptr, 1, 0).unwrap();
+    }
+    assert!(matches!(cpu.memory_copy_h2d(0, a, b"x"), Err(Error::OutOfBounds { .. })));
+    assert!(matches!(cpu.memory_copy_h2d(7, a, b""), Err(Error::UnknownDevice { .. })));
+    cpu.device_memory_deallocate(0, a, 0).unwrap();
+    assert!(cpu.device_memory_deallocate(0, a, 0).is_err());
+}
+
+#[test]
+fn frees_that_are_no_good() {
+    let cpu = cpu();
+    let ptr = cpu.device_memory_allocate(0, 100).unwrap();
+    let free = |device, ptr, size| cpu.device_memory_deallocate(device, ptr, size);
+    assert_eq!(free(0, ptr, 99), Err(Error::SizeMismatch { ptr: ptr.0, given: 99, allocated: 100 }));
+    assert_eq!(free(1, ptr, 100), Err(Error::PointerOnOtherDevice { ptr: ptr.0, owner: 0, device: 1 }));
+    assert_eq!(free(0, ptr.offset(8), 100), Err(Error::NotStart { ptr: ptr.0 + 8, base: ptr.0 }));
+    assert_eq!(free(0, DevicePtr(0), 100), Err(Error::NullPointer { size: 100 }));
+    assert_eq!(free(0, DevicePtr(4096), 1), Err(Error::UnknownPointer { ptr: 4096 }));
+    assert!(matches!(cpu.unified_memory_deallocate(0, ptr, 100), Err(Error::WrongSpace { .. })));
+    free(0, ptr, 100).unwrap();
+    assert_eq!(free(0, ptr, 100), Err(Error::DoubleFree { ptr: ptr.0 }));
+    assert_eq!(free(0, ptr.offset(8), 100), Err(Error::UnknownPointer { ptr: ptr.0 + 8 }));
+    cpu.trim_memory(0).unwrap();
+    assert_eq!(free(0, ptr, 100), Err(Error::UnknownPointer { ptr: ptr.0 }));
+    assert_adds_up(&cpu);
+}
+
+#[test]
+fn copies_that_are_no_good() {
+    let cpu = cpu();
+    let (ptr, other) = (upload(&cpu, 0, &[1; 100]), upload(&cpu, 1, &[2; 100]));
+    let host = cpu.host_memory_allocate(0, 100).unwrap();
+    let s = StreamHandle::DEFAULT;
+    assert_eq!(
+        cpu.memory_copy_h2d(0, ptr.offset(50), &[0; 51]),
+        Err(Error::OutOfBounds { ptr: ptr.0 + 50, size: 51, base: ptr.0, capacity: 100 })
+    );
+    assert!(matches!(cpu.memory_copy_d2h(0, &mut [0; 101], ptr), Err(Error::OutOfBounds { .. })));
+    assert!(matches!(
+        cpu.memory_copy_h2d(0, other, b"x"),
+        Err(Error::PointerOnOtherDevice { owner: 1, device: 0, .. })
+    ));
+    assert!(matches!(cpu.memory_copy_d2d(0, ptr, other, 1), Err(Error::PointerOnOtherDevice { .. })));
+    assert!(matches!(cpu.memory_copy_p2p(1, 0, ptr, other, 1), Err(Error::PointerOnOtherDevice { .. })));
+    assert!(matches!(cpu.memory_copy_p2p(0, 2, ptr, other, 1), Err(Error::UnknownDevice { .. })));
+    assert!(matches!(cpu.async_memory_copy_p2p(0, 2, s, ptr, other, 1), Err(Error::UnknownDevice { .. })));
+    assert!(matches!(
+        cpu.memory_copy_d2d(0, ptr, DevicePtr(host.0), 1),
+        Err(Error::WrongSpace { expected: Space::Device, actual: Space::Host, .. })
+    ));
+    assert_eq!(cpu.memory_copy_d2d(0, ptr, DevicePtr(0), 1), Err(Error::NullPointer { size: 1 }));
+    let local = 0_u8;
+    assert!(matches!(
+        cpu.memory_copy_d2d(0, ptr, DevicePtr(&raw const local as usize), 1),
+        Err(Error::UnknownPointer { .. })
+    ));
+    // SAFETY: each of these is refused, so nothing is read or written.
+    unsafe {
+        assert_eq!(
+            cpu.async_memory_copy_h2d(0, s, ptr, std::ptr::null(), 1),
+            Err(Error::NullPointer { size: 1 })
+        );
+        assert!(matches!(
+            cpu.async_memory_copy_h2d(0, s, ptr, other.0 as *const u8, 1),
+            Err(Error::WrongSpace { expected: Space::Host, actual: Space::Device, .. })
+        ));
+        assert!(matches!(
+            cpu.async_memory_copy_h2d(0, s, ptr, host.as_ptr().wrapping_add(60), 41),
+            Err(Error::OutOfBounds { .. })
+        ));
+    }
+    cpu.device_memory_deallocate(0, ptr, 100).unwrap();
+    assert_eq!(cpu.memory_copy_h2d(0, ptr, b"x"), Err(Error::UnknownPointer { ptr: ptr.0 }));
+    assert_eq!(cpu.device_memory_set(0, ptr.offset(4), 0, 1), Err(Error::UnknownPointer { ptr: ptr.0 + 4 }));
+    assert_eq!(download(&cpu, 1, other, 100), [2; 100], "nothing was written");
+}
+
+#[test]
+fn copies_in_every_direction_and_size() {
+    let cpu = cpu_with(256 * MIB);
+    let stream = cpu.create_stream(0).unwrap();
+    for size in [1, 100, INLINE_BYTES, INLINE_BYTES + 1, MIB, 4 * MIB, 9 * MIB + 13] {
+        let bytes = pattern(size, size);
+        let (a, b) = (upload(&cpu, 0, &bytes), cpu.device_memory_allocate(0, size).unwrap());
+        let peer = cpu.device_memory_allocate(1, size).unwrap();
+        cpu.memory_copy_d2d(0, b, a, size).unwrap();
+        cpu.memory_copy_p2p(1, 0, peer, b, size).unwrap();
+        assert!(download(&cpu, 1, peer, size) == bytes, "{size}");
+        cpu.device_memory_set(1, peer, 0xa5, size).unwrap();
+        assert!(download(&cpu, 1, peer, size).iter().all(|&byte| byte == 0xa5));
+
+        let (mut back, second) = (vec![0; size], pattern(size, 99));
+        // SAFETY: both buffers live until the stream is synchronised, and nobody else uses them.
+        unsafe { cpu.async_memory_copy_h2d(0, stream, a, second.as_ptr(), size).unwrap() };
+        cpu.async_memory_copy_d2d(0, stream, b, a, size).unwrap();
+        cpu.async_memory_copy_p2p(1, 0, stream, peer, b, size).unwrap();
+        cpu.async_memory_copy_p2p(0, 1, stream, a, peer, size).unwrap();
+        cpu.async_device_memory_set(0, stream, a, 7, 1).unwrap();
+        // SAFETY: as above.
+        unsafe { cpu.async_memory_copy_d2h(0, stream, back.as_mut_ptr(), a, size).unwrap() };
+        cpu.synchronize_stream(0, stream).unwrap();
+        assert!(back[0] == 7 && back[1..] == second[1..], "{size}");
+        for (device, ptr) in [(0, a), (0, b), (1, peer)] {
+            cpu.device_memory_deallocate(device, ptr, size).unwrap();
+        }
+    }
+}
+
+#[test]
+fn the_ends_of_a_large_copy_are_exact() {
+    let cpu = cpu_with(64 * MIB);
+    let size = 8 * MIB + 5;
+    let ptr = cpu.device_memory_allocate(0, size + 2).unwrap();
+    cpu.device_memory_set(0, ptr, 1, size + 2).unwrap();
+    cpu.device_memory_set(0, ptr.offset(1), 2, size).unwrap();
+    let bytes = download(&cpu, 0, ptr, size + 2);
+    assert!(bytes[0] == 1 && bytes[size + 1] == 1 && bytes[1..=size].iter().all(|&byte| byte == 2));
+}
+
+#[test]
+fn overlapping_copies() {
+    let cpu = cpu_with(64 * MIB);
+    for size in [1000, 9 * MIB] {
+        let bytes = pattern(size, 3);
+        let ptr = upload(&cpu, 0, &bytes);
+        cpu.memory_copy_d2d(0, ptr.offset(100), ptr, size - 100).unwrap();
+        assert!(download(&cpu, 0, ptr, size)[100..] == bytes[..size - 100]);
+        cpu.memory_copy_d2d(0, ptr, ptr.offset(100), size - 100).unwrap();
+        assert!(download(&cpu, 0, ptr, size - 100) == bytes[..size - 100]);
+        cpu.device_memory_deallocate(0, ptr, size).unwrap();
+    }
+}
+
+#[test]
+fn unified_memory_is_for_the_host_and_all_devices() {
+    let cpu = cpu();
+    let ptr = cpu.unified_memory_allocate(0, 4).unwrap();
+    assert_eq!(cpu.pointer_info(ptr.0).unwrap().space, Space::Unified);
+    assert_eq!(cpu.device_memory_stats(0).unwrap().used, 64);
+    cpu.memory_copy_h2d(1, ptr, b"unit").unwrap();
+    // SAFETY: four bytes that nobody else uses.
+    let seen = unsafe { std::slice::from_raw_parts(ptr.0 as *const u8, 4) };
+    assert_eq!(seen, b"unit");
+    let device = upload(&cpu, 1, b"....");
+    // SAFETY: unified memory is host memory too, and stays allocated.
+    unsafe { cpu.async_memory_copy_h2d(1, StreamHandle::DEFAULT, device, ptr.0 as *const u8, 4).unwrap() };
+    assert_eq!(download(&cpu, 1, device, 4), b"unit");
+    assert!(matches!(cpu.device_memory_deallocate(0, ptr, 4), Err(Error::WrongSpace { .. })));
+    assert!(matches!(cpu.unified_memory_deallocate(1, ptr, 4), Err(Error::PointerOnOtherDevice { .. })));
+    cpu.unified_memory_deallocate(0, ptr, 4).unwrap();
+    let again = cpu.device_memory_allocate(0, 4).unwrap();
+    assert_eq!(again, ptr, "the block is shared with device memory");
+    assert_eq!(cpu.pointer_info(again.0).unwrap().space, Space::Device);
+}
+
+#[test]
+fn host_memory_is_pinned_or_says_that_it_is_not() {
+    let cpu = cpu();
+    let ptr = cpu.host_memory_allocate(1, 10_000).unwrap();
+    assert_eq!(ptr.0 % 4096, 0);
+    // SAFETY: the memory is allocated and nobody else uses it.
+    unsafe { ptr.as_ptr().write_bytes(3, 10_000) };
+    let stats = cpu.host_memory_stats(1).unwrap();
+    assert_eq!((stats.used, stats.allocations), (3 * 4096, 1));
+    let pinned = cpu.pointer_info(ptr.0).unwrap().pinned;
+    assert_eq!(stats.pinned, if pinned { 3 * 4096 } else { 0 });
+    assert_eq!(cpu.device_memory_stats(1).unwrap().used, 0);
+    assert!(matches!(cpu.host_memory_deallocate(0, ptr, 10_000), Err(Error::PointerOnOtherDevice { .. })));
+    assert!(matches!(cpu.host_memory_deallocate(1, ptr, 1), Err(Error::SizeMismatch { .. })));
+    cpu.host_memory_deallocate(1, ptr, 10_000).unwrap();
+    cpu.trim_memory(1).unwrap();
+    let stats = cpu.host_memory_stats(1).unwrap();
+    assert_eq!((stats.used, stats.pinned, stats.cached), (0, 0, 0));
+}
+
+#[test]
+fn memory_freed_under_queued_work_is_not_handed_out_again() {
+    let cpu = cpu_with(8 * MIB);
+    let stream = cpu.create_stream(0).unwrap();
+    let (a, b) = (upload(&cpu, 0, b"keep"), upload(&cpu, 0, b"...."));
+    let gate = block(&cpu, 0, stream);
+    let _end = OpenAtEnd(gate.clone());
+    cpu.async_memory_copy_d2d(0, stream, b, a, 4).unwrap();
+    cpu.device_memory_deallocate(0, a, 4).unwrap();
+    assert!(cpu.memory_copy_h2d(0, a, b"x").is_err(), "freed is freed");
+    let next = upload(&cpu, 0, b"over");
+    assert_ne!(next, a);
+    assert_eq!(cpu.device_memory_stats(0).unwrap().used, 3 * 64);
+    gate.open();
+    cpu.synchronize_stream(0, stream).unwrap();
+    assert_eq!(download(&cpu, 0, b, 4), b"keep");
+    assert_eq!(cpu.device_memory_stats(0).unwrap().used, 2 * 64);
+    assert_eq!(cpu.device_memory_allocate(0, 4).unwrap(), a);
+    assert_adds_up(&cpu);
+}
+
+#[test]
+fn memory_freed_behind_a_kernel_stays_until_the_kernel_is_done() {
+    let cpu = cpu_with(8 * MIB);
+    let (stream, bystander) = (cpu.create_stream(0).unwrap(), cpu.create_stream(1).unwrap());
+    let ptr = upload(&cpu, 0, b"....");
+    let gate = block(&cpu, 0, stream);
+    let elsewhere = OpenAtEnd(gate.clone());
+    let blocked = OpenAtEnd(block(&cpu, 1, bystander));
+    cpu.launch_kernel(0, stream, "write", move || {
+        // SAFETY: freed after the launch, so it is kept until the kernel is done.
+        unsafe { (ptr.0 as *mut u8).write_bytes(9, 4) };
+        Ok(())
+    })
+    .unwrap();
+    cpu.destroy_stream(0, stream).unwrap();
+    cpu.device_memory_deallocate(0, ptr, 4).unwrap();
+    let next = upload(&cpu, 0, b"mine");
+    assert_ne!(next, ptr);
+    gate.open();
+    cpu.synchronize_device(0).unwrap();
+    assert_eq!(download(&cpu, 0, next, 4), b"mine");
+    assert_eq!(cpu.device_memory_stats(0).unwrap().used, 64, "the other device's work does not hold it");
+    drop((elsewhere, blocked));
+}
+
+#[test]
+fn an_allocation_waits_for_memory_that_work_holds_back() {
+    let cpu = Arc::new(cpu_with(8 * MIB));
+    let stream = cpu.create_stream(0).unwrap();
+    let all = cpu.device_memory_allocate(0, 8 * MIB).unwrap();
+    let gate = block(&cpu, 0, stream);
+    cpu.device_memory_deallocate(0, all, 8 * MIB).unwrap();
+    assert_eq!(cpu.device_memory_stats(0).unwrap().free, 0);
+    let opener = thread::spawn(move || gate.open());
+    let again = cpu.device_memory_allocate(0, 8 * MIB).unwrap();
+    opener.join().unwrap();
+    cpu.device_memory_deallocate(0, again, 8 * MIB).unwrap();
+}
+
+#[test]
+fn pinned_memory_freed_under_a_copy_is_kept() {
+    let cpu = cpu();
+    let stream = cpu.create_stream(0).unwrap();
+    let (host, ptr) = (cpu.host_memory_allocate(0, 4).unwrap(), upload(&cpu, 0, b"...."));
+    // SAFETY: four bytes that nobody else uses.
+    unsafe { std::ptr::copy_nonoverlapping(b"host".as_ptr(), host.as_ptr(), 4) };
+    let gate = block(&cpu, 0, stream);
+    let _end = OpenAtEnd(gate.clone());
+    // SAFETY: memory of the device is checked and kept.
+    unsafe { cpu.async_memory_copy_h2d(0, stream, ptr, host.as_ptr(), 4).unwrap() };
+    cpu.host_memory_deallocate(0, host, 4).unwrap();
+    assert_ne!(cpu.host_memory_allocate(0, 4).unwrap(), host);
+    gate.open();
+    cpu.synchronize_stream(0, stream).unwrap();
+    assert_eq!(download(&cpu, 0, ptr, 4), b"host");
+}
+
+#[test]
+fn many_threads_allocate_copy_and_free() {
+    let cpu = Arc::new(cpu_with(64 * MIB));
+    let threads: Vec<_> = (0..8)
+        .map(|seed: usize| {
+            let cpu = cpu.clone();
+            thread::spawn(move || {
+                let device = seed % 2;
+                let stream = cpu.create_stream(device).unwrap();
+                for round in 0..300 {
+                    let size = 1 + (seed * 7919 + round * 104_729) % 200_000;
+                    let ptr = cpu.device_memory_allocate(device, size).unwrap();
+                    cpu.async_device_memory_set(device, stream, ptr, seed as u8, size).unwrap();
+                    if round % 2 == 0 {
+                        cpu.synchronize_stream(device, stream).unwrap();
+                        assert!(download(&cpu, device, ptr, size).iter().all(|&b| b == seed as u8));
+                    }
+                    cpu.device_memory_deallocate(device, ptr, size).unwrap();
+                    assert!(cpu.device_memory_deallocate(device, ptr, usize::MAX).is_err());
+                }
+                cpu.synchronize_stream(device, stream).unwrap();
+            })
+        })
+        .collect();
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    for device in 0..2 {
+        cpu.synchronize_device(device).unwrap();
+        let stats = cpu.device_memory_stats(device).unwrap();
+        assert_eq!((stats.used, stats.allocations), (0, 0));
+    }
+    assert_adds_up(&cpu);
+}
