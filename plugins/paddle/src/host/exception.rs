@@ -110,7 +110,7 @@ impl Thrower {
         // destructor of just that. The constructor copies the summary, whose text lives to the end of the block.
         unsafe {
             let object = (self.allocate)(ROOM);
-            (self.construct)(object, &raw const summary, c"tenon".as_ptr(), line!() as c_int);
+            (self.construct)(object, &raw const summary, c"libtenon_paddle.so".as_ptr(), 0);
             drop(error);
             (self.throw)(object, self.type_info, self.destroy)
         }

@@ -1,0 +1,119 @@
+//! The C headers: they compile in C and in C++ without a warning, and plugins can be written against them.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn root() -> &'static Path {
+    // The crate lies in the workspace's root.
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a crate has a folder above it")
+}
+
+/// Writes the outputs of a spec to a folder of this test's own.
+fn generate(spec: &str, name: &str) -> PathBuf {
+    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let spec = root().join(spec);
+    let loaded = match codegen::load(&codegen::source::Folder::new(&spec)) {
+        Ok(loaded) => loaded,
+        Err(mistakes) => panic!("{}", mistakes.render(false)),
+    };
+    let summary = Some("{{ reference }}\n");
+    let inputs = codegen::emit::Inputs { loaded: &loaded, folder: "spec", summary };
+    let files = codegen::emit::emit(&inputs).expect("the outputs can be emitted");
+    files.write(&out).expect("the folder for tests can be written");
+    out.join(loaded.spec.outputs.header.expect("the spec asks for headers"))
+}
+
+/// A compiler and the standards that a header has to do with.
+const COMPILERS: [(&str, &[&str]); 4] = [
+    ("gcc", &["c11", "c17", "c2x"]),
+    ("clang", &["c11", "c17", "c2x"]),
+    ("g++", &["c++17", "c++20", "c++23"]),
+    ("clang++", &["c++17", "c++20", "c++23"]),
+];
+
+fn is_installed(compiler: &str) -> bool {
+    Command::new(compiler).arg("--version").output().is_ok_and(|output| output.status.success())
+}
+
+fn compile(compiler: &str, standard: &str, include: &Path, file: &Path, more: &[&str]) -> Result<(), String> {
+    let language = if compiler.contains("++") { "c++" } else { "c" };
+    let output = Command::new(compiler)
+        .args(["-x", language, "-Wall", "-Wextra", "-Wpedantic", "-Werror"])
+        .arg(format!("-std={standard}"))
+        .arg("-I")
+        .arg(include)
+        .args(more)
+        .arg(file)
+        .output()
+        .map_err(|error| error.to_string())?;
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    if output.status.success() { Ok(()) } else { Err(format!("{compiler} -std={standard}:\n{said}")) }
+}
+
+fn compiles_everywhere(include: &Path, header: &str) {
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{header}.c"));
+    // Twice, so that the guard is seen to work.
+    std::fs::write(&file, format!("#include \"{header}\"\n#include \"{header}\"\nint unused;\n"))
+        .expect("the folder for tests can be written");
+    let mut used = 0;
+    for (compiler, standards) in COMPILERS.into_iter().filter(|(compiler, _)| is_installed(compiler)) {
+        for standard in standards {
+            compile(compiler, standard, include, &file, &["-fsyntax-only"]).unwrap_or_else(|reason| panic!("{reason}"));
+            used += 1;
+        }
+    }
+    assert!(used > 0, "no C compiler is installed");
+}
+
+#[test]
+fn the_headers_compile_in_every_standard() {
+    let include = generate("spec", "headers");
+    compiles_everywhere(&include, "device_ext.h");
+    compiles_everywhere(&include, "paddle_capi.h");
+}
+
+#[test]
+fn the_headers_of_the_example_compile_in_every_standard() {
+    let include = generate("examples/custom-spec/spec", "example-headers");
+    compiles_everywhere(&include, "sensor_bus.h");
+    compiles_everywhere(&include, "sensor_log.h");
+}
+
+#[test]
+fn a_plugin_written_for_paddles_header_compiles_with_ours() {
+    let include = generate("spec", "headers-for-plugin");
+    let plugin = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/plugin.c");
+    for (compiler, standard) in [("gcc", "c11"), ("g++", "c++17")] {
+        compile(compiler, standard, &include, &plugin, &["-fsyntax-only"]).unwrap_or_else(|reason| panic!("{reason}"));
+    }
+}
+
+/// Compiles a program from the files and runs it.
+fn run(name: &str, include: &Path, files: &[&Path]) {
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let output = Command::new("gcc")
+        .args(["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I"])
+        .arg(include)
+        .args(files)
+        .arg("-o")
+        .arg(&program)
+        .output()
+        .expect("gcc is installed");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let output = Command::new(&program).output().expect("the program was just made");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{name} fails with {}: {said}", output.status);
+}
+
+#[test]
+fn a_plain_c_plugin_knows_every_release() {
+    let include = generate("spec", "headers-for-releases");
+    run("releases", &include, &[&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/releases.c")]);
+}
+
+#[test]
+fn the_driver_of_the_example_serves_every_station() {
+    let include = generate("examples/custom-spec/spec", "example-for-driver");
+    let example = root().join("examples/custom-spec/driver");
+    run("station", &include, &[&example.join("thermometer.c"), &example.join("station.c")]);
+}

@@ -1,0 +1,143 @@
+//! What kinds of arguments there are, and how each arrives at either entry point.
+
+use std::ffi::{CStr, c_char, c_void};
+
+use tenon::device::DataType;
+use tenon::paddle::{KernelArgument, KernelContext};
+
+use super::call::Call;
+use crate::error::{Error, Result};
+
+/// A kind of argument.
+///
+/// # Safety
+/// `Raw` is what Paddle's caller of variadic entry points passes for an argument of this `KIND`.
+pub(crate) unsafe trait Argument<'c>: Sized {
+    /// Its name in the registration.
+    const KIND: KernelArgument;
+
+    /// What the variadic entry point gets.
+    type Raw;
+
+    /// The argument of the variadic entry point.
+    ///
+    /// # Safety
+    /// `raw` is what Paddle passed for this argument in this call.
+    unsafe fn from_raw(call: &'c Call, name: &'static str, raw: Self::Raw) -> Result<Self>;
+
+    /// The argument of the entry point with a context.
+    ///
+    /// # Safety
+    /// `context` is that of this call, and has an argument of this kind at `index` of its section.
+    unsafe fn from_context(
+        call: &'c Call,
+        name: &'static str,
+        context: KernelContext,
+        index: usize,
+    ) -> Result<Self>;
+}
+
+/// An argument among the inputs.
+pub(crate) trait Input<'c>: Argument<'c> {}
+
+/// An argument among the attributes.
+pub(crate) trait Attribute<'c>: Argument<'c> {}
+
+/// An argument among the outputs.
+pub(crate) trait Outcome<'c>: Argument<'c> {}
+
+/// Attributes that arrive as themselves.
+macro_rules! by_value {
+    ($($value:ty: $kind:ident, $at:ident;)*) => {$(
+        // SAFETY: C++ passes these by value, and Rust's types are those of C.
+        unsafe impl Argument<'_> for $value {
+            const KIND: KernelArgument = KernelArgument::$kind;
+            type Raw = Self;
+
+            unsafe fn from_raw(_: &Call, _: &'static str, raw: Self) -> Result<Self> {
+                Ok(raw)
+            }
+
+            unsafe fn from_context(
+                call: &Call,
+                _: &'static str,
+                context: KernelContext,
+                index: usize,
+            ) -> Result<Self> {
+                // SAFETY: the caller's promise.
+                Ok(unsafe { call.api().$at(context, index) }?)
+            }
+        }
+
+        impl Attribute<'_> for $value {}
+    )*};
+}
+by_value! {
+    bool: BOOL, kernel_context_bool_attr_at;
+    i32: INT32, kernel_context_int32_attr_at;
+    i64: INT64, kernel_context_int64_attr_at;
+    f32: FLOAT32, kernel_context_float_attr_at;
+    f64: FLOAT64, kernel_context_double_attr_at;
+}
+
+// SAFETY: an enum of C++ is an `int` here, by value.
+unsafe impl Argument<'_> for DataType {
+    const KIND: KernelArgument = KernelArgument::DATA_TYPE;
+    /// In the numbering of C++, which is not that of the C API.
+    type Raw = i32;
+
+    unsafe fn from_raw(call: &Call, _: &'static str, mut raw: i32) -> Result<Self> {
+        let attribute: *mut i32 = &raw mut raw;
+        // SAFETY: the converter reads one such enum.
+        Ok(unsafe { call.api().data_type_attr(attribute.cast()) }?)
+    }
+
+    unsafe fn from_context(
+        call: &Call,
+        _: &'static str,
+        context: KernelContext,
+        index: usize,
+    ) -> Result<Self> {
+        // SAFETY: the caller's promise.
+        Ok(unsafe { call.api().kernel_context_data_type_attr_at(context, index) }?)
+    }
+}
+
+impl Attribute<'_> for DataType {}
+
+// SAFETY: a reference to a C++ string is a pointer.
+unsafe impl<'c> Argument<'c> for &'c str {
+    const KIND: KernelArgument = KernelArgument::STRING;
+    type Raw = *mut c_void;
+
+    unsafe fn from_raw(call: &'c Call, name: &'static str, raw: *mut c_void) -> Result<Self> {
+        // SAFETY: the caller's promise; the text is borrowed for the call.
+        unsafe { text(name, call.api().string_attr(raw)?) }
+    }
+
+    unsafe fn from_context(
+        call: &'c Call,
+        name: &'static str,
+        context: KernelContext,
+        index: usize,
+    ) -> Result<Self> {
+        // SAFETY: the caller's promise; the text is borrowed for the call.
+        unsafe { text(name, call.api().kernel_context_string_attr_at(context, index)?) }
+    }
+}
+
+impl<'c> Attribute<'c> for &'c str {}
+
+/// The text of a C++ string.
+///
+/// # Safety
+/// `pointer` is null or leads to a text with a NUL that stays for `'c`.
+pub(super) unsafe fn text<'c>(name: &str, pointer: *const c_char) -> Result<&'c str> {
+    if pointer.is_null() {
+        return Err(Error::broken(format!("`{name}` is a null string")));
+    }
+    // SAFETY: not null by the check, the rest by the caller's promise.
+    unsafe { CStr::from_ptr(pointer) }
+        .to_str()
+        .map_err(|_| Error::invalid(format!("`{name}` is not text in UTF-8")))
+}

@@ -1,0 +1,69 @@
+//! One call of an operator.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use tenon::paddle::{DeviceContext, PaddleApi};
+
+use super::memory::Ledger;
+use crate::device;
+use crate::error::{Code, Error, Result};
+use crate::host::Host;
+
+/// One call of an operator: where its arguments come from, and which memory it has got hold of.
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub(super) host: &'static Host,
+    pub(super) context: DeviceContext,
+    pub(super) ledger: Ledger,
+}
+
+impl Call {
+    /// A call in a device context, once the stream of the context has come to rest: what operators read is to be
+    /// there, and what they write is to be nobody else's.
+    fn begin(host: &'static Host, context: DeviceContext) -> Result<Self> {
+        // SAFETY: Paddle hands over a live context, or null, which the function reports.
+        let stream = unsafe { host.api.device_context_get_stream(context) }?;
+        device::settle(stream)?;
+        Ok(Self { host, context, ledger: Ledger::default() })
+    }
+
+    pub(super) fn api(&self) -> &'static PaddleApi {
+        &self.host.api
+    }
+
+    /// Does the arithmetic of an operator. A panic in it becomes an error.
+    ///
+    /// `work` must not call Paddle: a C++ exception cannot pass here.
+    pub(crate) fn compute(&self, work: impl FnOnce() -> tenon_kernels::Result<()>) -> Result<()> {
+        // What a panic leaves half done are tensors that the error tells Paddle not to use.
+        match catch_unwind(AssertUnwindSafe(work)) {
+            Ok(outcome) => Ok(outcome?),
+            Err(panic) => Err(Error::new(Code::Fatal, format!("panicked: {}", panic_text(&*panic)))),
+        }
+    }
+}
+
+fn panic_text(panic: &(dyn Any + Send)) -> &str {
+    panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("no message")
+}
+
+/// The body of an entry point: runs an operator, and raises its error in Paddle's way.
+pub(crate) fn enter(
+    name: &str,
+    context: impl FnOnce(&'static Host) -> Result<DeviceContext>,
+    run: impl FnOnce(&Call) -> Result<()>,
+) {
+    let Some(host) = Host::get() else {
+        // Nobody but a found host has the address of an entry point.
+        return;
+    };
+    let outcome = context(host).and_then(|context| Call::begin(host, context)).and_then(|call| run(&call));
+    if let Err(error) = outcome {
+        host.raise(error.within(name));
+    }
+}

@@ -1,0 +1,160 @@
+//! Attributes that are lists.
+
+use std::ffi::{c_char, c_void};
+use std::slice;
+
+use tenon::paddle::ffi::PD_Scalar;
+use tenon::paddle::{KernelArgument, KernelContext, List, PaddleApi};
+use tenon_kernels::Bool;
+
+use super::argument::{Argument, Attribute, text};
+use super::call::Call;
+use super::number::Scalar;
+use crate::error::{Error, Result};
+
+/// The elements of a list.
+///
+/// # Safety
+/// The list is of elements of this type, which stay as they are for `'c`.
+pub(super) unsafe fn elements<'c, T>(name: &str, list: List) -> Result<&'c [T]> {
+    if list.size == 0 {
+        return Ok(&[]);
+    }
+    let data: *const T = list.data.cast();
+    if data.is_null() || !data.is_aligned() {
+        return Err(Error::broken(format!("`{name}` is a list of {} elements at {data:p}", list.size)));
+    }
+    // SAFETY: not null and aligned by the check, the rest by the caller's promise.
+    Ok(unsafe { slice::from_raw_parts(data, list.size) })
+}
+
+macro_rules! borrowed {
+    ($($value:ty: $kind:ident, $convert:ident, $at:ident;)*) => {$(
+        // SAFETY: a reference to a C++ vector is a pointer.
+        unsafe impl<'c> Argument<'c> for &'c [$value] {
+            const KIND: KernelArgument = KernelArgument::$kind;
+            type Raw = *mut c_void;
+
+            unsafe fn from_raw(call: &'c Call, name: &'static str, raw: *mut c_void) -> Result<Self> {
+                // SAFETY: the caller's promise; the elements are the vector's own.
+                unsafe { elements(name, call.api().$convert(raw)?) }
+            }
+
+            unsafe fn from_context(
+                call: &'c Call,
+                name: &'static str,
+                context: KernelContext,
+                index: usize,
+            ) -> Result<Self> {
+                // SAFETY: the caller's promise; the elements are the vector's own.
+                unsafe { elements(name, call.api().$at(context, index)?) }
+            }
+        }
+
+        impl<'c> Attribute<'c> for &'c [$value] {}
+    )*};
+}
+borrowed! {
+    i32: LIST_INT32, list_int32_attr, kernel_context_list_int32_attr_at;
+    i64: LIST_INT64, list_int64_attr, kernel_context_list_int64_attr_at;
+    f32: LIST_FLOAT32, list_float_attr, kernel_context_list_float_attr_at;
+    f64: LIST_FLOAT64, list_double_attr, kernel_context_list_double_attr_at;
+}
+
+/// A list that Paddle made for the caller. Freed even if an exception of C++ passes.
+pub(super) struct Made<'c> {
+    list: List,
+    api: &'c PaddleApi,
+    free: unsafe fn(&PaddleApi, List) -> tenon::paddle::Result<()>,
+}
+
+impl<'c> Made<'c> {
+    /// A list of pointers.
+    ///
+    /// # Safety
+    /// Paddle made it for the caller, to be freed with `PD_DeletePointerList`.
+    pub(super) unsafe fn of_pointers(api: &'c PaddleApi, list: List) -> Self {
+        Self { list, api, free: PaddleApi::delete_pointer_list }
+    }
+
+    /// A list of bytes.
+    ///
+    /// # Safety
+    /// Paddle made it for the caller, to be freed with `PD_DeleteUInt8List`.
+    unsafe fn of_bytes(api: &'c PaddleApi, list: List) -> Self {
+        Self { list, api, free: PaddleApi::delete_uint8_list }
+    }
+
+    /// The elements.
+    ///
+    /// # Safety
+    /// They are of type `T`.
+    pub(super) unsafe fn elements<T>(&self, name: &str) -> Result<&[T]> {
+        // SAFETY: the type by the caller's promise; the list stays as long as `self`.
+        unsafe { elements(name, self.list) }
+    }
+}
+
+impl Drop for Made<'_> {
+    fn drop(&mut self) {
+        // SAFETY: made for the caller, and freed once. The function is there, and throws nothing.
+        let _ = unsafe { (self.free)(self.api, self.list) };
+    }
+}
+
+macro_rules! made {
+    ($($element:ty: $kind:ident, $made:ident, $convert:ident, $at:ident, $read:ident;)*) => {$(
+        // SAFETY: a reference to a C++ vector is a pointer.
+        unsafe impl<'c> Argument<'c> for Vec<$element> {
+            const KIND: KernelArgument = KernelArgument::$kind;
+            type Raw = *mut c_void;
+
+            unsafe fn from_raw(call: &'c Call, name: &'static str, raw: *mut c_void) -> Result<Self> {
+                // SAFETY: the caller's promise; the list is made for the caller, of what `read` takes it for.
+                unsafe { $read(call, name, &Made::$made(call.api(), call.api().$convert(raw)?)) }
+            }
+
+            unsafe fn from_context(
+                call: &'c Call,
+                name: &'static str,
+                context: KernelContext,
+                index: usize,
+            ) -> Result<Self> {
+                // SAFETY: the caller's promise; the list is made for the caller, of what `read` takes it for.
+                unsafe { $read(call, name, &Made::$made(call.api(), call.api().$at(context, index)?)) }
+            }
+        }
+
+        impl<'c> Attribute<'c> for Vec<$element> {}
+    )*};
+}
+made! {
+    bool: LIST_BOOL, of_bytes, list_bool_attr, kernel_context_list_bool_attr_at, booleans;
+    &'c str: LIST_STRING, of_pointers, list_string_attr, kernel_context_list_string_attr_at, texts;
+    Scalar<'c>: LIST_SCALAR, of_pointers, list_scalar_attr, kernel_context_list_scalar_attr_at, scalars;
+}
+
+/// # Safety
+/// The list is of bytes.
+unsafe fn booleans(_: &Call, name: &str, list: &Made<'_>) -> Result<Vec<bool>> {
+    // SAFETY: the caller's promise.
+    Ok(unsafe { list.elements::<Bool>(name) }?.iter().map(|element| element.get()).collect())
+}
+
+/// # Safety
+/// The list is of pointers to texts that stay for `'c`.
+unsafe fn texts<'c>(_: &'c Call, name: &str, list: &Made<'_>) -> Result<Vec<&'c str>> {
+    // SAFETY: the caller's promise.
+    let pointers = unsafe { list.elements::<*const c_char>(name) }?;
+    // SAFETY: the caller's promise.
+    pointers.iter().map(|&pointer| unsafe { text(name, pointer) }).collect()
+}
+
+/// # Safety
+/// The list is of pointers to scalars that stay for `'c`.
+unsafe fn scalars<'c>(call: &'c Call, name: &str, list: &Made<'_>) -> Result<Vec<Scalar<'c>>> {
+    // SAFETY: the caller's promise.
+    let pointers = unsafe { list.elements::<*mut PD_Scalar>(name) }?;
+    // SAFETY: the caller's promise.
+    Ok(pointers.iter().map(|&pointer| unsafe { Scalar::of_handle(call, pointer) }).collect())
+}

@@ -1,0 +1,23 @@
+//! The framework that operators are declared in.
+//!
+//! Paddle calls an operator in two ways: eager code passes each argument by itself, the executor of static graphs
+//! passes a context to ask. [`kernel!`] declares the arguments once, as the fields of a struct, and makes both
+//! entry points of it. What to do with the arguments is [`Run`], for each type of elements.
+
+mod argument;
+mod call;
+mod element;
+mod list;
+mod memory;
+mod number;
+mod output;
+mod registry;
+mod tensor;
+
+pub(crate) use argument::{Argument, Attribute, Input, Outcome};
+pub(crate) use call::{Call, enter};
+pub(crate) use element::Element;
+pub(crate) use number::{IntArray, Scalar};
+pub(crate) use output::Output;
+pub(crate) use registry::{Registry, register};
+pub(crate) use tensor::Tensor;
