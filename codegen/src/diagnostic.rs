@@ -238,7 +238,7 @@ impl Diagnostics {
     /// All of them, by file and place.
     pub fn into_sorted(self) -> Vec<Diagnostic> {
         let mut found = self.found;
-        found.sort_by(|a, b| (a.span, a.code).cmp(&(b.span, b.code)));
+        found.sort_by_key(|diagnostic| (diagnostic.span, diagnostic.code));
         found.dedup_by(|a, b| a.span == b.span && a.message == b.message);
         found
     }

@@ -58,7 +58,8 @@ fn compiles_everywhere(include: &Path, header: &str) {
     let mut used = 0;
     for (compiler, standards) in COMPILERS.into_iter().filter(|(compiler, _)| is_installed(compiler)) {
         for standard in standards {
-            compile(compiler, standard, include, &file, &["-fsyntax-only"]).unwrap_or_else(|reason| panic!("{reason}"));
+            compile(compiler, standard, include, &file, &["-fsyntax-only"])
+                .unwrap_or_else(|reason| panic!("{reason}"));
             used += 1;
         }
     }
@@ -84,7 +85,8 @@ fn a_plugin_written_for_paddles_header_compiles_with_ours() {
     let include = generate("spec", "headers-for-plugin");
     let plugin = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/plugin.c");
     for (compiler, standard) in [("gcc", "c11"), ("g++", "c++17")] {
-        compile(compiler, standard, &include, &plugin, &["-fsyntax-only"]).unwrap_or_else(|reason| panic!("{reason}"));
+        compile(compiler, standard, &include, &plugin, &["-fsyntax-only"])
+            .unwrap_or_else(|reason| panic!("{reason}"));
     }
 }
 

@@ -5,7 +5,11 @@
 //! turn it into a second failure in a thread that did nothing wrong.
 
 #[cfg(loom)]
+pub(crate) use loom::hint;
+#[cfg(loom)]
 use loom::sync as imp;
+#[cfg(not(loom))]
+pub(crate) use std::hint;
 #[cfg(not(loom))]
 use std::sync as imp;
 

@@ -121,6 +121,9 @@ pub(super) fn check_plugin_struct(check: &Check) {
     }
 }
 
+/// A key of the hand-over, the field that it names, and what that has to be.
+type Named<'a> = (&'a str, Option<&'a str>, &'a dyn Fn(Ty) -> bool, &'a str);
+
 /// The hand-over names fields of its struct that can hold what it puts there.
 pub(super) fn check_plugin_fields(check: &Check) {
     let Some(plugin) = check.interface.table().and_then(|table| table.plugin.as_ref()) else { return };
@@ -131,12 +134,15 @@ pub(super) fn check_plugin_fields(check: &Check) {
         }
         _ => false,
     };
-    let named: [(&str, Option<&str>, &dyn Fn(Ty) -> bool, &str); 5] = [
-        ("table", Some(&plugin.table), &|ty| ty == Ty::Pointer, "a `pointer`"),
-        ("size", Some(&plugin.size), &|ty| ty == Ty::Size, "a `size`"),
+    let is_pointer = |ty: Ty| ty == Ty::Pointer;
+    let is_size = |ty: Ty| ty == Ty::Size;
+    let is_string = |ty: Ty| ty == Ty::String;
+    let named: [Named; 5] = [
+        ("table", Some(&plugin.table), &is_pointer, "a `pointer`"),
+        ("size", Some(&plugin.size), &is_size, "a `size`"),
         ("version", Some(&plugin.version_field), &is_version, "a struct of three whole numbers"),
-        ("device_type", Some(&plugin.device_type), &|ty| ty == Ty::String, "a `string`"),
-        ("sub_device_type", plugin.sub_device_type.as_deref(), &|ty| ty == Ty::String, "a `string`"),
+        ("device_type", Some(&plugin.device_type), &is_string, "a `string`"),
+        ("sub_device_type", plugin.sub_device_type.as_deref(), &is_string, "a `string`"),
     ];
     for (key, name, is_right, expected) in named {
         let Some(name) = name else { continue };

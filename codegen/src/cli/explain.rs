@@ -172,7 +172,8 @@ impl Pages<'_> {
         let spec = &self.loaded.spec;
         let words = Words::new(spec, interface);
         let place = self.place(ty.name.span);
-        let mut out = heading(&ty.name.value, &format!("a type of the interface {}", interface.name.value), &place);
+        let mut out =
+            heading(&ty.name.value, &format!("a type of the interface {}", interface.name.value), &place);
         let _ = writeln!(out, "{}\n", c::type_declaration(spec, interface, ty));
         let _ = writeln!(out, "{}", sentence(&ty.summary));
         if !ty.doc.is_empty() {

@@ -27,6 +27,13 @@ pub(super) struct Options {
     verbose: bool,
 }
 
+impl Options {
+    /// Whether any of them was given.
+    pub(super) fn given(&self) -> bool {
+        self.out.is_some() || self.check || self.verbose
+    }
+}
+
 /// Steps of a run and when each began.
 struct Clock {
     start: Instant,

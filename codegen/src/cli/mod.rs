@@ -10,7 +10,8 @@ use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
 
 use crate::model::{Interface, Spec};
 use crate::source::Folder;
@@ -37,7 +38,7 @@ Exit status: 0 done, 1 mistakes in the spec or stale outputs, 2 anything else.";
 
 /// Reads the API spec, holds it to the rules, and writes the C headers, the reference and the JSON Schema from it.
 #[derive(Debug, Parser)]
-#[command(name = "codegen", version, after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
+#[command(name = "codegen", version, after_help = EXAMPLES)]
 struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
@@ -127,6 +128,10 @@ enum Failure {
 /// Runs the command.
 pub fn run() -> ExitCode {
     let cli = Cli::parse();
+    if cli.command.is_some() && cli.generate.given() {
+        let message = "`--out`, `--check` and `--verbose` go with writing outputs, not with a question";
+        Cli::command().error(ErrorKind::ArgumentConflict, message).exit();
+    }
     let answer = match cli.command {
         None => generate::run(&cli.common, &cli.generate),
         Some(Command::Abi(options)) => abi::run(&cli.common, &options),

@@ -1,4 +1,8 @@
-//! emit
+//! What people use, written from the model: one module for each kind of output.
+//!
+//! An emitter prepares data, in which every name is spelled and every decision made, and a template or `quote!` lays it
+//! out. [`emit()`] runs all of them; what they say in prose comes from [`words`], so that the header, the reference and
+//! the command say the same.
 
 pub mod c;
 pub mod changes;

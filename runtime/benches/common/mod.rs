@@ -8,25 +8,32 @@ use std::time::{Duration, Instant};
 const BUDGET: Duration = Duration::from_millis(300);
 const SAMPLES: usize = 31;
 
-/// The median time of one call, in nanoseconds.
+/// The median times of one call of each, in nanoseconds.
 ///
-/// Samples are long enough to hide the clock; the first ones only warm up.
-fn median(mut call: impl FnMut()) -> f64 {
-    let mut rounds = 1_u32;
-    loop {
-        let time = time(&mut call, rounds);
-        if time > BUDGET / SAMPLES as u32 || rounds >= 1 << 24 {
-            break;
+/// The contenders take turns, so that what else the machine does falls on all of them. Samples
+/// are long enough to hide the clock; finding out how long warms up.
+fn medians<const N: usize>(mut calls: [&mut dyn FnMut(); N]) -> [f64; N] {
+    let rounds = calls.each_mut().map(|call| {
+        let mut rounds = 1_u32;
+        while time(call, rounds) < BUDGET / SAMPLES as u32 && rounds < 1 << 24 {
+            rounds *= 2;
         }
-        rounds *= 2;
+        rounds
+    });
+    let mut samples = [const { Vec::new() }; N];
+    for _ in 0..SAMPLES {
+        for (index, call) in calls.iter_mut().enumerate() {
+            let time = time(call, rounds[index]);
+            samples[index].push(time.as_nanos() as f64 / f64::from(rounds[index]));
+        }
     }
-    let mut samples: Vec<f64> =
-        (0..SAMPLES).map(|_| time(&mut call, rounds).as_nanos() as f64 / f64::from(rounds)).collect();
-    samples.sort_unstable_by(f64::total_cmp);
-    samples[SAMPLES / 2]
+    samples.map(|mut samples| {
+        samples.sort_unstable_by(f64::total_cmp);
+        samples[SAMPLES / 2]
+    })
 }
 
-fn time(call: &mut impl FnMut(), rounds: u32) -> Duration {
+fn time(call: &mut dyn FnMut(), rounds: u32) -> Duration {
     let start = Instant::now();
     for _ in 0..rounds {
         call();
@@ -41,15 +48,16 @@ pub fn head(title: &str, ours: &str, theirs: &str) {
 }
 
 /// Measures both and prints a row: the times of one call in nanoseconds, and ours over theirs.
-pub fn compare(name: &str, per_call: usize, ours: impl FnMut(), theirs: impl FnMut()) -> (f64, f64) {
-    let (ours, theirs) = (median(ours) / per_call as f64, median(theirs) / per_call as f64);
+pub fn compare(name: &str, per_call: usize, mut ours: impl FnMut(), mut theirs: impl FnMut()) -> (f64, f64) {
+    let [ours, theirs] = medians([&mut ours, &mut theirs]).map(|time| time / per_call as f64);
     println!("{name:<44} {ours:>11.1} ns {theirs:>11.1} ns {:>7.2}x", ours / theirs);
     (ours, theirs)
 }
 
 /// Measures one and prints it.
-pub fn show(name: &str, per_call: usize, call: impl FnMut()) {
-    println!("{name:<44} {:>11.1} ns", median(call) / per_call as f64);
+pub fn show(name: &str, per_call: usize, mut call: impl FnMut()) {
+    let [time] = medians([&mut call]);
+    println!("{name:<44} {:>11.1} ns", time / per_call as f64);
 }
 
 /// A size in the largest unit that fits.

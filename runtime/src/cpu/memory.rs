@@ -164,9 +164,9 @@ fn free(core: &Core, arena: &Arena, device: usize, ptr: usize, size: usize, spac
         return Err(Error::WrongSpace { ptr, expected: space, actual: block.space() });
     }
     if is_idle(core, device, space) {
-        return arena.free(&block, ptr, size);
+        return arena.free(block, ptr, size);
     }
-    free_behind(core, arena, &block, ptr, size)
+    free_behind(core, arena, block, ptr, size)
 }
 
 /// Whether no stream that may use the memory has work. Kernels use memory of their own device,
@@ -178,14 +178,13 @@ fn is_idle(core: &Core, device: usize, space: Space) -> bool {
     }
 }
 
-fn free_behind(core: &Core, arena: &Arena, block: &Arc<Block>, ptr: usize, size: usize) -> Result<()> {
-    let pin = block.pin();
+fn free_behind(core: &Core, arena: &Arena, block: Arc<Block>, ptr: usize, size: usize) -> Result<()> {
+    let (pin, all, owner) = (block.pin(), block.space() != Space::Device, block.device);
     arena.free(block, ptr, size)?;
     // The free succeeded, so the block was live before it, and the pin was had.
     let Some(pin) = pin else { return Ok(()) };
-    let all = block.space() != Space::Device;
     for device in 0..core.devices.len() {
-        if all || device == block.device {
+        if all || device == owner {
             core.leave_behind(device, || Work::Keep(pin.clone()));
         }
     }

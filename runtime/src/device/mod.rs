@@ -6,9 +6,9 @@
 mod axpby;
 
 use tenon::device::{
-    Allocator, BlasHandle, BlasLtHandle, CaptureMode, CaptureStatus, CudaGraphInstantiate, CudaStreamCaptureInfo,
-    DataType, Device, DeviceId, DeviceMemoryStats, EigenDevice, Error, Event, Graph, GraphExec, GraphNode, Place,
-    Profiler, Result, Status, Stream, StreamCallback,
+    Allocator, BlasHandle, BlasLtHandle, CaptureMode, CaptureStatus, CudaGraphInstantiate,
+    CudaStreamCaptureInfo, DataType, Device, DeviceId, DeviceMemoryStats, EigenDevice, Error, Event, Graph,
+    GraphExec, GraphNode, Place, Profiler, Result, Status, Stream, StreamCallback,
 };
 use tenon::{AnyPtr, DevicePtr, HostPtr, UnifiedPtr};
 
@@ -22,7 +22,9 @@ const VERSION: usize = 10;
 impl From<crate::Error> for Error {
     fn from(error: crate::Error) -> Self {
         let status = match error.kind() {
-            ErrorKind::OutOfMemory | ErrorKind::NotReady | ErrorKind::Failed | ErrorKind::System => Status::FAILED,
+            ErrorKind::OutOfMemory | ErrorKind::NotReady | ErrorKind::Failed | ErrorKind::System => {
+                Status::FAILED
+            }
             ErrorKind::InvalidArgument | ErrorKind::NotPermitted => Status::ERROR,
         };
         Error::new(status, error.to_string())
@@ -70,7 +72,9 @@ impl Device for Cpu {
 
     fn get_device(&self) -> Result<DeviceId> {
         let device = Cpu::get_device(self)?;
-        i32::try_from(device).map(DeviceId).map_err(|error| Error::new(Status::INTERNAL_ERROR, error.to_string()))
+        i32::try_from(device)
+            .map(DeviceId)
+            .map_err(|error| Error::new(Status::INTERNAL_ERROR, error.to_string()))
     }
 
     fn get_device_count(&self) -> Result<usize> {
@@ -209,7 +213,9 @@ impl Device for Cpu {
     ) -> Result<()> {
         let src = src.as_ptr().cast();
         // SAFETY: whoever calls this function holds the memory until the stream has passed the copy.
-        unsafe { Cpu::async_memory_copy_h2d(self, index(device), stream_of(stream), memory(dst), src, size)? };
+        unsafe {
+            Cpu::async_memory_copy_h2d(self, index(device), stream_of(stream), memory(dst), src, size)?
+        };
         Ok(())
     }
 
@@ -223,7 +229,9 @@ impl Device for Cpu {
     ) -> Result<()> {
         let dst = dst.as_ptr().cast();
         // SAFETY: whoever calls this function holds the memory until the stream has passed the copy.
-        unsafe { Cpu::async_memory_copy_d2h(self, index(device), stream_of(stream), dst, memory(src), size)? };
+        unsafe {
+            Cpu::async_memory_copy_d2h(self, index(device), stream_of(stream), dst, memory(src), size)?
+        };
         Ok(())
     }
 
@@ -235,7 +243,14 @@ impl Device for Cpu {
         src: DevicePtr,
         size: usize,
     ) -> Result<()> {
-        Ok(Cpu::async_memory_copy_d2d(self, index(device), stream_of(stream), memory(dst), memory(src), size)?)
+        Ok(Cpu::async_memory_copy_d2d(
+            self,
+            index(device),
+            stream_of(stream),
+            memory(dst),
+            memory(src),
+            size,
+        )?)
     }
 
     fn async_memory_copy_p2p(
@@ -417,7 +432,10 @@ impl Device for Cpu {
         *num_nodes = match nodes {
             None => all.len(),
             Some(places) => {
-                let written = places.iter_mut().zip(&all).map(|(place, node)| *place = GraphNode::from_addr(node.handle.0));
+                let written = places
+                    .iter_mut()
+                    .zip(&all)
+                    .map(|(place, node)| *place = GraphNode::from_addr(node.handle.0));
                 written.count()
             }
         };
@@ -435,7 +453,10 @@ impl Device for Cpu {
             id: info.id,
             // The graph comes to be only when the capture ends.
             graph: Graph::NULL,
-            dependencies: info.dependencies.first().map_or(GraphNode::NULL, |node| GraphNode::from_addr(node.0)),
+            dependencies: info
+                .dependencies
+                .first()
+                .map_or(GraphNode::NULL, |node| GraphNode::from_addr(node.0)),
             edge_data: AnyPtr::NULL,
             num_dependencies: info.dependencies.len(),
         })

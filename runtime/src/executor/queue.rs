@@ -2,7 +2,7 @@
 
 use super::parallel::Split;
 use super::stream::Stream;
-use crate::sync::{Condvar, Mutex};
+use crate::sync::{AtomicUsize, Condvar, Mutex, Ordering, hint};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -28,20 +28,28 @@ struct State {
     sleepers: usize,
     /// Sleepers already told to wake: telling them again would cost a system call for nothing.
     woken: usize,
+    /// Threads that look out for a job before they sleep. Each will see to one.
+    lingering: usize,
     open: bool,
 }
+
+/// How often a thread looks for a job before it sleeps: for about as long as it would take to
+/// wake it.
+const LOOKS: usize = if cfg!(loom) { 1 } else { 150 };
 
 /// A queue that threads sleep on.
 pub(crate) struct ReadyQueue {
     state: Mutex<State>,
     wake: Condvar,
+    /// The number of jobs, for those who look without the lock.
+    length: AtomicUsize,
 }
 
 impl ReadyQueue {
     /// A closed queue.
     pub(crate) fn new() -> Self {
-        let state = State { jobs: VecDeque::new(), sleepers: 0, woken: 0, open: false };
-        Self { state: Mutex::new(state), wake: Condvar::new() }
+        let state = State { jobs: VecDeque::new(), sleepers: 0, woken: 0, lingering: 0, open: false };
+        Self { state: Mutex::new(state), wake: Condvar::new(), length: AtomicUsize::new(0) }
     }
 
     /// From now on threads serve the queue.
@@ -59,6 +67,7 @@ impl ReadyQueue {
     pub(crate) fn push(&self, stream: Arc<Stream>) -> bool {
         let mut state = self.state.lock();
         state.jobs.push_back(Job::Stream(stream));
+        self.length.store(state.jobs.len(), Ordering::Relaxed);
         let open = state.open;
         let wake = state.wake_one();
         drop(state);
@@ -68,36 +77,46 @@ impl ReadyQueue {
         open
     }
 
-    /// Asks up to `most` sleeping threads to help with a split; answers how many were asked.
+    /// Asks up to `most` threads that have nothing to do to help with a split.
     ///
     /// Threads with work of their own are not asked: they would come too late to be of use.
-    pub(crate) fn ask_for_help(&self, split: &Arc<Split>, most: usize) -> usize {
+    pub(crate) fn ask_for_help(&self, split: &Arc<Split>, most: usize) {
         let mut state = self.state.lock();
-        let free = (state.sleepers - state.woken).min(most);
         if !state.open {
-            return 0;
+            return;
         }
-        for _ in 0..free {
+        let awake = state.lingering.min(most);
+        let asleep = (state.sleepers - state.woken).min(most - awake);
+        for _ in 0..awake + asleep {
             state.jobs.push_front(Job::Split(split.clone()));
-            state.woken += 1;
         }
+        self.length.store(state.jobs.len(), Ordering::Relaxed);
+        state.woken += asleep;
         drop(state);
-        for _ in 0..free {
+        for _ in 0..asleep {
             self.wake.notify_one();
         }
-        free
     }
 
     /// Works until the queue is closed and empty.
     pub(crate) fn serve(&self) {
         let mut state = self.state.lock();
+        let mut is_rested = false;
         loop {
-            if let Some(job) = state.jobs.pop_front() {
+            if let Some(job) = self.pop(&mut state) {
                 drop(state);
                 job.run();
                 state = self.state.lock();
+                is_rested = false;
             } else if !state.open {
                 return;
+            } else if !is_rested && state.lingering == 0 {
+                state.lingering += 1;
+                drop(state);
+                self.linger();
+                state = self.state.lock();
+                state.lingering -= 1;
+                is_rested = true;
             } else {
                 state.sleepers += 1;
                 state = self.wake.wait(state);
@@ -109,14 +128,31 @@ impl ReadyQueue {
 
     /// Does one job; false if there is none.
     pub(crate) fn run_one(&self) -> bool {
-        let job = self.state.lock().jobs.pop_front();
+        let job = self.pop(&mut self.state.lock());
         job.map(Job::run).is_some()
+    }
+
+    fn pop(&self, state: &mut State) -> Option<Job> {
+        let job = state.jobs.pop_front()?;
+        self.length.store(state.jobs.len(), Ordering::Relaxed);
+        Some(job)
+    }
+
+    /// Looks out for a job. What it sees is no more than a hint.
+    fn linger(&self) {
+        for _ in 0..LOOKS {
+            if self.length.load(Ordering::Relaxed) > 0 {
+                return;
+            }
+            hint::spin_loop();
+        }
     }
 }
 
 impl State {
+    /// Whether a sleeper must be woken, for there are more jobs than threads that look out.
     fn wake_one(&mut self) -> bool {
-        let wake = self.woken < self.sleepers;
+        let wake = self.jobs.len() > self.lingering + self.woken && self.woken < self.sleepers;
         self.woken += usize::from(wake);
         wake
     }

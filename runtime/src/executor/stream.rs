@@ -59,9 +59,14 @@ pub(crate) struct Stream {
     pub(super) batch: Mutex<Batch>,
     /// Pieces of work done, times `ONE`, plus `WAITED`. One variable holds both so that the two
     /// sides of a wait cannot miss each other.
-    progress: AtomicU64,
+    progress: Apart<AtomicU64>,
     done: Condvar,
 }
+
+/// Keeps what the running thread writes after each piece of work out of the cache line that
+/// submitting threads lock.
+#[repr(align(64))]
+pub(super) struct Apart<T>(T);
 
 impl Stream {
     pub(crate) fn new(handle: usize, device: usize, shared: &Arc<Shared>, load: &Arc<Load>) -> Arc<Self> {
@@ -80,7 +85,7 @@ impl Stream {
                 capture: None,
             }),
             batch: Mutex::new(VecDeque::new()),
-            progress: AtomicU64::new(0),
+            progress: Apart(AtomicU64::new(0)),
             done: Condvar::new(),
         })
     }
@@ -221,14 +226,14 @@ impl Stream {
     }
 
     pub(super) fn completed(&self) -> u64 {
-        self.progress.load(Ordering::Acquire) / ONE
+        self.progress.0.load(Ordering::Acquire) / ONE
     }
 
     pub(super) fn complete_one(&self) {
-        if self.progress.fetch_add(ONE, Ordering::AcqRel) & WAITED != 0 {
+        if self.progress.0.fetch_add(ONE, Ordering::AcqRel) & WAITED != 0 {
             // The lock is what makes the waiter either see the new count or be asleep by now.
             let inbox = self.inbox.lock();
-            self.progress.fetch_and(!WAITED, Ordering::AcqRel);
+            self.progress.0.fetch_and(!WAITED, Ordering::AcqRel);
             drop(inbox);
             self.done.notify_all();
         }
@@ -249,7 +254,7 @@ impl Stream {
                 inbox = self.inbox.lock();
                 continue;
             }
-            if self.progress.fetch_or(WAITED, Ordering::AcqRel) / ONE >= place {
+            if self.progress.0.fetch_or(WAITED, Ordering::AcqRel) / ONE >= place {
                 return;
             }
             inbox = self.done.wait(inbox);

@@ -97,9 +97,9 @@ impl Arena {
     }
 
     /// Frees the allocation that starts at `ptr`. The block stays used while it is pinned.
-    pub(crate) fn free(&self, block: &Arc<Block>, ptr: usize, size: usize) -> Result<()> {
+    pub(crate) fn free(&self, block: Arc<Block>, ptr: usize, size: usize) -> Result<()> {
         match block.free(ptr, size)? {
-            Freed::Now => self.take_back(block.clone(), false),
+            Freed::Now => self.take_back(block, false),
             Freed::Later => {
                 let mut state = self.lock();
                 state.allocations -= 1;

@@ -107,7 +107,7 @@ impl Block {
             && self.state.load(Ordering::Acquire) & LIVE != 0
         {
             // It fails only where another thread frees the block at this moment.
-            _ = arena.free(self, self.addr(), size);
+            _ = arena.free(self.clone(), self.addr(), size);
         }
     }
 

@@ -4,6 +4,7 @@ pub mod asserts;
 mod doxygen;
 mod model;
 mod names;
+mod table;
 mod types;
 
 use minijinja::Environment;

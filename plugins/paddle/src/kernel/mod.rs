@@ -19,5 +19,5 @@ pub(crate) use call::{Call, enter};
 pub(crate) use element::Element;
 pub(crate) use number::{IntArray, Scalar};
 pub(crate) use output::Output;
-pub(crate) use registry::{Registry, register};
+pub(crate) use registry::{Kernel, Registry, Run, kernel, register};
 pub(crate) use tensor::Tensor;

@@ -4,13 +4,13 @@
 //! static graphs always pass what may change as a reference to a tensor, which the getters of the C API throw
 //! at. So the attribute itself is looked at, where Paddle exports how to get it.
 
-use std::ffi::c_void;
+use std::borrow::Cow;
+use std::ops::RangeInclusive;
 use std::slice;
 
-use tenon::device::DataType;
 use tenon::paddle::ffi::{PD_IntArray, PD_Scalar, PD_Tensor};
 use tenon::paddle::{IntArray as IntArrayHandle, KernelArgument, KernelContext, Scalar as ScalarHandle};
-use tenon_kernels::{Bool, Complex, FromNumber, Number, bf16, f16};
+use tenon_kernels::{Complex, FromNumber, Number};
 
 use super::argument::{Argument, Attribute};
 use super::call::Call;
@@ -82,11 +82,15 @@ enum Source {
     Read(Number),
 }
 
-/// The start of a C++ `phi::Scalar`: what type it has, then a union of all types.
+/// Booleans and integers in the numbering of C++.
+const INTEGERS: RangeInclusive<i32> = 1..=9;
+const COMPLEX64: i32 = 12;
+const COMPLEX128: i32 = 13;
+
+/// A C++ `phi::Scalar`: what type it has, then a union of all types.
 #[repr(C)]
 struct Head {
-    from_tensor: bool,
-    /// In the numbering of C++.
+    from_tensor: u8,
     data_type: i32,
     complex: Complex<f64>,
 }
@@ -133,22 +137,112 @@ impl<'c> Scalar<'c> {
             Source::Handle(scalar) => scalar,
         };
         let head: *const Head = scalar.as_raw().cast_const().cast();
-        // SAFETY: a live scalar has at least the size of `Head` in every release: its union holds a pair of
-        // doubles. The first byte is a C++ `bool`, which is not read.
-        let (data_type, complex) = unsafe { ((*head).data_type, (*head).complex) };
         let real = self.to_f64()?;
-        // In the numbering of C++: bool and integers are 1 to 9, then come float and double, complex, and the
-        // others, which are real too.
-        let number = match data_type {
-            1..=9 => Number::Integer(self.to_i64()?),
-            12 => {
-                let half = bytemuck_first(complex);
-                Number::Complex(Complex::new(half.re.into(), half.im.into()))
-            }
-            13 => Number::Complex(complex),
+        // SAFETY: a live scalar is no smaller than `Head` in any release, as its union holds a pair of doubles;
+        // and of the union only that member is read which the type says is there.
+        let number = match unsafe { (*head).data_type } {
+            COMPLEX64 => Number::Complex(narrow_complex(unsafe { (*head).complex.re })),
+            COMPLEX128 => Number::Complex(unsafe { (*head).complex }),
+            integer if INTEGERS.contains(&integer) => Number::Integer(self.to_i64()?),
             _ => Number::Real(real),
         };
         let agrees = number.to_f64() == real || (number.to_f64().is_nan() && real.is_nan());
         if agrees { Ok(number) } else { Err(Error::broken("a scalar is not laid out as expected")) }
     }
 }
+
+/// Two floats where there are the bits of a double.
+fn narrow_complex(both: f64) -> Complex<f64> {
+    let [re, im] = [both.to_bits() as u32, (both.to_bits() >> 32) as u32].map(f32::from_bits);
+    Complex::new(re.into(), im.into())
+}
+
+// SAFETY: a reference to a C++ scalar is a pointer.
+unsafe impl<'c> Argument<'c> for Scalar<'c> {
+    const KIND: KernelArgument = KernelArgument::SCALAR;
+    type Raw = *mut PD_Scalar;
+
+    unsafe fn from_raw(call: &'c Call, _: &'static str, raw: *mut PD_Scalar) -> Result<Self> {
+        // SAFETY: the caller's promise.
+        Ok(unsafe { Self::of_handle(call, raw) })
+    }
+
+    unsafe fn from_context(
+        call: &'c Call,
+        name: &'static str,
+        context: KernelContext,
+        index: usize,
+    ) -> Result<Self> {
+        // SAFETY: the caller's promise.
+        let deferred = unsafe { Deferred::find(call, name, context, index) };
+        let source = match &deferred {
+            None => {
+                // SAFETY: the caller's promise.
+                Source::Handle(unsafe { call.api().kernel_context_scalar_attr_at(context, index) }?)
+            }
+            Some(deferred) => match deferred.tensors() {
+                [tensor] => Source::Read(tensor.number()?),
+                tensors => {
+                    return Err(Error::invalid(format!("`{name}` is {} tensors, not one", tensors.len())));
+                }
+            },
+        };
+        Ok(Self { call, source })
+    }
+}
+
+impl<'c> Attribute<'c> for Scalar<'c> {}
+
+/// A list of integers, such as a shape.
+#[derive(Clone, Debug)]
+pub(crate) struct IntArray<'c>(Cow<'c, [i64]>);
+
+impl IntArray<'_> {
+    /// The integers.
+    pub(crate) fn get(&self) -> &[i64] {
+        &self.0
+    }
+}
+
+impl<'c> IntArray<'c> {
+    /// # Safety
+    /// The handle is live for `'c`.
+    unsafe fn of_handle(call: &'c Call, name: &str, handle: IntArrayHandle) -> Result<Self> {
+        // SAFETY: the caller's promise; the integers are the array's own.
+        Ok(Self(Cow::Borrowed(unsafe { elements(name, call.api().int_array_get_data_pointer(handle)?)? })))
+    }
+}
+
+// SAFETY: a reference to a C++ array is a pointer.
+unsafe impl<'c> Argument<'c> for IntArray<'c> {
+    const KIND: KernelArgument = KernelArgument::INT_ARRAY;
+    type Raw = *mut PD_IntArray;
+
+    unsafe fn from_raw(call: &'c Call, name: &'static str, raw: *mut PD_IntArray) -> Result<Self> {
+        // SAFETY: the caller's promise.
+        unsafe { Self::of_handle(call, name, IntArrayHandle::from_raw(raw)) }
+    }
+
+    unsafe fn from_context(
+        call: &'c Call,
+        name: &'static str,
+        context: KernelContext,
+        index: usize,
+    ) -> Result<Self> {
+        // SAFETY: the caller's promise.
+        match unsafe { Deferred::find(call, name, context, index) } {
+            None => unsafe {
+                let handle = call.api().kernel_context_int_array_attr_at(context, index)?;
+                Self::of_handle(call, name, handle)
+            },
+            Some(Deferred::One(tensor)) => Ok(Self(Cow::Owned(tensor.integers()?))),
+            Some(Deferred::Many(tensors)) => {
+                let integers: Result<Vec<i64>> =
+                    tensors.iter().map(|tensor| Ok(tensor.number()?.to_i64())).collect();
+                Ok(Self(Cow::Owned(integers?)))
+            }
+        }
+    }
+}
+
+impl<'c> Attribute<'c> for IntArray<'c> {}

@@ -1,0 +1,129 @@
+//! The committed outputs: they are what the generator writes, and every link of the reference leads somewhere.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use codegen::emit::{Inputs, emit};
+use codegen::out::{Difference, FileMap};
+use codegen::source::Folder;
+
+fn root() -> &'static Path {
+    // The crate lies in the workspace's root.
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a crate has a folder above it")
+}
+
+/// The outputs of a spec, in memory.
+fn outputs(project: &Path) -> FileMap {
+    let loaded = match codegen::load(&Folder::new(project.join("spec"))) {
+        Ok(loaded) => loaded,
+        Err(mistakes) => panic!("{}", mistakes.render(false)),
+    };
+    let template = loaded.spec.outputs.summary.as_ref().map(|file| project.join(&file.template));
+    let summary = template.map(|path| std::fs::read_to_string(path).expect("the template is there"));
+    emit(&Inputs { loaded: &loaded, folder: "spec", summary: summary.as_deref() })
+        .expect("the outputs can be emitted")
+}
+
+fn is_up_to_date(project: &Path, command: &str) {
+    let differences = outputs(project).check(project).expect("the outputs can be read");
+    let lines: Vec<String> = differences
+        .iter()
+        .map(|difference| match difference {
+            Difference::Stale { path, line, found, expected } => {
+                format!("{path}:{line}\n  is         {found:?}\n  should be  {expected:?}")
+            }
+            Difference::Missing(path) => format!("{path} is missing"),
+            Difference::Stray(path) => format!("{path} is stray"),
+        })
+        .collect();
+    assert!(lines.is_empty(), "run `{command}`:\n{}", lines.join("\n"));
+}
+
+#[test]
+fn the_outputs_of_the_spec_are_up_to_date() {
+    is_up_to_date(root(), "cargo run -p codegen");
+}
+
+#[test]
+fn the_outputs_of_the_example_are_up_to_date() {
+    let command = "cargo run -p codegen -- --spec examples/custom-spec/spec";
+    is_up_to_date(&root().join("examples/custom-spec"), command);
+}
+
+/// The targets of the links of a Markdown text that lead to other pages.
+fn links(text: &str) -> Vec<&str> {
+    let targets = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+    targets.filter(|target| !target.contains("://")).collect()
+}
+
+/// Follows a link from a page.
+fn resolve(page: &str, target: &str) -> String {
+    let mut parts: Vec<&str> = page.split('/').collect();
+    parts.pop();
+    for part in target.split('/') {
+        match part {
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    parts.join("/")
+}
+
+/// The ids that mdBook gives to the headings of a page.
+fn anchors(text: &str) -> BTreeSet<String> {
+    let headings = text.lines().filter_map(|line| line.strip_prefix('#'));
+    let id = |heading: &str| {
+        let heading = heading.trim_start_matches('#').trim().to_lowercase();
+        heading
+            .chars()
+            .filter(|c| c.is_alphanumeric() || *c == ' ' || *c == '_')
+            .collect::<String>()
+            .replace(' ', "-")
+    };
+    headings.map(id).collect()
+}
+
+#[test]
+fn every_link_of_the_reference_leads_somewhere() {
+    for project in [root().to_owned(), root().join("examples/custom-spec")] {
+        let files = outputs(&project);
+        let pages: Vec<_> = files.outputs().iter().filter(|output| output.path.ends_with(".md")).collect();
+        let mut followed = 0;
+        for page in &pages {
+            for link in links(&page.text) {
+                let (target, anchor) = link.split_once('#').unwrap_or((link, ""));
+                let target = resolve(&page.path, target);
+                let found = pages.iter().find(|page| page.path == target);
+                let by_hand = || project.join(&target).is_file();
+                assert!(
+                    found.is_some() || by_hand(),
+                    "`{}` links to `{link}`, which is not there",
+                    page.path
+                );
+                if let (Some(found), false) = (found, anchor.is_empty()) {
+                    assert!(
+                        anchors(&found.text).contains(anchor),
+                        "`{}` has no heading for `{link}`",
+                        target
+                    );
+                }
+                followed += 1;
+            }
+        }
+        assert!(followed > pages.len(), "the pages have hardly any links");
+    }
+}
+
+#[test]
+fn every_page_is_in_the_table_of_contents() {
+    let files = outputs(root());
+    let summary = files.outputs().iter().find(|output| output.path.ends_with("SUMMARY.md"));
+    let summary = summary.expect("the spec asks for a table of contents");
+    let listed: BTreeSet<String> =
+        links(&summary.text).into_iter().map(|link| resolve(&summary.path, link)).collect();
+    for page in
+        files.outputs().iter().filter(|output| output.path.ends_with(".md") && output.path != summary.path)
+    {
+        assert!(listed.contains(&page.path), "`{}` is not in the table of contents", page.path);
+    }
+}

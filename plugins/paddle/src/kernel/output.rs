@@ -1,0 +1,271 @@
+//! Tensors among the outputs.
+
+use std::ops::Range;
+use std::slice;
+
+use tenon::device::DataType;
+use tenon::paddle::ffi::PD_Tensor;
+use tenon::paddle::{DeviceContext, KernelArgument, KernelContext, Tensor as Handle};
+use tenon_kernels::Pod;
+use tenon_kernels::strided::{Layout, contiguous_strides};
+
+use super::argument::{Argument, Outcome};
+use super::call::Call;
+use super::element::Element;
+use super::list::{Made, elements};
+use super::memory::Access;
+use super::tensor::Tensor;
+use crate::error::{Error, Result};
+
+/// A tensor that the operator makes. Paddle has set its shape.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Output<'c>(Tensor<'c>);
+
+impl<'c> Output<'c> {
+    /// Looks at it as at an input.
+    pub(crate) fn tensor(self) -> Tensor<'c> {
+        self.0
+    }
+
+    /// Gives it memory of the device, and returns its elements, which lie one after the other.
+    ///
+    /// They are what the memory held, until they are written.
+    pub(crate) fn write<T: Element>(self) -> Result<&'c mut [T]> {
+        self.0.expect_contiguous()?;
+        self.allocate(T::DATA_TYPE)?;
+        self.memory(self.0.len()?)
+    }
+
+    /// Gives it memory of the device, with what an input holds: mostly it is that input, changed in place.
+    pub(crate) fn update<T: Element>(self, input: Tensor<'c>) -> Result<&'c mut [T]> {
+        input.expect_type(T::DATA_TYPE)?;
+        input.expect_contiguous()?;
+        let len = input.len()?;
+        if self.0.len()? != len {
+            let message = format!("`{}` and `{}` differ in size", input.name, self.0.name);
+            return Err(Error::invalid(message));
+        }
+        let old = input.span::<T>(len)?;
+        // To give a tensor memory takes the old one away, which may be that of the input.
+        let _kept = Kept::of(input)?;
+        let elements: &'c mut [T] = self.write()?;
+        if len != 0 && elements.as_ptr().addr() != old.start {
+            // SAFETY: the input's memory is checked and kept; it may overlap with the elements in any way.
+            unsafe {
+                let old: *const T = std::ptr::with_exposed_provenance(old.start);
+                std::ptr::copy(old, elements.as_mut_ptr(), len);
+            }
+        }
+        Ok(elements)
+    }
+
+    /// The memory that it has by now, as elements of any type.
+    pub(crate) fn memory<T: Pod>(self, count: usize) -> Result<&'c mut [T]> {
+        let span = self.0.span::<T>(count)?;
+        if count == 0 {
+            return Ok(&mut []);
+        }
+        self.0.call.ledger.claim(self.0.name, span.clone(), Access::Write)?;
+        // SAFETY: `span` was checked to be aligned memory of the tensor, which lives for `'c` and is at rest;
+        // nobody else has a slice of it, as the ledger tells. Every bit pattern is an element.
+        Ok(unsafe { slice::from_raw_parts_mut(std::ptr::with_exposed_provenance_mut(span.start), count) })
+    }
+
+    /// Where the memory that it has by now is, from its first element on.
+    pub(crate) fn span<T: Pod>(self, count: usize) -> Result<Range<usize>> {
+        self.0.span::<T>(count)
+    }
+
+    /// Gives it memory of the device, unless it has enough.
+    pub(crate) fn allocate(self, data_type: DataType) -> Result<()> {
+        self.allocate_in(self.0.call.context, data_type)
+    }
+
+    /// Gives it memory of the host, unless it has enough.
+    pub(crate) fn allocate_on_host(self, data_type: DataType) -> Result<()> {
+        self.allocate_in(DeviceContext::NULL, data_type)
+    }
+
+    fn allocate_in(self, context: DeviceContext, data_type: DataType) -> Result<()> {
+        let api = self.0.call.api();
+        // SAFETY: the handles are live. A size of 0 lets Paddle reckon it.
+        unsafe { api.device_context_allocate_tensor(context, self.0.handle, 0, data_type) }?;
+        Ok(())
+    }
+
+    /// Whether it has memory already.
+    pub(crate) fn is_initialized(self) -> Result<bool> {
+        self.0.is_initialized()
+    }
+
+    /// Sets its shape, and the strides of elements that lie one after the other.
+    pub(crate) fn set_dims(self, dims: &[usize]) -> Result<()> {
+        if self.0.dims()? != dims {
+            let dims = self.signed("dimension", dims)?;
+            // SAFETY: the handle is live, the dimensions are as many as said.
+            unsafe { self.0.call.api().tensor_set_dims(self.0.handle, dims.len() as i64, dims.as_ptr()) }?;
+        }
+        Ok(())
+    }
+
+    /// Sets its strides.
+    pub(crate) fn set_strides(self, strides: &[usize]) -> Result<()> {
+        if self.0.strides()? != strides {
+            let strides = self.signed("stride", strides)?;
+            let count = strides.len() as i64;
+            // SAFETY: the handle is live, the strides are as many as said.
+            unsafe { self.0.call.api().tensor_set_strides(self.0.handle, count, strides.as_ptr()) }?;
+        }
+        Ok(())
+    }
+
+    /// Sets the strides of elements that lie one after the other.
+    pub(crate) fn set_contiguous(self) -> Result<()> {
+        let dims = self.0.dims()?;
+        if Layout::new(&dims, &self.0.strides()?).is_ok_and(|layout| layout.is_contiguous()) {
+            return Ok(());
+        }
+        self.set_strides(&contiguous_strides(&dims)?)
+    }
+
+    /// Sets where in its memory it begins, in bytes.
+    pub(crate) fn set_offset(self, offset: usize) -> Result<()> {
+        let api = self.0.call.api();
+        // SAFETY: the handle is live.
+        unsafe {
+            if api.tensor_get_offset(self.0.handle)? != offset {
+                let offset = i64::try_from(offset).map_err(|_| Error::invalid("the offset is too large"))?;
+                api.tensor_set_offset(self.0.handle, offset)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The setters of the C API cut numbers to 32 bits without a word.
+    fn signed(self, what: &str, numbers: &[usize]) -> Result<Vec<i64>> {
+        let signed = |&number: &usize| {
+            i32::try_from(number).map(i64::from).map_err(|_| {
+                Error::unimplemented(format!("Paddle cannot be told a {what} of {number} for `{}`", self.0.name))
+            })
+        };
+        numbers.iter().map(signed).collect()
+    }
+}
+
+/// The memory of a tensor, which stays while the tensor may be given another one.
+struct Kept<'c> {
+    call: &'c Call,
+    holder: Handle,
+}
+
+impl<'c> Kept<'c> {
+    fn of(tensor: Tensor<'c>) -> Result<Option<Self>> {
+        if tensor.len()? == 0 {
+            return Ok(None);
+        }
+        let api = tensor.call.api();
+        // SAFETY: a tensor of our own, which shares the memory of a live one.
+        unsafe {
+            let kept = Self { call: tensor.call, holder: api.new_tensor()? };
+            api.tensor_share_data_with(kept.holder, tensor.handle)?;
+            Ok(Some(kept))
+        }
+    }
+}
+
+impl Drop for Kept<'_> {
+    fn drop(&mut self) {
+        // SAFETY: made by `of`, and deleted once. The function is there, and throws nothing.
+        let _ = unsafe { self.call.api().delete_tensor(self.holder) };
+    }
+}
+
+// SAFETY: a pointer to a C++ tensor.
+unsafe impl<'c> Argument<'c> for Option<Output<'c>> {
+    const KIND: KernelArgument = KernelArgument::TENSOR;
+    type Raw = *mut PD_Tensor;
+
+    unsafe fn from_raw(call: &'c Call, name: &'static str, raw: *mut PD_Tensor) -> Result<Self> {
+        // SAFETY: the caller's promise.
+        Ok(unsafe { Tensor::of_raw(call, name, raw) }.present().map(Output))
+    }
+
+    unsafe fn from_context(
+        call: &'c Call,
+        name: &'static str,
+        context: KernelContext,
+        index: usize,
+    ) -> Result<Self> {
+        // SAFETY: the caller's promise.
+        let handle = unsafe { call.api().kernel_context_output_at(context, index) }?;
+        Ok(Tensor { call, name, handle }.present().map(Output))
+    }
+}
+
+// SAFETY: a pointer to a C++ tensor.
+unsafe impl<'c> Argument<'c> for Output<'c> {
+    const KIND: KernelArgument = KernelArgument::TENSOR;
+    type Raw = *mut PD_Tensor;
+
+    unsafe fn from_raw(call: &'c Call, name: &'static str, raw: *mut PD_Tensor) -> Result<Self> {
+        // SAFETY: the caller's promise.
+        required(name, unsafe { Option::from_raw(call, name, raw) }?)
+    }
+
+    unsafe fn from_context(
+        call: &'c Call,
+        name: &'static str,
+        context: KernelContext,
+        index: usize,
+    ) -> Result<Self> {
+        // SAFETY: the caller's promise.
+        required(name, unsafe { Option::from_context(call, name, context, index) }?)
+    }
+}
+
+/// Refuses an output that is not wanted where it cannot be left out.
+pub(super) fn required<'c>(name: &str, output: Option<Output<'c>>) -> Result<Output<'c>> {
+    output.ok_or_else(|| Error::invalid(format!("the output `{name}` is not given")))
+}
+
+// SAFETY: a C++ vector by value is a pointer to one that the caller made.
+unsafe impl<'c> Argument<'c> for Vec<Option<Output<'c>>> {
+    const KIND: KernelArgument = KernelArgument::LIST_TENSOR;
+    type Raw = *mut PD_Tensor;
+
+    unsafe fn from_raw(call: &'c Call, name: &'static str, raw: *mut PD_Tensor) -> Result<Self> {
+        // SAFETY: the caller's promise; the list is borrowed.
+        unsafe {
+            let list = call.api().tensor_vector_to_list(Handle::from_raw(raw))?;
+            Ok(of_pointers(call, name, elements(name, list)?))
+        }
+    }
+
+    unsafe fn from_context(
+        call: &'c Call,
+        name: &'static str,
+        context: KernelContext,
+        index: usize,
+    ) -> Result<Self> {
+        // SAFETY: the caller's promise; the list is made for the caller, the tensors are borrowed.
+        unsafe {
+            let list = Made::of_pointers(call.api(), call.api().kernel_context_multi_output_at(context, index)?);
+            Ok(of_pointers(call, name, list.elements(name)?))
+        }
+    }
+}
+
+/// # Safety
+/// The pointers are null, or lead to tensors that live for `'c`.
+unsafe fn of_pointers<'c>(
+    call: &'c Call,
+    name: &'static str,
+    pointers: &[*mut PD_Tensor],
+) -> Vec<Option<Output<'c>>> {
+    // SAFETY: the caller's promise.
+    pointers.iter().map(|&pointer| unsafe { Tensor::of_raw(call, name, pointer) }.present().map(Output)).collect()
+}
+
+impl<'c> Outcome<'c> for Output<'c> {}
+impl<'c> Outcome<'c> for Option<Output<'c>> {}
+impl<'c> Outcome<'c> for Vec<Option<Output<'c>>> {}

@@ -1,0 +1,222 @@
+//! The declaration of operators, and their registration with Paddle.
+
+use std::ffi::{CStr, c_void};
+
+use tenon::device::{DataLayout, Release};
+use tenon::paddle::KernelArgument;
+use tenon::paddle::ffi::{PD_Kernel, PD_KernelFn, PD_KernelKey};
+
+use super::call::Call;
+use super::element::Element;
+use crate::error::Result;
+use crate::host::Host;
+
+/// What an operator does with its arguments, for elements of type `T`.
+pub(crate) trait Run<T>: Sized {
+    /// Does it.
+    fn run(self, call: &Call) -> Result<()>;
+}
+
+/// An operator that can be registered for elements of type `T`. Made by [`kernel!`](crate::kernel::kernel).
+pub(crate) trait Kernel<T> {
+    /// The kinds of its inputs.
+    const INPUTS: &'static [KernelArgument];
+    /// The kinds of its attributes.
+    const ATTRIBUTES: &'static [KernelArgument];
+    /// The kinds of its outputs.
+    const OUTPUTS: &'static [KernelArgument];
+
+    /// The entry point with a context.
+    fn by_context() -> PD_KernelFn;
+    /// The entry point with one argument for each of the operator's.
+    fn variadic() -> *mut c_void;
+}
+
+/// Where operators are registered.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Registry {
+    host: &'static Host,
+    device_type: &'static CStr,
+}
+
+impl Registry {
+    /// The registry of a host, for a device type.
+    pub(crate) fn new(host: &'static Host, device_type: &'static CStr) -> Self {
+        Self { host, device_type }
+    }
+
+    /// Which release it registers for.
+    pub(crate) fn release(self) -> Release {
+        self.host.release
+    }
+
+    /// Registers an operator under a name for elements of type `T`.
+    pub(crate) fn add<K: Kernel<T>, T: Element>(self, name: &'static CStr) -> Result<()> {
+        let [mut inputs, mut attributes, mut outputs] = [K::INPUTS, K::ATTRIBUTES, K::OUTPUTS].map(<[_]>::to_vec);
+        // SAFETY: the kinds are as many as said, and only read; the entry points take arguments of these kinds,
+        // and live as long as the process, since the library is never unloaded.
+        unsafe {
+            self.host.api.register_phi_kernel(
+                name.as_ptr(),
+                self.device_type.as_ptr(),
+                T::DATA_TYPE,
+                DataLayout::ANY,
+                inputs.len(),
+                inputs.as_mut_ptr(),
+                attributes.len(),
+                attributes.as_mut_ptr(),
+                outputs.len(),
+                outputs.as_mut_ptr(),
+                Some(leave_definitions),
+                K::by_context(),
+                K::variadic(),
+            )
+        }?;
+        Ok(())
+    }
+}
+
+/// Paddle's assumption, that tensors are on the device and of the registered type, needs no correction: types are
+/// looked at in each call.
+unsafe extern "C-unwind" fn leave_definitions(_: *const PD_KernelKey, _: *mut PD_Kernel) {}
+
+/// Registers an operator for some types of elements: `register!(registry, c"name", Operator, [f32, f64])`.
+macro_rules! register {
+    ($registry:expr, $name:expr, $kernel:ident, [$($element:ty),* $(,)?]) => {
+        $($registry.add::<$kernel<'static>, $element>($name)?;)*
+    };
+}
+pub(crate) use register;
+
+/// Declares an operator by its arguments, in Paddle's order.
+///
+/// ```ignore
+/// kernel! {
+///     /// What it does.
+///     struct Add<'c> {
+///         inputs: { x: Tensor<'c>, y: Tensor<'c> },
+///         attributes: {},
+///         outputs: { out: Output<'c> },
+///     }
+/// }
+///
+/// impl<T: Element> Run<T> for Add<'_> { … }
+/// ```
+macro_rules! kernel {
+    (
+        $(#[$doc:meta])*
+        struct $kernel:ident<$life:lifetime> {
+            inputs: { $($input:ident: $input_type:ty),* $(,)? },
+            attributes: { $($attribute:ident: $attribute_type:ty),* $(,)? },
+            outputs: { $($output:ident: $output_type:ty),* $(,)? } $(,)?
+        }
+    ) => {
+        $(#[$doc])*
+        pub(crate) struct $kernel<$life> {
+            $($input: $input_type,)*
+            $($attribute: $attribute_type,)*
+            $($output: $output_type,)*
+        }
+
+        const _: () = {
+            use std::ffi::c_void;
+            use $crate::error::Result;
+            use $crate::kernel::{Argument, Attribute, Call, Element, Input, Kernel, Outcome, Run, enter};
+            use tenon::paddle::ffi::{PD_DeviceContext, PD_KernelContext, PD_KernelFn};
+            use tenon::paddle::{DeviceContext, KernelArgument, KernelContext};
+
+            const fn input<$life, T: Input<$life>>() -> KernelArgument {
+                T::KIND
+            }
+            #[allow(dead_code, reason = "an operator need not have attributes")]
+            const fn attribute<$life, T: Attribute<$life>>() -> KernelArgument {
+                T::KIND
+            }
+            const fn output<$life, T: Outcome<$life>>() -> KernelArgument {
+                T::KIND
+            }
+
+            impl<$life, T: Element> Kernel<T> for $kernel<$life>
+            where
+                for<'a> $kernel<'a>: Run<T>,
+            {
+                const INPUTS: &'static [KernelArgument] = &[$(input::<$input_type>()),*];
+                const ATTRIBUTES: &'static [KernelArgument] = &[$(attribute::<$attribute_type>()),*];
+                const OUTPUTS: &'static [KernelArgument] = &[$(output::<$output_type>()),*];
+
+                fn by_context() -> PD_KernelFn {
+                    Some(by_context::<T>)
+                }
+
+                fn variadic() -> *mut c_void {
+                    variadic::<T> as *mut c_void
+                }
+            }
+
+            /// # Safety
+            /// Paddle calls it as an operator of this declaration.
+            unsafe extern "C-unwind" fn by_context<T: Element>(context: *mut PD_KernelContext)
+            where
+                for<'a> $kernel<'a>: Run<T>,
+            {
+                let context = KernelContext::from_raw(context);
+                enter(
+                    stringify!($kernel),
+                    // SAFETY: the context is Paddle's.
+                    |host| Ok(unsafe { host.api.kernel_context_get_device_context(context) }?),
+                    |call| {
+                        // SAFETY: the context is Paddle's, with the arguments that are registered.
+                        let arguments = unsafe { gather(call, context) }?;
+                        Run::<T>::run(arguments, call)
+                    },
+                );
+            }
+
+            #[allow(unused_variables, unused_mut, unused_assignments, reason = "a section may be empty")]
+            unsafe fn gather<$life>(call: &$life Call, context: KernelContext) -> Result<$kernel<$life>> {
+                let mut index = 0..;
+                let mut next = || index.next().unwrap_or(usize::MAX);
+                // SAFETY: the caller's promise; each section is counted by itself.
+                unsafe {
+                    $(let $input = Argument::from_context(call, stringify!($input), context, next())?;)*
+                    let mut index = 0..;
+                    let mut next = || index.next().unwrap_or(usize::MAX);
+                    $(let $attribute = Argument::from_context(call, stringify!($attribute), context, next())?;)*
+                    let mut index = 0..;
+                    let mut next = || index.next().unwrap_or(usize::MAX);
+                    $(let $output = Argument::from_context(call, stringify!($output), context, next())?;)*
+                    Ok($kernel { $($input,)* $($attribute,)* $($output,)* })
+                }
+            }
+
+            /// # Safety
+            /// Paddle calls it as an operator of this declaration.
+            #[allow(clippy::too_many_arguments, reason = "Paddle passes that many")]
+            unsafe extern "C-unwind" fn variadic<$life, T: Element>(
+                context: *mut PD_DeviceContext,
+                $($input: <$input_type as Argument<$life>>::Raw,)*
+                $($attribute: <$attribute_type as Argument<$life>>::Raw,)*
+                $($output: <$output_type as Argument<$life>>::Raw,)*
+            ) where
+                for<'a> $kernel<'a>: Run<T>,
+            {
+                enter(
+                    stringify!($kernel),
+                    |_| Ok(DeviceContext::from_raw(context)),
+                    |call| {
+                        // SAFETY: these are the arguments that Paddle passed.
+                        let arguments = unsafe {
+                            $kernel {
+                                $($input: Argument::from_raw(call, stringify!($input), $input)?,)*
+                                $($attribute: Argument::from_raw(call, stringify!($attribute), $attribute)?,)*
+                                $($output: Argument::from_raw(call, stringify!($output), $output)?,)*
+                            }
+                        };
+                        Run::<T>::run(arguments, call)
+                    },
+                );
+            }
+        };
+    };
+}
+pub(crate) use kernel;

@@ -1,0 +1,40 @@
+//! Tensors of one number.
+
+use tenon::device::DataType;
+use tenon_kernels::{Bool, Complex, bf16, f16};
+
+use crate::error::{Error, Result};
+use crate::kernel::{Call, Element, IntArray, Output, Registry, Run, Scalar, kernel, register};
+
+/// Registers `full`.
+pub(super) fn register(registry: Registry) -> Result<()> {
+    register!(registry, c"full", Full, [Bool, u8, i8, i16, i32, i64, f16, f32, f64, bf16, Complex<f32>, Complex<f64>]);
+    Ok(())
+}
+
+kernel! {
+    /// Makes a tensor of a shape, and sets every element.
+    struct Full<'c> {
+        inputs: {},
+        attributes: { shape: IntArray<'c>, value: Scalar<'c>, dtype: DataType },
+        outputs: { out: Output<'c> },
+    }
+}
+
+impl<T: Element> Run<T> for Full<'_> {
+    fn run(self, call: &Call) -> Result<()> {
+        let Self { shape, value, dtype, out } = self;
+        if ![T::DATA_TYPE, DataType::UNDEFINED].contains(&dtype) {
+            return Err(Error::invalid(format!("{dtype:?} is asked for in a call for {:?}", T::DATA_TYPE)));
+        }
+        let dim = |&dim| usize::try_from(dim).map_err(|_| Error::invalid(format!("a dimension of {dim}")));
+        let dims: Vec<usize> = shape.get().iter().map(dim).collect::<Result<_>>()?;
+        let value: T = value.to()?;
+        out.set_dims(&dims)?;
+        let elements = out.write::<T>()?;
+        call.compute(|| {
+            elements.fill(value);
+            Ok(())
+        })
+    }
+}

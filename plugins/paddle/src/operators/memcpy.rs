@@ -1,0 +1,75 @@
+//! Copies between host and device, as operators of a static graph.
+//!
+//! Of 2.6 only: later releases have their own for every device, which must not be replaced.
+
+use tenon::device::Release;
+use tenon_kernels::{Bool, Complex, bf16, f16};
+
+use crate::error::{Error, Result};
+use crate::kernel::{Call, Element, Output, Registry, Run, Tensor, kernel, register};
+
+/// Registers `memcpy_d2h` and `memcpy_h2d`.
+pub(super) fn register(registry: Registry) -> Result<()> {
+    if registry.release() > Release::V2_6 {
+        return Ok(());
+    }
+    register!(registry, c"memcpy_d2h", MemcpyD2h, [Bool, u8, i8, i16, i32, i64, f16, f32, f64, bf16, Complex<f32>, Complex<f64>]);
+    register!(registry, c"memcpy_h2d", MemcpyH2d, [Bool, u8, i8, i16, i32, i64, f16, f32, f64, bf16, Complex<f32>, Complex<f64>]);
+    Ok(())
+}
+
+/// Numbers of places that are memory of the host: plain, and locked in place.
+const HOST_PLACES: [i32; 2] = [0, 1];
+
+kernel! {
+    /// Copies a tensor to the host, and is done with it on return.
+    struct MemcpyD2h<'c> {
+        inputs: { x: Tensor<'c> },
+        attributes: { dst_place_type: i32 },
+        outputs: { out: Output<'c> },
+    }
+}
+
+impl<T: Element> Run<T> for MemcpyD2h<'_> {
+    fn run(self, call: &Call) -> Result<()> {
+        let Self { x, dst_place_type, out } = self;
+        if !HOST_PLACES.contains(&dst_place_type) {
+            return Err(Error::invalid(format!("place {dst_place_type} is not the host")));
+        }
+        shape(x, out)?;
+        out.allocate_on_host(T::DATA_TYPE)?;
+        copy::<T>(call, x, out)
+    }
+}
+
+kernel! {
+    /// Copies a tensor to the device of the context, whatever number the place has.
+    struct MemcpyH2d<'c> {
+        inputs: { x: Tensor<'c> },
+        attributes: { dst_place_type: i32 },
+        outputs: { out: Output<'c> },
+    }
+}
+
+impl<T: Element> Run<T> for MemcpyH2d<'_> {
+    fn run(self, call: &Call) -> Result<()> {
+        let Self { x, dst_place_type: _, out } = self;
+        shape(x, out)?;
+        out.allocate(T::DATA_TYPE)?;
+        copy::<T>(call, x, out)
+    }
+}
+
+fn shape(x: Tensor<'_>, out: Output<'_>) -> Result<()> {
+    out.set_dims(&x.dims()?)?;
+    out.set_contiguous()
+}
+
+fn copy<T: Element>(call: &Call, x: Tensor<'_>, out: Output<'_>) -> Result<()> {
+    let source = x.read::<T>()?;
+    let target = out.memory::<T>(source.len())?;
+    call.compute(|| {
+        target.copy_from_slice(source);
+        Ok(())
+    })
+}
