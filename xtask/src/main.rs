@@ -2,6 +2,7 @@
 
 mod bench;
 mod docs;
+mod examples;
 mod links;
 mod lint;
 mod paddle;

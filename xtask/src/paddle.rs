@@ -7,7 +7,7 @@ use clap::Args;
 
 use crate::process::{Failure, at, step};
 use crate::python::{self, Venv};
-use crate::{project, wheel};
+use crate::{examples, project, wheel};
 
 /// A release that the plugin is tested with.
 pub struct Release {
@@ -115,6 +115,7 @@ pub fn test(release: &Release) -> Result<(), Failure> {
     step(venv.python())
         .args(["-m", "pytest", "--quiet", "-p", "no:cacheprovider"])
         .env("PYTHONDONTWRITEBYTECODE", "1")
+        .env("TENON_EXAMPLES", examples::build()?)
         .within(&project::path("plugins/paddle/tests"))
         .run()
 }

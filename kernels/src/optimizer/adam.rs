@@ -98,6 +98,12 @@ impl Adam {
         }
         Ok(())
     }
+
+    /// Makes the powers of the betas those of the next step.
+    pub fn advance<M: Real>(self, beta1_power: &mut M, beta2_power: &mut M) {
+        *beta1_power = *beta1_power * M::narrow(self.beta1);
+        *beta2_power = *beta2_power * M::narrow(self.beta2);
+    }
 }
 
 #[cfg(test)]

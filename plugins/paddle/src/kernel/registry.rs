@@ -80,8 +80,14 @@ impl Registry {
 /// looked at in each call.
 unsafe extern "C-unwind" fn leave_definitions(_: *const PD_KernelKey, _: *mut PD_Kernel) {}
 
-/// Registers an operator for some types of elements: `register!(registry, c"name", Operator, [f32, f64])`.
+/// Registers an operator for some types of elements, `register!(registry, c"name", Operator, [f32, f64])`, or for
+/// all that there are: `register!(registry, c"name", Operator, every)`.
 macro_rules! register {
+    ($registry:expr, $name:expr, $kernel:ident, every) => {{
+        use tenon_kernels::{Bool, Complex, bf16, f16};
+        register!($registry, $name, $kernel, [Bool, u8, i8, i16, i32, i64]);
+        register!($registry, $name, $kernel, [f16, bf16, f32, f64, Complex<f32>, Complex<f64>]);
+    }};
     ($registry:expr, $name:expr, $kernel:ident, [$($element:ty),* $(,)?]) => {
         $($registry.add::<$kernel<'static>, $element>($name)?;)*
     };
@@ -112,6 +118,7 @@ macro_rules! kernel {
         }
     ) => {
         $(#[$doc])*
+        #[allow(dead_code, reason = "Paddle also passes what an operator has no use for")]
         pub(crate) struct $kernel<$life> {
             $($input: $input_type,)*
             $($attribute: $attribute_type,)*

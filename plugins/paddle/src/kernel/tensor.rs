@@ -98,7 +98,7 @@ impl<'c> Tensor<'c> {
         self.count("the memory", unsafe { self.call.api().tensor_get_byte_size(self.handle) }?)
     }
 
-    pub(super) fn expect_type(self, wanted: DataType) -> Result<()> {
+    pub(crate) fn expect_type(self, wanted: DataType) -> Result<()> {
         let actual = self.data_type()?;
         if actual == wanted {
             return Ok(());

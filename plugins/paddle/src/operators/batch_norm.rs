@@ -86,7 +86,7 @@ impl<T: Element + Real> Run<T> for BatchNorm<'_> {
 }
 
 /// Room for one number for each channel: an output, or, if it is not wanted, a vector.
-fn statistic<'a, T: Element>(
+fn statistic<'a, T: Element + Real>(
     output: Option<Output<'a>>,
     instead: &'a mut Vec<T>,
     count: usize,
@@ -97,7 +97,7 @@ fn statistic<'a, T: Element>(
             output.write()
         }
         None => {
-            instead.resize(count, bytemuck_zero());
+            instead.resize(count, T::zero());
             Ok(instead)
         }
     }

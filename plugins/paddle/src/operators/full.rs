@@ -1,14 +1,13 @@
 //! Tensors of one number.
 
 use tenon::device::DataType;
-use tenon_kernels::{Bool, Complex, bf16, f16};
 
 use crate::error::{Error, Result};
 use crate::kernel::{Call, Element, IntArray, Output, Registry, Run, Scalar, kernel, register};
 
 /// Registers `full`.
 pub(super) fn register(registry: Registry) -> Result<()> {
-    register!(registry, c"full", Full, [Bool, u8, i8, i16, i32, i64, f16, f32, f64, bf16, Complex<f32>, Complex<f64>]);
+    register!(registry, c"full", Full, every);
     Ok(())
 }
 

@@ -4,16 +4,15 @@
 //! through views after operators that cannot write them; for both it takes these operators and nothing else.
 
 use tenon_kernels::strided::{self, Layout};
-use tenon_kernels::{Bool, Complex, bf16, f16};
 
 use crate::error::{Error, Result};
 use crate::kernel::{Call, Element, Output, Registry, Run, Scalar, Tensor, kernel, register};
 
 /// Registers `contiguous`, `strided_copy` and `fill`.
 pub(super) fn register(registry: Registry) -> Result<()> {
-    register!(registry, c"contiguous", Contiguous, [Bool, u8, i8, i16, i32, i64, f16, f32, f64, bf16, Complex<f32>, Complex<f64>]);
-    register!(registry, c"strided_copy", StridedCopy, [Bool, u8, i8, i16, i32, i64, f16, f32, f64, bf16, Complex<f32>, Complex<f64>]);
-    register!(registry, c"fill", Fill, [Bool, u8, i8, i16, i32, i64, f16, f32, f64, bf16, Complex<f32>, Complex<f64>]);
+    register!(registry, c"contiguous", Contiguous, every);
+    register!(registry, c"strided_copy", StridedCopy, every);
+    register!(registry, c"fill", Fill, every);
     Ok(())
 }
 

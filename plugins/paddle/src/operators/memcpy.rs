@@ -3,7 +3,6 @@
 //! Of 2.6 only: later releases have their own for every device, which must not be replaced.
 
 use tenon::device::Release;
-use tenon_kernels::{Bool, Complex, bf16, f16};
 
 use crate::error::{Error, Result};
 use crate::kernel::{Call, Element, Output, Registry, Run, Tensor, kernel, register};
@@ -13,8 +12,8 @@ pub(super) fn register(registry: Registry) -> Result<()> {
     if registry.release() > Release::V2_6 {
         return Ok(());
     }
-    register!(registry, c"memcpy_d2h", MemcpyD2h, [Bool, u8, i8, i16, i32, i64, f16, f32, f64, bf16, Complex<f32>, Complex<f64>]);
-    register!(registry, c"memcpy_h2d", MemcpyH2d, [Bool, u8, i8, i16, i32, i64, f16, f32, f64, bf16, Complex<f32>, Complex<f64>]);
+    register!(registry, c"memcpy_d2h", MemcpyD2h, every);
+    register!(registry, c"memcpy_h2d", MemcpyH2d, every);
     Ok(())
 }
 

@@ -1,0 +1,159 @@
+/* A device in plain C11: host memory, two devices, nothing asynchronous.
+ *
+ *   cc -std=c11 -Wall -Wextra -Wpedantic -shared -fPIC -Isdk-c/include examples/c-plugin/plugin.c -o libc_plugin.so
+ *
+ * The library serves every release of PaddlePaddle from 2.6 to 3.3: it asks the header which release the host is, and
+ * fills that release's table.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tenon/device_ext.h"
+
+enum { DEVICES = 2 };
+
+static _Thread_local int current = 0;
+
+static bool is_device(C_Device device) {
+  return device != NULL && device->id >= 0 && device->id < DEVICES;
+}
+
+static C_Status set_device(C_Device device) {
+  if (!is_device(device)) {
+    return C_ERROR;
+  }
+  current = device->id;
+  return C_SUCCESS;
+}
+
+static C_Status get_device(C_Device device) {
+  device->id = current;
+  return C_SUCCESS;
+}
+
+static C_Status get_device_count(size_t* count) {
+  *count = DEVICES;
+  return C_SUCCESS;
+}
+
+static C_Status get_device_list(size_t* devices) {
+  for (size_t id = 0; id < DEVICES; ++id) {
+    devices[id] = id;
+  }
+  return C_SUCCESS;
+}
+
+/* Work is done when its call returns, so there is nothing to wait for, and one event serves for all. */
+static C_Status synchronize_device(C_Device device) {
+  return is_device(device) ? C_SUCCESS : C_ERROR;
+}
+
+static C_Status synchronize_stream(C_Device device, C_Stream stream) {
+  (void)stream;
+  return is_device(device) ? C_SUCCESS : C_ERROR;
+}
+
+static C_Status create_event(C_Device device, C_Event* event) {
+  static char event_for_all;
+  *event = (C_Event)(void*)&event_for_all;
+  return is_device(device) ? C_SUCCESS : C_ERROR;
+}
+
+static C_Status record_event(C_Device device, C_Stream stream, C_Event event) {
+  (void)stream;
+  (void)event;
+  return is_device(device) ? C_SUCCESS : C_ERROR;
+}
+
+static C_Status event_is_done(C_Device device, C_Event event) {
+  (void)event;
+  return is_device(device) ? C_SUCCESS : C_ERROR;
+}
+
+static C_Status stream_wait_event(C_Device device, C_Stream stream, C_Event event) {
+  return record_event(device, stream, event);
+}
+
+static C_Status allocate(C_Device device, void** ptr, size_t size) {
+  if (!is_device(device)) {
+    return C_ERROR;
+  }
+  /* Null says that the memory does not suffice; the host then tries to free some of its own. */
+  *ptr = malloc(size > 0 ? size : 1);
+  return C_SUCCESS;
+}
+
+static C_Status deallocate(C_Device device, void* ptr, size_t size) {
+  (void)size;
+  free(ptr);
+  return is_device(device) ? C_SUCCESS : C_ERROR;
+}
+
+static C_Status copy(C_Device device, void* dst, const void* src, size_t size) {
+  if (!is_device(device)) {
+    return C_ERROR;
+  }
+  if (size > 0) {
+    memcpy(dst, src, size);
+  }
+  return C_SUCCESS;
+}
+
+static C_Status min_chunk_size(C_Device device, size_t* size) {
+  *size = 256;
+  return is_device(device) ? C_SUCCESS : C_ERROR;
+}
+
+/* The tables differ by release in the order of their members, not in the names of those that are filled here. */
+#define FILL(table)                                   \
+  do {                                                \
+    (table)->set_device = set_device;                 \
+    (table)->get_device = get_device;                 \
+    (table)->get_device_count = get_device_count;     \
+    (table)->get_device_list = get_device_list;       \
+    (table)->synchronize_device = synchronize_device; \
+    (table)->synchronize_stream = synchronize_stream; \
+    (table)->create_event = create_event;             \
+    (table)->record_event = record_event;             \
+    (table)->destroy_event = event_is_done;           \
+    (table)->query_event = event_is_done;             \
+    (table)->synchronize_event = event_is_done;       \
+    (table)->stream_wait_event = stream_wait_event;   \
+    (table)->device_memory_allocate = allocate;       \
+    (table)->device_memory_deallocate = deallocate;   \
+    (table)->memory_copy_h2d = copy;                  \
+    (table)->memory_copy_d2h = copy;                  \
+    (table)->memory_copy_d2d = copy;                  \
+    (table)->device_min_chunk_size = min_chunk_size;  \
+  } while (0)
+
+#if defined(__GNUC__)
+__attribute__((visibility("default")))
+#endif
+void InitPlugin(CustomRuntimeParams* params) {
+  static char name[] = "c_plugin";
+  void* table = params->interface;
+  switch (tenon_device_release(params->interface->size)) {
+    case TENON_DEVICE_RELEASE_2_6:
+      FILL((C_DeviceInterface_v2_6*)table);
+      break;
+    case TENON_DEVICE_RELEASE_3_0:
+      FILL((C_DeviceInterface_v3_0*)table);
+      break;
+    case TENON_DEVICE_RELEASE_3_1:
+      FILL((C_DeviceInterface_v3_1*)table);
+      break;
+    case TENON_DEVICE_RELEASE_3_2:
+      FILL((C_DeviceInterface_v3_2*)table);
+      break;
+    case TENON_DEVICE_RELEASE_3_3:
+      FILL((C_DeviceInterface*)table);
+      break;
+    default:
+      fprintf(stderr, "c_plugin: a table of %zu bytes is of no release that is known here\n", params->interface->size);
+      return;
+  }
+  TENON_DEVICE_STATE_VERSION(params);
+  params->device_type = name;
+}
