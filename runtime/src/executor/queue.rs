@@ -132,6 +132,11 @@ impl ReadyQueue {
         job.map(Job::run).is_some()
     }
 
+    /// Whether jobs wait for a thread. No more than a hint.
+    pub(crate) fn has_jobs(&self) -> bool {
+        self.length.load(Ordering::Relaxed) > 0
+    }
+
     fn pop(&self, state: &mut State) -> Option<Job> {
         let job = state.jobs.pop_front()?;
         self.length.store(state.jobs.len(), Ordering::Relaxed);
@@ -141,7 +146,7 @@ impl ReadyQueue {
     /// Looks out for a job. What it sees is no more than a hint.
     fn linger(&self) {
         for _ in 0..LOOKS {
-            if self.length.load(Ordering::Relaxed) > 0 {
+            if self.has_jobs() {
                 return;
             }
             hint::spin_loop();

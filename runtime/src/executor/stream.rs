@@ -54,6 +54,8 @@ pub(crate) struct Stream {
     pub(super) shared: Arc<Shared>,
     pub(super) load: Arc<Load>,
     pub(super) inbox: Mutex<Inbox>,
+    /// How much was submitted, for those who look without the lock.
+    pub(super) newest: AtomicU64,
     /// The work taken out of the inbox, locked by whoever runs the stream. Locked before the
     /// inbox where both are needed.
     pub(super) batch: Mutex<Batch>,
@@ -84,6 +86,7 @@ impl Stream {
                 failure: None,
                 capture: None,
             }),
+            newest: AtomicU64::new(0),
             batch: Mutex::new(VecDeque::new()),
             progress: Apart(AtomicU64::new(0)),
             done: Condvar::new(),
@@ -171,6 +174,7 @@ impl Stream {
         inbox.submitted += 1;
         if inbox.phase != Phase::Idle {
             inbox.queue.push_back(work);
+            self.newest.store(inbox.submitted, Ordering::Relaxed);
             return;
         }
         self.load.enter();

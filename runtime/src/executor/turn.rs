@@ -4,7 +4,7 @@ use super::Shared;
 use super::context;
 use super::stream::{Batch, Inbox, Phase, Stream};
 use super::work::{Task, Work, call_back};
-use crate::sync::MutexGuard;
+use crate::sync::{MutexGuard, Ordering, hint};
 use std::sync::Arc;
 
 /// Pieces of work that a pool thread does for one stream before the next stream has its turn.
@@ -12,6 +12,9 @@ const TURN: usize = 128;
 
 /// A queue longer than this gives its memory back when the stream falls idle.
 const KEPT_CAPACITY: usize = 1024;
+
+/// How often a thread looks for more work before the stream falls idle: a microsecond or two.
+const LOOKS: usize = if cfg!(loom) { 1 } else { 50 };
 
 impl Stream {
     /// Runs the stream for a turn, as the ready queue asks.
@@ -34,7 +37,7 @@ impl Stream {
         let mut batch = self.batch.lock();
         loop {
             let Some(work) = batch.pop_front() else {
-                if !self.refill(&mut batch) {
+                if !self.refill(&mut batch, until.is_none()) {
                     return;
                 }
                 continue;
@@ -69,6 +72,10 @@ impl Stream {
                 Some(place) => self.completed() >= place,
                 None => {
                     left -= 1;
+                    if left == 0 && !self.shared.ready.has_jobs() {
+                        // Nobody else wants the thread, so the work need not move to another.
+                        left = TURN;
+                    }
                     left == 0
                 }
             };
@@ -80,14 +87,35 @@ impl Stream {
     }
 
     /// Takes the inbox's work; without any, the stream falls idle.
-    fn refill(&self, batch: &mut Batch) -> bool {
-        let mut inbox = self.inbox.lock();
-        if inbox.queue.is_empty() {
-            self.fall_idle(&mut inbox, batch);
-            return false;
+    ///
+    /// A pool thread that is faster than whoever submits looks out for more work first: to fall
+    /// idle and be listed again costs more than most of what is submitted in such a row.
+    fn refill(&self, batch: &mut Batch, mut may_linger: bool) -> bool {
+        loop {
+            let mut inbox = self.inbox.lock();
+            if !inbox.queue.is_empty() {
+                std::mem::swap(&mut inbox.queue, batch);
+                return true;
+            }
+            if !may_linger {
+                self.fall_idle(&mut inbox, batch);
+                return false;
+            }
+            drop(inbox);
+            self.linger();
+            may_linger = false;
         }
-        std::mem::swap(&mut inbox.queue, batch);
-        true
+    }
+
+    /// Looks out for work, unless other streams wait for the thread. What it sees is no more
+    /// than a hint.
+    fn linger(&self) {
+        for _ in 0..LOOKS {
+            if self.newest.load(Ordering::Relaxed) > self.completed() || self.shared.ready.has_jobs() {
+                return;
+            }
+            hint::spin_loop();
+        }
     }
 
     fn end_turn(self: &Arc<Self>, mut batch: MutexGuard<'_, Batch>) {

@@ -23,8 +23,7 @@ pub(super) fn emit(context: Context) -> TokenStream {
             let module = names::release_module(&release.name.value);
             quote! { pub use #module::*; }
         });
-    let unreleased =
-        context.interface.releases.is_empty().then(|| emit_layouts(context, None)).unwrap_or_default();
+    let unreleased = context.interface.releases.is_empty().then(|| emit_layouts(context, None));
     quote! {
         /// The ABI as C has it: names, layouts and signatures.
         #[allow(non_camel_case_types, reason = "the names are the ABI's")]

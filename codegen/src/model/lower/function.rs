@@ -25,7 +25,7 @@ impl Lowerer<'_> {
             yes.zip(no)
         });
         Function {
-            c_name: text(node, "c").unwrap_or_else(|| name.value.clone()),
+            c_name: text(node, "c").unwrap_or_else(|| format!("{}{}", scope.prefix, name.value)),
             summary: text(node, "summary").unwrap_or_default(),
             doc: prose(node, "doc"),
             stream_ordered: node.get("stream_ordered").and_then(|node| self.param_id(&params, node)),

@@ -24,7 +24,8 @@ impl Lowerer<'_> {
         let releases = self.releases(node);
         let status = node.get("status").and_then(|node| self.type_id(id, &uses, node));
         let statuses = self.status_names(id, status, trees, spec);
-        let scope = Scope { id, uses: &uses, releases: &releases, statuses: &statuses };
+        let prefix = text(node, "prefix").unwrap_or_default();
+        let scope = Scope { id, uses: &uses, releases: &releases, statuses: &statuses, prefix: &prefix };
         let types = trees.entries("types").map(|(group, node)| self.ty(scope, group, node)).collect();
         let functions: Vec<Function> = trees
             .entries("functions")
@@ -53,7 +54,7 @@ impl Lowerer<'_> {
                 .collect(),
             types,
             functions,
-            prefix: text(node, "prefix").unwrap_or_default(),
+            prefix,
             places: Places::of(node.get("interface").map_or(node.span, |name| name.span), node),
             uses,
             releases,

@@ -266,6 +266,8 @@ struct Scope<'a> {
     releases: &'a [Release],
     /// The values of the status enum, by name.
     statuses: &'a [String],
+    /// What C names begin with.
+    prefix: &'a str,
 }
 
 impl Places {

@@ -87,15 +87,16 @@ const INTEGERS: RangeInclusive<i32> = 1..=9;
 const COMPLEX64: i32 = 12;
 const COMPLEX128: i32 = 13;
 
-/// A C++ `phi::Scalar`: what type it has, then a union of all types.
-#[repr(C)]
+/// A C++ `phi::Scalar`: what type it has, then a union of all types. Complex numbers are aligned to their size.
+#[repr(C, align(16))]
 struct Head {
     from_tensor: u8,
     data_type: i32,
+    padding: u64,
     complex: Complex<f64>,
 }
 
-const _: () = assert!(std::mem::offset_of!(Head, data_type) == 4 && std::mem::offset_of!(Head, complex) == 8);
+const _: () = assert!(std::mem::offset_of!(Head, data_type) == 4 && std::mem::offset_of!(Head, complex) == 16);
 
 impl<'c> Scalar<'c> {
     /// A scalar of Paddle's.

@@ -132,6 +132,7 @@ macro_rules! kernel {
             use tenon::paddle::ffi::{PD_DeviceContext, PD_KernelContext, PD_KernelFn};
             use tenon::paddle::{DeviceContext, KernelArgument, KernelContext};
 
+            #[allow(dead_code, reason = "an operator need not have inputs")]
             const fn input<$life, T: Input<$life>>() -> KernelArgument {
                 T::KIND
             }
