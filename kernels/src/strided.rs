@@ -1,17 +1,18 @@
 //! Copies and fills of memory in which neighbours of a tensor need not be neighbours.
 //!
-//! A layout is a shape with one stride for each dimension, in elements, and starts at the first element of its
-//! slice. Elements of a shape come in row-major order: the last dimension runs fastest.
+//! A layout is a shape with one stride for each dimension, in elements; a stride may be zero or negative. Elements
+//! of a shape come in row-major order: the last dimension runs fastest.
 
 use crate::error::{Error, Result};
 
-/// A shape, and how many elements lie between neighbours along each dimension.
+/// A shape, and how far it is from each element to its neighbour along each dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout<'a> {
     dims: &'a [usize],
-    strides: &'a [usize],
+    strides: &'a [isize],
     len: usize,
-    extent: usize,
+    before: usize,
+    after: usize,
 }
 
 impl<'a> Layout<'a> {
@@ -20,13 +21,13 @@ impl<'a> Layout<'a> {
     /// # Errors
     /// [`Error::Rank`] unless there is one stride for each dimension, [`Error::Overflow`] if it reaches
     /// further than can be addressed.
-    pub fn new(dims: &'a [usize], strides: &'a [usize]) -> Result<Self> {
+    pub fn new(dims: &'a [usize], strides: &'a [isize]) -> Result<Self> {
         if dims.len() != strides.len() {
             return Err(Error::Rank { dims: dims.len(), strides: strides.len() });
         }
         let len = checked_len(dims)?;
-        let extent = if len == 0 { 0 } else { checked_extent(dims, strides)? };
-        Ok(Self { dims, strides, len, extent })
+        let [before, after] = if len == 0 { [0, 0] } else { checked_reach(dims, strides)? };
+        Ok(Self { dims, strides, len, before, after })
     }
 
     /// How many elements the shape has.
@@ -41,10 +42,17 @@ impl<'a> Layout<'a> {
         self.len == 0
     }
 
-    /// How many elements the layout reaches over, gaps included.
+    /// How far the layout reaches back from its first element: over as many elements.
+    #[must_use]
+    pub fn before(&self) -> usize {
+        self.before
+    }
+
+    /// How many elements the layout reaches over, gaps included. A memory of this layout has as many, the first
+    /// element of the shape behind [`before`](Self::before) others.
     #[must_use]
     pub fn extent(&self) -> usize {
-        self.extent
+        if self.is_empty() { 0 } else { self.before + 1 + self.after }
     }
 
     /// Whether the elements lie one after the other in row-major order.
@@ -54,16 +62,16 @@ impl<'a> Layout<'a> {
         self.is_empty()
             || self.dims.iter().zip(self.strides).rev().all(|(&dim, &stride)| {
                 let fits = dim == 1 || stride == wanted;
-                wanted *= dim;
+                wanted *= dim as isize;
                 fits
             })
     }
 
     fn check<T>(&self, memory: &[T]) -> Result<()> {
-        if self.extent <= memory.len() {
+        if self.extent() <= memory.len() {
             Ok(())
         } else {
-            Err(Error::OutOfBounds { needed: self.extent, available: memory.len() })
+            Err(Error::OutOfBounds { needed: self.extent(), available: memory.len() })
         }
     }
 }
@@ -73,27 +81,36 @@ fn checked_len(dims: &[usize]) -> Result<usize> {
     if dims.contains(&0) {
         return Ok(0);
     }
-    dims.iter().try_fold(1_usize, |product, &dim| product.checked_mul(dim)).ok_or(Error::Overflow)
+    dims.iter()
+        .try_fold(1_usize, |product, &dim| product.checked_mul(dim))
+        .filter(|&len| isize::try_from(len).is_ok())
+        .ok_or(Error::Overflow)
 }
 
-fn checked_extent(dims: &[usize], strides: &[usize]) -> Result<usize> {
-    dims.iter()
-        .zip(strides)
-        .try_fold(1_usize, |extent, (&dim, &stride)| {
-            (dim - 1).checked_mul(stride).and_then(|reach| extent.checked_add(reach))
-        })
-        .ok_or(Error::Overflow)
+/// How far a layout reaches back and forth from its first element.
+fn checked_reach(dims: &[usize], strides: &[isize]) -> Result<[usize; 2]> {
+    let mut reach = [0_usize; 2];
+    for (&dim, &stride) in dims.iter().zip(strides) {
+        let way = &mut reach[usize::from(stride > 0)];
+        *way = (dim - 1)
+            .checked_mul(stride.unsigned_abs())
+            .and_then(|steps| way.checked_add(steps))
+            .filter(|&way| way < isize::MAX as usize / 2)
+            .ok_or(Error::Overflow)?;
+    }
+    Ok(reach)
 }
 
 /// The strides of a shape whose elements lie one after the other.
 ///
 /// # Errors
 /// [`Error::Overflow`] if the shape is larger than the address space.
-pub fn contiguous_strides(dims: &[usize]) -> Result<Vec<usize>> {
+pub fn contiguous_strides(dims: &[usize]) -> Result<Vec<isize>> {
     checked_len(dims)?;
-    let mut strides = vec![1_usize; dims.len()];
+    let mut strides = vec![1_isize; dims.len()];
     for index in (1..dims.len()).rev() {
-        strides[index - 1] = strides[index].saturating_mul(dims[index].max(1));
+        let dim = isize::try_from(dims[index].max(1)).map_err(|_| Error::Overflow)?;
+        strides[index - 1] = strides[index].saturating_mul(dim);
     }
     Ok(strides)
 }
@@ -114,16 +131,13 @@ pub fn copy<T: Copy>(target: &mut [T], to: Layout<'_>, source: &[T], from: Layou
     if to.is_contiguous() && from.is_contiguous() {
         target[..to.len()].copy_from_slice(&source[..from.len()]);
     } else if to.dims == from.dims {
-        let walk = Walk::new(to.dims, [to.strides, from.strides]);
-        walk.rows(|[at, from], row| copy_row(&mut target[at..], &source[from..], row));
+        Walk::new([to, from]).rows(|starts, row| copy_row(target, source, starts, row));
     } else {
         let packed = gather(source, from);
-        let walk = Walk::new(to.dims, [to.strides]);
-        let mut rest = packed.as_slice();
-        walk.rows(|[at], row| {
-            let (values, later) = rest.split_at(row.len);
-            copy_row(&mut target[at..], values, Row { len: row.len, strides: [row.strides[0], 1] });
-            rest = later;
+        let mut done = 0;
+        Walk::new([to]).rows(|[at], row| {
+            copy_row(target, &packed, [at, done], Row { len: row.len, strides: [row.strides[0], 1] });
+            done += row.len;
         });
     }
     Ok(())
@@ -142,65 +156,69 @@ pub fn fill<T: Copy>(target: &mut [T], layout: Layout<'_>, value: T) -> Result<(
         target[..layout.len()].fill(value);
         return Ok(());
     }
-    Walk::new(layout.dims, [layout.strides]).rows(|[at], row| match row.strides {
+    Walk::new([layout]).rows(|[at], row| match row.strides {
         [1] => target[at..at + row.len].fill(value),
-        [stride] => each(&mut target[at..], stride, row.len).for_each(|element| *element = value),
+        _ => row.each([at], |[at]| target[at] = value),
     });
     Ok(())
 }
 
+/// The elements of a layout, one after the other.
 fn gather<T: Copy>(source: &[T], from: Layout<'_>) -> Vec<T> {
     let mut packed = Vec::with_capacity(from.len());
-    Walk::new(from.dims, [from.strides]).rows(|[at], row| match row.strides {
-        [0] => packed.extend(std::iter::repeat_n(source[at], row.len)),
-        [stride] => packed.extend(source[at..].iter().step_by(stride).take(row.len)),
+    Walk::new([from]).rows(|[at], row| match row.strides {
+        [1] => packed.extend_from_slice(&source[at..at + row.len]),
+        _ => row.each([at], |[at]| packed.push(source[at])),
     });
     packed
 }
 
-fn copy_row<T: Copy>(target: &mut [T], source: &[T], row: Row<2>) {
+fn copy_row<T: Copy>(target: &mut [T], source: &[T], starts: [usize; 2], row: Row<2>) {
+    let [to, from] = starts;
     match row.strides {
-        [1, 1] => target[..row.len].copy_from_slice(&source[..row.len]),
-        // All of the row is one element, and the last value stays.
-        [0, from] => target[0] = source[from * (row.len - 1)],
-        [to, 0] => each(target, to, row.len).for_each(|element| *element = source[0]),
-        [to, from] => {
-            let values = source.iter().step_by(from);
-            each(target, to, row.len).zip(values).for_each(|(element, value)| *element = *value);
+        [1, 1] => target[to..to + row.len].copy_from_slice(&source[from..from + row.len]),
+        [1, 0] => target[to..to + row.len].fill(source[from]),
+        _ => row.each(starts, |[to, from]| target[to] = source[from]),
+    }
+}
+
+/// One run along the innermost dimension, in `N` memories at once.
+#[derive(Clone, Copy)]
+struct Row<const N: usize> {
+    len: usize,
+    strides: [isize; N],
+}
+
+impl<const N: usize> Row<N> {
+    /// Calls `visit` with where each element is in each memory.
+    #[inline]
+    fn each(self, starts: [usize; N], mut visit: impl FnMut([usize; N])) {
+        let mut at = starts;
+        for _ in 0..self.len {
+            visit(at);
+            (0..N).for_each(|n| at[n] = at[n].wrapping_add_signed(self.strides[n]));
         }
     }
 }
 
-/// The elements of a row; a row of stride 0 is one element, whatever its length.
-fn each<T>(target: &mut [T], stride: usize, len: usize) -> impl Iterator<Item = &mut T> {
-    let len = if stride == 0 { 1 } else { len };
-    target.iter_mut().step_by(stride.max(1)).take(len)
-}
-
-/// One run along the innermost dimension.
-#[derive(Clone, Copy)]
-struct Row<const N: usize> {
-    len: usize,
-    strides: [usize; N],
-}
-
 /// A walk over a shape in row-major order, in `N` memories at once.
 struct Walk<const N: usize> {
-    outer: Vec<(usize, [usize; N])>,
+    starts: [usize; N],
+    outer: Vec<(usize, [isize; N])>,
     row: Row<N>,
 }
 
 impl<const N: usize> Walk<N> {
-    /// Dimensions that lie behind one another in every memory are walked as one.
-    fn new(dims: &[usize], strides: [&[usize]; N]) -> Self {
-        let mut merged: Vec<(usize, [usize; N])> = Vec::with_capacity(dims.len());
-        for (index, &dim) in dims.iter().enumerate() {
+    /// A walk over layouts of one shape. Dimensions that lie behind one another in every memory are walked as one.
+    fn new(layouts: [Layout<'_>; N]) -> Self {
+        let mut merged: Vec<(usize, [isize; N])> = Vec::new();
+        for (index, &dim) in layouts[0].dims.iter().enumerate() {
             if dim == 1 {
                 continue;
             }
-            let inner = strides.map(|strides| strides[index]);
+            let inner = layouts.map(|layout| layout.strides[index]);
             match merged.last_mut() {
-                Some((len, outer)) if (0..N).all(|n| inner[n].checked_mul(dim) == Some(outer[n])) => {
+                Some((len, outer)) if (0..N).all(|n| inner[n].checked_mul(dim as isize) == Some(outer[n])) => {
                     *len *= dim;
                     *outer = inner;
                 }
@@ -208,13 +226,14 @@ impl<const N: usize> Walk<N> {
             }
         }
         let (len, strides) = merged.pop().unwrap_or((1, [1; N]));
-        Self { outer: merged, row: Row { len, strides } }
+        let starts = layouts.map(|layout| layout.before);
+        Self { starts, outer: merged, row: Row { len, strides } }
     }
 
     /// Calls `visit` with where each row starts in each memory.
     fn rows(&self, mut visit: impl FnMut([usize; N], Row<N>)) {
         let mut index = vec![0_usize; self.outer.len()];
-        let mut starts = [0_usize; N];
+        let mut starts = self.starts;
         loop {
             visit(starts, self.row);
             // As an odometer: the last dimension that is not at its end moves on, those behind it start anew.
@@ -224,12 +243,12 @@ impl<const N: usize> Walk<N> {
                 position = last;
                 let (dim, strides) = self.outer[position];
                 index[position] += 1;
-                if index[position] < dim {
-                    (0..N).for_each(|n| starts[n] += strides[n]);
+                let steps = if index[position] < dim { 1 } else { 1 - dim as isize };
+                (0..N).for_each(|n| starts[n] = starts[n].wrapping_add_signed(strides[n] * steps));
+                if steps == 1 {
                     break;
                 }
                 index[position] = 0;
-                (0..N).for_each(|n| starts[n] -= strides[n] * (dim - 1));
             }
         }
     }
@@ -241,15 +260,15 @@ mod tests {
 
     /// The element at a row-major position, the slow and obvious way.
     fn offset(layout: Layout<'_>, mut position: usize) -> usize {
-        let mut offset = 0;
+        let mut offset = layout.before() as isize;
         for (&dim, &stride) in layout.dims.iter().zip(layout.strides).rev() {
-            offset += position % dim * stride;
+            offset += (position % dim) as isize * stride;
             position /= dim;
         }
-        offset
+        offset.try_into().unwrap()
     }
 
-    fn check_copy(to_dims: &[usize], to: &[usize], from_dims: &[usize], from: &[usize]) {
+    fn check_copy(to_dims: &[usize], to: &[isize], from_dims: &[usize], from: &[isize]) {
         let to = Layout::new(to_dims, to).unwrap();
         let from = Layout::new(from_dims, from).unwrap();
         let source: Vec<u32> = (0..from.extent() as u32).collect();
@@ -278,6 +297,17 @@ mod tests {
     }
 
     #[test]
+    fn strides_may_run_backwards() {
+        check_copy(&[4], &[1], &[4], &[-1]);
+        check_copy(&[4], &[-2], &[4], &[-1]);
+        check_copy(&[4, 3], &[3, 1], &[4, 3], &[-3, 1]);
+        check_copy(&[4, 3], &[-3, -1], &[4, 3], &[6, -2]);
+        check_copy(&[2, 3, 4], &[12, -4, 1], &[4, 6], &[-6, -1]);
+        let layout = Layout::new(&[3, 2], &[-4, 1]).unwrap();
+        assert_eq!((layout.before(), layout.extent()), (8, 10));
+    }
+
+    #[test]
     fn shapes_may_differ_if_they_hold_as_much() {
         check_copy(&[6], &[2], &[2, 3], &[1, 2]);
         check_copy(&[2, 6], &[1, 2], &[3, 4], &[1, 3]);
@@ -290,7 +320,7 @@ mod tests {
     #[test]
     fn fills_leave_the_gaps_alone() {
         for (dims, strides) in
-            [(&[2, 3][..], &[6, 2][..]), (&[2, 3], &[3, 1]), (&[2, 2], &[1, 4]), (&[], &[]), (&[3], &[0])]
+            [(&[2, 3][..], &[6, 2][..]), (&[2, 3], &[3, 1]), (&[2, 2], &[-1, 4]), (&[], &[]), (&[3], &[0])]
         {
             let layout = Layout::new(dims, strides).unwrap();
             let mut wanted = vec![0_u8; layout.extent() + 2];
@@ -305,7 +335,7 @@ mod tests {
     fn what_does_not_fit_is_refused() {
         assert_eq!(Layout::new(&[2, 3], &[1]).unwrap_err(), Error::Rank { dims: 2, strides: 1 });
         assert_eq!(Layout::new(&[usize::MAX, 2], &[1, 1]).unwrap_err(), Error::Overflow);
-        assert_eq!(Layout::new(&[3], &[usize::MAX]).unwrap_err(), Error::Overflow);
+        assert_eq!(Layout::new(&[3], &[isize::MIN]).unwrap_err(), Error::Overflow);
         assert_eq!(Layout::new(&[usize::MAX, 0, 2], &[1, 1, 1]).unwrap().len(), 0);
         let layout = Layout::new(&[2, 3], &[4, 1]).unwrap();
         assert_eq!(fill(&mut [0; 6], layout, 1), Err(Error::OutOfBounds { needed: 7, available: 6 }));
@@ -323,6 +353,6 @@ mod tests {
             assert_eq!(Layout::new(dims, strides).unwrap().is_contiguous(), wanted, "{dims:?} {strides:?}");
         }
         assert_eq!(contiguous_strides(&[2, 3, 4]).unwrap(), [12, 4, 1]);
-        assert_eq!(contiguous_strides(&[]).unwrap(), Vec::<usize>::new());
+        assert_eq!(contiguous_strides(&[]).unwrap(), Vec::<isize>::new());
     }
 }

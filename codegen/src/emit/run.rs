@@ -92,6 +92,7 @@ fn templates() -> Result<Environment<'static>, minijinja::Error> {
         SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).keep_trailing_newline(true).build()?;
     templates.set_syntax(syntax);
     templates.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
+    templates.add_filter("doxygen", |lines: Vec<String>, margin: Option<&str>| c::comment(lines, margin));
     templates.add_template("c/header.h.j2", include_str!("../../templates/c/header.h.j2"))?;
     for (name, text) in docs::TEMPLATES {
         templates.add_template(name, text)?;

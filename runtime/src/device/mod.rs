@@ -263,6 +263,11 @@ impl Device for Cpu {
         size: usize,
     ) -> Result<()> {
         let (to, from) = (index(dst_device), index(src_device));
+        // PaddlePaddle passes a stream of the destination and waits for nothing on the source. A captured stream
+        // runs later, and then behind whatever the graph says.
+        if to != from && !self.is_captured(to, from, stream_of(stream))? {
+            Cpu::synchronize_device(self, from)?;
+        }
         Ok(Cpu::async_memory_copy_p2p(self, to, from, stream_of(stream), memory(dst), memory(src), size)?)
     }
 
@@ -475,6 +480,17 @@ impl Device for Cpu {
             crate::CaptureMode::Relaxed => CaptureMode::RELAXED,
         };
         Ok(())
+    }
+}
+
+impl Cpu {
+    /// Whether a stream of either of two devices is being captured.
+    fn is_captured(&self, one: usize, other: usize, stream: StreamHandle) -> crate::Result<bool> {
+        let info = match self.stream_capture_info(one, stream) {
+            Err(crate::Error::WrongDevice { .. }) => self.stream_capture_info(other, stream)?,
+            info => info?,
+        };
+        Ok(info.status != crate::CaptureStatus::None)
     }
 }
 

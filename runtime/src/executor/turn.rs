@@ -11,7 +11,7 @@ use std::sync::Arc;
 const TURN: usize = 128;
 
 /// A queue longer than this gives its memory back when the stream falls idle.
-const KEPT_CAPACITY: usize = 1024;
+const KEPT_CAPACITY: usize = 4096;
 
 /// How often a thread looks for more work before the stream falls idle: a microsecond or two.
 const LOOKS: usize = if cfg!(loom) { 1 } else { 50 };

@@ -268,6 +268,23 @@ fn sentence_end(text: &str) -> String {
     if text.ends_with('.') { text } else { format!("{text}.") }
 }
 
+/// Lines as a comment, with a newline behind it; nothing if there are none. Templates use it as a filter.
+pub fn comment(lines: Vec<String>, margin: Option<&str>) -> String {
+    let margin = margin.unwrap_or_default();
+    match lines.as_slice() {
+        [] => String::new(),
+        [line] => format!("{margin}/** {line} */\n"),
+        lines => {
+            let mut out = format!("{margin}/**\n");
+            for line in lines {
+                let gap = if line.is_empty() { "" } else { " " };
+                out.extend([margin, " *", gap, line, "\n"]);
+            }
+            out + margin + " */\n"
+        }
+    }
+}
+
 /// `93 functions (13 required, 80 optional)`
 pub fn tally(interface: &Interface) -> String {
     let total = count(interface.functions.len(), "function");

@@ -10,7 +10,7 @@ mod types;
 use minijinja::Environment;
 use minijinja::value::Serde;
 
-pub use doxygen::tally;
+pub use doxygen::{comment, tally};
 pub use types::{Dialect, Speller};
 
 use crate::model::{Function, Interface, ReleaseId, Spec};

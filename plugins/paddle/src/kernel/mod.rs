@@ -20,4 +20,4 @@ pub(crate) use element::Element;
 pub(crate) use number::{IntArray, Scalar};
 pub(crate) use output::Output;
 pub(crate) use registry::{Kernel, Registry, Run, kernel, register};
-pub(crate) use tensor::Tensor;
+pub(crate) use tensor::{Tensor, Window};

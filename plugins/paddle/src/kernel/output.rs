@@ -14,7 +14,7 @@ use super::call::Call;
 use super::element::Element;
 use super::list::{Made, elements};
 use super::memory::Access;
-use super::tensor::Tensor;
+use super::tensor::{Tensor, Window};
 use crate::error::{Error, Result};
 
 /// A tensor that the operator makes. Paddle has set its shape.
@@ -33,7 +33,7 @@ impl<'c> Output<'c> {
     pub(crate) fn write<T: Element>(self) -> Result<&'c mut [T]> {
         self.0.expect_contiguous()?;
         self.allocate(T::DATA_TYPE)?;
-        self.memory(self.0.len()?)
+        self.memory(Window::first(self.0.len()?))
     }
 
     /// Gives it memory of the device, with what an input holds: mostly it is that input, changed in place.
@@ -45,7 +45,7 @@ impl<'c> Output<'c> {
             let message = format!("`{}` and `{}` differ in size", input.name, self.0.name);
             return Err(Error::invalid(message));
         }
-        let old = input.span::<T>(len)?;
+        let old = input.span::<T>(Window::first(len))?;
         // To give a tensor memory takes the old one away, which may be that of the input.
         let _kept = Kept::of(input)?;
         let elements: &'c mut [T] = self.write()?;
@@ -59,21 +59,22 @@ impl<'c> Output<'c> {
         Ok(elements)
     }
 
-    /// The memory that it has by now, as elements of any type.
-    pub(crate) fn memory<T: Pod>(self, count: usize) -> Result<&'c mut [T]> {
-        let span = self.0.span::<T>(count)?;
-        if count == 0 {
+    /// The elements in a window of the memory that it has by now.
+    pub(crate) fn memory<T: Pod>(self, window: Window) -> Result<&'c mut [T]> {
+        let span = self.span::<T>(window)?;
+        if span.is_empty() {
             return Ok(&mut []);
         }
+        let count = span.len() / size_of::<T>();
         self.0.call.ledger.claim(self.0.name, span.clone(), Access::Write)?;
         // SAFETY: `span` was checked to be aligned memory of the tensor, which lives for `'c` and is at rest;
         // nobody else has a slice of it, as the ledger tells. Every bit pattern is an element.
         Ok(unsafe { slice::from_raw_parts_mut(std::ptr::with_exposed_provenance_mut(span.start), count) })
     }
 
-    /// Where the memory that it has by now is, from its first element on.
-    pub(crate) fn span<T: Pod>(self, count: usize) -> Result<Range<usize>> {
-        self.0.span::<T>(count)
+    /// Where a window of the memory that it has by now is.
+    pub(crate) fn span<T: Pod>(self, window: Window) -> Result<Range<usize>> {
+        self.0.span::<T>(window)
     }
 
     /// Gives it memory of the device, unless it has enough.
@@ -100,8 +101,9 @@ impl<'c> Output<'c> {
 
     /// Sets its shape, and the strides of elements that lie one after the other.
     pub(crate) fn set_dims(self, dims: &[usize]) -> Result<()> {
-        if self.0.dims()? != dims {
-            let dims = self.signed("dimension", dims)?;
+        let dims: Vec<i64> = dims.iter().map(|&dim| dim as i64).collect();
+        if self.0.signed_dims()? != dims {
+            self.expect_short("dimension", &dims)?;
             // SAFETY: the handle is live, the dimensions are as many as said.
             unsafe { self.0.call.api().tensor_set_dims(self.0.handle, dims.len() as i64, dims.as_ptr()) }?;
         }
@@ -109,9 +111,10 @@ impl<'c> Output<'c> {
     }
 
     /// Sets its strides.
-    pub(crate) fn set_strides(self, strides: &[usize]) -> Result<()> {
+    pub(crate) fn set_strides(self, strides: &[isize]) -> Result<()> {
         if self.0.strides()? != strides {
-            let strides = self.signed("stride", strides)?;
+            let strides: Vec<i64> = strides.iter().map(|&stride| stride as i64).collect();
+            self.expect_short("stride", &strides)?;
             let count = strides.len() as i64;
             // SAFETY: the handle is live, the strides are as many as said.
             unsafe { self.0.call.api().tensor_set_strides(self.0.handle, count, strides.as_ptr()) }?;
@@ -142,13 +145,14 @@ impl<'c> Output<'c> {
     }
 
     /// The setters of the C API cut numbers to 32 bits without a word.
-    fn signed(self, what: &str, numbers: &[usize]) -> Result<Vec<i64>> {
-        let signed = |&number: &usize| {
-            i32::try_from(number).map(i64::from).map_err(|_| {
-                Error::unimplemented(format!("Paddle cannot be told a {what} of {number} for `{}`", self.0.name))
-            })
-        };
-        numbers.iter().map(signed).collect()
+    fn expect_short(self, what: &str, numbers: &[i64]) -> Result<()> {
+        match numbers.iter().find(|&&number| i32::try_from(number).is_err()) {
+            None => Ok(()),
+            Some(number) => {
+                let message = format!("Paddle cannot be told a {what} of {number} for `{}`", self.0.name);
+                Err(Error::unimplemented(message))
+            }
+        }
     }
 }
 

@@ -46,19 +46,24 @@ impl<'c> Tensor<'c> {
 
     /// The length of each dimension.
     pub(crate) fn dims(self) -> Result<Vec<usize>> {
+        self.signed_dims()?.into_iter().map(|dim| self.count("a dimension", dim)).collect()
+    }
+
+    /// The length of each dimension; -1 while it is unknown.
+    pub(super) fn signed_dims(self) -> Result<Vec<i64>> {
         let api = self.call.api();
         // SAFETY: the handle is live, here and below, by the promise to `of_raw`.
         let rank = unsafe { api.tensor_get_num_dims(self.handle) }?;
-        let dim = |index| self.count("a dimension", unsafe { api.tensor_get_dim(self.handle, index) }?);
+        let dim = |index| Ok(unsafe { api.tensor_get_dim(self.handle, index) }?);
         (0..self.count("the rank", rank)?).map(dim).collect()
     }
 
-    /// How many elements lie between neighbours along each dimension.
-    pub(crate) fn strides(self) -> Result<Vec<usize>> {
+    /// How far it is from each element to its neighbour along each dimension, in elements.
+    pub(crate) fn strides(self) -> Result<Vec<isize>> {
         let api = self.call.api();
         // SAFETY: the handle is live, here and below, by the promise to `of_raw`.
         let rank = unsafe { api.tensor_get_num_strides(self.handle) }?;
-        let stride = |index| self.count("a stride", unsafe { api.tensor_get_stride(self.handle, index) }?);
+        let stride = |index| Ok(unsafe { api.tensor_get_stride(self.handle, index) }? as isize);
         (0..self.count("the number of strides", rank)?).map(stride).collect()
     }
 
@@ -92,10 +97,13 @@ impl<'c> Tensor<'c> {
         Ok(unsafe { self.call.api().tensor_get_data_pointer(self.handle) }?)
     }
 
-    /// Bytes from the first element to the end of the memory.
-    pub(super) fn reach(self) -> Result<usize> {
+    /// Bytes before the first element, and from there to the end of the memory.
+    fn memory(self) -> Result<[usize; 2]> {
+        let api = self.call.api();
         // SAFETY: the handle is live by the promise to `of_raw`.
-        self.count("the memory", unsafe { self.call.api().tensor_get_byte_size(self.handle) }?)
+        let (before, after) =
+            unsafe { (api.tensor_get_offset(self.handle)?, api.tensor_get_byte_size(self.handle)?) };
+        Ok([before, self.count("the memory", after)?])
     }
 
     pub(crate) fn expect_type(self, wanted: DataType) -> Result<()> {
@@ -115,51 +123,56 @@ impl<'c> Tensor<'c> {
         Err(Error::unimplemented(format!("`{}` has gaps between its elements: {strides:?}", self.name)))
     }
 
-    /// Where `count` elements from the first one on are.
+    /// Where the elements in a window are.
     ///
     /// # Errors
-    /// The memory ends before they do, or begins where no such element can.
-    pub(super) fn span<T: Pod>(self, count: usize) -> Result<Range<usize>> {
-        if count == 0 {
+    /// The window leaves the memory, or no such element can be where the first one is.
+    pub(super) fn span<T: Pod>(self, window: Window) -> Result<Range<usize>> {
+        if window.count == 0 {
             return Ok(0..0);
         }
-        let bytes = count.checked_mul(size_of::<T>()).filter(|&bytes| bytes <= isize::MAX as usize);
-        let reach = self.reach()?;
-        let bytes = bytes.filter(|&bytes| bytes <= reach).ok_or_else(|| {
-            Error::broken(format!("`{}` has {reach} bytes of memory for {count} elements", self.name))
-        })?;
+        let memory = self.memory()?;
+        let wanted = window.bytes(size_of::<T>());
+        let Some([before, after]) = wanted.filter(|wanted| (0..2).all(|n| wanted[n] <= memory[n])) else {
+            let message = format!("the memory of `{}` is too small: {memory:?} for {window:?}", self.name);
+            return Err(Error::broken(message));
+        };
         let data: *mut T = self.data()?.cast();
-        if data.is_null() || !data.is_aligned() {
+        if data.is_null() || !data.is_aligned() || data.addr() < before {
             return Err(Error::broken(format!("`{}` has its elements at {data:p}", self.name)));
         }
-        let start = data.expose_provenance();
-        Ok(start..start + bytes)
+        let data = data.expose_provenance();
+        Ok(data - before..data + after)
     }
 
     /// The elements, which must lie one after the other, and be none that the call writes.
     pub(crate) fn read<T: Element>(self) -> Result<&'c [T]> {
         self.expect_type(T::DATA_TYPE)?;
         self.expect_contiguous()?;
-        self.read_as(self.len()?)
+        self.read_window(Window::first(self.len()?))
     }
 
-    /// The same memory as elements of another type of any size.
-    pub(crate) fn read_as<T: Pod>(self, count: usize) -> Result<&'c [T]> {
-        let span = self.span::<T>(count)?;
+    /// The elements in a window, which must be none that the call writes.
+    pub(crate) fn read_window<T: Pod>(self, window: Window) -> Result<&'c [T]> {
+        let span = self.span::<T>(window)?;
         self.call.ledger.claim(self.name, span.clone(), Access::Read)?;
         // SAFETY: `span` was checked to be aligned memory of the tensor, which lives for `'c` and is at rest;
         // nothing of it is written, as the ledger tells. Every bit pattern is an element.
-        Ok(unsafe { view(&span, count) })
+        Ok(unsafe { view(&span, window.count) })
     }
 
-    /// As [`read_as`](Self::read_as), but a copy if the memory overlaps with a span that is to be written.
-    pub(crate) fn read_apart_from<T: Pod>(self, count: usize, span: &Range<usize>) -> Result<Cow<'c, [T]>> {
-        let own = self.span::<T>(count)?;
-        if !overlap(&own, span) {
-            return self.read_as(count).map(Cow::Borrowed);
+    /// As [`read_window`](Self::read_window), but a copy if the memory overlaps with what is to be written.
+    pub(crate) fn read_apart_from<T: Pod>(
+        self,
+        window: Window,
+        written: &Range<usize>,
+    ) -> Result<Cow<'c, [T]>> {
+        let span = self.span::<T>(window)?;
+        if !overlap(&span, written) {
+            return self.read_window(window).map(Cow::Borrowed);
         }
-        // SAFETY: as in `read_as`; the copy is made before anything is written.
-        Ok(Cow::Owned(unsafe { view(&own, count) }.to_vec()))
+        // SAFETY: as in `read_window`; the copy is made before anything is written.
+        Ok(Cow::Owned(unsafe { view(&span, window.count) }.to_vec()))
     }
 
     /// The only element, as a number of whatever type it has.
@@ -201,6 +214,34 @@ impl<'c> Tensor<'c> {
     /// The only element as an element of another type.
     pub(crate) fn value<T: FromNumber>(self) -> Result<T> {
         Ok(T::from_number(self.number()?))
+    }
+}
+
+/// Which elements of a memory to look at, counted from the first element of the tensor.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Window {
+    before: usize,
+    count: usize,
+}
+
+impl Window {
+    /// Some elements from the first one on.
+    pub(crate) fn first(count: usize) -> Self {
+        Self { before: 0, count }
+    }
+
+    /// Bytes before the first element, and from there on.
+    fn bytes(self, element: usize) -> Option<[usize; 2]> {
+        let bytes = |count: usize| {
+            count.checked_mul(element).filter(|&bytes| isize::try_from(bytes).is_ok())
+        };
+        Some([bytes(self.before)?, bytes(self.count - self.before)?])
+    }
+}
+
+impl From<Layout<'_>> for Window {
+    fn from(layout: Layout<'_>) -> Self {
+        Self { before: layout.before(), count: layout.extent() }
     }
 }
 

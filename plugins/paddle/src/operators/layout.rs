@@ -36,7 +36,7 @@ impl<T: Element> Run<T> for Contiguous<'_> {
         out.set_contiguous()?;
         out.set_offset(0)?;
         let target = out.write::<T>()?;
-        let source = x.read_as::<T>(from.extent())?;
+        let source = x.read_window::<T>(from.into())?;
         call.compute(|| {
             let packed = strided::contiguous_strides(&dims)?;
             strided::copy(target, Layout::new(&dims, &packed)?, source, from)
@@ -59,26 +59,24 @@ impl<T: Element> Run<T> for StridedCopy<'_> {
         x.expect_type(T::DATA_TYPE)?;
         let (from_dims, from_strides) = (x.dims()?, x.strides()?);
         let from = Layout::new(&from_dims, &from_strides)?;
-        let (to_dims, to_strides) = (unsigned("dims", dims)?, unsigned("out_stride", out_stride)?);
+        let to_dims = dims.iter().map(|&dim| unsigned("dims", dim)).collect::<Result<Vec<_>>>()?;
+        let to_strides: Vec<isize> = out_stride.iter().map(|&stride| stride as isize).collect();
         let to = Layout::new(&to_dims, &to_strides)?;
         if to.is_empty() {
             return Ok(());
         }
         out.set_dims(&to_dims)?;
         out.set_strides(&to_strides)?;
-        out.set_offset(unsigned("offset", &[offset])?[0])?;
-        let span = out.span::<T>(to.extent())?;
-        let source = x.read_apart_from::<T>(from.extent(), &span)?;
-        let target = out.memory::<T>(to.extent())?;
+        out.set_offset(unsigned("offset", offset)?)?;
+        let span = out.span::<T>(to.into())?;
+        let source = x.read_apart_from::<T>(from.into(), &span)?;
+        let target = out.memory::<T>(to.into())?;
         call.compute(|| strided::copy(target, to, &source, from))
     }
 }
 
-fn unsigned(name: &str, numbers: &[i64]) -> Result<Vec<usize>> {
-    let unsigned = |&number| {
-        usize::try_from(number).map_err(|_| Error::unimplemented(format!("`{name}` holds {number}")))
-    };
-    numbers.iter().map(unsigned).collect()
+fn unsigned(name: &str, number: i64) -> Result<usize> {
+    usize::try_from(number).map_err(|_| Error::invalid(format!("`{name}` holds {number}")))
 }
 
 kernel! {
@@ -102,7 +100,7 @@ impl<T: Element> Run<T> for Fill<'_> {
         out.tensor().expect_type(T::DATA_TYPE)?;
         let (dims, strides) = (out.tensor().dims()?, out.tensor().strides()?);
         let layout = Layout::new(&dims, &strides)?;
-        let target = out.memory::<T>(layout.extent())?;
+        let target = out.memory::<T>(layout.into())?;
         call.compute(|| strided::fill(target, layout, value))
     }
 }

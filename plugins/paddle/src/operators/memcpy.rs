@@ -5,7 +5,7 @@
 use tenon::device::Release;
 
 use crate::error::{Error, Result};
-use crate::kernel::{Call, Element, Output, Registry, Run, Tensor, kernel, register};
+use crate::kernel::{Call, Element, Output, Registry, Run, Tensor, Window, kernel, register};
 
 /// Registers `memcpy_d2h` and `memcpy_h2d`.
 pub(super) fn register(registry: Registry) -> Result<()> {
@@ -66,7 +66,7 @@ fn shape(x: Tensor<'_>, out: Output<'_>) -> Result<()> {
 
 fn copy<T: Element>(call: &Call, x: Tensor<'_>, out: Output<'_>) -> Result<()> {
     let source = x.read::<T>()?;
-    let target = out.memory::<T>(source.len())?;
+    let target = out.memory::<T>(Window::first(source.len()))?;
     call.compute(|| {
         target.copy_from_slice(source);
         Ok(())
