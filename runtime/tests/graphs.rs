@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Gate, Log, OpenAtEnd, block, cpu, download, upload};
+use common::{Gate, Log, block, cpu, download, upload};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -216,7 +216,6 @@ fn destroying_an_executable_graph_in_use() {
     let (graph, exec) = forked(&cpu, &log, 2);
     let stream = cpu.create_stream(0).unwrap();
     let gate = block(&cpu, 0, stream);
-    let _end = OpenAtEnd(gate.clone());
     cpu.graph_launch(0, exec, stream).unwrap();
     cpu.graph_exec_destroy(exec).unwrap();
     cpu.graph_destroy(graph).unwrap();

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Log, OpenAtEnd, block, cpu};
+use common::{Log, block, cpu};
 use std::sync::Arc;
 use tenon_cpu::{Cpu, Error, ErrorKind, EventHandle, HandleKind, StreamHandle};
 
@@ -77,7 +77,6 @@ fn destroying_a_busy_stream_finishes_its_work() {
     let stream = cpu.create_stream(0).unwrap();
     let event = cpu.create_event(0).unwrap();
     let gate = block(&cpu, 0, stream);
-    let _end = OpenAtEnd(gate.clone());
     cpu.launch_kernel(0, stream, "late", log.writer(1)).unwrap();
     cpu.record_event(0, stream, event).unwrap();
     cpu.destroy_stream(0, stream).unwrap();
@@ -95,7 +94,6 @@ fn destroying_an_awaited_event_leaves_the_wait() {
     let (a, b) = (cpu.create_stream(0).unwrap(), cpu.create_stream(0).unwrap());
     let event = cpu.create_event(0).unwrap();
     let gate = block(&cpu, 0, a);
-    let _end = OpenAtEnd(gate.clone());
     cpu.launch_kernel(0, a, "1", log.writer(1)).unwrap();
     cpu.record_event(0, a, event).unwrap();
     cpu.stream_wait_event(0, b, event).unwrap();

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{MIB, OpenAtEnd, block, cpu, cpu_with, download, pattern, upload};
+use common::{MIB, block, cpu, cpu_with, download, pattern, upload};
 use std::sync::Arc;
 use std::thread;
 use tenon_cpu::{Cpu, DevicePtr, Error, ErrorKind, INLINE_BYTES, Space, StreamHandle};
@@ -311,7 +311,6 @@ fn memory_freed_under_queued_work_is_not_handed_out_again() {
     let stream = cpu.create_stream(0).unwrap();
     let (a, b) = (upload(&cpu, 0, b"keep"), upload(&cpu, 0, b"...."));
     let gate = block(&cpu, 0, stream);
-    let _end = OpenAtEnd(gate.clone());
     cpu.async_memory_copy_d2d(0, stream, b, a, 4).unwrap();
     cpu.device_memory_deallocate(0, a, 4).unwrap();
     assert!(cpu.memory_copy_h2d(0, a, b"x").is_err(), "freed is freed");
@@ -332,8 +331,7 @@ fn memory_freed_behind_a_kernel_stays_until_the_kernel_is_done() {
     let (stream, bystander) = (cpu.create_stream(0).unwrap(), cpu.create_stream(1).unwrap());
     let ptr = upload(&cpu, 0, b"....");
     let gate = block(&cpu, 0, stream);
-    let elsewhere = OpenAtEnd(gate.clone());
-    let blocked = OpenAtEnd(block(&cpu, 1, bystander));
+    let blocked = block(&cpu, 1, bystander);
     cpu.launch_kernel(0, stream, "write", move || {
         // SAFETY: freed after the launch, so it is kept until the kernel is done.
         unsafe { (ptr.0 as *mut u8).write_bytes(9, 4) };
@@ -348,7 +346,7 @@ fn memory_freed_behind_a_kernel_stays_until_the_kernel_is_done() {
     cpu.synchronize_device(0).unwrap();
     assert_eq!(download(&cpu, 0, next, 4), b"mine");
     assert_eq!(cpu.device_memory_stats(0).unwrap().used, 64, "the other device's work does not hold it");
-    drop((elsewhere, blocked));
+    drop(blocked);
 }
 
 #[test]
@@ -373,7 +371,6 @@ fn pinned_memory_freed_under_a_copy_is_kept() {
     // SAFETY: four bytes that nobody else uses.
     unsafe { std::ptr::copy_nonoverlapping(b"host".as_ptr(), host.as_ptr(), 4) };
     let gate = block(&cpu, 0, stream);
-    let _end = OpenAtEnd(gate.clone());
     // SAFETY: memory of the device is checked and kept.
     unsafe { cpu.async_memory_copy_h2d(0, stream, ptr, host.as_ptr(), 4).unwrap() };
     cpu.host_memory_deallocate(0, host, 4).unwrap();

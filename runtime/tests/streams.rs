@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Gate, Log, OpenAtEnd, block, cpu, download, upload};
+use common::{Gate, Log, block, cpu, download, upload};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
@@ -30,7 +30,6 @@ fn a_short_copy_does_not_overtake_queued_work() {
     let stream = cpu.create_stream(0).unwrap();
     let (a, b) = (upload(&cpu, 0, b"first"), upload(&cpu, 0, b"....."));
     let gate = block(&cpu, 0, stream);
-    let _end = OpenAtEnd(gate.clone());
     cpu.async_memory_copy_d2d(0, stream, b, a, 5).unwrap();
     cpu.async_device_memory_set(0, stream, b, b'x', 1).unwrap();
     assert_eq!(download(&cpu, 0, b, 5), b".....");
@@ -47,7 +46,6 @@ fn a_wait_holds_until_the_record() {
     let (a, b) = (cpu.create_stream(0).unwrap(), cpu.create_stream(0).unwrap());
     let event = cpu.create_event(0).unwrap();
     let gate = block(&cpu, 0, a);
-    let _end = OpenAtEnd(gate.clone());
     cpu.launch_kernel(0, a, "a", log.writer(1)).unwrap();
     cpu.record_event(0, a, event).unwrap();
     cpu.launch_kernel(0, b, "b before", log.writer(0)).unwrap();
@@ -72,7 +70,6 @@ fn a_wait_before_any_record_does_not_hold() {
     cpu.synchronize_event(0, event).unwrap();
     cpu.stream_wait_event(0, b, event).unwrap();
     let gate = block(&cpu, 0, a);
-    let _end = OpenAtEnd(gate.clone());
     cpu.record_event(0, a, event).unwrap();
     cpu.launch_kernel(0, b, "b", log.writer(1)).unwrap();
     cpu.synchronize_stream(0, b).unwrap();
@@ -85,7 +82,6 @@ fn a_wait_is_for_the_record_at_the_time_of_the_call() {
     let [a, b, c] = [0; 3].map(|_| cpu.create_stream(0).unwrap());
     let event = cpu.create_event(0).unwrap();
     let gate = block(&cpu, 0, a);
-    let _end = OpenAtEnd(gate.clone());
     cpu.record_event(0, a, event).unwrap();
     cpu.stream_wait_event(0, b, event).unwrap();
     // Idle: complete at once, and from now on the event's record.
@@ -134,7 +130,6 @@ fn ten_thousand_streams_wait_without_a_pool_thread() {
     let first = cpu.create_stream(0).unwrap();
     let event = cpu.create_event(0).unwrap();
     let gate = block(&cpu, 0, first);
-    let _end = OpenAtEnd(gate.clone());
     cpu.record_event(0, first, event).unwrap();
     let streams: Vec<_> = (0..STREAMS).map(|_| cpu.create_stream(0).unwrap()).collect();
     for &stream in &streams {
@@ -165,7 +160,6 @@ fn ten_thousand_events() {
     let (cpu, log) = (cpu(), Log::default());
     let stream = cpu.create_stream(0).unwrap();
     let gate = block(&cpu, 0, stream);
-    let _end = OpenAtEnd(gate.clone());
     let events: Vec<_> = (0..10_000).map(|_| cpu.create_event(0).unwrap()).collect();
     for (value, &event) in events.iter().enumerate() {
         cpu.record_event(0, stream, event).unwrap();
@@ -189,7 +183,7 @@ fn ten_thousand_events() {
 fn a_slow_callback_holds_up_no_other_stream() {
     let (cpu, log) = (cpu(), Log::default());
     let streams: Vec<_> = (0..8).map(|_| cpu.create_stream(0).unwrap()).collect();
-    let gates: Vec<_> = streams.iter().map(|&stream| OpenAtEnd(block(&cpu, 0, stream))).collect();
+    let gates: Vec<_> = streams.iter().map(|&stream| block(&cpu, 0, stream)).collect();
     let free = cpu.create_stream(0).unwrap();
     cpu.launch_kernel(0, free, "free", log.writer(1)).unwrap();
     cpu.synchronize_stream(0, free).unwrap();
@@ -244,7 +238,6 @@ fn times_of_events() {
 fn devices_have_their_own_default_stream() {
     let (cpu, log) = (cpu(), Log::default());
     let gate = block(&cpu, 0, StreamHandle::DEFAULT);
-    let _end = OpenAtEnd(gate.clone());
     cpu.launch_kernel(1, StreamHandle::DEFAULT, "other", log.writer(1)).unwrap();
     cpu.synchronize_device(1).unwrap();
     assert!(!cpu.query_stream(0, StreamHandle::DEFAULT).unwrap());

@@ -19,11 +19,11 @@ pub struct Release {
 
 /// One version of each release in the spec, newest first.
 pub const RELEASES: &[Release] = &[
-    Release { version: "3.3.1", beside: &["setuptools<81"] },
-    Release { version: "3.2.2", beside: &["setuptools<81"] },
-    Release { version: "3.1.1", beside: &["setuptools<81"] },
-    Release { version: "3.0.0", beside: &["setuptools<81"] },
-    Release { version: "2.6.2", beside: &["setuptools<81", "numpy<2"] },
+    Release { version: "3.3.1", beside: &[] },
+    Release { version: "3.2.2", beside: &[] },
+    Release { version: "3.1.1", beside: &[] },
+    Release { version: "3.0.0", beside: &[] },
+    Release { version: "2.6.2", beside: &["numpy<2", "setuptools"] },
 ];
 
 /// The wheel of a version, from PyPI or from an earlier run.

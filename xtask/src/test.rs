@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 
 use crate::process::{Failure, cargo};
-use crate::{docs, lint, paddle};
+use crate::{docs, lint, paddle, wheel};
 
 /// What is tested.
 #[derive(Args)]
@@ -26,6 +26,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     parts.run("Rust and C", || cargo().args(["test", "--workspace", "--quiet"]).run())?;
     parts.run("every interleaving of streams and events", interleavings)?;
     parts.run("the book", docs::check)?;
+    parts.run("the plugin's wheel", wheel::test)?;
     let releases = if options.all_releases { paddle::RELEASES } else { &paddle::RELEASES[..1] };
     for release in releases {
         let name = format!("the plugin in PaddlePaddle {}", release.version);

@@ -96,7 +96,7 @@ fn of_table(interface: &Interface, table: &Table, older: ReleaseId, newer: Relea
                 }
                 ChangeKind::Reserve(reserve, from, to) => (
                     Kind::Reserve,
-                    format!("{reserve} went from {from} to {}", count(*to as usize, "slot")),
+                    format!("`{reserve}` went from {from} to {}", count(*to as usize, "slot")),
                     None,
                     None,
                 ),
@@ -138,14 +138,14 @@ impl Story<'_> {
 
     fn added(&self, offset: u64) -> Telling {
         let old_plugin = match place(self.interface, self.before, offset) {
-            Place::Function(other) => format!("It has {other} there, which the host calls in its place."),
+            Place::Function(other) => format!("It has `{other}` there, which the host calls in its place."),
             Place::Reserve(_) | Place::Outside => {
                 "It leaves null there, so the function is absent.".to_owned()
             }
         };
         let new_plugin = match place(self.interface, self.before, offset) {
-            Place::Function(other) => format!("The host calls it as {other}."),
-            Place::Reserve(reserve) => format!("It lies in {reserve}, which the host does not read."),
+            Place::Function(other) => format!("The host calls it as `{other}`."),
+            Place::Reserve(reserve) => format!("It lies in `{reserve}`, which the host does not read."),
             Place::Outside => "It is written past the end of the table.".to_owned(),
         };
         (Kind::Added, format!("came, at offset {offset}"), Some(old_plugin), Some(new_plugin))
@@ -153,12 +153,12 @@ impl Story<'_> {
 
     fn removed(&self, offset: u64) -> Telling {
         let old_plugin = match place(self.interface, self.after, offset) {
-            Place::Function(other) => format!("The host calls it as {other}."),
-            Place::Reserve(reserve) => format!("It lies in {reserve}, which the host does not read."),
+            Place::Function(other) => format!("The host calls it as `{other}`."),
+            Place::Reserve(reserve) => format!("It lies in `{reserve}`, which the host does not read."),
             Place::Outside => "It is written past the end of the table.".to_owned(),
         };
         let new_plugin = match place(self.interface, self.after, offset) {
-            Place::Function(other) => format!("It has {other} there, which the host calls in its place."),
+            Place::Function(other) => format!("It has `{other}` there, which the host calls in its place."),
             Place::Reserve(_) | Place::Outside => {
                 "It leaves null there, so the function is absent.".to_owned()
             }
@@ -168,8 +168,8 @@ impl Story<'_> {
 
     fn moved(&self, from: u64, to: u64) -> Telling {
         let lands = |layout, offset| match place(self.interface, layout, offset) {
-            Place::Function(other) => format!("The host calls it as {other}."),
-            Place::Reserve(reserve) => format!("It lands in {reserve}, so the host does not find it."),
+            Place::Function(other) => format!("The host calls it as `{other}`."),
+            Place::Reserve(reserve) => format!("It lands in `{reserve}`, so the host does not find it."),
             Place::Outside => "It lands past the end of the table.".to_owned(),
         };
         let (old_plugin, new_plugin) = (lands(self.after, from), lands(self.before, to));
@@ -186,10 +186,10 @@ impl Story<'_> {
     ) -> Telling {
         let mut parts = Vec::new();
         if !added.is_empty() {
-            parts.push(format!("is passed {} since {}", enumerate(added), self.new));
+            parts.push(format!("is passed {} since {}", quoted(added), self.new));
         }
         if !removed.is_empty() {
-            parts.push(format!("is not passed {} any more", enumerate(removed)));
+            parts.push(format!("is not passed {} any more", quoted(removed)));
         }
         let mistaken = |passed: ReleaseId, taken: ReleaseId| {
             let function = function?;
@@ -197,12 +197,17 @@ impl Story<'_> {
             let mut pairs = names(passed).map(Some).chain(std::iter::repeat(None)).zip(names(taken));
             let (passed, taken) = pairs.find(|(passed, taken)| *passed != Some(taken))?;
             Some(match passed {
-                Some(passed) => format!("It takes the host's {passed} for {taken}."),
-                None => format!("It reads {taken}, which the host does not pass."),
+                Some(passed) => format!("It takes the host's `{passed}` for `{taken}`."),
+                None => format!("It reads `{taken}`, which the host does not pass."),
             })
         };
         (Kind::Signature, parts.join(" and "), mistaken(newer, older), mistaken(older, newer))
     }
+}
+
+fn quoted(names: &[String]) -> String {
+    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    enumerate(&names)
 }
 
 fn of_symbols(interface: &Interface, older: ReleaseId, newer: ReleaseId) -> Vec<Explained> {
@@ -269,9 +274,9 @@ fn of_struct(
         .filter_map(|(index, field)| {
             let name = &field.name.value;
             match (offset(&before, index), offset(&after, index)) {
-                (None, Some(offset)) => Some(format!("{name} came at offset {offset}")),
-                (Some(_), None) => Some(format!("{name} went")),
-                (Some(from), Some(to)) if from != to => Some(format!("{name} moved from {from} to {to}")),
+                (None, Some(offset)) => Some(format!("`{name}` came at offset {offset}")),
+                (Some(_), None) => Some(format!("`{name}` went")),
+                (Some(from), Some(to)) if from != to => Some(format!("`{name}` moved from {from} to {to}")),
                 _ => None,
             }
         })
@@ -299,7 +304,7 @@ fn of_enum(ty: &Type, values: &[EnumValue], older: ReleaseId, newer: ReleaseId) 
             .filter(|value| {
                 value.availability.contains(older) == was && value.availability.contains(newer) != was
             })
-            .map(|value| format!("{} ({})", value.c_name, value.value))
+            .map(|value| format!("`{}` ({})", value.c_name, value.value))
             .collect()
     };
     let (came, went) = (names(false), names(true));

@@ -68,6 +68,6 @@ impl From<tenon_kernels::Error> for Error {
 /// Of the device, and of Paddle's functions that report instead of throwing.
 impl From<tenon::Error<Status>> for Error {
     fn from(error: tenon::Error<Status>) -> Self {
-        Self::new(Code::External, error.message)
+        Self::new(Code::External, error.message.clone())
     }
 }

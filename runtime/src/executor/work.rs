@@ -96,12 +96,15 @@ impl Task {
 
 fn panic_message(payload: Box<dyn Any + Send>) -> String {
     let text = payload
-        .downcast_ref::<&str>()
-        .map(|text| (*text).to_owned())
-        .or_else(|| payload.downcast_ref::<String>().cloned());
-    // A foreign payload may panic in turn when it is dropped.
-    std::mem::forget(payload);
-    format!("it panicked: {}", text.as_deref().unwrap_or("no message"))
+        .downcast::<String>()
+        .map(|text| *text)
+        .or_else(|payload| payload.downcast::<&str>().map(|text| (*text).to_owned()));
+    let text = text.unwrap_or_else(|foreign| {
+        // It may panic in turn when it is dropped.
+        std::mem::forget(foreign);
+        "no message".to_owned()
+    });
+    format!("it panicked: {text}")
 }
 
 /// One piece of a stream's work.

@@ -31,17 +31,24 @@ impl Gate {
     }
 }
 
-/// Opens the gate when the test ends, however it ends, so that a failure does not hang it.
-pub struct OpenAtEnd(pub Gate);
+/// What holds a stream back. It opens when the test ends, however it ends, so that a failure does
+/// not hang the test.
+pub struct Block(Gate);
 
-impl Drop for OpenAtEnd {
-    fn drop(&mut self) {
+impl Block {
+    pub fn open(&self) {
         self.0.open();
     }
 }
 
-/// Blocks the stream until the gate opens, on the callback thread, so that the pool stays free.
-pub fn block(cpu: &Cpu, device: usize, stream: StreamHandle) -> Gate {
+impl Drop for Block {
+    fn drop(&mut self) {
+        self.open();
+    }
+}
+
+/// Blocks the stream until it is opened, on the callback thread, so that the pool stays free.
+pub fn block(cpu: &Cpu, device: usize, stream: StreamHandle) -> Block {
     let gate = Gate::default();
     let held = gate.clone();
     cpu.stream_add_callback(device, stream, move || {
@@ -49,7 +56,7 @@ pub fn block(cpu: &Cpu, device: usize, stream: StreamHandle) -> Gate {
         Ok(())
     })
     .unwrap();
-    gate
+    Block(gate)
 }
 
 /// What happened, in order.

@@ -107,7 +107,7 @@ pub fn page(spec: &Spec, interface: &Interface, id: FunctionId, marker: String) 
         statuses: statuses(words, links, function),
         behaviour: words.order(function).iter().map(|line| links.markdown(line)).collect(),
         absence: interface.table().map(|_| absence(words, links, function)),
-        releases: releases(words, interface, id),
+        releases: releases(words, links, id),
         analogues: function
             .analogue
             .iter()
@@ -196,9 +196,15 @@ fn absence(words: Words, links: Links, function: &Function) -> Absence {
     }
 }
 
-fn releases(words: Words, interface: &Interface, id: FunctionId) -> Option<Releases> {
+fn releases(words: Words, links: Links, id: FunctionId) -> Option<Releases> {
+    let interface = words.interface;
     let function = interface.function(id);
     interface.newest()?;
+    let varies = function.params.iter().any(|param| param.availability != Availability::default());
+    // A symbol that is the same everywhere needs no table to say so.
+    if interface.table().is_none() && !varies && function.availability == Availability::default() {
+        return None;
+    }
     let there = |release| function.availability.contains(release);
     let offsets = interface.table().map(|table| {
         let offset = |(release, _): (ReleaseId, &Release)| {
@@ -211,7 +217,6 @@ fn releases(words: Words, interface: &Interface, id: FunctionId) -> Option<Relea
         let mark = |(release, _)| if there(release) { "yes" } else { "–" }.to_owned();
         interface.release_ids().map(mark).collect::<Vec<String>>()
     };
-    let varies = function.params.iter().any(|param| param.availability != Availability::default());
     let lacking = |(release, _): (ReleaseId, &Release)| {
         let lacks = |param: &&Param| !param.availability.contains(release);
         let names: Vec<String> =
@@ -226,7 +231,7 @@ fn releases(words: Words, interface: &Interface, id: FunctionId) -> Option<Relea
         names: interface.releases.iter().map(|release| release.name.value.clone()).collect(),
         offsets: offsets.unwrap_or_else(presence),
         params: if varies { interface.release_ids().map(lacking).collect() } else { Vec::new() },
-        notes: words.signature_notes(function),
+        notes: words.signature_notes(function).iter().map(|note| links.markdown(note)).collect(),
     })
 }
 

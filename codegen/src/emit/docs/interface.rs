@@ -225,33 +225,49 @@ pub fn layout(spec: &Spec, interface: &Interface, table: &Table, marker: String)
 }
 
 fn block_item(interface: &Interface, block: &Block, layouts: &[TableLayout], links: Links) -> BlockItem {
-    let cell = |offset: Option<u64>| offset.map_or_else(|| "–".to_owned(), |offset| offset.to_string());
     let functions = block.slots.iter().flat_map(|slot| &slot.functions).map(|id| {
         let function = interface.function(id.value);
-        LayoutRow {
-            name: format!("[`{}`]({})", function.c_name, links.function(function)),
-            cells: layouts.iter().map(|layout| cell(layout.offset_of(id.value))).collect(),
-        }
+        let changes = function.signature_changes(layouts.len());
+        let offsets: Vec<Option<u64>> = layouts.iter().map(|layout| layout.offset_of(id.value)).collect();
+        let cells = cells(&offsets, |index| {
+            let changed = changes.iter().any(|(_, to)| to.0 == index);
+            if changed { " †".to_owned() } else { String::new() }
+        });
+        LayoutRow { name: format!("[`{}`]({})", function.c_name, links.function(function)), cells }
     });
-    let reserve = block.reserved.as_ref().map(|reserved| LayoutRow {
-        name: format!("`{}`", reserved.name),
-        cells: layouts
+    let reserve = block.reserved.as_ref().map(|reserved| {
+        let found: Vec<Option<(u64, u64)>> = layouts
             .iter()
             .map(|layout| {
-                let found = layout.members.iter().find_map(|member| match &member.kind {
+                layout.members.iter().find_map(|member| match &member.kind {
                     MemberKind::Reserved(name, slots) if *name == reserved.name => {
                         Some((member.offset, *slots))
                     }
                     _ => None,
-                });
-                found.map_or_else(
-                    || "–".to_owned(),
-                    |(offset, slots)| format!("{offset} ({})", count(slots as usize, "slot")),
-                )
+                })
             })
-            .collect(),
+            .collect();
+        let offsets: Vec<Option<u64>> = found.iter().map(|found| found.map(|(offset, _)| offset)).collect();
+        let cells = cells(&offsets, |index| {
+            found[index]
+                .map_or_else(String::new, |(_, slots)| format!(" ({})", count(slots as usize, "slot")))
+        });
+        LayoutRow { name: format!("`{}`", reserved.name), cells }
     });
     BlockItem { name: block.name.clone(), rows: functions.chain(reserve).collect() }
+}
+
+/// Offsets by release, bold where they differ from the release before.
+fn cells(offsets: &[Option<u64>], suffix: impl Fn(usize) -> String) -> Vec<String> {
+    let cell = |(index, offset): (usize, &Option<u64>)| {
+        let Some(offset) = offset else { return "–".to_owned() };
+        let before = index.checked_sub(1).and_then(|before| offsets[before]);
+        match before.is_some_and(|before| before != *offset) {
+            true => format!("**{offset}**{}", suffix(index)),
+            false => format!("{offset}{}", suffix(index)),
+        }
+    };
+    offsets.iter().enumerate().map(cell).collect()
 }
 
 fn step(spec: &Spec, interface: &Interface, older: ReleaseId, newer: ReleaseId, links: Links) -> Step {
@@ -269,7 +285,8 @@ fn step(spec: &Spec, interface: &Interface, older: ReleaseId, newer: ReleaseId, 
                     Some(format!("A plugin for {built} in a host of {host}: {text}"))
                 })
                 .collect();
-            format!("`{}` {}. {}", change.name, change.what, consequences.join(" ")).trim_end().to_owned()
+            let told = format!("`{}` {}. {}", change.name, change.what, consequences.join(" "));
+            links.markdown(told.trim_end())
         });
     let moved: Vec<String> = all
         .iter()

@@ -50,8 +50,10 @@ impl<'a> Links<'a> {
                 return None;
             }
             // A call, such as `memory_copy_h2d(device, dst)`, leads to what it calls.
-            let target = match self.interface.find(span.split('(').next().unwrap_or(span)) {
-                Some((_, function)) => self.function(function),
+            let name = span.split('(').next().unwrap_or(span);
+            let called = |function: &&Function| function.name.value == name || function.c_name == name;
+            let target = match self.interface.functions.iter().find(called) {
+                Some(function) => self.function(function),
                 None => self.ty(self.type_named(span)?),
             };
             Some(format!("[`{span}`]({target})"))
