@@ -15,6 +15,7 @@
 //! Operators that frameworks run in place take `&mut` slices and change them. Loops are plain, on one thread,
 //! and written so that the compiler vectorises them.
 
+pub mod concat;
 mod element;
 mod error;
 pub mod norm;
@@ -26,3 +27,13 @@ pub use element::{Bool, FromNumber, Number, Real, Stored};
 pub use error::{Error, Result, expect_length};
 pub use half::{bf16, f16};
 pub use num_complex::Complex;
+
+/// Copies all elements.
+///
+/// # Errors
+/// [`Error::Length`].
+pub fn copy<T: Copy>(target: &mut [T], source: &[T]) -> Result<()> {
+    expect_length("source", target.len(), source.len())?;
+    target.copy_from_slice(source);
+    Ok(())
+}

@@ -24,9 +24,7 @@ impl Channels {
     /// [`Error::Rank`] for less than two dimensions.
     pub fn first(dims: &[usize]) -> Result<Self> {
         match *dims {
-            [batch, channels, ref inner @ ..] => {
-                Ok(Self { batch, channels, inner: inner.iter().product() })
-            }
+            [batch, channels, ref inner @ ..] => Ok(Self { batch, channels, inner: inner.iter().product() }),
             _ => Err(Error::Rank { dims: dims.len(), strides: 2 }),
         }
     }

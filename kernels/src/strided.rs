@@ -218,7 +218,9 @@ impl<const N: usize> Walk<N> {
             }
             let inner = layouts.map(|layout| layout.strides[index]);
             match merged.last_mut() {
-                Some((len, outer)) if (0..N).all(|n| inner[n].checked_mul(dim as isize) == Some(outer[n])) => {
+                Some((len, outer))
+                    if (0..N).all(|n| inner[n].checked_mul(dim as isize) == Some(outer[n])) =>
+                {
                     *len *= dim;
                     *outer = inner;
                 }

@@ -51,7 +51,9 @@ fn a_freed_block_is_used_again() {
     for size in [64, 5000, 3 * MIB] {
         let first = cpu.device_memory_allocate(0, size).unwrap();
         cpu.device_memory_deallocate(0, first, size).unwrap();
+        let cached = cpu.device_memory_stats(0).unwrap().cached;
         assert_eq!(cpu.device_memory_allocate(0, size).unwrap(), first, "{size}");
+        assert!(cached >= size && cpu.device_memory_stats(0).unwrap().cached == 0);
     }
 }
 

@@ -69,7 +69,7 @@ fn a_wait_before_any_record_does_not_hold() {
     assert!(cpu.query_event(0, event).unwrap());
     cpu.synchronize_event(0, event).unwrap();
     cpu.stream_wait_event(0, b, event).unwrap();
-    let gate = block(&cpu, 0, a);
+    let _gate = block(&cpu, 0, a);
     cpu.record_event(0, a, event).unwrap();
     cpu.launch_kernel(0, b, "b", log.writer(1)).unwrap();
     cpu.synchronize_stream(0, b).unwrap();

@@ -239,7 +239,10 @@ fn axpby_computes_in_place() {
         call!(table.blas_axpby(&mut id(0), null_mut(), DataType::FLOAT32, 4_000, 1.0, x, 1.0, y)),
         Status::ERROR
     );
-    assert_eq!(call!(table.blas_axpby(&mut id(0), null_mut(), DataType::INT8, 1, 1.0, x, 1.0, y)), Status::ERROR);
+    assert_eq!(
+        call!(table.blas_axpby(&mut id(0), null_mut(), DataType::INT8, 1, 1.0, x, 1.0, y)),
+        Status::ERROR
+    );
     assert_eq!(
         call!(table.blas_axpby(&mut id(0), null_mut(), DataType::FLOAT32, 1, 1.0, null_mut(), 1.0, y)),
         Status::ERROR

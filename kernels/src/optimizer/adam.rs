@@ -144,11 +144,13 @@ mod tests {
                 for number in 1..6 {
                     let gradient = numbers(13, number);
                     let [moment1, moment2, largest] = &mut moments;
-                    let state =
-                        AdamState { moment1, moment2, moment2_max: amsgrad.then_some(largest.as_mut_slice()) };
+                    let state = AdamState {
+                        moment1,
+                        moment2,
+                        moment2_max: amsgrad.then_some(largest.as_mut_slice()),
+                    };
                     let number = number as i32;
-                    let powers =
-                        Powers { beta1: with.beta1.powi(number), beta2: with.beta2.powi(number) };
+                    let powers = Powers { beta1: with.beta1.powi(number), beta2: with.beta2.powi(number) };
                     with.step(Precision::Single(&mut parameter), state, powers, &gradient).unwrap();
                     paper.step(with, amsgrad, number, &gradient);
                 }

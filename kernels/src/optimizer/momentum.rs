@@ -93,13 +93,8 @@ mod tests {
 
     #[test]
     fn lengths_must_agree() {
-        let with = Momentum {
-            learning_rate: 0.1,
-            momentum: 0.9,
-            nesterov: false,
-            decay: Decay::None,
-            rescale: 1.0,
-        };
+        let with =
+            Momentum { learning_rate: 0.1, momentum: 0.9, nesterov: false, decay: Decay::None, rescale: 1.0 };
         assert!(with.step(Precision::Single(&mut [1.0_f32; 2]), &mut [0.0; 3], &[1.0_f32; 2]).is_err());
         assert!(with.step(Precision::Single(&mut [1.0_f32; 2]), &mut [0.0; 2], &[1.0_f32]).is_err());
         let mut pair = ([half::bf16::ONE; 2], [1.0_f32]);

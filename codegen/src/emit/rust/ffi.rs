@@ -7,7 +7,8 @@ use super::types::{doc, is_by_pointer, scalar, type_path};
 use super::{Context, names};
 use crate::abi;
 use crate::model::{
-    Direction, Extent, Function, Length, Param, Release, ReleaseId, ResultKind, Role, Ty, Type, TypeKind,
+    Direction, Extent, Function, Length, Param, Release, ReleaseId, ResultKind, Role, Ty, Type, TypeId,
+    TypeKind,
 };
 
 pub(super) fn emit(context: Context) -> TokenStream {
@@ -85,6 +86,16 @@ fn emit_type(context: Context, ty: &Type) -> TokenStream {
             }
         }
         TypeKind::Enum { .. } | TypeKind::Struct { .. } => TokenStream::new(),
+    }
+}
+
+/// Where the raw struct of a release is: in the release's module only if it differs between releases.
+pub(super) fn struct_path(context: Context, id: TypeId, release: &TokenStream) -> TokenStream {
+    let ty = context.spec.ty(id);
+    let c_name = names::symbol(&ty.c_name);
+    match &ty.kind {
+        TypeKind::Struct { fields, .. } if depends_on_release(fields) => quote!(#release::#c_name),
+        _ => ffi_path(context, id),
     }
 }
 
@@ -285,14 +296,14 @@ fn raw_element(context: Context, param: &Param) -> TokenStream {
 }
 
 /// Where the raw form of a type is.
-pub(super) fn ffi_path(context: Context, id: crate::model::TypeId) -> TokenStream {
+pub(super) fn ffi_path(context: Context, id: TypeId) -> TokenStream {
     let c_name = names::symbol(&context.spec.ty(id).c_name);
     let owner = &context.spec.interfaces[id.interface.0];
     if std::ptr::eq(owner, context.interface) {
         quote!(ffi::#c_name)
     } else {
         let module = names::snake(&owner.name.value);
-        quote!(super::#module::ffi::#c_name)
+        quote!(#module::ffi::#c_name)
     }
 }
 
@@ -353,7 +364,7 @@ fn callback_call(context: Context, params: &[Param]) -> TokenStream {
         param.dir == Direction::In
             && param.length.is_none()
             && !matches!(param.ty, Ty::Pointer | Ty::String)
-            && !matches!(kind(param), Some(TypeKind::Struct { .. } | TypeKind::Callback { .. }))
+            && !matches!(kind(param), Some(TypeKind::Callback { .. }))
     };
     let status = params.iter().find(|param| param.is_status);
     if !params.iter().all(|param| param.is_status || is_context(param) || plain(param)) {

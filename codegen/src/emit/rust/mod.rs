@@ -55,7 +55,15 @@ pub fn expand_interface(spec: &Spec, interface: &Interface) -> TokenStream {
         }
         InterfaceKind::Import { libraries } => import::emit(context, libraries),
     };
-    quote! { #types #ffi #body }
+    // Types of other interfaces go by their module's name, also in the modules below this one.
+    let others = context.interface.uses.iter().map(|id| {
+        let module = names::snake(&spec.interfaces[id.0].name.value);
+        quote! {
+            #[allow(unused_imports, reason = "what is used of it may be in a macro that nobody calls")]
+            pub(crate) use super::#module;
+        }
+    });
+    quote! { #(#others)* #types #ffi #body }
 }
 
 /// The module of an interface as formatted text, for reading.

@@ -204,7 +204,6 @@ fn entry(context: Context, table: &Table, plugin: &Plugin, layouts: &[Layout]) -
     let TypeKind::Struct { fields, .. } = &context.spec.ty(plugin.params).kind else {
         return TokenStream::new();
     };
-    let params = names::symbol(&context.spec.ty(plugin.params).c_name);
     let table_name = names::symbol(&table.c_name);
     let size_field = names::snake(&table.size_field);
     let (table_field, version_field, type_field) =
@@ -230,13 +229,14 @@ fn entry(context: Context, table: &Table, plugin: &Plugin, layouts: &[Layout]) -
     let known = known.join(", ");
     let arms = layouts.iter().map(|layout| {
         let module = layout.module();
+        let params = super::ffi::struct_path(context, plugin.params, &module);
         let fill = format_ident!("fill{}", layout.suffix);
         let variant = &layout.variant;
         let table_size = names::number(abi::table_layout(context.interface, table, layout.release).size);
         let params_size = names::number(abi::struct_layout(context.spec, fields, layout.release).size);
         quote! {
             (#table_size, #params_size) => {
-                let params = params.cast::<#module::#params>();
+                let params = params.cast::<#params>();
                 // SAFETY: both sizes say that host and plugin mean the same two structs, and the host lends them.
                 unsafe {
                     #fill::<D>(&mut *table.cast::<#module::#table_name>());
@@ -248,7 +248,8 @@ fn entry(context: Context, table: &Table, plugin: &Plugin, layouts: &[Layout]) -
         }
     });
     // The first two members of the params are the size and the table in every release.
-    let first = layouts.first().map(Layout::module);
+    let first = layouts.first().map(Layout::module).unwrap_or_default();
+    let first_params = super::ffi::struct_path(context, plugin.params, &first);
     quote! {
         /// Why a plugin did not hand itself over. Nothing was written.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -291,7 +292,7 @@ fn entry(context: Context, table: &Table, plugin: &Plugin, layouts: &[Layout]) -
             params: *mut ::core::ffi::c_void,
             device_type: &'static ::core::ffi::CStr,
         ) -> ::core::result::Result<Release, HandOverError> {
-            let head = params.cast::<#first::#params>();
+            let head = params.cast::<#first_params>();
             if head.is_null() || !head.is_aligned() {
                 return ::core::result::Result::Err(HandOverError::Null);
             }

@@ -127,5 +127,5 @@ pub fn signature_text(spec: &Spec, interface: &Interface, function: &Function) -
         .replace("::std::vec::", "")
         .replace("::std::string::", "")
         .replace("::tenon::", "")
-        .replace("super::device::", "")
+        .replace("device::", "")
 }

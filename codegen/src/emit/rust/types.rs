@@ -31,8 +31,8 @@ fn emit_type(context: Context, ty: &Type) -> TokenStream {
         TypeKind::Handle { null, .. } => {
             let c_name = names::symbol(&ty.c_name);
             let null_doc = match null {
-                Some(meaning) => format!("The null handle: {meaning}."),
-                None => "The null handle, which no function takes for a live one.".to_owned(),
+                Some(meaning) => format!(" The null handle: {meaning}."),
+                None => " The null handle, which no function takes for a live one.".to_owned(),
             };
             let debug = format!("{}({{:#x}})", ty.name.value);
             let raw = if is_by_pointer(&ty.kind) { quote!(*mut ffi::#c_name) } else { quote!(ffi::#c_name) };
@@ -209,7 +209,7 @@ pub(super) fn type_path(context: Context, id: TypeId) -> TokenStream {
         quote!(#name)
     } else {
         let module = names::snake(&owner.name.value);
-        quote!(super::#module::#name)
+        quote!(#module::#name)
     }
 }
 

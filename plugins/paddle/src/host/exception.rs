@@ -81,7 +81,8 @@ impl Thrower {
             .find(|found| found.iter().all(|address| !address.is_null()))
             .ok_or("no operators are registered: Paddle does not export the exception that it catches")?;
         let runtime = Libraries::find(&["libstdc++.so.6"]);
-        let [allocate, throw] = [c"__cxa_allocate_exception", c"__cxa_throw"].map(|name| runtime.look_up(name));
+        let [allocate, throw] =
+            [c"__cxa_allocate_exception", c"__cxa_throw"].map(|name| runtime.look_up(name));
         if allocate.is_null() || throw.is_null() {
             return Err("no operators are registered: the C++ runtime does not export how to throw".into());
         }

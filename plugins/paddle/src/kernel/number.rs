@@ -36,12 +36,7 @@ impl<'c> Deferred<'c> {
     ///
     /// # Safety
     /// As for [`Argument::from_context`].
-    unsafe fn find(
-        call: &'c Call,
-        name: &'static str,
-        context: KernelContext,
-        index: usize,
-    ) -> Option<Self> {
+    unsafe fn find(call: &'c Call, name: &'static str, context: KernelContext, index: usize) -> Option<Self> {
         // SAFETY: the caller's promise.
         let attribute: *const u8 = unsafe { call.host.attribute_at(context, index) }?.cast();
         // SAFETY: an attribute has 64 bytes. By the tag it begins with a pointer to a tensor, or with a C++
@@ -96,7 +91,8 @@ struct Head {
     complex: Complex<f64>,
 }
 
-const _: () = assert!(std::mem::offset_of!(Head, data_type) == 4 && std::mem::offset_of!(Head, complex) == 16);
+const _: () =
+    assert!(std::mem::offset_of!(Head, data_type) == 4 && std::mem::offset_of!(Head, complex) == 16);
 
 impl<'c> Scalar<'c> {
     /// A scalar of Paddle's.

@@ -102,7 +102,7 @@ impl<'c> Output<'c> {
     /// Sets its shape, and the strides of elements that lie one after the other.
     pub(crate) fn set_dims(self, dims: &[usize]) -> Result<()> {
         let dims: Vec<i64> = dims.iter().map(|&dim| dim as i64).collect();
-        if self.0.signed_dims()? != dims {
+        if self.0.signed_dims()?.as_ref() != Some(&dims) {
             self.expect_short("dimension", &dims)?;
             // SAFETY: the handle is live, the dimensions are as many as said.
             unsafe { self.0.call.api().tensor_set_dims(self.0.handle, dims.len() as i64, dims.as_ptr()) }?;
@@ -253,7 +253,8 @@ unsafe impl<'c> Argument<'c> for Vec<Option<Output<'c>>> {
     ) -> Result<Self> {
         // SAFETY: the caller's promise; the list is made for the caller, the tensors are borrowed.
         unsafe {
-            let list = Made::of_pointers(call.api(), call.api().kernel_context_multi_output_at(context, index)?);
+            let list =
+                Made::of_pointers(call.api(), call.api().kernel_context_multi_output_at(context, index)?);
             Ok(of_pointers(call, name, list.elements(name)?))
         }
     }
@@ -267,7 +268,10 @@ unsafe fn of_pointers<'c>(
     pointers: &[*mut PD_Tensor],
 ) -> Vec<Option<Output<'c>>> {
     // SAFETY: the caller's promise.
-    pointers.iter().map(|&pointer| unsafe { Tensor::of_raw(call, name, pointer) }.present().map(Output)).collect()
+    pointers
+        .iter()
+        .map(|&pointer| unsafe { Tensor::of_raw(call, name, pointer) }.present().map(Output))
+        .collect()
 }
 
 impl<'c> Outcome<'c> for Output<'c> {}

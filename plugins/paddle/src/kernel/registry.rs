@@ -52,7 +52,8 @@ impl Registry {
 
     /// Registers an operator under a name for elements of type `T`.
     pub(crate) fn add<K: Kernel<T>, T: Element>(self, name: &'static CStr) -> Result<()> {
-        let [mut inputs, mut attributes, mut outputs] = [K::INPUTS, K::ATTRIBUTES, K::OUTPUTS].map(<[_]>::to_vec);
+        let [mut inputs, mut attributes, mut outputs] =
+            [K::INPUTS, K::ATTRIBUTES, K::OUTPUTS].map(<[_]>::to_vec);
         // SAFETY: the kinds are as many as said, and only read; the entry points take arguments of these kinds,
         // and live as long as the process, since the library is never unloaded.
         unsafe {

@@ -46,16 +46,19 @@ impl<'c> Tensor<'c> {
 
     /// The length of each dimension.
     pub(crate) fn dims(self) -> Result<Vec<usize>> {
-        self.signed_dims()?.into_iter().map(|dim| self.count("a dimension", dim)).collect()
+        let Some(dims) = self.signed_dims()? else {
+            return Err(Error::broken(format!("`{}` has no shape", self.name)));
+        };
+        dims.into_iter().map(|dim| self.count("a dimension", dim)).collect()
     }
 
-    /// The length of each dimension; -1 while it is unknown.
-    pub(super) fn signed_dims(self) -> Result<Vec<i64>> {
+    /// The length of each dimension, -1 where it is unknown; `None` if there is no shape yet.
+    pub(super) fn signed_dims(self) -> Result<Option<Vec<i64>>> {
         let api = self.call.api();
         // SAFETY: the handle is live, here and below, by the promise to `of_raw`.
         let rank = unsafe { api.tensor_get_num_dims(self.handle) }?;
         let dim = |index| Ok(unsafe { api.tensor_get_dim(self.handle, index) }?);
-        (0..self.count("the rank", rank)?).map(dim).collect()
+        usize::try_from(rank).ok().map(|rank| (0..rank).map(dim).collect()).transpose()
     }
 
     /// How far it is from each element to its neighbour along each dimension, in elements.
@@ -179,7 +182,9 @@ impl<'c> Tensor<'c> {
     pub(crate) fn number(self) -> Result<Number> {
         match self.numbers()?[..] {
             [number] => Ok(number),
-            ref numbers => Err(Error::invalid(format!("`{}` has {} elements, not one", self.name, numbers.len()))),
+            ref numbers => {
+                Err(Error::invalid(format!("`{}` has {} elements, not one", self.name, numbers.len())))
+            }
         }
     }
 
@@ -207,7 +212,10 @@ impl<'c> Tensor<'c> {
                 all::<Complex<f32>>(self, |z| Number::Complex(Complex::new(z.re.into(), z.im.into())))
             }
             DataType::COMPLEX128 => all::<Complex<f64>>(self, Number::Complex),
-            other => Err(Error::new(Code::Unimplemented, format!("`{}` has elements of type {other:?}", self.name))),
+            other => Err(Error::new(
+                Code::Unimplemented,
+                format!("`{}` has elements of type {other:?}", self.name),
+            )),
         }
     }
 
@@ -232,9 +240,7 @@ impl Window {
 
     /// Bytes before the first element, and from there on.
     fn bytes(self, element: usize) -> Option<[usize; 2]> {
-        let bytes = |count: usize| {
-            count.checked_mul(element).filter(|&bytes| isize::try_from(bytes).is_ok())
-        };
+        let bytes = |count: usize| count.checked_mul(element).filter(|&bytes| isize::try_from(bytes).is_ok());
         Some([bytes(self.before)?, bytes(self.count - self.before)?])
     }
 }
@@ -323,7 +329,8 @@ unsafe impl<'c> Argument<'c> for Vec<Tensor<'c>> {
     ) -> Result<Self> {
         // SAFETY: the caller's promise; the list is made for the caller, the tensors are borrowed.
         unsafe {
-            let list = Made::of_pointers(call.api(), call.api().kernel_context_multi_input_at(context, index)?);
+            let list =
+                Made::of_pointers(call.api(), call.api().kernel_context_multi_input_at(context, index)?);
             of_pointers(call, name, list.elements(name)?)
         }
     }

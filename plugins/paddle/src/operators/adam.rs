@@ -196,7 +196,9 @@ impl Arguments<'_> {
             let values: &mut [P::Math] = power_out.update(power)?;
             match values {
                 [value] => Ok(value),
-                other => Err(Error::invalid(format!("a power of beta has {} elements, not one", other.len()))),
+                other => {
+                    Err(Error::invalid(format!("a power of beta has {} elements, not one", other.len())))
+                }
             }
         });
         let [beta1_power, beta2_power] = powers;

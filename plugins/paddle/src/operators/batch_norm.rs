@@ -1,8 +1,8 @@
 //! Batch normalisation, which keeps running statistics in place.
 
 use tenon::device::DataType;
-use tenon_kernels::Real;
 use tenon_kernels::norm::{self, Channels, Normalizer};
+use tenon_kernels::{Real, copy};
 
 use crate::error::{Error, Result};
 use crate::kernel::{Call, Element, Output, Registry, Run, Tensor, kernel, register};
@@ -66,14 +66,14 @@ impl<T: Element + Real> Run<T> for BatchNorm<'_> {
         let (momentum, epsilon) = (f64::from(self.momentum), f64::from(self.epsilon));
         call.compute(|| {
             if global {
-                copy("mean", mean, running_mean)?;
-                copy("variance", deviation, running_variance)?;
+                copy(mean, running_mean)?;
+                copy(deviation, running_variance)?;
             } else {
                 if shape.samples() == 1 {
                     // Nothing to take statistics of: Paddle's own operator leaves the input as it is.
                     mean.fill(T::zero());
                     deviation.fill(T::zero());
-                    return copy("x", y, x);
+                    return copy(y, x);
                 }
                 norm::statistics(shape, x, mean, deviation)?;
                 norm::track(running_mean, mean, momentum)?;
@@ -101,12 +101,6 @@ fn statistic<'a, T: Element + Real>(
             Ok(instead)
         }
     }
-}
-
-fn copy<T: Copy>(what: &'static str, target: &mut [T], source: &[T]) -> tenon_kernels::Result<()> {
-    tenon_kernels::expect_length(what, target.len(), source.len())?;
-    target.copy_from_slice(source);
-    Ok(())
 }
 
 fn channels(dims: &[usize], layout: &str) -> Result<Channels> {

@@ -7,7 +7,9 @@
 
 mod adam;
 mod batch_norm;
+mod concat;
 mod full;
+mod identity;
 mod layout;
 mod memcpy;
 mod momentum;
@@ -31,6 +33,8 @@ pub(crate) fn register(host: &'static Host, device_type: &'static CStr) -> Resul
         layout::register,
         memcpy::register,
         full::register,
+        identity::register,
+        concat::register,
         batch_norm::register,
         sgd::register,
         momentum::register,

@@ -29,7 +29,8 @@ kernel! {
 
 impl<P: Parameter> Run<P> for Sgd<'_> {
     fn run(self, call: &Call) -> Result<()> {
-        let Self { param, learning_rate, grad, master_param, multi_precision, param_out, master_param_out } = self;
+        let Self { param, learning_rate, grad, master_param, multi_precision, param_out, master_param_out } =
+            self;
         let step = Step { learning_rate: learning_rate.value()? };
         let operand = Operand { param, param_out, master_param, master_param_out, multi_precision };
         let parameter = operand.open::<P>()?;
