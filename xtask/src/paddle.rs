@@ -61,16 +61,15 @@ fn download(version: &str) -> Result<PathBuf, Failure> {
         .ok_or_else(|| Failure::Wrong(format!("PyPI has no wheel of PaddlePaddle {version} for this Python")))
 }
 
-/// Unpacks what of a wheel the layout tests compile.
-const UNPACK: &str = "
-import sys, zipfile
+/// Unpacks what of a wheel the layout tests compile: the declarations, and what they include.
+const UNPACK: &str = r"
+import re, sys, zipfile
 wheel, target = sys.argv[1:]
+wanted = re.compile(r'paddle/include/paddle/(phi/backends/device_ext|phi/capi/include/c_\w+|'
+                    r'phi/common/(bfloat16|complex|float16)|phi/core/hostdevice|'
+                    r'common/(hostdevice|backend_header))\.h')
 with zipfile.ZipFile(wheel) as archive:
-    archive.extractall(target, [
-        name for name in archive.namelist()
-        if name.startswith(('paddle/include/paddle/phi/', 'paddle/include/paddle/common/',
-                            'paddle/include/paddle/utils/')) and name.endswith('.h')
-    ])
+    archive.extractall(target, filter(wanted.fullmatch, archive.namelist()))
 ";
 
 /// The headers of every release; the folder that holds one folder for each.

@@ -1,4 +1,4 @@
-"""The plugins in `examples/`, each alone in a process of its own: Paddle loads plugins at import."""
+"""The plugins in `examples/`, each in a process of its own: Paddle loads plugins at import."""
 
 from __future__ import annotations
 
