@@ -3,10 +3,10 @@
 
 mod common;
 
-use common::{MIB, block, cpu, cpu_with, download, pattern, upload};
+use common::{Gate, MIB, block, cpu, cpu_with, download, pattern, upload};
 use std::sync::Arc;
 use std::thread;
-use tenon_cpu::{Cpu, DevicePtr, Error, ErrorKind, INLINE_BYTES, Space, StreamHandle};
+use tenon_cpu::{Config, Cpu, DevicePtr, Error, ErrorKind, INLINE_BYTES, Space, StreamHandle};
 
 fn assert_adds_up(cpu: &Cpu) {
     for device in 0..2 {
@@ -353,16 +353,40 @@ fn memory_freed_behind_a_kernel_stays_until_the_kernel_is_done() {
 
 #[test]
 fn an_allocation_waits_for_memory_that_work_holds_back() {
-    let cpu = Arc::new(cpu_with(8 * MIB));
-    let stream = cpu.create_stream(0).unwrap();
+    let cpu = Cpu::with_config(Config { devices: 2, memory: 8 * MIB, threads: 1 });
+    // The only thread is held up elsewhere, so that the work is done by the waiting allocation or
+    // not at all.
+    let (gate, arrived) = (Gate::default(), Gate::default());
+    let (held, there) = (gate.clone(), arrived.clone());
+    cpu.launch_kernel(1, StreamHandle::DEFAULT, "hold", move || {
+        there.open();
+        held.pass();
+        Ok(())
+    })
+    .unwrap();
+    arrived.pass();
     let all = cpu.device_memory_allocate(0, 8 * MIB).unwrap();
-    let gate = block(&cpu, 0, stream);
+    cpu.launch_kernel(0, StreamHandle::DEFAULT, "use", || Ok(())).unwrap();
     cpu.device_memory_deallocate(0, all, 8 * MIB).unwrap();
-    assert_eq!(cpu.device_memory_stats(0).unwrap().free, 0);
-    let opener = thread::spawn(move || gate.open());
-    let again = cpu.device_memory_allocate(0, 8 * MIB).unwrap();
-    opener.join().unwrap();
-    cpu.device_memory_deallocate(0, again, 8 * MIB).unwrap();
+    let kept = cpu.device_memory_stats(0).unwrap().free;
+    let again = cpu.device_memory_allocate(0, 8 * MIB);
+    gate.open();
+    assert_eq!((kept, again.is_ok()), (0, true));
+}
+
+#[test]
+fn a_peer_copy_keeps_the_memory_of_an_idle_device() {
+    let cpu = cpu_with(8 * MIB);
+    let stream = cpu.create_stream(0).unwrap();
+    let (far, near) = (upload(&cpu, 1, b"peer"), upload(&cpu, 0, b"...."));
+    let gate = block(&cpu, 0, stream);
+    cpu.async_memory_copy_p2p(0, 1, stream, near, far, 4).unwrap();
+    cpu.device_memory_deallocate(1, far, 4).unwrap();
+    assert_ne!(upload(&cpu, 1, b"over"), far);
+    gate.open();
+    cpu.synchronize_stream(0, stream).unwrap();
+    assert_eq!(download(&cpu, 0, near, 4), b"peer");
+    assert_eq!(cpu.device_memory_allocate(1, 4).unwrap(), far);
 }
 
 #[test]

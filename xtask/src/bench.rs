@@ -7,12 +7,13 @@ use crate::process::{Failure, cargo};
 /// What is measured.
 #[derive(Args)]
 pub struct Options {
-    /// One benchmark, rather than all: `table`, `runtime` or `codegen`
+    /// One benchmark, rather than all: `table`, `streams`, `memory` or `codegen`
     name: Option<String>,
 }
 
 /// The benchmarks and the packages that they are in.
-const BENCHES: &[(&str, &str)] = &[("table", "tenon"), ("runtime", "tenon-cpu"), ("codegen", "codegen")];
+const BENCHES: &[(&str, &str)] =
+    &[("table", "tenon"), ("streams", "tenon-cpu"), ("memory", "tenon-cpu"), ("codegen", "codegen")];
 
 /// Runs the benchmarks.
 pub fn run(options: &Options) -> Result<(), Failure> {

@@ -220,3 +220,37 @@ impl State {
         self.allocations -= 1;
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pinned_block_is_late_and_used_until_the_last_pin_goes() {
+        let registry = Arc::new(Registry::default());
+        let arena = Arena::new(0, false, 4096, &registry);
+        let ptr = arena.allocate(100, Space::Device).unwrap();
+        let pins = [registry.pin_device(0, ptr, 100).unwrap(), registry.pin_device(0, ptr, 1).unwrap()];
+        let block = registry.find(ptr).unwrap();
+        arena.free(block.clone(), ptr, 100).unwrap();
+        assert_eq!(arena.free(block, ptr, 100), Err(Error::DoubleFree { ptr }));
+        for pin in pins {
+            assert!(arena.has_late_blocks());
+            assert_eq!((arena.stats().used, arena.stats().allocations), (128, 0));
+            drop(pin);
+        }
+        assert!(!arena.has_late_blocks());
+        assert_eq!((arena.stats().used, arena.stats().cached), (0, 128));
+        assert!(registry.pin_device(0, ptr, 1).is_err());
+    }
+
+    #[test]
+    fn what_the_system_refuses_leaves_the_budget_as_it_was() {
+        let registry = Arc::new(Registry::default());
+        let arena = Arena::new(0, false, isize::MAX as usize, &registry);
+        let error = arena.allocate(isize::MAX as usize - 8191, Space::Unified).unwrap_err();
+        assert!(matches!(error, Error::OutOfMemory { space: Space::Unified, .. }));
+        assert_eq!((arena.stats().used, arena.stats().allocations), (0, 0));
+        assert!(arena.allocate(64, Space::Device).is_ok());
+    }
+}
