@@ -1,7 +1,7 @@
 //! Write a device once, in Rust, and plug it into every framework that Tenon knows.
 //!
-//! [`device`] is the interface: the trait [`device::Device`] and its types, expanded from `spec/device`. An
-//! implementation with [`plugin`] on it becomes a plugin:
+//! [`device`](mod@device) is the interface: the trait [`device::Device`] and its types, expanded from `spec/device`. An
+//! implementation with [`plugin`](macro@plugin) on it becomes a plugin:
 //!
 //! ```no_run
 //! use tenon::device::*;

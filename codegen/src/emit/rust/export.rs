@@ -1,10 +1,11 @@
 //! Symbols that a library offers: a macro that puts them into the library that asks for it.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
 use super::ffi::{convention, raw_param, raw_result};
 use super::{Context, names};
+use crate::model::Function;
 
 pub(super) fn emit(context: Context) -> TokenStream {
     let macro_name = format_ident!("export_{}", context.interface.name.value);
@@ -13,40 +14,27 @@ pub(super) fn emit(context: Context) -> TokenStream {
         " Exports the C functions of the `{}` interface for an implementation: `{macro_name}!(crate::path, MyType)`,",
         context.interface.name.value
     );
-    let shims = context.interface.functions.iter().map(|function| {
-        let name = names::snake(&function.name.value);
-        let inputs = function.params.iter().map(|param| {
-            let (name, ty) = (names::snake(&param.name.value), raw_param(context, param));
-            quote!(#name: #ty)
-        });
-        let arguments = function.params.iter().map(|param| names::snake(&param.name.value));
-        let output = raw_result(context, function);
-        let docs = format!(" `{}` for an implementation.", function.c_name);
+    let signatures: Vec<_> =
+        context.interface.functions.iter().map(|function| Signature::of(context, function)).collect();
+    let shims = signatures.iter().map(|Signature { name, c_name, inputs, arguments, output }| {
+        let docs = format!(" `{c_name}` for an implementation.");
         quote! {
             #[doc = #docs]
             ///
             /// # Safety
             /// The arguments are as the interface says; what can be checked is checked.
-            pub unsafe extern #convention fn #name<D: Plugin>(#(#inputs),*) #output {
+            pub unsafe extern #convention fn #name<D: Plugin>(#inputs) #output {
                 // SAFETY: the caller's promise is handed on.
-                unsafe { thunk::#name::<D>(#(#arguments),*) }
+                unsafe { thunk::#name::<D>(#arguments) }
             }
         }
     });
-    let exports = context.interface.functions.iter().map(|function| {
-        let c_name = names::symbol(&function.c_name);
-        let name = names::snake(&function.name.value);
-        let inputs = function.params.iter().map(|param| {
-            let (name, ty) = (names::snake(&param.name.value), raw_param(context, param));
-            quote!(#name: #ty)
-        });
-        let arguments = function.params.iter().map(|param| names::snake(&param.name.value));
-        let output = raw_result(context, function);
+    let exports = signatures.iter().map(|Signature { name, c_name, inputs, arguments, output }| {
         quote! {
             #[unsafe(no_mangle)]
-            unsafe extern #convention fn #c_name(#(#inputs),*) #output {
+            unsafe extern #convention fn #c_name(#inputs) #output {
                 // SAFETY: the caller's promise is handed on.
-                unsafe { symbols::#name::<$implementation>(#(#arguments),*) }
+                unsafe { symbols::#name::<$implementation>(#arguments) }
             }
         }
     });
@@ -80,6 +68,32 @@ pub(super) fn emit(context: Context) -> TokenStream {
                     #(#exports)*
                 };
             };
+        }
+    }
+}
+
+/// The parts of a function's signature in the ABI.
+struct Signature {
+    name: Ident,
+    c_name: Ident,
+    inputs: TokenStream,
+    arguments: TokenStream,
+    output: TokenStream,
+}
+
+impl Signature {
+    fn of(context: Context, function: &Function) -> Self {
+        let inputs = function.params.iter().map(|param| {
+            let (name, ty) = (names::snake(&param.name.value), raw_param(context, param));
+            quote!(#name: #ty)
+        });
+        let arguments = function.params.iter().map(|param| names::snake(&param.name.value));
+        Signature {
+            name: names::snake(&function.name.value),
+            c_name: names::symbol(&function.c_name),
+            inputs: quote!(#(#inputs),*),
+            arguments: quote!(#(#arguments),*),
+            output: raw_result(context, function),
         }
     }
 }
