@@ -6,6 +6,9 @@ use crate::sync::{AtomicUsize, Condvar, Mutex, Ordering};
 use std::sync::Arc;
 
 /// From this many bytes on, a second core pays for being woken.
+///
+/// Found with `cargo bench --bench memory` on two cores of a server: shared out, a copy of 2 MiB
+/// took 1.5 times as long as on one core, of 4 MiB 0.8 times, of 16 MiB half as long.
 pub(crate) const SPLIT_BYTES: usize = 4 << 20;
 
 /// What one thread takes at a time: long enough that taking it is free, short enough that the
