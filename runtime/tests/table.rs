@@ -51,6 +51,16 @@ fn filled(table: &ffi::C_DeviceInterface, device: i32, bytes: &[u8]) -> *mut c_v
     pointer
 }
 
+/// Pinned host memory of a device with these bytes in it: copies with it do not wait.
+fn pinned<'a>(table: &ffi::C_DeviceInterface, device: i32, bytes: &[u8]) -> &'a mut [u8] {
+    let mut pointer = null_mut();
+    ok!(table.host_memory_allocate(&mut id(device), &mut pointer, bytes.len()));
+    // SAFETY: the device has just made as many bytes, and nobody else knows of them.
+    let memory = unsafe { std::slice::from_raw_parts_mut(pointer.cast::<u8>(), bytes.len()) };
+    memory.copy_from_slice(bytes);
+    memory
+}
+
 fn read(table: &ffi::C_DeviceInterface, device: i32, pointer: *const c_void, len: usize) -> Vec<u8> {
     let mut bytes = vec![0; len];
     ok!(table.memory_copy_d2h(&mut id(device), bytes.as_mut_ptr().cast(), pointer, len));
@@ -71,14 +81,36 @@ fn an_asynchronous_copy_runs_in_the_order_of_its_stream() {
     let table = table();
     let mut stream = null_mut();
     ok!(table.create_stream(&mut id(0), &mut stream));
-    let source = vec![7u8; 1 << 20];
+    let source = pinned(&table, 0, &vec![7u8; 1 << 20]);
     let memory = filled(&table, 0, &vec![1u8; 1 << 20]);
-    let mut back = vec![0u8; 1 << 20];
+    let back = pinned(&table, 0, &vec![0u8; 1 << 20]);
     ok!(table.async_memory_copy_h2d(&mut id(0), stream, memory, source.as_ptr().cast(), source.len()));
     ok!(table.async_memory_copy_d2h(&mut id(0), stream, back.as_mut_ptr().cast(), memory, back.len()));
     ok!(table.synchronize_stream(&mut id(0), stream));
     assert_eq!(back, source);
     ok!(table.device_memory_deallocate(&mut id(0), memory, 1 << 20));
+    ok!(table.destroy_stream(&mut id(0), stream));
+}
+
+#[test]
+fn pageable_memory_may_go_when_the_call_returns() {
+    let table = table();
+    let mut stream = null_mut();
+    ok!(table.create_stream(&mut id(0), &mut stream));
+    let size = 4 << 20;
+    let (from, to) = (filled(&table, 0, &vec![3u8; size]), filled(&table, 0, &vec![0u8; size]));
+    for round in 1..=20u8 {
+        // Work in front of the copies, so that they cannot run at once.
+        ok!(table.async_memory_copy_d2d(&mut id(0), stream, to, from, size));
+        let mut source = vec![round; size];
+        ok!(table.async_memory_copy_h2d(&mut id(0), stream, from, source.as_ptr().cast(), size));
+        source.fill(0);
+        ok!(table.async_memory_copy_d2d(&mut id(0), stream, to, from, size));
+        let mut back = vec![0u8; size];
+        ok!(table.async_memory_copy_d2h(&mut id(0), stream, back.as_mut_ptr().cast(), to, size));
+        let wrong = back.iter().filter(|byte| **byte != round).count();
+        assert_eq!(wrong, 0, "of {size} bytes in round {round}; the first is {}", back[0]);
+    }
     ok!(table.destroy_stream(&mut id(0), stream));
 }
 
@@ -173,7 +205,7 @@ fn a_peer_copy_comes_after_the_source_s_own_work() {
     let size = 8 << 20;
     let source = filled(&table, 0, &vec![0u8; size]);
     let target = filled(&table, 1, &vec![0u8; size]);
-    let fresh = vec![9u8; size];
+    let fresh = pinned(&table, 0, &vec![9u8; size]);
     ok!(table.async_memory_copy_h2d(&mut id(0), on_source, source, fresh.as_ptr().cast(), size));
     // As PaddlePaddle does it: a stream of the destination, and no wait for the source.
     ok!(table.async_memory_copy_p2p(&mut id(1), &mut id(0), on_target, target, source, size));

@@ -14,7 +14,7 @@ use tenon::{AnyPtr, DevicePtr, HostPtr, UnifiedPtr};
 
 use crate::error::ErrorKind;
 use crate::handle::{self, EventHandle, ExecHandle, GraphHandle, LibraryHandle, StreamHandle};
-use crate::{Cpu, Library};
+use crate::{Cpu, Library, Space};
 
 /// The version of this device, as CUDA counts: a thousand times the major plus ten times the minor number.
 const VERSION: usize = 10;
@@ -211,11 +211,14 @@ impl Device for Cpu {
         src: HostPtr,
         size: usize,
     ) -> Result<()> {
-        let src = src.as_ptr().cast();
-        // SAFETY: whoever calls this function holds the memory until the stream has passed the copy.
-        unsafe {
-            Cpu::async_memory_copy_h2d(self, index(device), stream_of(stream), memory(dst), src, size)?
-        };
+        let (device, stream, dst) = (index(device), stream_of(stream), memory(dst));
+        if self.must_wait(device, stream, src)? {
+            Cpu::synchronize_stream(self, device, stream)?;
+            // SAFETY: the thunk has checked the range, and the host lends the memory for the call.
+            return Ok(Cpu::memory_copy_h2d(self, device, dst, unsafe { src.bytes(size) })?);
+        }
+        // SAFETY: the memory is our own, and looked up at the copy; or it is held as long as the captured graph.
+        unsafe { Cpu::async_memory_copy_h2d(self, device, stream, dst, src.as_ptr().cast(), size)? };
         Ok(())
     }
 
@@ -227,11 +230,14 @@ impl Device for Cpu {
         src: DevicePtr,
         size: usize,
     ) -> Result<()> {
-        let dst = dst.as_ptr().cast();
-        // SAFETY: whoever calls this function holds the memory until the stream has passed the copy.
-        unsafe {
-            Cpu::async_memory_copy_d2h(self, index(device), stream_of(stream), dst, memory(src), size)?
-        };
+        let (device, stream, src) = (index(device), stream_of(stream), memory(src));
+        if self.must_wait(device, stream, dst)? {
+            Cpu::synchronize_stream(self, device, stream)?;
+            // SAFETY: the thunk has checked the range, and the host lends the memory for the call.
+            return Ok(Cpu::memory_copy_d2h(self, device, unsafe { dst.bytes_mut(size) }, src)?);
+        }
+        // SAFETY: the memory is our own, and looked up at the copy; or it is held as long as the captured graph.
+        unsafe { Cpu::async_memory_copy_d2h(self, device, stream, dst.as_ptr().cast(), src, size)? };
         Ok(())
     }
 
@@ -265,7 +271,7 @@ impl Device for Cpu {
         let (to, from) = (index(dst_device), index(src_device));
         // PaddlePaddle passes a stream of the destination and waits for nothing on the source. A captured stream
         // runs later, and then behind whatever the graph says.
-        if to != from && !self.is_captured(to, from, stream_of(stream))? {
+        if to != from && !self.is_captured_on(to, from, stream_of(stream))? {
             Cpu::synchronize_device(self, from)?;
         }
         Ok(Cpu::async_memory_copy_p2p(self, to, from, stream_of(stream), memory(dst), memory(src), size)?)
@@ -484,13 +490,26 @@ impl Device for Cpu {
 }
 
 impl Cpu {
+    /// Whether an asynchronous copy has to be over when its call returns.
+    ///
+    /// Hosts give pageable memory back at once, as CUDA lets them: its copies from pageable memory return when the
+    /// source has been taken over, and those to it when they are done (CUDA Runtime API, «API synchronization
+    /// behavior»). PaddlePaddle's executors do so. Memory of `host_memory_allocate` is known here and stays.
+    fn must_wait(&self, device: usize, stream: StreamHandle, host: HostPtr) -> crate::Result<bool> {
+        let is_pinned = matches!(self.pointer_info(host.addr()), Ok(info) if info.space == Space::Host);
+        Ok(!is_pinned && !self.is_captured(device, stream)?)
+    }
+
+    fn is_captured(&self, device: usize, stream: StreamHandle) -> crate::Result<bool> {
+        Ok(self.stream_capture_info(device, stream)?.status != crate::CaptureStatus::None)
+    }
+
     /// Whether a stream of either of two devices is being captured.
-    fn is_captured(&self, one: usize, other: usize, stream: StreamHandle) -> crate::Result<bool> {
-        let info = match self.stream_capture_info(one, stream) {
-            Err(crate::Error::WrongDevice { .. }) => self.stream_capture_info(other, stream)?,
-            info => info?,
-        };
-        Ok(info.status != crate::CaptureStatus::None)
+    fn is_captured_on(&self, one: usize, other: usize, stream: StreamHandle) -> crate::Result<bool> {
+        match self.is_captured(one, stream) {
+            Err(crate::Error::WrongDevice { .. }) => self.is_captured(other, stream),
+            captured => captured,
+        }
     }
 }
 
