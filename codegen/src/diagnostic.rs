@@ -230,6 +230,12 @@ impl Diagnostics {
             .any(|span| span.file == place.file && place.start <= span.start && span.end <= place.end)
     }
 
+    /// Adds those of another collection.
+    pub fn extend(&mut self, other: Diagnostics) {
+        self.found.extend(other.found);
+        self.unsound.extend(other.unsound);
+    }
+
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.found.is_empty()

@@ -1,5 +1,7 @@
 //! Every output of a spec, in memory.
 
+use std::thread;
+
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, UndefinedBehavior};
 
@@ -44,11 +46,23 @@ pub fn emit(inputs: &Inputs) -> Result<FileMap, EmitError> {
     let spec = &inputs.loaded.spec;
     let stamp = Stamp::new(inputs.loaded, inputs.folder);
     let templates = templates()?;
+    // The two large outputs are written side by side.
+    let (headers, reference) = thread::scope(|scope| {
+        let reference = scope.spawn(|| match spec.outputs.reference {
+            Some(_) => docs::reference(&templates, spec, &stamp),
+            None => Ok(Vec::new()),
+        });
+        let header = |interface| c::header(&templates, spec, interface, stamp.interface(interface));
+        let headers: Result<Vec<String>, minijinja::Error> = match spec.outputs.header {
+            Some(_) => spec.interfaces.iter().map(header).collect(),
+            None => Ok(Vec::new()),
+        };
+        (headers, reference.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    });
     let mut files = FileMap::default();
     if let Some(folder) = &spec.outputs.header {
         files.own(folder, false);
-        for interface in &spec.interfaces {
-            let text = c::header(&templates, spec, interface, stamp.interface(interface))?;
+        for (interface, text) in spec.interfaces.iter().zip(headers?) {
             files.add(Output::new(format!("{folder}/{}", interface.header), text, c::tally(interface)))?;
         }
     }
@@ -60,7 +74,7 @@ pub fn emit(inputs: &Inputs) -> Result<FileMap, EmitError> {
     }
     if let Some(folder) = &spec.outputs.reference {
         files.own(folder, true);
-        for output in docs::reference(&templates, spec, &stamp)? {
+        for output in reference? {
             files.add(Output { path: format!("{folder}/{}", output.path), ..output })?;
         }
         if let (Some(file), Some(template)) = (&spec.outputs.summary, inputs.summary) {

@@ -8,6 +8,8 @@ mod table;
 mod types;
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 use super::*;
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
@@ -70,7 +72,10 @@ impl Trees {
     fn read(files: &dyn Files, sources: &mut Sources, diagnostics: &mut Diagnostics) -> Option<Self> {
         let mut reader = Reader { files, sources, diagnostics };
         let spec = match files.read("spec.yaml") {
-            Ok(text) => reader.parse("spec.yaml", text, &grammar::SPEC)?,
+            Ok(text) => {
+                let file = reader.sources.add(files.display("spec.yaml"), text);
+                reader.parse(file, &grammar::SPEC)?
+            }
             Err(error) => {
                 let file = reader.sources.add(files.display("spec.yaml"), "");
                 reader.diagnostics.push(Diagnostic::new(
@@ -101,14 +106,26 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn interface(&mut self, name: &At<String>) -> Option<InterfaceTrees> {
         let path = format!("{}/interface.yaml", name.value);
-        let interface = self.named(&path, name, &grammar::INTERFACE)?;
+        let file = self.add(&path, name)?;
+        let interface = self.parse(file, &grammar::INTERFACE)?;
         let named = self.distinct(&interface, "groups");
         let wanted = named.len();
-        let groups: Vec<(At<String>, Node)> = named
+        let found: Vec<(At<String>, FileId)> = named
             .into_iter()
             .filter_map(|group| {
-                let path = format!("{}/{}.yaml", name.value, group.value);
-                let node = self.named(&path, &group, &grammar::GROUP)?;
+                let file = self.add(&format!("{}/{}.yaml", name.value, group.value), &group)?;
+                Some((group, file))
+            })
+            .collect();
+        let files: Vec<FileId> = found.iter().map(|(_, file)| *file).collect();
+        let parsed = parse_side_by_side(self.sources, &files);
+        let groups: Vec<(At<String>, Node)> = found
+            .into_iter()
+            .zip(parsed)
+            .filter_map(|((group, _), (node, mistakes))| {
+                self.diagnostics.extend(mistakes);
+                let node = node?;
+                shape::check(&node, &shape::Value::Shape(&grammar::GROUP), self.diagnostics);
                 Some((group, node))
             })
             .collect();
@@ -138,9 +155,10 @@ impl Reader<'_> {
         distinct
     }
 
-    fn named(&mut self, path: &str, name: &At<String>, shape: &'static shape::Shape) -> Option<Node> {
+    /// Reads a file that some name stands for.
+    fn add(&mut self, path: &str, name: &At<String>) -> Option<FileId> {
         match self.files.read(path) {
-            Ok(text) => self.parse(path, text, shape),
+            Ok(text) => Some(self.sources.add(self.files.display(path), text)),
             Err(error) => {
                 self.diagnostics.push(
                     Diagnostic::new(Code::MissingFile, name.span, format!("cannot read `{path}`: {error}"))
@@ -151,8 +169,7 @@ impl Reader<'_> {
         }
     }
 
-    fn parse(&mut self, path: &str, text: String, shape: &'static shape::Shape) -> Option<Node> {
-        let file: FileId = self.sources.add(self.files.display(path), text);
+    fn parse(&mut self, file: FileId, shape: &'static shape::Shape) -> Option<Node> {
         let node = parse(file, &self.sources.file(file).text, self.diagnostics)?;
         shape::check(&node, &shape::Value::Shape(shape), self.diagnostics);
         Some(node)
@@ -175,6 +192,34 @@ impl Reader<'_> {
             }
         }
     }
+}
+
+/// Parses files on as many threads as there are: reading YAML is most of what loading a spec takes.
+fn parse_side_by_side(sources: &Sources, files: &[FileId]) -> Vec<(Option<Node>, Diagnostics)> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut done = Vec::new();
+        while let Some((index, file)) = {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            files.get(index).map(|file| (index, *file))
+        } {
+            let mut mistakes = Diagnostics::default();
+            let node = parse(file, &sources.file(file).text, &mut mistakes);
+            done.push((index, (node, mistakes)));
+        }
+        done
+    };
+    let threads = thread::available_parallelism().map_or(1, usize::from).min(files.len());
+    let mut done = thread::scope(|scope| {
+        let helpers: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+        let mut done = work();
+        for helper in helpers {
+            done.extend(helper.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        done
+    });
+    done.sort_by_key(|(index, _)| *index);
+    done.into_iter().map(|(_, parsed)| parsed).collect()
 }
 
 fn names<'a>(node: &'a Node, key: &str) -> impl Iterator<Item = At<String>> + 'a {
