@@ -135,10 +135,11 @@ impl<'c> Scalar<'c> {
         };
         let head: *const Head = scalar.as_raw().cast_const().cast();
         let real = self.to_f64()?;
-        // SAFETY: a live scalar is no smaller than `Head` in any release, as its union holds a pair of doubles;
-        // and of the union only that member is read which the type says is there.
+        // SAFETY: a live scalar is no smaller than `Head` in any release, as its union holds a pair of doubles.
         let number = match unsafe { (*head).data_type } {
+            // SAFETY: as above; the type says that there is a pair of floats.
             COMPLEX64 => Number::Complex(narrow_complex(unsafe { (*head).complex.re })),
+            // SAFETY: as above; the type says that there is a pair of doubles.
             COMPLEX128 => Number::Complex(unsafe { (*head).complex }),
             integer if INTEGERS.contains(&integer) => Number::Integer(self.to_i64()?),
             _ => Number::Real(real),
@@ -228,10 +229,13 @@ unsafe impl<'c> Argument<'c> for IntArray<'c> {
     ) -> Result<Self> {
         // SAFETY: the caller's promise.
         match unsafe { Deferred::find(call, name, context, index) } {
-            None => unsafe {
-                let handle = call.api().kernel_context_int_array_attr_at(context, index)?;
-                Self::of_handle(call, name, handle)
-            },
+            None => {
+                // SAFETY: the caller's promise; what the getter returns is live for the call.
+                unsafe {
+                    let handle = call.api().kernel_context_int_array_attr_at(context, index)?;
+                    Self::of_handle(call, name, handle)
+                }
+            }
             Some(Deferred::One(tensor)) => Ok(Self(Cow::Owned(tensor.integers()?))),
             Some(Deferred::Many(tensors)) => {
                 let integers: Result<Vec<i64>> =

@@ -5,7 +5,7 @@ use std::slice;
 
 use tenon::device::DataType;
 use tenon::paddle::ffi::PD_Tensor;
-use tenon::paddle::{DeviceContext, KernelArgument, KernelContext, Tensor as Handle};
+use tenon::paddle::{DeviceContext, KernelArgument, KernelContext, PaddleApi, Tensor as Handle};
 use tenon_kernels::Pod;
 use tenon_kernels::strided::{Layout, contiguous_strides};
 
@@ -96,7 +96,7 @@ impl<'c> Output<'c> {
 
     /// Whether it has memory already.
     pub(crate) fn is_initialized(self) -> Result<bool> {
-        self.0.is_initialized()
+        self.0.ask(PaddleApi::tensor_is_initialized)
     }
 
     /// Sets its shape, and the strides of elements that lie one after the other.
@@ -133,13 +133,10 @@ impl<'c> Output<'c> {
 
     /// Sets where in its memory it begins, in bytes.
     pub(crate) fn set_offset(self, offset: usize) -> Result<()> {
-        let api = self.0.call.api();
-        // SAFETY: the handle is live.
-        unsafe {
-            if api.tensor_get_offset(self.0.handle)? != offset {
-                let offset = i64::try_from(offset).map_err(|_| Error::invalid("the offset is too large"))?;
-                api.tensor_set_offset(self.0.handle, offset)?;
-            }
+        if self.0.ask(PaddleApi::tensor_get_offset)? != offset {
+            let offset = i64::try_from(offset).map_err(|_| Error::invalid("the offset is too large"))?;
+            // SAFETY: the handle is live.
+            unsafe { self.0.call.api().tensor_set_offset(self.0.handle, offset) }?;
         }
         Ok(())
     }

@@ -97,7 +97,7 @@ pub(crate) use register;
 
 /// Declares an operator by its arguments, in Paddle's order.
 ///
-/// ```ignore
+/// ```text
 /// kernel! {
 ///     /// What it does.
 ///     struct Add<'c> {

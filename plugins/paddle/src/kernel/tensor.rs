@@ -1,13 +1,12 @@
 //! Tensors among the inputs.
 
 use std::borrow::Cow;
-use std::ffi::c_void;
 use std::ops::Range;
 use std::slice;
 
 use tenon::device::DataType;
 use tenon::paddle::ffi::PD_Tensor;
-use tenon::paddle::{KernelArgument, KernelContext, Tensor as Handle};
+use tenon::paddle::{self, KernelArgument, KernelContext, PaddleApi, Tensor as Handle};
 use tenon_kernels::strided::Layout;
 use tenon_kernels::{Bool, Complex, FromNumber, Number, Pod, bf16, f16};
 
@@ -25,6 +24,11 @@ pub(crate) struct Tensor<'c> {
     pub(super) name: &'static str,
     pub(super) handle: Handle,
 }
+
+/// A function of Paddle's about a tensor.
+type Question<T> = unsafe fn(&PaddleApi, Handle) -> paddle::Result<T>;
+/// A function of Paddle's about one dimension of a tensor.
+type QuestionAt<T> = unsafe fn(&PaddleApi, Handle, usize) -> paddle::Result<T>;
 
 impl<'c> Tensor<'c> {
     /// A tensor of Paddle's.
@@ -54,20 +58,27 @@ impl<'c> Tensor<'c> {
 
     /// The length of each dimension, -1 where it is unknown; `None` if there is no shape yet.
     pub(super) fn signed_dims(self) -> Result<Option<Vec<i64>>> {
-        let api = self.call.api();
-        // SAFETY: the handle is live, here and below, by the promise to `of_raw`.
-        let rank = unsafe { api.tensor_get_num_dims(self.handle) }?;
-        let dim = |index| Ok(unsafe { api.tensor_get_dim(self.handle, index) }?);
+        let rank = self.ask(PaddleApi::tensor_get_num_dims)?;
+        let dim = |index| self.ask_at(PaddleApi::tensor_get_dim, index);
         usize::try_from(rank).ok().map(|rank| (0..rank).map(dim).collect()).transpose()
     }
 
     /// How far it is from each element to its neighbour along each dimension, in elements.
     pub(crate) fn strides(self) -> Result<Vec<isize>> {
-        let api = self.call.api();
-        // SAFETY: the handle is live, here and below, by the promise to `of_raw`.
-        let rank = unsafe { api.tensor_get_num_strides(self.handle) }?;
-        let stride = |index| Ok(unsafe { api.tensor_get_stride(self.handle, index) }? as isize);
-        (0..self.count("the number of strides", rank)?).map(stride).collect()
+        let rank = self.count("the number of strides", self.ask(PaddleApi::tensor_get_num_strides)?)?;
+        (0..rank).map(|index| Ok(self.ask_at(PaddleApi::tensor_get_stride, index)? as isize)).collect()
+    }
+
+    /// Asks Paddle about the tensor.
+    pub(super) fn ask<T>(self, question: Question<T>) -> Result<T> {
+        // SAFETY: the handle is live by the promise to `of_raw`, which is all that such a function needs.
+        Ok(unsafe { question(self.call.api(), self.handle) }?)
+    }
+
+    /// Asks Paddle about one dimension of the tensor, which Paddle checks.
+    fn ask_at<T>(self, question: QuestionAt<T>, index: usize) -> Result<T> {
+        // SAFETY: the handle is live by the promise to `of_raw`, which is all that such a function needs.
+        Ok(unsafe { question(self.call.api(), self.handle, index) }?)
     }
 
     /// What C++ has as a signed number, and here must not be negative.
@@ -78,37 +89,21 @@ impl<'c> Tensor<'c> {
 
     /// How many elements there are.
     pub(crate) fn len(self) -> Result<usize> {
-        // SAFETY: the handle is live by the promise to `of_raw`.
-        self.count("the size", unsafe { self.call.api().tensor_get_element_count(self.handle) }?)
+        self.count("the size", self.ask(PaddleApi::tensor_get_element_count)?)
     }
 
     /// The type of the elements.
     pub(crate) fn data_type(self) -> Result<DataType> {
-        // SAFETY: the handle is live by the promise to `of_raw`.
-        Ok(unsafe { self.call.api().tensor_get_pd_data_type(self.handle) }?)
-    }
-
-    /// Whether there is memory behind it.
-    pub(super) fn is_initialized(self) -> Result<bool> {
-        // SAFETY: the handle is live by the promise to `of_raw`.
-        Ok(unsafe { self.call.api().tensor_is_initialized(self.handle) }?)
-    }
-
-    /// The address of the first element.
-    pub(super) fn data(self) -> Result<*mut c_void> {
-        // SAFETY: the handle is live by the promise to `of_raw`.
-        Ok(unsafe { self.call.api().tensor_get_data_pointer(self.handle) }?)
+        self.ask(PaddleApi::tensor_get_pd_data_type)
     }
 
     /// Bytes before the first element, and from there to the end of the memory.
     fn memory(self) -> Result<[usize; 2]> {
-        let api = self.call.api();
-        // SAFETY: the handle is live by the promise to `of_raw`.
-        let (before, after) =
-            unsafe { (api.tensor_get_offset(self.handle)?, api.tensor_get_byte_size(self.handle)?) };
-        Ok([before, self.count("the memory", after)?])
+        let before = self.ask(PaddleApi::tensor_get_offset)?;
+        Ok([before, self.count("the memory", self.ask(PaddleApi::tensor_get_byte_size)?)?])
     }
 
+    /// Refuses elements of another type.
     pub(crate) fn expect_type(self, wanted: DataType) -> Result<()> {
         let actual = self.data_type()?;
         if actual == wanted {
@@ -140,7 +135,7 @@ impl<'c> Tensor<'c> {
             let message = format!("the memory of `{}` is too small: {memory:?} for {window:?}", self.name);
             return Err(Error::broken(message));
         };
-        let data: *mut T = self.data()?.cast();
+        let data: *mut T = self.ask(PaddleApi::tensor_get_data_pointer)?.cast();
         if data.is_null() || !data.is_aligned() || data.addr() < before {
             return Err(Error::broken(format!("`{}` has its elements at {data:p}", self.name)));
         }

@@ -105,7 +105,7 @@ macro_rules! adam {
 adam! {
     /// One step of Adam.
     struct Adam<'c> {
-        decay: {} => None,
+        decay: {} => Decay::NONE,
         amsgrad: {
             inputs: { moment2_max: Option<Tensor<'c>> },
             attributes: { amsgrad: bool },
@@ -117,7 +117,10 @@ adam! {
 adam! {
     /// One step of AdamW.
     struct Adamw<'c> {
-        decay: { lr_ratio: f32, coeff: f32, with_decay: bool } => with_decay.then_some(Decay { lr_ratio, coeff }),
+        decay: { lr_ratio: f32, coeff: f32, with_decay: bool } => Decay {
+            lr_ratio,
+            coeff: with_decay.then_some(coeff),
+        },
         amsgrad: {
             inputs: { moment2_max: Option<Tensor<'c>> },
             attributes: { amsgrad: bool },
@@ -129,7 +132,7 @@ adam! {
 adam! {
     /// One step of Adam, before 3.0.
     struct AdamV2<'c> {
-        decay: {} => None,
+        decay: {} => Decay::NONE,
         amsgrad: { inputs: {}, attributes: {}, outputs: {}, } => Amsgrad::default(),
     }
 }
@@ -137,7 +140,10 @@ adam! {
 adam! {
     /// One step of AdamW, before 3.0.
     struct AdamwV2<'c> {
-        decay: { lr_ratio: f32, coeff: f32, with_decay: bool } => with_decay.then_some(Decay { lr_ratio, coeff }),
+        decay: { lr_ratio: f32, coeff: f32, with_decay: bool } => Decay {
+            lr_ratio,
+            coeff: with_decay.then_some(coeff),
+        },
         amsgrad: { inputs: {}, attributes: {}, outputs: {}, } => Amsgrad::default(),
     }
 }
@@ -153,15 +159,20 @@ struct Arguments<'c> {
     betas: [Scalar<'c>; 2],
     epsilon: Scalar<'c>,
     global_powers: bool,
-    decay: Option<Decay>,
+    decay: Decay,
     amsgrad: Amsgrad<'c>,
 }
 
-/// What AdamW adds. Without it the ratio of the learning rate is of no effect either.
-#[derive(Clone, Copy)]
+/// What AdamW adds.
 struct Decay {
+    /// What the learning rate of this parameter is multiplied with. Paddle's own operator of the CPU does so to the
+    /// decay only, but never gets another ratio than 1; this is as on other devices.
     lr_ratio: f32,
-    coeff: f32,
+    coeff: Option<f32>,
+}
+
+impl Decay {
+    const NONE: Self = Self { lr_ratio: 1.0, coeff: None };
 }
 
 /// What AMSGrad adds.
@@ -175,13 +186,12 @@ struct Amsgrad<'c> {
 impl Arguments<'_> {
     fn step<P: Parameter>(self, call: &Call) -> Result<()> {
         let [beta1, beta2] = self.betas;
-        let ratio = self.decay.map_or(1.0, |decay| decay.lr_ratio.into());
         let step = Step {
-            learning_rate: self.learning_rate.value::<f64>()? * ratio,
+            learning_rate: self.learning_rate.value::<f64>()? * f64::from(self.decay.lr_ratio),
             beta1: beta1.to_f64()?,
             beta2: beta2.to_f64()?,
             epsilon: self.epsilon.to_f64()?,
-            decay: self.decay.map(|decay| decay.coeff.into()),
+            decay: self.decay.coeff.map(f64::from),
         };
         let skip = self.skip_update.map(Tensor::number).transpose()?.is_some_and(|skip| skip.to_bool());
         let parameter = self.operand.open::<P>()?;

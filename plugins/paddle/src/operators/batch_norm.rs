@@ -69,7 +69,7 @@ impl<T: Element + Real> Run<T> for BatchNorm<'_> {
                 copy(mean, running_mean)?;
                 copy(deviation, running_variance)?;
             } else {
-                if shape.samples() == 1 {
+                if shape.samples() <= 1 {
                     // Nothing to take statistics of: Paddle's own operator leaves the input as it is.
                     mean.fill(T::zero());
                     deviation.fill(T::zero());

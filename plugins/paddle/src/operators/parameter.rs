@@ -51,17 +51,16 @@ impl<'c> Operand<'c> {
     }
 }
 
-/// A state that only some steps have: to be changed where it is `wanted`, else left as it is.
+/// A state that only some steps have. Where it is not `wanted`, whatever is given in its place is left alone.
 pub(super) fn optional_state<'c, M: Element>(
     name: &str,
     wanted: bool,
     input: Option<Tensor<'c>>,
     output: Option<Output<'c>>,
 ) -> Result<Option<&'c mut [M]>> {
-    let state = match (input, output) {
-        (Some(input), Some(output)) => Some(output.update(input)?),
-        _ if wanted => return Err(Error::invalid(format!("`{name}` is not given"))),
-        _ => None,
-    };
-    Ok(state.filter(|_| wanted))
+    match (wanted, input, output) {
+        (false, ..) => Ok(None),
+        (true, Some(input), Some(output)) => output.update(input).map(Some),
+        _ => Err(Error::invalid(format!("`{name}` is not given"))),
+    }
 }
