@@ -148,6 +148,7 @@ fn a_library_exports_its_symbols() {
 
 /// The expansion as a file, which is committed for reading, is the same Rust.
 #[allow(dead_code, unused_imports, reason = "that it compiles is all that is asked of it")]
+#[allow(clippy::undocumented_unsafe_blocks, reason = "comments do not survive an expansion")]
 mod as_files {
     pub mod sensor_bus {
         include!("../../examples/custom-spec/rust/sensor_bus.rs");

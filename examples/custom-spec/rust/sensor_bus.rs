@@ -707,7 +707,7 @@ mod thunk {
                     );
                 }
                 let bus = Bus::from_raw(bus);
-                let yielded = this.close_bus(bus)?;
+                this.close_bus(bus)?;
                 ::core::result::Result::Ok(BusStatus::OK)
             },
         )
@@ -757,7 +757,7 @@ mod thunk {
                         capacity,
                     )?
                 };
-                let yielded = this.list_sensors(bus, sensors)?;
+                this.list_sensors(bus, sensors)?;
                 ::core::result::Result::Ok(BusStatus::OK)
             },
         )
@@ -779,7 +779,6 @@ mod thunk {
                     );
                 }
                 let bus = Bus::from_raw(bus);
-                let sensor = sensor;
                 let samples = unsafe {
                     ::tenon::support::slice_mut(
                         "samples",
@@ -812,7 +811,6 @@ mod thunk {
                     );
                 }
                 let bus = Bus::from_raw(bus);
-                let sensor = sensor;
                 if callback.is_none() {
                     return ::core::result::Result::Err(
                         Error::invalid(concat!("`", "callback", "` is null")),
@@ -824,7 +822,7 @@ mod thunk {
                         ::tenon::AnyPtr::from_ptr(user_data),
                     )
                 };
-                let yielded = this.subscribe(bus, sensor, callback)?;
+                this.subscribe(bus, sensor, callback)?;
                 ::core::result::Result::Ok(BusStatus::OK)
             },
         )
@@ -843,8 +841,7 @@ mod thunk {
                     );
                 }
                 let bus = Bus::from_raw(bus);
-                let sensor = sensor;
-                let yielded = this.unsubscribe(bus, sensor)?;
+                this.unsubscribe(bus, sensor)?;
                 ::core::result::Result::Ok(BusStatus::OK)
             },
         )
@@ -865,10 +862,7 @@ mod thunk {
                     );
                 }
                 let bus = Bus::from_raw(bus);
-                let sensor = sensor;
-                let low = low;
-                let high = high;
-                let yielded = this.set_range(bus, sensor, low, high)?;
+                this.set_range(bus, sensor, low, high)?;
                 ::core::result::Result::Ok(BusStatus::OK)
             },
         )
@@ -1034,9 +1028,7 @@ impl ::core::fmt::Display for HandOverError {
             Self::UnknownHost { table, params } => {
                 ::core::write!(
                     formatter,
-                    "this host is of no release that the plugin knows: its table has {table} bytes and its params \
-                         have {params}; known are {}. Install one of these releases, or a newer plugin",
-                    "1.0 (112/40), 1.1 (120/40)",
+                    "this host is of no release that the plugin knows: its table has {table} bytes and its params have {params}; known are 1.0 (112/40), 1.1 (120/40). Install one of these releases, or a newer plugin"
                 )
             }
         }
@@ -1060,14 +1052,14 @@ pub unsafe fn hand_over<D: Plugin>(
     }
     let (params_size, table) = unsafe {
         (
-            *(&raw const (*head).size),
-            (*(&raw const (*head).table)).cast::<ffi::v1_0::SensorBusTable>(),
+            (&raw const (*head).size).read(),
+            (&raw const (*head).table).read().cast::<ffi::v1_0::SensorBusTable>(),
         )
     };
     if table.is_null() || !table.is_aligned() {
         return ::core::result::Result::Err(HandOverError::Null);
     }
-    let table_size: usize = unsafe { *(&raw const (*table).size) };
+    let table_size: usize = unsafe { (&raw const (*table).size).read() };
     match (table_size, params_size) {
         (112, 40) => {
             let params = params.cast::<ffi::DriverParams>();

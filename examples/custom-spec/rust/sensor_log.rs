@@ -140,7 +140,6 @@ mod thunk {
             "append",
             || {
                 let this = WithFallbacks(D::instance());
-                let sensor = sensor;
                 let samples = unsafe {
                     ::tenon::support::slice(
                         "samples",
@@ -148,7 +147,7 @@ mod thunk {
                         number,
                     )?
                 };
-                let yielded = this.append(sensor, samples)?;
+                this.append(sensor, samples)?;
                 ::core::result::Result::Ok(sensor_bus::BusStatus::OK)
             },
         )
@@ -161,7 +160,6 @@ mod thunk {
             "mean",
             || {
                 let this = WithFallbacks(D::instance());
-                let sensor = sensor;
                 let mean_place = ::tenon::support::place("mean", mean)?;
                 let yielded = this.mean(sensor)?;
                 unsafe {

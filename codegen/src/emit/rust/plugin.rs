@@ -226,7 +226,11 @@ fn entry(context: Context, table: &Table, plugin: &Plugin, layouts: &[Layout]) -
             format!("{} ({table}/{params})", layout.name)
         })
         .collect();
-    let known = known.join(", ");
+    let unknown = format!(
+        "this host is of no release that the plugin knows: its table has {{table}} bytes and its params have {{params}}; \
+         known are {}. Install one of these releases, or a newer plugin",
+        known.join(", ")
+    );
     let arms = layouts.iter().map(|layout| {
         let module = layout.module();
         let params = super::ffi::struct_path(context, plugin.params, &module);
@@ -269,12 +273,7 @@ fn entry(context: Context, table: &Table, plugin: &Plugin, layouts: &[Layout]) -
             fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
                 match self {
                     Self::Null => formatter.write_str("the host handed over no params, or params without a table"),
-                    Self::UnknownHost { table, params } => ::core::write!(
-                        formatter,
-                        "this host is of no release that the plugin knows: its table has {table} bytes and its params \
-                         have {params}; known are {}. Install one of these releases, or a newer plugin",
-                        #known,
-                    ),
+                    Self::UnknownHost { table, params } => ::core::write!(formatter, #unknown),
                 }
             }
         }
@@ -298,13 +297,13 @@ fn entry(context: Context, table: &Table, plugin: &Plugin, layouts: &[Layout]) -
             }
             // SAFETY: the caller promises the two members; no other one is read before the sizes are known.
             let (params_size, table) = unsafe {
-                (*(&raw const (*head).size), (*(&raw const (*head).#table_field)).cast::<#first::#table_name>())
+                ((&raw const (*head).size).read(), (&raw const (*head).#table_field).read().cast::<#first::#table_name>())
             };
             if table.is_null() || !table.is_aligned() {
                 return ::core::result::Result::Err(HandOverError::Null);
             }
             // SAFETY: the first member of every table is its size.
-            let table_size: usize = unsafe { *(&raw const (*table).#size_field) };
+            let table_size: usize = unsafe { (&raw const (*table).#size_field).read() };
             match (table_size, params_size) {
                 #(#arms)*
                 _ => ::core::result::Result::Err(HandOverError::UnknownHost { table: table_size, params: params_size }),

@@ -97,11 +97,13 @@ fn thunk(context: Context, function: &Function, variant: &Variant) -> TokenStrea
     let body = match &function.result {
         ResultKind::Status => {
             let yields = yields(context, function, &forms);
+            let is_empty = function.question.is_none() && outputs(function, &forms).is_empty();
+            let bind = (!is_empty).then(|| quote!(let yielded =));
             quote! {
                 ::tenon::support::call(#text, || {
                     let this = WithFallbacks(D::instance());
                     #(#prepare)*
-                    let yielded = this.#method(#(#arguments),*)?;
+                    #bind this.#method(#(#arguments),*)?;
                     #(#write_back)*
                     #yields
                 })
@@ -291,7 +293,8 @@ fn value_of(context: Context, function: &Function, param: &Param) -> TokenStream
             };
             quote! { #check let #name = #converted; }
         }
-        _ => quote! { let #name = #converted; },
+        // What is the same on both sides goes through under its own name.
+        _ => TokenStream::new(),
     }
 }
 
