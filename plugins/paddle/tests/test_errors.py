@@ -1,0 +1,29 @@
+"""What goes wrong inside an operator of the plugin: Python gets an exception, and goes on."""
+
+from __future__ import annotations
+
+import numpy as np
+import paddle
+import pytest
+
+AGAIN = 3
+"""Often enough to see that an exception leaves nothing behind."""
+
+
+def test_an_error_of_the_plugin_is_a_value_error() -> None:
+    """The plugin raises it as Paddle's own exception, through C++ that it does not know."""
+    parameter, rate = paddle.ones([4]), paddle.to_tensor([0.1])
+    wrong = paddle.ones([4], dtype="float64")
+    for _ in range(AGAIN):
+        with pytest.raises(ValueError, match="`grad` has elements of type float64, not float32"):
+            paddle._C_ops.sgd_(parameter, rate, wrong, None, False)
+    paddle._C_ops.sgd_(parameter, rate, paddle.ones([4]), None, False)
+    np.testing.assert_allclose(parameter.numpy(), np.full(4, 0.9), rtol=1e-6)
+
+
+def test_an_exception_of_paddle_passes_through_the_plugin() -> None:
+    """`full` asks for memory that is not there: Paddle throws through the plugin's frames."""
+    for _ in range(AGAIN):
+        with pytest.raises(MemoryError, match="Out of memory"):
+            paddle.full([1 << 45], 1.0)
+    assert paddle.full([2], 1.0).tolist() == [1.0, 1.0]
