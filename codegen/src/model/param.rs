@@ -1,0 +1,118 @@
+//! Parameters, fields and results: one description for all three.
+
+use super::{Availability, FunctionId, ParamId, Places, Ty};
+use crate::source::At;
+
+/// Who writes a parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// The caller.
+    In,
+    /// The function.
+    Out,
+    /// Both.
+    InOut,
+}
+
+/// Which memory a pointer points to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Space {
+    /// The host's.
+    Host,
+    /// A device's.
+    Device,
+    /// Both can follow it.
+    Unified,
+    /// Whichever.
+    Any,
+}
+
+/// How much memory a pointer points to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Length {
+    /// In bytes.
+    Bytes(Extent),
+    /// In elements: the parameter is an array.
+    Count(Extent),
+}
+
+/// A number that bounds memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// The value of a parameter (of a field, in a struct).
+    Param(ParamId),
+    /// A number.
+    Number(u64),
+    /// The value of a function.
+    Call(FunctionId),
+}
+
+/// The part of a parameter in the life of a handle or an allocation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// It begins with the call.
+    Creates,
+    /// It ends with the call.
+    Destroys,
+    /// It has to be alive.
+    Uses,
+}
+
+/// A parameter of a function or a callback, a field of a struct, or the value that a function returns.
+#[derive(Debug)]
+pub struct Param {
+    /// Its name.
+    pub name: At<String>,
+    /// Its type.
+    pub ty: Ty,
+    /// Who writes it.
+    pub dir: Direction,
+    /// Which memory it points to.
+    pub space: Option<Space>,
+    /// How much memory it points to.
+    pub length: Option<Length>,
+    /// Whether null is allowed.
+    pub nullable: bool,
+    /// Its part in a life.
+    pub role: Role,
+    /// The parameter that owns it.
+    pub of: Option<ParamId>,
+    /// The stream that must have passed before the memory may go.
+    pub held: Option<ParamId>,
+    /// The callback that gets it.
+    pub context_of: Option<ParamId>,
+    /// Whether the call reports through it.
+    pub is_status: bool,
+    /// Whether the ABI points to const, where it is not as `dir` says.
+    pub constness: Option<bool>,
+    /// The C++ spelling, where C cannot say it.
+    pub upstream: Option<String>,
+    /// When it is there.
+    pub availability: Availability,
+    /// What the implementation gets in releases without it.
+    pub absent: Option<Absent>,
+    /// What it is.
+    pub doc: String,
+    /// Where it says what.
+    pub places: Places,
+}
+
+/// A value that stands in for a parameter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Absent {
+    /// The value of a function.
+    Call(FunctionId),
+    /// A constant.
+    Constant(Constant),
+}
+
+/// A constant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Constant {
+    /// A whole number.
+    Integer(i64),
+    /// A truth value.
+    Bool(bool),
+    /// The null handle.
+    Null,
+}

@@ -1,0 +1,77 @@
+//! Tables of function pointers: their slots, and the hand-over between host and plugin.
+
+use super::{FunctionId, TypeId};
+use crate::source::{At, Span};
+
+/// The table of an interface of that kind.
+#[derive(Debug)]
+pub struct Table {
+    /// C name of the struct.
+    pub c_name: String,
+    /// The member with the size.
+    pub size_field: String,
+    /// Slots in the order of the ABI.
+    pub blocks: Vec<Block>,
+    /// The hand-over.
+    pub plugin: Option<Plugin>,
+    /// Where the table is written.
+    pub span: Span,
+}
+
+/// A run of slots with a reserve at its end.
+#[derive(Debug)]
+pub struct Block {
+    /// Its name.
+    pub name: String,
+    /// Its slots.
+    pub slots: Vec<Slot>,
+    /// The array of unused slots behind them.
+    pub reserved: Option<Reserved>,
+    /// Where it is named.
+    pub span: Span,
+}
+
+/// One pointer of a table.
+#[derive(Debug)]
+pub struct Slot {
+    /// The functions that had it, one after the other.
+    pub functions: Vec<At<FunctionId>>,
+    /// Whether it came out of the reserve.
+    pub from_reserve: bool,
+}
+
+/// Unused slots.
+#[derive(Debug)]
+pub struct Reserved {
+    /// Name of the array.
+    pub name: String,
+    /// How many there were at first.
+    pub count: u64,
+    /// Where it is written.
+    pub span: Span,
+}
+
+/// The hand-over between host and plugin.
+#[derive(Debug)]
+pub struct Plugin {
+    /// The symbol that a plugin exports.
+    pub entry: String,
+    /// The struct that is handed over.
+    pub params: TypeId,
+    /// The field of the params that points to the table.
+    pub table: String,
+    /// The field with the size of the params.
+    pub size: String,
+    /// The field that takes the version.
+    pub version_field: String,
+    /// The version: major, minor, patch.
+    pub version: [u64; 3],
+    /// What the C macros with its numbers begin with, where the ABI has a name for that.
+    pub version_macro: Option<String>,
+    /// The field that names the device.
+    pub device_type: String,
+    /// The field that names the variant of the device.
+    pub sub_device_type: Option<String>,
+    /// Longer, in Markdown.
+    pub doc: String,
+}

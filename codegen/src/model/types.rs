@@ -1,0 +1,131 @@
+//! Types: what is described, and what is used.
+
+use super::{Availability, GroupId, Param, Places, TypeId};
+use crate::source::At;
+
+/// A described type.
+#[derive(Debug)]
+pub struct Type {
+    /// Its name in Rust, Python and the docs.
+    pub name: At<String>,
+    /// Its name in C.
+    pub c_name: String,
+    /// What it is.
+    pub kind: TypeKind,
+    /// One line.
+    pub summary: String,
+    /// Longer, in Markdown.
+    pub doc: String,
+    /// When it is there.
+    pub availability: Availability,
+    /// The group that describes it.
+    pub group: GroupId,
+    /// Where it says what.
+    pub places: Places,
+}
+
+/// What a type is.
+#[derive(Debug)]
+pub enum TypeKind {
+    /// An opaque pointer.
+    Handle {
+        /// The struct tag behind it.
+        tag: String,
+        /// Whether C passes it as `Name*` rather than as `Name`.
+        by_pointer: bool,
+        /// What null means, if it is allowed.
+        null: Option<String>,
+    },
+    /// A number in a struct, passed by pointer.
+    Id {
+        /// The struct tag.
+        tag: String,
+        /// Name of the member.
+        field: String,
+        /// Type of the member.
+        ty: Ty,
+    },
+    /// Named numbers.
+    Enum {
+        /// Whether they are bits.
+        flags: bool,
+        /// The numbers.
+        values: Vec<EnumValue>,
+    },
+    /// A struct.
+    Struct {
+        /// Whether it has no tag.
+        anonymous: bool,
+        /// Its members.
+        fields: Vec<Param>,
+    },
+    /// A pointer to a function.
+    Callback {
+        /// Its parameters.
+        params: Vec<Param>,
+        /// What it returns; `None`: nothing.
+        result: Option<Box<Param>>,
+    },
+}
+
+/// A named number.
+#[derive(Debug)]
+pub struct EnumValue {
+    /// Its name.
+    pub name: At<String>,
+    /// Its name in C.
+    pub c_name: String,
+    /// The number.
+    pub value: i64,
+    /// What it means.
+    pub summary: String,
+    /// Whether it is a second name for a number.
+    pub alias: bool,
+    /// What generated code answers with it.
+    pub means: Option<Meaning>,
+    /// When it is there.
+    pub availability: Availability,
+    /// Where it says what.
+    pub places: Places,
+}
+
+/// What generated code has to say with a status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Meaning {
+    /// An argument is null, out of range or stale.
+    InvalidArgument,
+    /// The function is not there.
+    Unsupported,
+    /// The implementation panicked.
+    Internal,
+}
+
+/// A type as it is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Ty {
+    /// `bool`
+    Bool,
+    /// A whole number of fixed width.
+    Int {
+        /// 8, 16, 32 or 64.
+        bits: u8,
+        /// Whether it has a sign.
+        signed: bool,
+    },
+    /// `float`
+    F32,
+    /// `double`
+    F64,
+    /// `size_t`
+    Size,
+    /// `unsigned long long`: as wide as `u64`, but another type in C++.
+    ULongLong,
+    /// `char`
+    Char,
+    /// A NUL-terminated text.
+    String,
+    /// `void*`
+    Pointer,
+    /// A described type.
+    Named(TypeId),
+}
