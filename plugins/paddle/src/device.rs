@@ -34,3 +34,35 @@ fn settle_on(device: &impl Device, stream: Stream) -> Result<()> {
     }
     outcome
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tenon_cpu::{Config, Cpu};
+
+    #[test]
+    fn streams_of_any_device_come_to_rest() {
+        let cpu = Cpu::with_config(Config { devices: 3, memory: 1 << 20, threads: 1 });
+        for current in 0..3 {
+            Device::set_device(&cpu, DeviceId(current)).unwrap();
+            for device in 0..3 {
+                let stream = Device::create_stream(&cpu, DeviceId(device)).unwrap();
+                settle_on(&cpu, stream).unwrap();
+                Device::destroy_stream(&cpu, DeviceId(device), stream).unwrap();
+                assert!(settle_on(&cpu, stream).is_err());
+            }
+            settle_on(&cpu, Stream::NULL).unwrap();
+        }
+    }
+
+    #[test]
+    fn failed_work_is_told_whatever_device_is_current() {
+        let cpu = Cpu::with_config(Config { devices: 2, memory: 1 << 20, threads: 1 });
+        for device in [0, 1] {
+            let handle = cpu.create_stream(device).unwrap();
+            cpu.launch_kernel(device, handle, "broken", || Err("it broke".into())).unwrap();
+            let refused = settle_on(&cpu, Stream::from_addr(handle.0)).unwrap_err();
+            assert!(refused.message.contains("it broke"), "{refused}");
+        }
+    }
+}

@@ -4,7 +4,7 @@
 //! a thin skin of a function of `tenon-kernels`. What does not: the device, which is `tenon-cpu`, and
 //! arithmetic.
 //!
-//! * [`host`](mod@host) finds what the running Paddle exports, and raises errors in Paddle's own way.
+//! * `host` finds what the running Paddle exports, and raises errors in Paddle's own way.
 //! * `kernel` is the framework: an operator is declared once, with its arguments, and gets both of the entry
 //!   points that Paddle wants.
 //! * `operators` are the operators.

@@ -37,6 +37,31 @@ pub(crate) unsafe trait Argument<'c>: Sized {
     ) -> Result<Self>;
 }
 
+/// The inputs, attributes or outputs of a context, one after the other.
+pub(crate) struct Section<'c> {
+    call: &'c Call,
+    context: KernelContext,
+    next: usize,
+}
+
+impl<'c> Section<'c> {
+    /// A section of a context, from its first argument on.
+    pub(crate) fn new(call: &'c Call, context: KernelContext) -> Self {
+        Self { call, context, next: 0 }
+    }
+
+    /// The next argument.
+    ///
+    /// # Safety
+    /// The context is that of the call, and has an argument of this kind there.
+    pub(crate) unsafe fn next<A: Argument<'c>>(&mut self, name: &'static str) -> Result<A> {
+        let index = self.next;
+        self.next += 1;
+        // SAFETY: the caller's promise.
+        unsafe { A::from_context(self.call, name, self.context, index) }
+    }
+}
+
 /// An argument among the inputs.
 pub(crate) trait Input<'c>: Argument<'c> {}
 

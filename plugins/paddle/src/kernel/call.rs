@@ -1,9 +1,11 @@
 //! One call of an operator.
 
 use std::any::Any;
+use std::cell::RefCell;
+use std::ffi::CStr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use tenon::paddle::{DeviceContext, PaddleApi};
+use tenon::paddle::{DeviceContext, PaddleApi, Tensor};
 
 use super::memory::Ledger;
 use crate::device;
@@ -16,6 +18,7 @@ pub(crate) struct Call {
     pub(super) host: &'static Host,
     pub(super) context: DeviceContext,
     pub(super) ledger: Ledger,
+    kept: RefCell<Vec<Kept>>,
 }
 
 impl Call {
@@ -25,11 +28,23 @@ impl Call {
         // SAFETY: Paddle hands over a live context, or null, which the function reports.
         let stream = unsafe { host.api.device_context_get_stream(context) }?;
         device::settle(stream)?;
-        Ok(Self { host, context, ledger: Ledger::default() })
+        Ok(Self { host, context, ledger: Ledger::default(), kept: RefCell::default() })
     }
 
     pub(super) fn api(&self) -> &'static PaddleApi {
         &self.host.api
+    }
+
+    /// Keeps the memory that a live tensor has by now until the call ends.
+    pub(super) fn keep(&self, tensor: Tensor) -> Result<()> {
+        let api = self.api();
+        // SAFETY: a tensor of our own, which comes to share the memory of a live one.
+        unsafe {
+            let kept = Kept { api, holder: api.new_tensor()? };
+            api.tensor_share_data_with(kept.holder, tensor)?;
+            self.kept.borrow_mut().push(kept);
+        }
+        Ok(())
     }
 
     /// Does the arithmetic of an operator. A panic in it becomes an error.
@@ -44,6 +59,20 @@ impl Call {
     }
 }
 
+/// A tensor of our own that holds on to memory. Deleted even if an exception of C++ passes.
+#[derive(Debug)]
+struct Kept {
+    api: &'static PaddleApi,
+    holder: Tensor,
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        // SAFETY: made by `keep`, and deleted once. The function is there, and throws nothing.
+        let _ = unsafe { self.api.delete_tensor(self.holder) };
+    }
+}
+
 fn panic_text(panic: &(dyn Any + Send)) -> &str {
     panic
         .downcast_ref::<&str>()
@@ -54,7 +83,7 @@ fn panic_text(panic: &(dyn Any + Send)) -> &str {
 
 /// The body of an entry point: runs an operator, and raises its error in Paddle's way.
 pub(crate) fn enter(
-    name: &str,
+    name: &CStr,
     context: impl FnOnce(&'static Host) -> Result<DeviceContext>,
     run: impl FnOnce(&Call) -> Result<()>,
 ) {
@@ -64,6 +93,6 @@ pub(crate) fn enter(
     };
     let outcome = context(host).and_then(|context| Call::begin(host, context)).and_then(|call| run(&call));
     if let Err(error) = outcome {
-        host.raise(error.within(name));
+        host.raise(error.within(&name.to_string_lossy()));
     }
 }

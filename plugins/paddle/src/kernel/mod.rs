@@ -14,7 +14,7 @@ mod output;
 mod registry;
 mod tensor;
 
-pub(crate) use argument::{Argument, Attribute, Input, Outcome};
+pub(crate) use argument::{Argument, Attribute, Input, Outcome, Section};
 pub(crate) use call::{Call, enter};
 pub(crate) use element::Element;
 pub(crate) use number::{IntArray, Scalar};

@@ -46,11 +46,10 @@ impl<'c> Output<'c> {
             return Err(Error::invalid(message));
         }
         let old = input.span::<T>(Window::first(len))?;
-        // To give a tensor memory takes the old one away, which may be that of the input.
-        let _kept = Kept::of(input)?;
         let elements: &'c mut [T] = self.write()?;
         if len != 0 && elements.as_ptr().addr() != old.start {
-            // SAFETY: the input's memory is checked and kept; it may overlap with the elements in any way.
+            // SAFETY: the input's memory was checked, and stays for the call even where it was the output's own; it
+            // may overlap with the elements in any way.
             unsafe {
                 let old: *const T = std::ptr::with_exposed_provenance(old.start);
                 std::ptr::copy(old, elements.as_mut_ptr(), len);
@@ -89,6 +88,10 @@ impl<'c> Output<'c> {
 
     fn allocate_in(self, context: DeviceContext, data_type: DataType) -> Result<()> {
         let api = self.0.call.api();
+        if self.is_initialized()? {
+            // Paddle may give it another memory, while slices of the one that it has are in use.
+            self.0.call.keep(self.0.handle)?;
+        }
         // SAFETY: the handles are live. A size of 0 lets Paddle reckon it.
         unsafe { api.device_context_allocate_tensor(context, self.0.handle, 0, data_type) }?;
         Ok(())
@@ -150,34 +153,6 @@ impl<'c> Output<'c> {
                 Err(Error::unimplemented(message))
             }
         }
-    }
-}
-
-/// The memory of a tensor, which stays while the tensor may be given another one.
-struct Kept<'c> {
-    call: &'c Call,
-    holder: Handle,
-}
-
-impl<'c> Kept<'c> {
-    fn of(tensor: Tensor<'c>) -> Result<Option<Self>> {
-        if tensor.len()? == 0 {
-            return Ok(None);
-        }
-        let api = tensor.call.api();
-        // SAFETY: a tensor of our own, which shares the memory of a live one.
-        unsafe {
-            let kept = Self { call: tensor.call, holder: api.new_tensor()? };
-            api.tensor_share_data_with(kept.holder, tensor.handle)?;
-            Ok(Some(kept))
-        }
-    }
-}
-
-impl Drop for Kept<'_> {
-    fn drop(&mut self) {
-        // SAFETY: made by `of`, and deleted once. The function is there, and throws nothing.
-        let _ = unsafe { self.call.api().delete_tensor(self.holder) };
     }
 }
 

@@ -19,6 +19,8 @@ pub(crate) trait Run<T>: Sized {
 
 /// An operator that can be registered for elements of type `T`. Made by [`kernel!`](crate::kernel::kernel).
 pub(crate) trait Kernel<T> {
+    /// Its name in Paddle.
+    const NAME: &'static CStr;
     /// The kinds of its inputs.
     const INPUTS: &'static [KernelArgument];
     /// The kinds of its attributes.
@@ -50,15 +52,15 @@ impl Registry {
         self.host.release
     }
 
-    /// Registers an operator under a name for elements of type `T`.
-    pub(crate) fn add<K: Kernel<T>, T: Element>(self, name: &'static CStr) -> Result<()> {
+    /// Registers an operator for elements of type `T`.
+    pub(crate) fn add<K: Kernel<T>, T: Element>(self) -> Result<()> {
         let [mut inputs, mut attributes, mut outputs] =
             [K::INPUTS, K::ATTRIBUTES, K::OUTPUTS].map(<[_]>::to_vec);
         // SAFETY: the kinds are as many as said, and only read; the entry points take arguments of these kinds,
         // and live as long as the process, since the library is never unloaded.
         unsafe {
             self.host.api.register_phi_kernel(
-                name.as_ptr(),
+                K::NAME.as_ptr(),
                 self.device_type.as_ptr(),
                 T::DATA_TYPE,
                 DataLayout::ANY,
@@ -81,26 +83,26 @@ impl Registry {
 /// looked at in each call.
 unsafe extern "C-unwind" fn leave_definitions(_: *const PD_KernelKey, _: *mut PD_Kernel) {}
 
-/// Registers an operator for some types of elements, `register!(registry, c"name", Operator, [f32, f64])`, or for
-/// all that there are: `register!(registry, c"name", Operator, every)`.
+/// Registers an operator for some types of elements, `register!(registry, Operator, [f32, f64])`, or for all that
+/// there are: `register!(registry, Operator, every)`.
 macro_rules! register {
-    ($registry:expr, $name:expr, $kernel:ident, every) => {{
+    ($registry:expr, $kernel:ident, every) => {{
         use tenon_kernels::{Bool, Complex, bf16, f16};
-        register!($registry, $name, $kernel, [Bool, u8, i8, i16, i32, i64]);
-        register!($registry, $name, $kernel, [f16, bf16, f32, f64, Complex<f32>, Complex<f64>]);
+        register!($registry, $kernel, [Bool, u8, i8, i16, i32, i64]);
+        register!($registry, $kernel, [f16, bf16, f32, f64, Complex<f32>, Complex<f64>]);
     }};
-    ($registry:expr, $name:expr, $kernel:ident, [$($element:ty),* $(,)?]) => {
-        $($registry.add::<$kernel<'static>, $element>($name)?;)*
+    ($registry:expr, $kernel:ident, [$($element:ty),* $(,)?]) => {
+        $($registry.add::<$kernel<'static>, $element>()?;)*
     };
 }
 pub(crate) use register;
 
-/// Declares an operator by its arguments, in Paddle's order.
+/// Declares an operator by its name in Paddle and its arguments in Paddle's order.
 ///
 /// ```text
 /// kernel! {
 ///     /// What it does.
-///     struct Add<'c> {
+///     struct Add<'c> = c"add" {
 ///         inputs: { x: Tensor<'c>, y: Tensor<'c> },
 ///         attributes: {},
 ///         outputs: { out: Output<'c> },
@@ -112,7 +114,7 @@ pub(crate) use register;
 macro_rules! kernel {
     (
         $(#[$doc:meta])*
-        struct $kernel:ident<$life:lifetime> {
+        struct $kernel:ident<$life:lifetime> = $name:literal {
             inputs: { $($input:ident: $input_type:ty),* $(,)? },
             attributes: { $($attribute:ident: $attribute_type:ty),* $(,)? },
             outputs: { $($output:ident: $output_type:ty),* $(,)? } $(,)?
@@ -127,9 +129,11 @@ macro_rules! kernel {
         }
 
         const _: () = {
-            use std::ffi::c_void;
+            use std::ffi::{CStr, c_void};
             use $crate::error::Result;
-            use $crate::kernel::{Argument, Attribute, Call, Element, Input, Kernel, Outcome, Run, enter};
+            use $crate::kernel::{
+                Argument, Attribute, Call, Element, Input, Kernel, Outcome, Run, Section, enter,
+            };
             use tenon::paddle::ffi::{PD_DeviceContext, PD_KernelContext, PD_KernelFn};
             use tenon::paddle::{DeviceContext, KernelArgument, KernelContext};
 
@@ -149,6 +153,7 @@ macro_rules! kernel {
             where
                 for<'a> $kernel<'a>: Run<T>,
             {
+                const NAME: &'static CStr = $name;
                 const INPUTS: &'static [KernelArgument] = &[$(input::<$input_type>()),*];
                 const ATTRIBUTES: &'static [KernelArgument] = &[$(attribute::<$attribute_type>()),*];
                 const OUTPUTS: &'static [KernelArgument] = &[$(output::<$output_type>()),*];
@@ -170,7 +175,7 @@ macro_rules! kernel {
             {
                 let context = KernelContext::from_raw(context);
                 enter(
-                    stringify!($kernel),
+                    $name,
                     // SAFETY: the context is Paddle's.
                     |host| Ok(unsafe { host.api.kernel_context_get_device_context(context) }?),
                     |call| {
@@ -181,20 +186,18 @@ macro_rules! kernel {
                 );
             }
 
-            #[allow(unused_variables, unused_mut, unused_assignments, reason = "a section may be empty")]
+            /// # Safety
+            /// The context is that of the call, with the arguments of this declaration.
+            #[allow(unused_mut, unused_variables, reason = "a section may be empty")]
             unsafe fn gather<$life>(call: &$life Call, context: KernelContext) -> Result<$kernel<$life>> {
-                let mut index = 0..;
-                let mut next = || index.next().unwrap_or(usize::MAX);
+                let [mut inputs, mut attributes, mut outputs] = [(); 3].map(|()| Section::new(call, context));
                 // SAFETY: the caller's promise; each section is counted by itself.
                 unsafe {
-                    $(let $input = Argument::from_context(call, stringify!($input), context, next())?;)*
-                    let mut index = 0..;
-                    let mut next = || index.next().unwrap_or(usize::MAX);
-                    $(let $attribute = Argument::from_context(call, stringify!($attribute), context, next())?;)*
-                    let mut index = 0..;
-                    let mut next = || index.next().unwrap_or(usize::MAX);
-                    $(let $output = Argument::from_context(call, stringify!($output), context, next())?;)*
-                    Ok($kernel { $($input,)* $($attribute,)* $($output,)* })
+                    Ok($kernel {
+                        $($input: inputs.next(stringify!($input))?,)*
+                        $($attribute: attributes.next(stringify!($attribute))?,)*
+                        $($output: outputs.next(stringify!($output))?,)*
+                    })
                 }
             }
 
@@ -210,7 +213,7 @@ macro_rules! kernel {
                 for<'a> $kernel<'a>: Run<T>,
             {
                 enter(
-                    stringify!($kernel),
+                    $name,
                     |_| Ok(DeviceContext::from_raw(context)),
                     |call| {
                         // SAFETY: these are the arguments that Paddle passed.

@@ -13,11 +13,11 @@ use crate::kernel::{Call, Output, Registry, Run, Scalar, Tensor, kernel, registe
 /// Registers `adam` and `adamw`.
 pub(super) fn register(registry: Registry) -> Result<()> {
     if registry.release() < Release::V3_0 {
-        register!(registry, c"adam", AdamV2, [f32, f64, f16, bf16]);
-        register!(registry, c"adamw", AdamwV2, [f32, f64, f16, bf16]);
+        register!(registry, AdamV2, [f32, f64, f16, bf16]);
+        register!(registry, AdamwV2, [f32, f64, f16, bf16]);
     } else {
-        register!(registry, c"adam", Adam, [f32, f64, f16, bf16]);
-        register!(registry, c"adamw", Adamw, [f32, f64, f16, bf16]);
+        register!(registry, Adam, [f32, f64, f16, bf16]);
+        register!(registry, Adamw, [f32, f64, f16, bf16]);
     }
     Ok(())
 }
@@ -27,7 +27,7 @@ pub(super) fn register(registry: Registry) -> Result<()> {
 macro_rules! adam {
     (
         $(#[$doc:meta])*
-        struct $kernel:ident<$life:lifetime> {
+        struct $kernel:ident<$life:lifetime> = $name:literal {
             decay: { $($decay:ident: $decay_type:ty),* } => $decay_of:expr,
             amsgrad: {
                 inputs: { $($input:ident: $input_type:ty)? },
@@ -38,7 +38,7 @@ macro_rules! adam {
     ) => {
         kernel! {
             $(#[$doc])*
-            struct $kernel<$life> {
+            struct $kernel<$life> = $name {
                 inputs: {
                     param: Tensor<$life>,
                     grad: Tensor<$life>,
@@ -104,7 +104,7 @@ macro_rules! adam {
 
 adam! {
     /// One step of Adam.
-    struct Adam<'c> {
+    struct Adam<'c> = c"adam" {
         decay: {} => Decay::NONE,
         amsgrad: {
             inputs: { moment2_max: Option<Tensor<'c>> },
@@ -116,7 +116,7 @@ adam! {
 
 adam! {
     /// One step of AdamW.
-    struct Adamw<'c> {
+    struct Adamw<'c> = c"adamw" {
         decay: { lr_ratio: f32, coeff: f32, with_decay: bool } => Decay {
             lr_ratio,
             coeff: with_decay.then_some(coeff),
@@ -131,7 +131,7 @@ adam! {
 
 adam! {
     /// One step of Adam, before 3.0.
-    struct AdamV2<'c> {
+    struct AdamV2<'c> = c"adam" {
         decay: {} => Decay::NONE,
         amsgrad: { inputs: {}, attributes: {}, outputs: {}, } => Amsgrad::default(),
     }
@@ -139,7 +139,7 @@ adam! {
 
 adam! {
     /// One step of AdamW, before 3.0.
-    struct AdamwV2<'c> {
+    struct AdamwV2<'c> = c"adamw" {
         decay: { lr_ratio: f32, coeff: f32, with_decay: bool } => Decay {
             lr_ratio,
             coeff: with_decay.then_some(coeff),

@@ -9,14 +9,14 @@ use crate::kernel::{Call, Element, Output, Registry, Run, Tensor, kernel, regist
 
 /// Registers `batch_norm`.
 pub(super) fn register(registry: Registry) -> Result<()> {
-    register!(registry, c"batch_norm", BatchNorm, [f32, f64]);
+    register!(registry, BatchNorm, [f32, f64]);
     Ok(())
 }
 
 kernel! {
     /// Normalises each channel, with the statistics of the batch, which the running ones then follow, or with the
     /// running ones.
-    struct BatchNorm<'c> {
+    struct BatchNorm<'c> = c"batch_norm" {
         inputs: {
             x: Tensor<'c>,
             mean: Tensor<'c>,

@@ -10,13 +10,13 @@ use crate::kernel::{Call, Element, Output, Registry, Run, Scalar, Tensor, kernel
 
 /// Registers `concat_grad`.
 pub(super) fn register(registry: Registry) -> Result<()> {
-    register!(registry, c"concat_grad", ConcatGrad, every);
+    register!(registry, ConcatGrad, every);
     Ok(())
 }
 
 kernel! {
     /// Takes the gradient apart as the inputs were put together.
-    struct ConcatGrad<'c> {
+    struct ConcatGrad<'c> = c"concat_grad" {
         inputs: { x: Vec<Tensor<'c>>, out_grad: Tensor<'c> },
         attributes: { axis: Scalar<'c> },
         outputs: { x_grad: Vec<Option<Output<'c>>> },

@@ -7,13 +7,13 @@ use crate::kernel::{Call, Element, IntArray, Output, Registry, Run, Scalar, kern
 
 /// Registers `full`.
 pub(super) fn register(registry: Registry) -> Result<()> {
-    register!(registry, c"full", Full, every);
+    register!(registry, Full, every);
     Ok(())
 }
 
 kernel! {
     /// Makes a tensor of a shape, and sets every element.
-    struct Full<'c> {
+    struct Full<'c> = c"full" {
         inputs: {},
         attributes: { shape: IntArray<'c>, value: Scalar<'c>, dtype: DataType },
         outputs: { out: Output<'c> },

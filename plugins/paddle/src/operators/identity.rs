@@ -11,14 +11,14 @@ use crate::kernel::{Call, Element, Output, Registry, Run, Tensor, kernel, regist
 /// Registers `npu_identity`.
 pub(super) fn register(registry: Registry) -> Result<()> {
     if registry.release() >= Release::V3_0 {
-        register!(registry, c"npu_identity", Identity, every);
+        register!(registry, Identity, every);
     }
     Ok(())
 }
 
 kernel! {
     /// Copies a tensor. There is one format only, whatever is asked for.
-    struct Identity<'c> {
+    struct Identity<'c> = c"npu_identity" {
         inputs: { x: Tensor<'c> },
         attributes: { format: i32 },
         outputs: { out: Output<'c> },

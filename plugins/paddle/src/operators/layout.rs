@@ -10,15 +10,15 @@ use crate::kernel::{Call, Element, Output, Registry, Run, Scalar, Tensor, kernel
 
 /// Registers `contiguous`, `strided_copy` and `fill`.
 pub(super) fn register(registry: Registry) -> Result<()> {
-    register!(registry, c"contiguous", Contiguous, every);
-    register!(registry, c"strided_copy", StridedCopy, every);
-    register!(registry, c"fill", Fill, every);
+    register!(registry, Contiguous, every);
+    register!(registry, StridedCopy, every);
+    register!(registry, Fill, every);
     Ok(())
 }
 
 kernel! {
     /// Copies a tensor of any strides to one without gaps.
-    struct Contiguous<'c> {
+    struct Contiguous<'c> = c"contiguous" {
         inputs: { x: Tensor<'c> },
         attributes: {},
         outputs: { out: Output<'c> },
@@ -46,7 +46,7 @@ impl<T: Element> Run<T> for Contiguous<'_> {
 
 kernel! {
     /// Copies a tensor into a view, whose memory is there, of other strides and perhaps another shape.
-    struct StridedCopy<'c> {
+    struct StridedCopy<'c> = c"strided_copy" {
         inputs: { x: Tensor<'c> },
         attributes: { dims: &'c [i64], out_stride: &'c [i64], offset: i64 },
         outputs: { out: Output<'c> },
@@ -81,7 +81,7 @@ fn unsigned(name: &str, number: i64) -> Result<usize> {
 
 kernel! {
     /// Sets every element of a tensor of any strides. Mostly input and output are one tensor.
-    struct Fill<'c> {
+    struct Fill<'c> = c"fill" {
         inputs: { x: Tensor<'c> },
         attributes: { value: Scalar<'c> },
         outputs: { out: Output<'c> },

@@ -12,8 +12,8 @@ pub(super) fn register(registry: Registry) -> Result<()> {
     if registry.release() > Release::V2_6 {
         return Ok(());
     }
-    register!(registry, c"memcpy_d2h", MemcpyD2h, every);
-    register!(registry, c"memcpy_h2d", MemcpyH2d, every);
+    register!(registry, MemcpyD2h, every);
+    register!(registry, MemcpyH2d, every);
     Ok(())
 }
 
@@ -22,7 +22,7 @@ const HOST_PLACES: [i32; 2] = [0, 1];
 
 kernel! {
     /// Copies a tensor to the host, and is done with it on return.
-    struct MemcpyD2h<'c> {
+    struct MemcpyD2h<'c> = c"memcpy_d2h" {
         inputs: { x: Tensor<'c> },
         attributes: { dst_place_type: i32 },
         outputs: { out: Output<'c> },
@@ -43,7 +43,7 @@ impl<T: Element> Run<T> for MemcpyD2h<'_> {
 
 kernel! {
     /// Copies a tensor to the device of the context, whatever number the place has.
-    struct MemcpyH2d<'c> {
+    struct MemcpyH2d<'c> = c"memcpy_h2d" {
         inputs: { x: Tensor<'c> },
         attributes: { dst_place_type: i32 },
         outputs: { out: Output<'c> },

@@ -9,13 +9,13 @@ use crate::kernel::{Call, Output, Registry, Run, Tensor, kernel, register};
 
 /// Registers `momentum`.
 pub(super) fn register(registry: Registry) -> Result<()> {
-    register!(registry, c"momentum", Momentum, [f32, f64, f16, bf16]);
+    register!(registry, Momentum, [f32, f64, f16, bf16]);
     Ok(())
 }
 
 kernel! {
     /// One step.
-    struct Momentum<'c> {
+    struct Momentum<'c> = c"momentum" {
         inputs: {
             param: Tensor<'c>,
             grad: Tensor<'c>,

@@ -9,13 +9,13 @@ use crate::kernel::{Call, Output, Registry, Run, Tensor, kernel, register};
 
 /// Registers `rmsprop`.
 pub(super) fn register(registry: Registry) -> Result<()> {
-    register!(registry, c"rmsprop", Rmsprop, [f32, f64, f16, bf16]);
+    register!(registry, Rmsprop, [f32, f64, f16, bf16]);
     Ok(())
 }
 
 kernel! {
     /// One step.
-    struct Rmsprop<'c> {
+    struct Rmsprop<'c> = c"rmsprop" {
         inputs: {
             param: Tensor<'c>,
             mean_square: Tensor<'c>,

@@ -9,13 +9,13 @@ use crate::kernel::{Call, Output, Registry, Run, Tensor, kernel, register};
 
 /// Registers `sgd`.
 pub(super) fn register(registry: Registry) -> Result<()> {
-    register!(registry, c"sgd", Sgd, [f32, f64, f16, bf16]);
+    register!(registry, Sgd, [f32, f64, f16, bf16]);
     Ok(())
 }
 
 kernel! {
     /// One step.
-    struct Sgd<'c> {
+    struct Sgd<'c> = c"sgd" {
         inputs: {
             param: Tensor<'c>,
             learning_rate: Tensor<'c>,
