@@ -1,7 +1,7 @@
 //! PaddlePaddle: its wheels, its headers, and the runs of the plugin inside it.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
@@ -93,28 +93,40 @@ pub fn headers() -> Result<PathBuf, Failure> {
 }
 
 /// An environment with a version of PaddlePaddle and the plugin, as a user would have it.
-fn environment(release: &Release, extra: &[&str]) -> Result<Venv, Failure> {
+fn environment(release: &Release, plugin: &Path) -> Result<Venv, Failure> {
     let paddle = download(release.version)?;
     let paddle = paddle.to_string_lossy();
-    let requirements: Vec<&str> = std::iter::once(&*paddle)
-        .chain(release.beside.iter().copied())
-        .chain(extra.iter().copied())
-        .collect();
+    let requirements: Vec<&str> =
+        std::iter::once(&*paddle).chain(release.beside.iter().copied()).chain(["pytest>=8"]).collect();
     let venv = Venv::with(&format!("paddle-{}", release.version), &requirements)?;
-    let plugin = wheel::build()?;
     let install = ["--force-reinstall".as_ref(), "--no-deps".as_ref(), plugin.as_os_str()];
     venv.pip(install)?;
     Ok(venv)
 }
 
+/// What is tested inside a release: built once, and the same for all of them.
+pub struct Built {
+    /// The plugin's wheel.
+    plugin: PathBuf,
+    /// The folder of the examples.
+    examples: PathBuf,
+}
+
+impl Built {
+    /// Builds it.
+    pub fn new() -> Result<Self, Failure> {
+        Ok(Built { plugin: wheel::build()?, examples: examples::build()? })
+    }
+}
+
 /// Runs the plugin's tests inside a release.
-pub fn test(release: &Release) -> Result<(), Failure> {
-    let venv = environment(release, &["pytest>=8"])?;
+pub fn test(release: &Release, built: &Built) -> Result<(), Failure> {
+    let venv = environment(release, &built.plugin)?;
     eprintln!("the plugin in PaddlePaddle {}", release.version);
     step(venv.python())
         .args(["-m", "pytest", "--quiet", "-p", "no:cacheprovider"])
         .env("PYTHONDONTWRITEBYTECODE", "1")
-        .env("TENON_EXAMPLES", examples::build()?)
+        .env("TENON_EXAMPLES", &built.examples)
         .within(&project::path("plugins/paddle/tests"))
         .run()
 }
@@ -140,7 +152,7 @@ pub fn demo(options: &DemoOptions) -> Result<(), Failure> {
             known.join(", ")
         )));
     };
-    let venv = environment(release, &["pytest>=8"])?;
+    let venv = environment(release, &wheel::build()?)?;
     step(venv.python()).arg(project::path("plugins/paddle/demo/train.py")).args(&options.rest).run()?;
     Ok(())
 }

@@ -28,9 +28,10 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     parts.run("the book", docs::check)?;
     parts.run("the plugin's wheel", wheel::test)?;
     let releases = if options.all_releases { paddle::RELEASES } else { &paddle::RELEASES[..1] };
+    let built = paddle::Built::new()?;
     for release in releases {
         let name = format!("the plugin in PaddlePaddle {}", release.version);
-        parts.run(&name, || paddle::test(release))?;
+        parts.run(&name, || paddle::test(release, &built))?;
     }
     parts.summary();
     Ok(())

@@ -85,14 +85,14 @@ fn body(context: Context, function: &Function, forms: &[Form], kind: &FallbackKi
         }
         FallbackKind::Call(call) => {
             let lengths = lengths(function, forms);
-            let call = emit_call(context, function, forms, &[], call);
+            let call = emit_call(context, Caller { function, forms, buffers: &[] }, call);
             quote! { #lengths #call }
         }
         FallbackKind::Sequence { buffers, calls, answer } => {
             let lengths = lengths(function, forms);
             let made = buffers.iter().map(|buffer| make_buffer(function, buffer));
             let steps = calls.iter().map(|call| {
-                let tokens = emit_call(context, function, forms, buffers, call);
+                let tokens = emit_call(context, Caller { function, forms, buffers }, call);
                 match yielded_name(context, function, call) {
                     Some(name) => quote! { let #name = #tokens?; },
                     None => quote! { #tokens?; },
@@ -166,10 +166,8 @@ fn constant_value(context: Context, param: &Param, output: &Output, constant: Co
 fn lengths(function: &Function, forms: &[Form]) -> TokenStream {
     let named = forms.iter().enumerate().filter(|(_, form)| matches!(form, Form::Consumed)).filter_map(
         |(index, _)| {
-            let carrier = forms.iter().position(|form| match form {
-                Form::Bytes { len, .. } | Form::Slice { len, .. } => *len == Extent::Param(ParamId(index)),
-                _ => false,
-            })?;
+            let carrier =
+                forms.iter().position(|form| form.length() == Some(&Extent::Param(ParamId(index))))?;
             let name = names::snake(&function.params[index].name.value);
             let slice = names::snake(&function.params[carrier].name.value);
             Some(if function.params[carrier].nullable {
@@ -209,13 +207,7 @@ fn yielded_name(context: Context, function: &Function, call: &Call) -> Option<pr
     })
 }
 
-fn emit_call(
-    context: Context,
-    function: &Function,
-    own: &[Form],
-    buffers: &[Buffer],
-    call: &Call,
-) -> TokenStream {
+fn emit_call(context: Context, caller: Caller, call: &Call) -> TokenStream {
     let callee = context.interface.function(call.function.value);
     let callee_forms = forms(context, callee);
     let name = names::snake(&callee.name.value);
@@ -227,61 +219,66 @@ fn emit_call(
             if matches!(form, Form::Consumed | Form::Output(_)) {
                 return None;
             }
-            let len = match form {
-                Form::Bytes { len: Extent::Param(id), .. } | Form::Slice { len: Extent::Param(id), .. } => {
-                    find(*id)
-                }
+            let len = match form.length() {
+                Some(Extent::Param(id)) => find(*id),
                 _ => None,
             };
-            let argument = find(ParamId(index))?;
-            Some(emit_argument(context, function, own, buffers, param, form, argument, len))
+            Some(caller.argument(context, param, form, find(ParamId(index))?, len))
         });
     quote! { self.#name(#(#arguments),*) }
 }
 
-#[allow(clippy::too_many_arguments, reason = "both sides of an argument, and what they stand in")]
-fn emit_argument(
-    context: Context,
-    function: &Function,
-    own: &[Form],
-    buffers: &[Buffer],
-    param: &Param,
-    form: &Form,
-    argument: Argument,
-    len: Option<Argument>,
-) -> TokenStream {
-    let own_name = |id: ParamId| names::snake(&function.param(id).name.value);
-    match argument {
-        Argument::Constant(constant) => constant_value(context, param, &Output::Value, constant),
-        Argument::Buffer(index) => {
-            let name = names::snake(&buffers[index].name.value);
-            match form {
-                Form::Bytes { mutable: true, .. } => quote!(&mut #name),
-                Form::Bytes { mutable: false, .. } => quote!(&#name),
-                _ => quote!(::tenon::HostPtr::from_ptr(#name.as_ptr())),
-            }
-        }
-        Argument::Param(id) => {
-            let name = own_name(id);
-            match (&own[id.0], form) {
-                (Form::Value, Form::Bytes { mutable, .. }) => {
-                    let len = match len {
-                        Some(Argument::Param(len)) => {
-                            let len = own_name(len);
-                            quote!(#len)
-                        }
-                        _ => quote!(0),
-                    };
-                    let view = if *mutable { quote!(bytes_mut) } else { quote!(bytes) };
-                    quote! {{
-                        // SAFETY: the caller holds the memory until its stream has passed it; this call ends before.
-                        unsafe { #name.#view(#len) }
-                    }}
+/// The function that a fallback stands in for: what the arguments of its calls refer to.
+#[derive(Clone, Copy)]
+struct Caller<'a> {
+    function: &'a Function,
+    forms: &'a [Form],
+    buffers: &'a [Buffer],
+}
+
+impl Caller<'_> {
+    /// An argument of the caller's as the callee's parameter takes it.
+    fn argument(
+        self,
+        context: Context,
+        param: &Param,
+        form: &Form,
+        argument: Argument,
+        len: Option<Argument>,
+    ) -> TokenStream {
+        let own_name = |id: ParamId| names::snake(&self.function.param(id).name.value);
+        match argument {
+            Argument::Constant(constant) => constant_value(context, param, &Output::Value, constant),
+            Argument::Buffer(index) => {
+                let name = names::snake(&self.buffers[index].name.value);
+                match form {
+                    Form::Bytes { mutable: true, .. } => quote!(&mut #name),
+                    Form::Bytes { mutable: false, .. } => quote!(&#name),
+                    _ => quote!(::tenon::HostPtr::from_ptr(#name.as_ptr())),
                 }
-                (Form::Bytes { .. }, Form::Value) => quote!(::tenon::HostPtr::from_ptr(#name.as_ptr())),
-                (Form::Bytes { mutable: true, .. }, Form::Bytes { .. }) => quote!(&mut *#name),
-                (Form::InOut, Form::Value) => quote!(*#name),
-                _ => quote!(#name),
+            }
+            Argument::Param(id) => {
+                let name = own_name(id);
+                match (&self.forms[id.0], form) {
+                    (Form::Value, Form::Bytes { mutable, .. }) => {
+                        let len = match len {
+                            Some(Argument::Param(len)) => {
+                                let len = own_name(len);
+                                quote!(#len)
+                            }
+                            _ => quote!(0),
+                        };
+                        let view = if *mutable { quote!(bytes_mut) } else { quote!(bytes) };
+                        quote! {{
+                            // SAFETY: the caller holds the memory until its stream has passed it; this call ends before.
+                            unsafe { #name.#view(#len) }
+                        }}
+                    }
+                    (Form::Bytes { .. }, Form::Value) => quote!(::tenon::HostPtr::from_ptr(#name.as_ptr())),
+                    (Form::Bytes { mutable: true, .. }, Form::Bytes { .. }) => quote!(&mut *#name),
+                    (Form::InOut, Form::Value) => quote!(*#name),
+                    _ => quote!(#name),
+                }
             }
         }
     }

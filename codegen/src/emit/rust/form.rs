@@ -50,6 +50,16 @@ pub(super) enum Output {
     Text(u64),
 }
 
+impl Form {
+    /// The length that a slice of this form carries.
+    pub(super) fn length(&self) -> Option<&Extent> {
+        match self {
+            Form::Bytes { len, .. } | Form::Slice { len, .. } => Some(len),
+            _ => None,
+        }
+    }
+}
+
 /// The forms of all parameters of a function.
 pub(super) fn forms(context: Context, function: &Function) -> Vec<Form> {
     let own: Vec<Form> = function
@@ -61,10 +71,7 @@ pub(super) fn forms(context: Context, function: &Function) -> Vec<Form> {
     (0..own.len())
         .map(|index| {
             let id = ParamId(index);
-            let is_length = own.iter().any(|form| match form {
-                Form::Bytes { len, .. } | Form::Slice { len, .. } => *len == Extent::Param(id),
-                _ => false,
-            });
+            let is_length = own.iter().any(|form| form.length() == Some(&Extent::Param(id)));
             if is_length && function.param(id).dir == Direction::In {
                 Form::Consumed
             } else {
@@ -75,11 +82,7 @@ pub(super) fn forms(context: Context, function: &Function) -> Vec<Form> {
 }
 
 fn form(context: Context, function: &Function, id: ParamId, param: &Param) -> Form {
-    let is_context = function
-        .params
-        .iter()
-        .any(|other| other.context_of.is_some_and(|callback| callback != id) && std::ptr::eq(other, param));
-    if param.is_status || is_context {
+    if param.is_status || param.context_of.is_some() {
         return Form::Consumed;
     }
     let mutable = param.dir != Direction::In;

@@ -4,10 +4,11 @@ use proc_macro2::TokenStream;
 use quote::quote;
 
 use super::ffi::{function_pointer, raw_param};
+use super::form::named;
 use super::thunk::{from_raw, to_raw};
 use super::types::{doc, is_by_pointer, type_path, value};
 use super::{Context, names};
-use crate::model::{Direction, Function, Param, ResultKind, Ty, TypeKind};
+use crate::model::{Direction, Function, Param, ResultKind, TypeKind};
 
 pub(super) fn emit(context: Context, libraries: &[String]) -> TokenStream {
     let name = names::symbol(&context.interface.trait_name);
@@ -69,11 +70,11 @@ pub(super) fn emit(context: Context, libraries: &[String]) -> TokenStream {
 pub(super) fn signature(context: Context, function: &Function) -> TokenStream {
     let name = names::snake(&function.name.value);
     let inputs = function.params.iter().filter(|param| !param.is_status).map(|param| {
-        let (name, ty) = (names::snake(&param.name.value), input_type(context, param));
+        let (name, ty) = (names::snake(&param.name.value), passed_type(context, param));
         quote!(#name: #ty)
     });
     let output = match &function.result {
-        ResultKind::Value(result) => output_type(context, result),
+        ResultKind::Value(result) => passed_type(context, result),
         _ => quote!(()),
     };
     quote! { unsafe fn #name(&self, #(#inputs),*) -> Result<#output> }
@@ -97,7 +98,7 @@ fn method(context: Context, function: &Function) -> TokenStream {
             quote!(&raw mut outcome)
         } else if is_safe_value(context, param) {
             let raw = to_raw(context, param, &quote!(#name));
-            if matches!(context_kind(context, param.ty), Some(kind) if is_by_pointer(kind))
+            if matches!(named(context, param.ty), Some(kind) if is_by_pointer(kind))
                 && param.constness.unwrap_or(param.dir == Direction::In)
             {
                 quote!(#raw.cast_const())
@@ -141,24 +142,17 @@ fn method(context: Context, function: &Function) -> TokenStream {
     }
 }
 
-fn context_kind<'a>(context: Context<'a>, ty: Ty) -> Option<&'a TypeKind> {
-    super::form::named(context, ty)
-}
-
 /// Whether a parameter is passed as a newtype; all else is passed as the ABI has it.
 fn is_safe_value(context: Context, param: &Param) -> bool {
-    let is_pointer_handle = matches!(context_kind(context, param.ty), Some(kind) if is_by_pointer(kind));
+    let is_pointer_handle = matches!(named(context, param.ty), Some(kind) if is_by_pointer(kind));
     param.length.is_none()
-        && match context_kind(context, param.ty) {
+        && match named(context, param.ty) {
             Some(TypeKind::Handle { .. }) => is_pointer_handle || param.dir == Direction::In,
             _ => false,
         }
 }
 
-fn input_type(context: Context, param: &Param) -> TokenStream {
+/// The type of a parameter or of the result.
+fn passed_type(context: Context, param: &Param) -> TokenStream {
     if is_safe_value(context, param) { value(context, param.ty, None) } else { raw_param(context, param) }
-}
-
-fn output_type(context: Context, result: &Param) -> TokenStream {
-    input_type(context, result)
 }

@@ -13,7 +13,7 @@ use crate::model::{
 
 pub(super) fn emit(context: Context) -> TokenStream {
     let thunks = context.interface.functions.iter().flat_map(|function| {
-        variants(context, function).into_iter().map(move |variant| thunk(context, function, &variant))
+        signatures(context, function).into_iter().map(move |release| thunk(context, function, release))
     });
     quote! {
         /// From the ABI to the trait and back.
@@ -27,26 +27,11 @@ pub(super) fn emit(context: Context) -> TokenStream {
     }
 }
 
-/// A signature that a function has in some releases.
-pub(super) struct Variant {
-    /// Name of the thunk.
-    pub(super) name: Ident,
-    /// A release that has it; `None`: the newest or only one.
-    release: Option<ReleaseId>,
-}
-
-/// The signatures of a function, newest first.
-fn variants(context: Context, function: &Function) -> Vec<Variant> {
-    let mut found =
-        vec![Variant { name: names::snake(&function.name.value), release: context.interface.newest() }];
-    for (before, _) in function.signature_changes(context.interface.releases.len()).into_iter().rev() {
-        let release = names::release_module(&context.interface.releases[before.0].name.value);
-        found.push(Variant {
-            name: format_ident!("{}_until_{}", function.name.value, release),
-            release: Some(before),
-        });
-    }
-    found
+/// A release for each signature that a function has, newest first; `None`: there is only one.
+fn signatures(context: Context, function: &Function) -> Vec<Option<ReleaseId>> {
+    let changes = function.signature_changes(context.interface.releases.len());
+    let older = changes.into_iter().rev().map(|(before, _)| Some(before));
+    std::iter::once(context.interface.newest()).chain(older).collect()
 }
 
 /// The name of the thunk that has a function's signature in a release.
@@ -65,12 +50,11 @@ pub(super) fn thunk_name(context: Context, function: &Function, release: Option<
         )
 }
 
-fn thunk(context: Context, function: &Function, variant: &Variant) -> TokenStream {
-    let name = &variant.name;
+fn thunk(context: Context, function: &Function, release: Option<ReleaseId>) -> TokenStream {
+    let name = thunk_name(context, function, release);
     let convention = convention(context);
     let forms = forms(context, function);
-    let is_passed =
-        |param: &Param| variant.release.is_none_or(|release| param.availability.contains(release));
+    let is_passed = |param: &Param| release.is_none_or(|release| param.availability.contains(release));
     let inputs = function.params.iter().filter(|param| is_passed(param)).map(|param| {
         let (name, ty) = (names::snake(&param.name.value), raw_param(context, param));
         quote!(#name: #ty)
