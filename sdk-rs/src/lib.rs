@@ -39,6 +39,7 @@ extern crate self as tenon;
 
 mod error;
 mod pointer;
+pub mod reflect;
 mod strategy;
 #[doc(hidden)]
 pub mod support;

@@ -197,3 +197,60 @@ pub fn call_value<S: StatusCode, T>(
     });
     yielded
 }
+
+/// The length that slices have in common.
+///
+/// # Errors
+/// `INVALID_ARGUMENT` when they differ, or when the ABI's number does not hold it.
+pub fn length<S: StatusCode, T: TryFrom<usize>>(
+    name: &str,
+    lengths: &[Option<usize>],
+) -> Result<T, Error<S>> {
+    let mut given = lengths.iter().flatten().copied();
+    let length = given.next().unwrap_or(0);
+    if let Some(other) = given.find(|other| *other != length) {
+        return Err(Error::invalid(format!(
+            "slices of {length} and {other} elements, where `{name}` is one"
+        )));
+    }
+    T::try_from(length).map_err(|_| Error::invalid(format!("`{name}` cannot be {length}")))
+}
+
+/// Room for as many elements as another function said.
+///
+/// # Errors
+/// `INTERNAL` when that is more than there is memory for.
+pub fn elements<S: StatusCode, T: Default + Clone>(name: &str, count: usize) -> Result<Vec<T>, Error<S>> {
+    let mut elements = Vec::new();
+    elements
+        .try_reserve_exact(count)
+        .map_err(|_| Error::new(S::INTERNAL, format!("no room for {count} elements of `{name}`")))?;
+    elements.resize(count, T::default());
+    Ok(elements)
+}
+
+/// The text in a buffer, up to its NUL or its end.
+pub fn text_in(buffer: &[std::ffi::c_char]) -> String {
+    let bytes: Vec<u8> =
+        buffer.iter().map(|byte| byte.cast_unsigned()).take_while(|byte| *byte != 0).collect();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// The error of a plugin that answered with a failure.
+///
+/// # Safety
+/// `message`, if there is one, is null or leads to a NUL-terminated text.
+pub unsafe fn answered<S: StatusCode>(
+    function: &'static str,
+    status: S,
+    message: Option<*const std::ffi::c_char>,
+) -> Error<S> {
+    match message {
+        Some(message) if !message.is_null() => {
+            // SAFETY: not null, and a text by the caller's promise.
+            let message = unsafe { std::ffi::CStr::from_ptr(message) };
+            Error::new(status, message.to_string_lossy().into_owned())
+        }
+        _ => Error::new(status, format!("`{function}` answered {status:?}")),
+    }
+}

@@ -140,7 +140,8 @@ impl<'a> Words<'a> {
         sentences.join(" ")
     }
 
-    fn fallback_action(self, function: &Function, kind: &FallbackKind) -> String {
+    /// What the fallback does, without whose rule it is and what it costs.
+    pub fn fallback_action(self, function: &Function, kind: &FallbackKind) -> String {
         match kind {
             FallbackKind::Constant(values) => match values.as_slice() {
                 [] => "Nothing is written.".to_owned(),

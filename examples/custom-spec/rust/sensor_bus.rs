@@ -144,6 +144,10 @@ impl SampleCallback {
     pub fn as_raw(self) -> ffi::BusSampleCallback {
         self.function
     }
+    /// The pointer that the function gets back.
+    pub fn context(self) -> ::tenon::AnyPtr {
+        self.context
+    }
     /// Calls the function.
     pub fn call(self, sensor: u32, sample: Sample) {
         if let Some(function) = self.function {
@@ -471,6 +475,488 @@ impl Provided {
         self.0[function as usize]
     }
 }
+/// The spec as data at run time.
+pub mod reflection {
+    use ::tenon::reflect::*;
+    /// What the spec says of each function: `FUNCTIONS[Function::X as usize]`.
+    pub static FUNCTIONS: [FunctionInfo; 8] = [
+        FunctionInfo {
+            name: "open_bus",
+            group: "bus",
+            summary: "To open the bus",
+            params: &[
+                ParamInfo {
+                    name: "bus",
+                    kind: Kind::Handle {
+                        name: "Bus",
+                        null: false,
+                    },
+                    direction: Direction::Out,
+                    space: ::core::option::Option::None,
+                    length: ::core::option::Option::None,
+                    nullable: false,
+                    role: Role::Creates,
+                    of: ::core::option::Option::None,
+                    held: ::core::option::Option::None,
+                    context_of: ::core::option::Option::None,
+                },
+            ],
+            need: Need::Load,
+            blocking: false,
+            stream_ordered: ::core::option::Option::None,
+            question: false,
+            fallback: ::core::option::Option::None,
+            since: ::core::option::Option::None,
+            until: ::core::option::Option::None,
+            returns: &[("broken", "the hardware is not there")],
+        },
+        FunctionInfo {
+            name: "close_bus",
+            group: "bus",
+            summary: "To close the bus",
+            params: &[
+                ParamInfo {
+                    name: "bus",
+                    kind: Kind::Handle {
+                        name: "Bus",
+                        null: false,
+                    },
+                    direction: Direction::In,
+                    space: ::core::option::Option::None,
+                    length: ::core::option::Option::None,
+                    nullable: false,
+                    role: Role::Destroys,
+                    of: ::core::option::Option::None,
+                    held: ::core::option::Option::None,
+                    context_of: ::core::option::Option::None,
+                },
+            ],
+            need: Need::Load,
+            blocking: true,
+            stream_ordered: ::core::option::Option::None,
+            question: false,
+            fallback: ::core::option::Option::None,
+            since: ::core::option::Option::None,
+            until: ::core::option::Option::None,
+            returns: &[("bad_argument", "`bus` is not open")],
+        },
+        FunctionInfo {
+            name: "count_sensors",
+            group: "bus",
+            summary: "To count the sensors",
+            params: &[
+                ParamInfo {
+                    name: "bus",
+                    kind: Kind::Handle {
+                        name: "Bus",
+                        null: false,
+                    },
+                    direction: Direction::In,
+                    space: ::core::option::Option::None,
+                    length: ::core::option::Option::None,
+                    nullable: false,
+                    role: Role::Uses,
+                    of: ::core::option::Option::None,
+                    held: ::core::option::Option::None,
+                    context_of: ::core::option::Option::None,
+                },
+                ParamInfo {
+                    name: "count",
+                    kind: Kind::Int {
+                        bits: 64,
+                        signed: false,
+                    },
+                    direction: Direction::Out,
+                    space: ::core::option::Option::None,
+                    length: ::core::option::Option::None,
+                    nullable: false,
+                    role: Role::Uses,
+                    of: ::core::option::Option::None,
+                    held: ::core::option::Option::None,
+                    context_of: ::core::option::Option::None,
+                },
+            ],
+            need: Need::Load,
+            blocking: false,
+            stream_ordered: ::core::option::Option::None,
+            question: false,
+            fallback: ::core::option::Option::None,
+            since: ::core::option::Option::None,
+            until: ::core::option::Option::None,
+            returns: &[("bad_argument", "`bus` is not open")],
+        },
+        FunctionInfo {
+            name: "list_sensors",
+            group: "bus",
+            summary: "To describe the sensors",
+            params: &[
+                ParamInfo {
+                    name: "bus",
+                    kind: Kind::Handle {
+                        name: "Bus",
+                        null: false,
+                    },
+                    direction: Direction::In,
+                    space: ::core::option::Option::None,
+                    length: ::core::option::Option::None,
+                    nullable: false,
+                    role: Role::Uses,
+                    of: ::core::option::Option::None,
+                    held: ::core::option::Option::None,
+                    context_of: ::core::option::Option::None,
+                },
+                ParamInfo {
+                    name: "sensors",
+                    kind: Kind::Struct("SensorInfo"),
+                    direction: Direction::Out,
+                    space: ::core::option::Option::None,
+                    length: ::core::option::Option::Some(
+                        Length::Count(Extent::Param(2)),
+                    ),
+                    nullable: false,
+                    role: Role::Uses,
+                    of: ::core::option::Option::None,
+                    held: ::core::option::Option::None,
+                    context_of: ::core::option::Option::None,
+                },
+                ParamInfo {
+                    name: "capacity",
+                    kind: Kind::Int {
+                        bits: 64,
+                        signed: false,
+                    },
+                    direction: Direction::In,
+                    space: ::core::option::Option::None,
+                    length: ::core::option::Option::None,
+                    nullable: false,
+                    role: Role::Uses,
+                    of: ::core::option::Option::None,
+                    held: ::core::option::Option::None,
+                    context_of: ::core::option::Option::None,
+                },
+            ],
+            need: Need::Optional,
+            blocking: false,
+            stream_ordered: ::core::option::Option::None,
+            question: false,
+            fallback: ::core::option::Option::Some(FallbackInfo {
+                kind: FallbackKind::Refuse,
+                text: "The caller gets `unsupported` with the message “This driver does not describe its sensors.”.",
+                calls: &[],
+                host_rule: false,
+                costs: "",
+            }),
+            since: ::core::option::Option::None,
+            until: ::core::option::Option::None,
+            returns: &[("bad_argument", "`bus` is not open")],
+        },
+        FunctionInfo {
+            name: "read_samples",
+            group: "sampling",
+            summary: "To read the last samples of a sensor",
+            params: &[
+                ParamInfo {
+                    name: "bus",
+                    kind: Kind::Handle {
+                        name: "Bus",
+                        null: false,
+                    },
+                    direction: Direction::In,
+                    space: ::core::option::Option::None,
+                    length: ::core::option::Option::None,
+                    nullable: false,
+                    role: Role::Uses,
+                    of: ::core::option::Option::None,
+                    held: ::core::option::Option::None,
+                    context_of: ::core::option::Option::None,
+                },
+                ParamInfo {
+                    name: "sensor",
+                    kind: Kind::Int {
+                        bits: 32,
+                        signed: false,
+                    },
+                    direction: Direction::In,
+                    space: ::core::option::Option::None,
+                    length: ::core::option::Option::None,
+                    nullable: false,
+                    role: Role::Uses,
+                    of: ::core::option::Option::None,
+                    held: ::core::option::Option::None,
+                    context_of: ::core::option::Option::None,
+                },
+                ParamInfo {
+                    name: "samples",
+                    kind: Kind::Struct("Sample"),
+                    direction: Direction::Out,
+                    space: ::core::option::Option::None,
+                    length: ::core::option::Option::Some(
+                        Length::Count(Extent::Param(3)),
+                    ),
+                    nullable: false,
+                    role: Role::Uses,
+                    of: ::core::option::Option::None,
+                    held: ::core::option::Option::None,
+                    context_of: ::core::option::Option::None,
+                },
+                ParamInfo {
+                    name: "capacity",
+                    kind: Kind::Int {
+                        bits: 64,
+                        signed: false,
+                    },
+                    direction: Direction::In,
+                    space: ::core::option::Option::None,
+                    length: ::core::option::Option::None,
+                    nullable: false,
+                    role: Role::Uses,
+                    of: ::core::option::Option::None,
+                    held: ::core::option::Option::None,
+                    context_of: ::core::option::Option::None,
+                },
+                ParamInfo {
+                    name: "taken",
+                    kind: Kind::Int {
+                        bits: 64,
+                        signed: false,
+                    },
+                    direction: Direction::Out,
+                    space: ::core::option::Option::None,
+                    length: ::core::option::Option::None,
+                    nullable: false,
+                    role: Role::Uses,
+                    of: ::core::option::Option::None,
+                    held: ::core::option::Option::None,
+                    context_of: ::core::option::Option::None,
+                },
+            ],
+            need: Need::Load,
+            blocking: false,
+            stream_ordered: ::core::option::Option::None,
+            question: false,
+            fallback: ::core::option::Option::None,
+            since: ::core::option::Option::None,
+            until: ::core::option::Option::None,
+            returns: &[("bad_argument", "`bus` is not open, or has no such sensor")],
+        },
+        FunctionInfo {
+            name: "subscribe",
+            group: "sampling",
+            summary: "To have samples brought",
+            params: &[
+                ParamInfo {
+                    name: "bus",
+                    kind: Kind::Handle {
+                        name: "Bus",
+                        null: false,
+                    },
+                    direction: Direction::In,
+                    space: ::core::option::Option::None,
+                    length: ::core::option::Option::None,
+                    nullable: false,
+                    role: Role::Uses,
+                    of: ::core::option::Option::None,
+                    held: ::core::option::Option::None,
+                    context_of: ::core::option::Option::None,
+                },
+                ParamInfo {
+                    name: "sensor",
+                    kind: Kind::Int {
+                        bits: 32,
+                        signed: false,
+                    },
+                    direction: Direction::In,
+                    space: ::core::option::Option::None,
+                    length: ::core::option::Option::None,
+                    nullable: false,
+                    role: Role::Uses,
+                    of: ::core::option::Option::None,
+                    held: ::core::option::Option::None,
+                    context_of: ::core::option::Option::None,
+                },
+                ParamInfo {
+                    name: "callback",
+                    kind: Kind::Callback("SampleCallback"),
+                    direction: Direction::In,
+                    space: ::core::option::Option::None,
+                    length: ::core::option::Option::None,
+                    nullable: false,
+                    role: Role::Uses,
+                    of: ::core::option::Option::None,
+                    held: ::core::option::Option::None,
+                    context_of: ::core::option::Option::None,
+                },
+                ParamInfo {
+                    name: "user_data",
+                    kind: Kind::Pointer,
+                    direction: Direction::In,
+                    space: ::core::option::Option::None,
+                    length: ::core::option::Option::None,
+                    nullable: true,
+                    role: Role::Uses,
+                    of: ::core::option::Option::None,
+                    held: ::core::option::Option::None,
+                    context_of: ::core::option::Option::Some(2),
+                },
+            ],
+            need: Need::Optional,
+            blocking: false,
+            stream_ordered: ::core::option::Option::None,
+            question: false,
+            fallback: ::core::option::Option::Some(FallbackInfo {
+                kind: FallbackKind::Refuse,
+                text: "The caller gets `unsupported` with the message “This driver does not call back.”.",
+                calls: &[],
+                host_rule: true,
+                costs: "",
+            }),
+            since: ::core::option::Option::None,
+            until: ::core::option::Option::None,
+            returns: &[("bad_argument", "`bus` is not open, or has no such sensor")],
+        },
+        FunctionInfo {
+            name: "unsubscribe",
+            group: "sampling",
+            summary: "To end a subscription",
+            params: &[
+                ParamInfo {
+                    name: "bus",
+                    kind: Kind::Handle {
+                        name: "Bus",
+                        null: false,
+                    },
+                    direction: Direction::In,
+                    space: ::core::option::Option::None,
+                    length: ::core::option::Option::None,
+                    nullable: false,
+                    role: Role::Uses,
+                    of: ::core::option::Option::None,
+                    held: ::core::option::Option::None,
+                    context_of: ::core::option::Option::None,
+                },
+                ParamInfo {
+                    name: "sensor",
+                    kind: Kind::Int {
+                        bits: 32,
+                        signed: false,
+                    },
+                    direction: Direction::In,
+                    space: ::core::option::Option::None,
+                    length: ::core::option::Option::None,
+                    nullable: false,
+                    role: Role::Uses,
+                    of: ::core::option::Option::None,
+                    held: ::core::option::Option::None,
+                    context_of: ::core::option::Option::None,
+                },
+            ],
+            need: Need::Optional,
+            blocking: false,
+            stream_ordered: ::core::option::Option::None,
+            question: false,
+            fallback: ::core::option::Option::Some(FallbackInfo {
+                kind: FallbackKind::Nothing,
+                text: "Nothing is done, and that counts as success.",
+                calls: &[],
+                host_rule: true,
+                costs: "",
+            }),
+            since: ::core::option::Option::None,
+            until: ::core::option::Option::None,
+            returns: &[("bad_argument", "`bus` is not open, or has no such sensor")],
+        },
+        FunctionInfo {
+            name: "set_range",
+            group: "sampling",
+            summary: "To set the range of a sensor",
+            params: &[
+                ParamInfo {
+                    name: "bus",
+                    kind: Kind::Handle {
+                        name: "Bus",
+                        null: false,
+                    },
+                    direction: Direction::In,
+                    space: ::core::option::Option::None,
+                    length: ::core::option::Option::None,
+                    nullable: false,
+                    role: Role::Uses,
+                    of: ::core::option::Option::None,
+                    held: ::core::option::Option::None,
+                    context_of: ::core::option::Option::None,
+                },
+                ParamInfo {
+                    name: "sensor",
+                    kind: Kind::Int {
+                        bits: 32,
+                        signed: false,
+                    },
+                    direction: Direction::In,
+                    space: ::core::option::Option::None,
+                    length: ::core::option::Option::None,
+                    nullable: false,
+                    role: Role::Uses,
+                    of: ::core::option::Option::None,
+                    held: ::core::option::Option::None,
+                    context_of: ::core::option::Option::None,
+                },
+                ParamInfo {
+                    name: "low",
+                    kind: Kind::Float { bits: 64 },
+                    direction: Direction::In,
+                    space: ::core::option::Option::None,
+                    length: ::core::option::Option::None,
+                    nullable: false,
+                    role: Role::Uses,
+                    of: ::core::option::Option::None,
+                    held: ::core::option::Option::None,
+                    context_of: ::core::option::Option::None,
+                },
+                ParamInfo {
+                    name: "high",
+                    kind: Kind::Float { bits: 64 },
+                    direction: Direction::In,
+                    space: ::core::option::Option::None,
+                    length: ::core::option::Option::None,
+                    nullable: false,
+                    role: Role::Uses,
+                    of: ::core::option::Option::None,
+                    held: ::core::option::Option::None,
+                    context_of: ::core::option::Option::None,
+                },
+            ],
+            need: Need::Optional,
+            blocking: false,
+            stream_ordered: ::core::option::Option::None,
+            question: false,
+            fallback: ::core::option::Option::Some(FallbackInfo {
+                kind: FallbackKind::Nothing,
+                text: "Nothing is done, and that counts as success.",
+                calls: &[],
+                host_rule: true,
+                costs: "",
+            }),
+            since: ::core::option::Option::Some("1.1"),
+            until: ::core::option::Option::None,
+            returns: &[
+                (
+                    "bad_argument",
+                    "`bus` is not open, has no such sensor, or `low` is above `high`",
+                ),
+            ],
+        },
+    ];
+}
+impl Function {
+    /// What the spec says of it.
+    pub fn info(self) -> &'static ::tenon::reflect::FunctionInfo {
+        &reflection::FUNCTIONS[self as usize]
+    }
+    /// The function of a name, if the spec has it.
+    pub fn of_name(name: &str) -> ::core::option::Option<Self> {
+        Self::ALL.into_iter().find(|function| function.name() == name)
+    }
+}
 /// What a driver offers to the station that reads its sensors.
 ///
 /// A station loads drivers and asks each for its bus. It opens the bus, lists the sensors on it, and reads them
@@ -671,6 +1157,334 @@ where
         }
         let _ = (&bus, &sensor, &low, &high);
         Ok(())
+    }
+}
+/// Sees every call on its way to the implementation and on its way back.
+///
+/// It is called on the thread that makes the call, by many at once.
+pub trait Layer: Send + Sync + 'static {
+    /// Before the call, with the implementation below for what the layer wants to ask it.
+    ///
+    /// The number comes back in [`after`](Layer::after).
+    ///
+    /// # Errors
+    /// An error refuses the call: nothing below sees it, and the caller gets the error.
+    fn before(
+        &self,
+        call: &::tenon::reflect::Call<'_>,
+        next: &dyn SensorBus,
+    ) -> Result<u64>;
+    /// After the call, also where something below refused it. Outputs are among the arguments now.
+    fn after(
+        &self,
+        call: &::tenon::reflect::Call<'_>,
+        note: u64,
+        outcome: &Outcome<'_>,
+        next: &dyn SensorBus,
+    );
+}
+/// How a call ended.
+#[derive(Clone, Copy, Debug)]
+pub struct Outcome<'a> {
+    /// Why it failed; `None`: it succeeded.
+    pub error: ::core::option::Option<&'a Error>,
+    /// What a question was answered with.
+    pub answer: ::core::option::Option<bool>,
+}
+/// An implementation behind layers, the first of them outermost.
+pub struct Layered<D> {
+    inner: D,
+    layers: ::std::vec::Vec<::std::sync::Arc<dyn Layer>>,
+}
+impl<D> Layered<D> {
+    /// The most layers that there can be.
+    pub const MOST: usize = 8;
+    /// Puts layers around an implementation.
+    ///
+    /// # Panics
+    /// If there are more layers than [`MOST`](Self::MOST).
+    pub fn new(inner: D, layers: ::std::vec::Vec<::std::sync::Arc<dyn Layer>>) -> Self {
+        ::core::assert!(layers.len() <= Self::MOST, "at most {} layers", Self::MOST);
+        Self { inner, layers }
+    }
+    /// What is behind the layers.
+    pub fn inner(&self) -> &D {
+        &self.inner
+    }
+}
+impl<D: SensorBus> Layered<D> {
+    fn before(&self, call: &::tenon::reflect::Call<'_>) -> Result<[u64; 8]> {
+        let mut notes = [0; 8];
+        for (index, layer) in self.layers.iter().enumerate() {
+            match layer.before(call, &self.inner) {
+                Ok(note) => notes[index] = note,
+                Err(error) => {
+                    let outcome = Outcome {
+                        error: ::core::option::Option::Some(&error),
+                        answer: ::core::option::Option::None,
+                    };
+                    for above in (0..index).rev() {
+                        self.layers[above]
+                            .after(call, notes[above], &outcome, &self.inner);
+                    }
+                    return Err(error);
+                }
+            }
+        }
+        Ok(notes)
+    }
+    fn after(
+        &self,
+        call: &::tenon::reflect::Call<'_>,
+        notes: [u64; 8],
+        outcome: &Outcome<'_>,
+    ) {
+        for (layer, note) in self.layers.iter().zip(notes).rev() {
+            layer.after(call, note, outcome, &self.inner);
+        }
+    }
+}
+impl<D: Partial> Partial for Layered<D> {
+    fn provides(&self, function: Function) -> bool {
+        self.inner.provides(function)
+    }
+}
+#[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
+impl<D: SensorBus> SensorBus for Layered<D> {
+    fn open_bus(&self) -> Result<Bus> {
+        let mut arguments: [u64; _] = [0];
+        let notes = self
+            .before(
+                &::tenon::reflect::Call {
+                    function: Function::OpenBus.info(),
+                    index: Function::OpenBus as usize,
+                    arguments: &arguments,
+                },
+            )?;
+        let result = self.inner.open_bus();
+        if let Ok(yielded) = &result {
+            arguments[0] = (*yielded).addr() as u64;
+        }
+        self.after(
+            &::tenon::reflect::Call {
+                function: Function::OpenBus.info(),
+                index: Function::OpenBus as usize,
+                arguments: &arguments,
+            },
+            notes,
+            &Outcome {
+                error: result.as_ref().err(),
+                answer: ::core::option::Option::None,
+            },
+        );
+        result
+    }
+    fn close_bus(&self, bus: Bus) -> Result<()> {
+        let arguments: [u64; _] = [bus.addr() as u64];
+        let notes = self
+            .before(
+                &::tenon::reflect::Call {
+                    function: Function::CloseBus.info(),
+                    index: Function::CloseBus as usize,
+                    arguments: &arguments,
+                },
+            )?;
+        let result = self.inner.close_bus(bus);
+        self.after(
+            &::tenon::reflect::Call {
+                function: Function::CloseBus.info(),
+                index: Function::CloseBus as usize,
+                arguments: &arguments,
+            },
+            notes,
+            &Outcome {
+                error: result.as_ref().err(),
+                answer: ::core::option::Option::None,
+            },
+        );
+        result
+    }
+    fn count_sensors(&self, bus: Bus) -> Result<usize> {
+        let mut arguments: [u64; _] = [bus.addr() as u64, 0];
+        let notes = self
+            .before(
+                &::tenon::reflect::Call {
+                    function: Function::CountSensors.info(),
+                    index: Function::CountSensors as usize,
+                    arguments: &arguments,
+                },
+            )?;
+        let result = self.inner.count_sensors(bus);
+        if let Ok(yielded) = &result {
+            arguments[1] = (*yielded) as u64;
+        }
+        self.after(
+            &::tenon::reflect::Call {
+                function: Function::CountSensors.info(),
+                index: Function::CountSensors as usize,
+                arguments: &arguments,
+            },
+            notes,
+            &Outcome {
+                error: result.as_ref().err(),
+                answer: ::core::option::Option::None,
+            },
+        );
+        result
+    }
+    fn list_sensors(&self, bus: Bus, sensors: &mut [SensorInfo]) -> Result<()> {
+        let arguments: [u64; _] = [
+            bus.addr() as u64,
+            sensors.as_ptr().addr() as u64,
+            sensors.len() as u64,
+        ];
+        let notes = self
+            .before(
+                &::tenon::reflect::Call {
+                    function: Function::ListSensors.info(),
+                    index: Function::ListSensors as usize,
+                    arguments: &arguments,
+                },
+            )?;
+        let result = self.inner.list_sensors(bus, sensors);
+        self.after(
+            &::tenon::reflect::Call {
+                function: Function::ListSensors.info(),
+                index: Function::ListSensors as usize,
+                arguments: &arguments,
+            },
+            notes,
+            &Outcome {
+                error: result.as_ref().err(),
+                answer: ::core::option::Option::None,
+            },
+        );
+        result
+    }
+    fn read_samples(
+        &self,
+        bus: Bus,
+        sensor: u32,
+        samples: &mut [Sample],
+    ) -> Result<usize> {
+        let mut arguments: [u64; _] = [
+            bus.addr() as u64,
+            u64::from(sensor),
+            samples.as_ptr().addr() as u64,
+            samples.len() as u64,
+            0,
+        ];
+        let notes = self
+            .before(
+                &::tenon::reflect::Call {
+                    function: Function::ReadSamples.info(),
+                    index: Function::ReadSamples as usize,
+                    arguments: &arguments,
+                },
+            )?;
+        let result = self.inner.read_samples(bus, sensor, samples);
+        if let Ok(yielded) = &result {
+            arguments[4] = (*yielded) as u64;
+        }
+        self.after(
+            &::tenon::reflect::Call {
+                function: Function::ReadSamples.info(),
+                index: Function::ReadSamples as usize,
+                arguments: &arguments,
+            },
+            notes,
+            &Outcome {
+                error: result.as_ref().err(),
+                answer: ::core::option::Option::None,
+            },
+        );
+        result
+    }
+    fn subscribe(&self, bus: Bus, sensor: u32, callback: SampleCallback) -> Result<()> {
+        let arguments: [u64; _] = [
+            bus.addr() as u64,
+            u64::from(sensor),
+            callback.as_raw().map_or(0, |function| (function as *const ()).addr())
+                as u64,
+            callback.context().addr() as u64,
+        ];
+        let notes = self
+            .before(
+                &::tenon::reflect::Call {
+                    function: Function::Subscribe.info(),
+                    index: Function::Subscribe as usize,
+                    arguments: &arguments,
+                },
+            )?;
+        let result = self.inner.subscribe(bus, sensor, callback);
+        self.after(
+            &::tenon::reflect::Call {
+                function: Function::Subscribe.info(),
+                index: Function::Subscribe as usize,
+                arguments: &arguments,
+            },
+            notes,
+            &Outcome {
+                error: result.as_ref().err(),
+                answer: ::core::option::Option::None,
+            },
+        );
+        result
+    }
+    fn unsubscribe(&self, bus: Bus, sensor: u32) -> Result<()> {
+        let arguments: [u64; _] = [bus.addr() as u64, u64::from(sensor)];
+        let notes = self
+            .before(
+                &::tenon::reflect::Call {
+                    function: Function::Unsubscribe.info(),
+                    index: Function::Unsubscribe as usize,
+                    arguments: &arguments,
+                },
+            )?;
+        let result = self.inner.unsubscribe(bus, sensor);
+        self.after(
+            &::tenon::reflect::Call {
+                function: Function::Unsubscribe.info(),
+                index: Function::Unsubscribe as usize,
+                arguments: &arguments,
+            },
+            notes,
+            &Outcome {
+                error: result.as_ref().err(),
+                answer: ::core::option::Option::None,
+            },
+        );
+        result
+    }
+    fn set_range(&self, bus: Bus, sensor: u32, low: f64, high: f64) -> Result<()> {
+        let arguments: [u64; _] = [
+            bus.addr() as u64,
+            u64::from(sensor),
+            low.to_bits(),
+            high.to_bits(),
+        ];
+        let notes = self
+            .before(
+                &::tenon::reflect::Call {
+                    function: Function::SetRange.info(),
+                    index: Function::SetRange as usize,
+                    arguments: &arguments,
+                },
+            )?;
+        let result = self.inner.set_range(bus, sensor, low, high);
+        self.after(
+            &::tenon::reflect::Call {
+                function: Function::SetRange.info(),
+                index: Function::SetRange as usize,
+                arguments: &arguments,
+            },
+            notes,
+            &Outcome {
+                error: result.as_ref().err(),
+                answer: ::core::option::Option::None,
+            },
+        );
+        result
     }
 }
 /// From the ABI to the trait and back.
@@ -1093,5 +1907,277 @@ pub unsafe fn hand_over<D: Plugin>(
                 params: params_size,
             })
         }
+    }
+}
+/// Tells why the last call failed on the calling thread; null if none has.
+pub type LastError = unsafe extern "C" fn() -> *const ::core::ffi::c_char;
+/// A plugin in another library, by the table that it filled.
+///
+/// Signatures that its release has otherwise are adapted. A function without a pointer answers like one that
+/// is not implemented.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    release: Release,
+    slots: [*const ::core::ffi::c_void; 8],
+    last_error: ::core::option::Option<LastError>,
+}
+unsafe impl Send for Loaded {}
+unsafe impl Sync for Loaded {}
+impl Loaded {
+    /// Reads the pointers of a filled table.
+    ///
+    /// # Safety
+    /// `table` is aligned, and laid out and filled as `release` says. Its functions, and `last_error`, live
+    /// as long as this and its clones, and do what the spec says.
+    pub unsafe fn from_table(
+        release: Release,
+        table: *const ::core::ffi::c_void,
+        last_error: ::core::option::Option<LastError>,
+    ) -> Self {
+        let slot = |function| match release.offset_of(function) {
+            ::core::option::Option::Some(offset) => {
+                unsafe {
+                    table.byte_add(offset).cast::<*const ::core::ffi::c_void>().read()
+                }
+            }
+            ::core::option::Option::None => ::core::ptr::null(),
+        };
+        Self {
+            release,
+            slots: Function::ALL.map(slot),
+            last_error,
+        }
+    }
+    /// The release whose layout the plugin filled.
+    pub fn release(&self) -> Release {
+        self.release
+    }
+    /// Whether the plugin has a function.
+    pub fn has(&self, function: Function) -> bool {
+        !self.slots[function as usize].is_null()
+    }
+    #[cold]
+    fn failure(&self, function: &'static str, status: BusStatus) -> Error {
+        let message = self.last_error.map(|last_error| { unsafe { last_error() } });
+        unsafe { ::tenon::support::answered(function, status, message) }
+    }
+}
+impl Partial for Loaded {
+    fn provides(&self, function: Function) -> bool {
+        self.has(function)
+    }
+}
+#[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
+impl SensorBus for Loaded {
+    fn open_bus(&self) -> Result<Bus> {
+        let slot = self.slots[Function::OpenBus as usize];
+        if slot.is_null() {
+            let _ = ();
+            return Err(Error::unsupported("open_bus"));
+        }
+        let mut raw_bus = ::core::mem::MaybeUninit::zeroed();
+        let answer = {
+            unsafe {
+                let function = ::core::mem::transmute::<
+                    *const ::core::ffi::c_void,
+                    unsafe extern "C" fn(*mut ffi::BusHandle) -> BusStatus,
+                >(slot);
+                function(raw_bus.as_mut_ptr())
+            }
+        };
+        if ::tenon::StatusCode::code(answer) != 0 {
+            return Err(self.failure("open_bus", answer));
+        }
+        Ok({
+            let value = unsafe { raw_bus.assume_init() };
+            Bus::from_raw(value)
+        })
+    }
+    fn close_bus(&self, bus: Bus) -> Result<()> {
+        let slot = self.slots[Function::CloseBus as usize];
+        if slot.is_null() {
+            let _ = (&bus,);
+            return Err(Error::unsupported("close_bus"));
+        }
+        let answer = {
+            unsafe {
+                let function = ::core::mem::transmute::<
+                    *const ::core::ffi::c_void,
+                    unsafe extern "C" fn(ffi::BusHandle) -> BusStatus,
+                >(slot);
+                function(bus.as_raw())
+            }
+        };
+        if ::tenon::StatusCode::code(answer) != 0 {
+            return Err(self.failure("close_bus", answer));
+        }
+        Ok(())
+    }
+    fn count_sensors(&self, bus: Bus) -> Result<usize> {
+        let slot = self.slots[Function::CountSensors as usize];
+        if slot.is_null() {
+            let _ = (&bus,);
+            return Err(Error::unsupported("count_sensors"));
+        }
+        let mut raw_count = ::core::mem::MaybeUninit::zeroed();
+        let answer = {
+            unsafe {
+                let function = ::core::mem::transmute::<
+                    *const ::core::ffi::c_void,
+                    unsafe extern "C" fn(ffi::BusHandle, *mut usize) -> BusStatus,
+                >(slot);
+                function(bus.as_raw(), raw_count.as_mut_ptr())
+            }
+        };
+        if ::tenon::StatusCode::code(answer) != 0 {
+            return Err(self.failure("count_sensors", answer));
+        }
+        Ok({
+            let value = unsafe { raw_count.assume_init() };
+            value
+        })
+    }
+    fn list_sensors(&self, bus: Bus, sensors: &mut [SensorInfo]) -> Result<()> {
+        let slot = self.slots[Function::ListSensors as usize];
+        if slot.is_null() {
+            let _ = (&bus, &sensors);
+            return Err(Error::unsupported("list_sensors"));
+        }
+        let raw_capacity = ::tenon::support::length(
+            "capacity",
+            &[::core::option::Option::Some(sensors.len())],
+        )?;
+        let answer = {
+            unsafe {
+                let function = ::core::mem::transmute::<
+                    *const ::core::ffi::c_void,
+                    unsafe extern "C" fn(
+                        ffi::BusHandle,
+                        *mut ffi::BusSensorInfo,
+                        usize,
+                    ) -> BusStatus,
+                >(slot);
+                function(bus.as_raw(), sensors.as_mut_ptr().cast(), raw_capacity)
+            }
+        };
+        if ::tenon::StatusCode::code(answer) != 0 {
+            return Err(self.failure("list_sensors", answer));
+        }
+        Ok(())
+    }
+    fn read_samples(
+        &self,
+        bus: Bus,
+        sensor: u32,
+        samples: &mut [Sample],
+    ) -> Result<usize> {
+        let slot = self.slots[Function::ReadSamples as usize];
+        if slot.is_null() {
+            let _ = (&bus, &sensor, &samples);
+            return Err(Error::unsupported("read_samples"));
+        }
+        let raw_capacity = ::tenon::support::length(
+            "capacity",
+            &[::core::option::Option::Some(samples.len())],
+        )?;
+        let mut raw_taken = ::core::mem::MaybeUninit::zeroed();
+        let answer = {
+            unsafe {
+                let function = ::core::mem::transmute::<
+                    *const ::core::ffi::c_void,
+                    unsafe extern "C" fn(
+                        ffi::BusHandle,
+                        u32,
+                        *mut ffi::BusSample,
+                        usize,
+                        *mut usize,
+                    ) -> BusStatus,
+                >(slot);
+                function(
+                    bus.as_raw(),
+                    sensor,
+                    samples.as_mut_ptr().cast(),
+                    raw_capacity,
+                    raw_taken.as_mut_ptr(),
+                )
+            }
+        };
+        if ::tenon::StatusCode::code(answer) != 0 {
+            return Err(self.failure("read_samples", answer));
+        }
+        Ok({
+            let value = unsafe { raw_taken.assume_init() };
+            value
+        })
+    }
+    fn subscribe(&self, bus: Bus, sensor: u32, callback: SampleCallback) -> Result<()> {
+        let slot = self.slots[Function::Subscribe as usize];
+        if slot.is_null() {
+            let _ = (&bus, &sensor, &callback);
+            return Err(Error::unsupported("subscribe"));
+        }
+        let answer = {
+            unsafe {
+                let function = ::core::mem::transmute::<
+                    *const ::core::ffi::c_void,
+                    unsafe extern "C" fn(
+                        ffi::BusHandle,
+                        u32,
+                        ffi::BusSampleCallback,
+                        *mut ::core::ffi::c_void,
+                    ) -> BusStatus,
+                >(slot);
+                function(
+                    bus.as_raw(),
+                    sensor,
+                    callback.as_raw(),
+                    callback.context().as_ptr(),
+                )
+            }
+        };
+        if ::tenon::StatusCode::code(answer) != 0 {
+            return Err(self.failure("subscribe", answer));
+        }
+        Ok(())
+    }
+    fn unsubscribe(&self, bus: Bus, sensor: u32) -> Result<()> {
+        let slot = self.slots[Function::Unsubscribe as usize];
+        if slot.is_null() {
+            let _ = (&bus, &sensor);
+            return Err(Error::unsupported("unsubscribe"));
+        }
+        let answer = {
+            unsafe {
+                let function = ::core::mem::transmute::<
+                    *const ::core::ffi::c_void,
+                    unsafe extern "C" fn(ffi::BusHandle, u32) -> BusStatus,
+                >(slot);
+                function(bus.as_raw(), sensor)
+            }
+        };
+        if ::tenon::StatusCode::code(answer) != 0 {
+            return Err(self.failure("unsubscribe", answer));
+        }
+        Ok(())
+    }
+    fn set_range(&self, bus: Bus, sensor: u32, low: f64, high: f64) -> Result<()> {
+        let slot = self.slots[Function::SetRange as usize];
+        if slot.is_null() {
+            let _ = (&bus, &sensor, &low, &high);
+            return Err(Error::unsupported("set_range"));
+        }
+        let answer = {
+            unsafe {
+                let function = ::core::mem::transmute::<
+                    *const ::core::ffi::c_void,
+                    unsafe extern "C" fn(ffi::BusHandle, u32, f64, f64) -> BusStatus,
+                >(slot);
+                function(bus.as_raw(), sensor, low, high)
+            }
+        };
+        if ::tenon::StatusCode::code(answer) != 0 {
+            return Err(self.failure("set_range", answer));
+        }
+        Ok(())
     }
 }

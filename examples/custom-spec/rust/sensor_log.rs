@@ -68,6 +68,124 @@ impl Provided {
         self.0[function as usize]
     }
 }
+/// The spec as data at run time.
+pub mod reflection {
+    use ::tenon::reflect::*;
+    /// What the spec says of each function: `FUNCTIONS[Function::X as usize]`.
+    pub static FUNCTIONS: [FunctionInfo; 2] = [
+        FunctionInfo {
+            name: "append",
+            group: "log",
+            summary: "To write samples down",
+            params: &[
+                ParamInfo {
+                    name: "sensor",
+                    kind: Kind::Int {
+                        bits: 32,
+                        signed: false,
+                    },
+                    direction: Direction::In,
+                    space: ::core::option::Option::None,
+                    length: ::core::option::Option::None,
+                    nullable: false,
+                    role: Role::Uses,
+                    of: ::core::option::Option::None,
+                    held: ::core::option::Option::None,
+                    context_of: ::core::option::Option::None,
+                },
+                ParamInfo {
+                    name: "samples",
+                    kind: Kind::Struct("Sample"),
+                    direction: Direction::In,
+                    space: ::core::option::Option::None,
+                    length: ::core::option::Option::Some(
+                        Length::Count(Extent::Param(2)),
+                    ),
+                    nullable: false,
+                    role: Role::Uses,
+                    of: ::core::option::Option::None,
+                    held: ::core::option::Option::None,
+                    context_of: ::core::option::Option::None,
+                },
+                ParamInfo {
+                    name: "number",
+                    kind: Kind::Int {
+                        bits: 64,
+                        signed: false,
+                    },
+                    direction: Direction::In,
+                    space: ::core::option::Option::None,
+                    length: ::core::option::Option::None,
+                    nullable: false,
+                    role: Role::Uses,
+                    of: ::core::option::Option::None,
+                    held: ::core::option::Option::None,
+                    context_of: ::core::option::Option::None,
+                },
+            ],
+            need: Need::Optional,
+            blocking: false,
+            stream_ordered: ::core::option::Option::None,
+            question: false,
+            fallback: ::core::option::Option::None,
+            since: ::core::option::Option::None,
+            until: ::core::option::Option::None,
+            returns: &[("bad_argument", "the samples are older than those in the log")],
+        },
+        FunctionInfo {
+            name: "mean",
+            group: "log",
+            summary: "To get the mean value of a sensor",
+            params: &[
+                ParamInfo {
+                    name: "sensor",
+                    kind: Kind::Int {
+                        bits: 32,
+                        signed: false,
+                    },
+                    direction: Direction::In,
+                    space: ::core::option::Option::None,
+                    length: ::core::option::Option::None,
+                    nullable: false,
+                    role: Role::Uses,
+                    of: ::core::option::Option::None,
+                    held: ::core::option::Option::None,
+                    context_of: ::core::option::Option::None,
+                },
+                ParamInfo {
+                    name: "mean",
+                    kind: Kind::Float { bits: 64 },
+                    direction: Direction::Out,
+                    space: ::core::option::Option::None,
+                    length: ::core::option::Option::None,
+                    nullable: false,
+                    role: Role::Uses,
+                    of: ::core::option::Option::None,
+                    held: ::core::option::Option::None,
+                    context_of: ::core::option::Option::None,
+                },
+            ],
+            need: Need::Optional,
+            blocking: false,
+            stream_ordered: ::core::option::Option::None,
+            question: false,
+            fallback: ::core::option::Option::None,
+            since: ::core::option::Option::None,
+            until: ::core::option::Option::None,
+            returns: &[("bad_argument", "the log has no sample of the sensor")],
+        },
+    ];
+}
+impl Function {
+    /// What the spec says of it.
+    pub fn info(self) -> &'static ::tenon::reflect::FunctionInfo {
+        &reflection::FUNCTIONS[self as usize]
+    }
+    /// The function of a name, if the spec has it.
+    pub fn of_name(name: &str) -> ::core::option::Option<Self> {
+        Self::ALL.into_iter().find(|function| function.name() == name)
+    }
+}
 /// A library that keeps samples.
 #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
 pub trait SensorLog: Send + Sync + 'static {
@@ -124,6 +242,156 @@ where
     }
     fn mean(&self, sensor: u32) -> Result<f64> {
         self.0.mean(sensor)
+    }
+}
+/// Sees every call on its way to the implementation and on its way back.
+///
+/// It is called on the thread that makes the call, by many at once.
+pub trait Layer: Send + Sync + 'static {
+    /// Before the call, with the implementation below for what the layer wants to ask it.
+    ///
+    /// The number comes back in [`after`](Layer::after).
+    ///
+    /// # Errors
+    /// An error refuses the call: nothing below sees it, and the caller gets the error.
+    fn before(
+        &self,
+        call: &::tenon::reflect::Call<'_>,
+        next: &dyn SensorLog,
+    ) -> Result<u64>;
+    /// After the call, also where something below refused it. Outputs are among the arguments now.
+    fn after(
+        &self,
+        call: &::tenon::reflect::Call<'_>,
+        note: u64,
+        outcome: &Outcome<'_>,
+        next: &dyn SensorLog,
+    );
+}
+/// How a call ended.
+#[derive(Clone, Copy, Debug)]
+pub struct Outcome<'a> {
+    /// Why it failed; `None`: it succeeded.
+    pub error: ::core::option::Option<&'a Error>,
+    /// What a question was answered with.
+    pub answer: ::core::option::Option<bool>,
+}
+/// An implementation behind layers, the first of them outermost.
+pub struct Layered<D> {
+    inner: D,
+    layers: ::std::vec::Vec<::std::sync::Arc<dyn Layer>>,
+}
+impl<D> Layered<D> {
+    /// The most layers that there can be.
+    pub const MOST: usize = 8;
+    /// Puts layers around an implementation.
+    ///
+    /// # Panics
+    /// If there are more layers than [`MOST`](Self::MOST).
+    pub fn new(inner: D, layers: ::std::vec::Vec<::std::sync::Arc<dyn Layer>>) -> Self {
+        ::core::assert!(layers.len() <= Self::MOST, "at most {} layers", Self::MOST);
+        Self { inner, layers }
+    }
+    /// What is behind the layers.
+    pub fn inner(&self) -> &D {
+        &self.inner
+    }
+}
+impl<D: SensorLog> Layered<D> {
+    fn before(&self, call: &::tenon::reflect::Call<'_>) -> Result<[u64; 8]> {
+        let mut notes = [0; 8];
+        for (index, layer) in self.layers.iter().enumerate() {
+            match layer.before(call, &self.inner) {
+                Ok(note) => notes[index] = note,
+                Err(error) => {
+                    let outcome = Outcome {
+                        error: ::core::option::Option::Some(&error),
+                        answer: ::core::option::Option::None,
+                    };
+                    for above in (0..index).rev() {
+                        self.layers[above]
+                            .after(call, notes[above], &outcome, &self.inner);
+                    }
+                    return Err(error);
+                }
+            }
+        }
+        Ok(notes)
+    }
+    fn after(
+        &self,
+        call: &::tenon::reflect::Call<'_>,
+        notes: [u64; 8],
+        outcome: &Outcome<'_>,
+    ) {
+        for (layer, note) in self.layers.iter().zip(notes).rev() {
+            layer.after(call, note, outcome, &self.inner);
+        }
+    }
+}
+impl<D: Partial> Partial for Layered<D> {
+    fn provides(&self, function: Function) -> bool {
+        self.inner.provides(function)
+    }
+}
+#[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
+impl<D: SensorLog> SensorLog for Layered<D> {
+    fn append(&self, sensor: u32, samples: &[sensor_bus::Sample]) -> Result<()> {
+        let arguments: [u64; _] = [
+            u64::from(sensor),
+            samples.as_ptr().addr() as u64,
+            samples.len() as u64,
+        ];
+        let notes = self
+            .before(
+                &::tenon::reflect::Call {
+                    function: Function::Append.info(),
+                    index: Function::Append as usize,
+                    arguments: &arguments,
+                },
+            )?;
+        let result = self.inner.append(sensor, samples);
+        self.after(
+            &::tenon::reflect::Call {
+                function: Function::Append.info(),
+                index: Function::Append as usize,
+                arguments: &arguments,
+            },
+            notes,
+            &Outcome {
+                error: result.as_ref().err(),
+                answer: ::core::option::Option::None,
+            },
+        );
+        result
+    }
+    fn mean(&self, sensor: u32) -> Result<f64> {
+        let mut arguments: [u64; _] = [u64::from(sensor), 0];
+        let notes = self
+            .before(
+                &::tenon::reflect::Call {
+                    function: Function::Mean.info(),
+                    index: Function::Mean as usize,
+                    arguments: &arguments,
+                },
+            )?;
+        let result = self.inner.mean(sensor);
+        if let Ok(yielded) = &result {
+            arguments[1] = (*yielded).to_bits();
+        }
+        self.after(
+            &::tenon::reflect::Call {
+                function: Function::Mean.info(),
+                index: Function::Mean as usize,
+                arguments: &arguments,
+            },
+            notes,
+            &Outcome {
+                error: result.as_ref().err(),
+                answer: ::core::option::Option::None,
+            },
+        );
+        result
     }
 }
 /// From the ABI to the trait and back.

@@ -74,7 +74,7 @@ fn emit_type(context: Context, ty: &Type) -> TokenStream {
         TypeKind::Struct { fields, .. } if !depends_on_release(fields) => {
             emit_struct(context, ty, fields, None)
         }
-        TypeKind::Callback { params, result } => {
+        TypeKind::Callback { params, result, .. } => {
             let inputs = params.iter().map(|param| raw_param(context, param));
             let output = result.as_ref().map(|result| {
                 let ty = raw_param(context, result);
@@ -322,6 +322,14 @@ pub(super) fn callback_wrapper(context: Context, ty: &Type, params: &[Param]) ->
         None => (None, None, None),
     };
     let call = callback_call(context, params);
+    let reader = given.map(|_| {
+        quote! {
+            /// The pointer that the function gets back.
+            pub fn context(self) -> ::tenon::AnyPtr {
+                self.context
+            }
+        }
+    });
     quote! {
         #docs
         #[derive(Clone, Copy, Debug)]
@@ -343,6 +351,8 @@ pub(super) fn callback_wrapper(context: Context, ty: &Type, params: &[Param]) ->
             pub fn as_raw(self) -> ffi::#c_name {
                 self.function
             }
+
+            #reader
 
             #call
         }

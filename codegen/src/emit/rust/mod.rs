@@ -10,8 +10,11 @@ mod ffi;
 mod form;
 mod functions;
 mod import;
+mod layer;
+mod loaded;
 mod names;
 mod plugin;
+mod reflection;
 mod thunk;
 mod traits;
 mod types;
@@ -43,7 +46,11 @@ pub fn expand_interface(spec: &Spec, interface: &Interface) -> TokenStream {
             let fallbacks = fallback::emit(context);
             let thunks = thunk::emit(context);
             let plugin = plugin::emit(context, table);
-            quote! { #functions #traits #fallbacks #thunks #plugin }
+            let reflection = reflection::emit(context);
+            // Both speak in statuses, and an interface need not have any.
+            let layer = interface.status.map(|_| layer::emit(context));
+            let loaded = interface.status.map(|_| loaded::emit(context));
+            quote! { #functions #reflection #traits #fallbacks #layer #thunks #plugin #loaded }
         }
         InterfaceKind::Export => {
             let functions = functions::emit(context);
@@ -51,7 +58,9 @@ pub fn expand_interface(spec: &Spec, interface: &Interface) -> TokenStream {
             let fallbacks = fallback::emit(context);
             let thunks = thunk::emit(context);
             let export = export::emit(context);
-            quote! { #functions #traits #fallbacks #thunks #export }
+            let reflection = reflection::emit(context);
+            let layer = interface.status.map(|_| layer::emit(context));
+            quote! { #functions #reflection #traits #fallbacks #layer #thunks #export }
         }
         InterfaceKind::Import { libraries } => import::emit(context, libraries),
     };

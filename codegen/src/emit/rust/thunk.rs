@@ -11,6 +11,38 @@ use crate::model::{
     Absent, Constant, Direction, Extent, Function, Length, Param, ReleaseId, ResultKind, Ty, TypeKind,
 };
 
+/// How the checks of a thunk report, which the pieces below are told.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Report {
+    /// In the status of the interface, which the compiler infers.
+    Interface,
+    /// In a type `Status` of the place where the pieces stand; its `Error` becomes what the body returns.
+    Own,
+}
+
+impl Report {
+    /// The status of a check that has no other type parameter.
+    fn alone(self) -> Option<TokenStream> {
+        (self == Report::Own).then(|| quote!(::<Status>))
+    }
+
+    /// The status of a check that has a type to infer beside it.
+    fn beside(self) -> Option<TokenStream> {
+        (self == Report::Own).then(|| quote!(::<Status, _>))
+    }
+
+    fn refuse(self, error: &TokenStream) -> TokenStream {
+        match self {
+            Report::Interface => quote! { return ::core::result::Result::Err(#error); },
+            Report::Own => quote! { return ::core::result::Result::Err(#error.into()); },
+        }
+    }
+
+    fn refuse_null(self, name: &str) -> TokenStream {
+        self.refuse(&quote!(Error::invalid(concat!("`", #name, "` is null"))))
+    }
+}
+
 pub(super) fn emit(context: Context) -> TokenStream {
     let thunks = context.interface.functions.iter().flat_map(|function| {
         signatures(context, function).into_iter().map(move |release| thunk(context, function, release))
@@ -28,7 +60,7 @@ pub(super) fn emit(context: Context) -> TokenStream {
 }
 
 /// A release for each signature that a function has, newest first; `None`: there is only one.
-fn signatures(context: Context, function: &Function) -> Vec<Option<ReleaseId>> {
+pub(super) fn signatures(context: Context, function: &Function) -> Vec<Option<ReleaseId>> {
     let changes = function.signature_changes(context.interface.releases.len());
     let older = changes.into_iter().rev().map(|(before, _)| Some(before));
     std::iter::once(context.interface.newest()).chain(older).collect()
@@ -60,22 +92,15 @@ fn thunk(context: Context, function: &Function, release: Option<ReleaseId>) -> T
         quote!(#name: #ty)
     });
     let prepare = function.params.iter().zip(&forms).map(|(param, form)| {
-        if is_passed(param) { prepare(context, function, param, form) } else { stand_in(context, param) }
+        match is_passed(param) {
+            true => prepare(context, function, param, form, Report::Interface),
+            false => stand_in(context, param),
+        }
     });
     let arguments = function.params.iter().zip(&forms).filter_map(|(param, form)| argument(param, form));
     let method = names::snake(&function.name.value);
-    let write_back = function.params.iter().zip(&forms).filter_map(|(param, form)| {
-        let name = names::snake(&param.name.value);
-        let place = format_ident!("{}_place", param.name.value);
-        let raw = to_raw(context, param, &quote!(#name));
-        // SAFETY of the emitted code: the place was checked before the call.
-        matches!(form, Form::InOut).then(|| {
-            quote! {
-                // SAFETY: checked to be not null and aligned; the host lends it for the call.
-                unsafe { #place.write(#raw) };
-            }
-        })
-    });
+    let write_back =
+        function.params.iter().zip(&forms).filter_map(|(param, form)| write_back(context, param, form));
     let output = raw_result(context, function);
     let text = &function.name.value;
     let body = match &function.result {
@@ -130,18 +155,25 @@ fn is_raw_pointer(context: Context, param: &Param) -> bool {
 }
 
 /// Turns what the ABI passes into what the trait takes, under the parameter's own name.
-fn prepare(context: Context, function: &Function, param: &Param, form: &Form) -> TokenStream {
+pub(super) fn prepare(
+    context: Context,
+    function: &Function,
+    param: &Param,
+    form: &Form,
+    report: Report,
+) -> TokenStream {
     let name = names::snake(&param.name.value);
     let text = &param.name.value;
-    let length = |extent: &Extent| length(function, extent);
+    let length = |extent: &Extent| length(function, extent, report);
+    let (alone, beside) = (report.alone(), report.beside());
     match form {
         Form::Consumed => TokenStream::new(),
-        Form::Value => value_of(context, function, param),
+        Form::Value => value_of(context, function, param, report),
         Form::InOut => {
             let place = format_ident!("{}_place", param.name.value);
             let from = from_raw(context, param, &quote!(unsafe { #place.read() }));
             quote! {
-                let #place = ::tenon::support::place(#text, #name)?;
+                let #place = ::tenon::support::place #beside(#text, #name)?;
                 // SAFETY: checked to be not null and aligned; the host lends it for the call.
                 let mut #name = #from;
             }
@@ -153,9 +185,9 @@ fn prepare(context: Context, function: &Function, param: &Param, form: &Form) ->
                 _ => value(context, param.ty, param.space),
             };
             let slice = if *mutable {
-                quote!(::tenon::support::slice_mut(#text, #name.cast::<#element>(), #len)?)
+                quote!(::tenon::support::slice_mut #beside(#text, #name.cast::<#element>(), #len)?)
             } else {
-                quote!(::tenon::support::slice(#text, #name.cast::<#element>(), #len)?)
+                quote!(::tenon::support::slice #beside(#text, #name.cast::<#element>(), #len)?)
             };
             if param.nullable {
                 quote! {
@@ -176,12 +208,12 @@ fn prepare(context: Context, function: &Function, param: &Param, form: &Form) ->
         Form::ByteBuffer { mutable } => {
             let (size, data) = byte_buffer_fields(context, param);
             let slice = if *mutable {
-                quote!(::tenon::support::slice_mut(#text, buffer.#data.cast::<u8>(), buffer.#size)?)
+                quote!(::tenon::support::slice_mut #beside(#text, buffer.#data.cast::<u8>(), buffer.#size)?)
             } else {
-                quote!(::tenon::support::slice(#text, buffer.#data.cast_const().cast::<u8>(), buffer.#size)?)
+                quote!(::tenon::support::slice #beside(#text, buffer.#data.cast_const().cast::<u8>(), buffer.#size)?)
             };
             quote! {
-                let #name = ::tenon::support::non_null(#text, #name)?;
+                let #name = ::tenon::support::non_null #beside(#text, #name)?;
                 // SAFETY: checked to be not null and aligned; the host lends it and its bytes for the call.
                 let #name = unsafe {
                     let buffer = #name.read();
@@ -196,13 +228,13 @@ fn prepare(context: Context, function: &Function, param: &Param, form: &Form) ->
                         ::core::option::Option::None
                     } else {
                         // SAFETY: the host lends the text for the call.
-                        ::core::option::Option::Some(unsafe { ::tenon::support::text(#text, #name)? })
+                        ::core::option::Option::Some(unsafe { ::tenon::support::text #alone(#text, #name)? })
                     };
                 }
             } else {
                 quote! {
                     // SAFETY: the host lends the text for the call.
-                    let #name = unsafe { ::tenon::support::text(#text, #name)? };
+                    let #name = unsafe { ::tenon::support::text #alone(#text, #name)? };
                 }
             }
         }
@@ -210,7 +242,7 @@ fn prepare(context: Context, function: &Function, param: &Param, form: &Form) ->
             let reference = if *mutable { quote!(&mut *#name) } else { quote!(&*#name) };
             let check = if *mutable { quote!(place) } else { quote!(non_null) };
             quote! {
-                let #name = ::tenon::support::#check(#text, #name)?;
+                let #name = ::tenon::support::#check #beside(#text, #name)?;
                 // SAFETY: checked to be not null and aligned; the host lends it for the call.
                 let #name = unsafe { #reference };
             }
@@ -229,37 +261,34 @@ fn prepare(context: Context, function: &Function, param: &Param, form: &Form) ->
                     let #name = #name.is_some().then(|| #wrap);
                 }
             } else {
+                let refuse = report.refuse_null(text);
                 quote! {
-                    if #name.is_none() {
-                        return ::core::result::Result::Err(Error::invalid(concat!("`", #text, "` is null")));
-                    }
+                    if #name.is_none() { #refuse }
                     // SAFETY: the host hands the callback over to be called with its context.
                     let #name = #wrap;
                 }
             }
         }
-        Form::Output(_) => place_of(param),
+        Form::Output(_) => place_of(param, report),
     }
 }
 
 /// A value of the ABI, checked.
-fn value_of(context: Context, function: &Function, param: &Param) -> TokenStream {
+fn value_of(context: Context, function: &Function, param: &Param, report: Report) -> TokenStream {
+    let (alone, beside) = (report.alone(), report.beside());
     let name = names::snake(&param.name.value);
     let text = &param.name.value;
     let converted = from_raw(context, param, &quote!(#name));
     match (param.ty, named(context, param.ty)) {
         (_, Some(TypeKind::Handle { null, .. })) => {
             let check = (null.is_none() && !param.nullable).then(|| {
-                quote! {
-                    if #name.is_null() {
-                        return ::core::result::Result::Err(Error::invalid(concat!("`", #text, "` is null")));
-                    }
-                }
+                let refuse = report.refuse_null(text);
+                quote! { if #name.is_null() { #refuse } }
             });
             quote! { #check let #name = #converted; }
         }
         (_, Some(TypeKind::Id { .. })) => quote! {
-            let #name = ::tenon::support::non_null(#text, #name)?;
+            let #name = ::tenon::support::non_null #beside(#text, #name)?;
             // SAFETY: checked to be not null and aligned; the host lends it for the call.
             let #name = #converted;
         },
@@ -267,11 +296,11 @@ fn value_of(context: Context, function: &Function, param: &Param) -> TokenStream
             // Memory that is handed over stays an address: only its range can be checked here.
             let check = match &param.length {
                 Some(Length::Bytes(extent)) if !param.nullable => {
-                    let len = length(function, extent);
-                    Some(quote! { ::tenon::support::range(#text, #name.addr(), #len)?; })
+                    let len = length(function, extent, report);
+                    Some(quote! { ::tenon::support::range #alone(#text, #name.addr(), #len)?; })
                 }
                 _ if !param.nullable && param.space.is_some() => Some(quote! {
-                    ::tenon::support::range(#text, #name.addr(), 1)?;
+                    ::tenon::support::range #alone(#text, #name.addr(), 1)?;
                 }),
                 _ => None,
             };
@@ -283,16 +312,17 @@ fn value_of(context: Context, function: &Function, param: &Param) -> TokenStream
 }
 
 /// The place that a result goes to, checked before the call so that nothing is made that cannot be handed over.
-fn place_of(param: &Param) -> TokenStream {
+pub(super) fn place_of(param: &Param, report: Report) -> TokenStream {
+    let beside = report.beside();
     let name = names::snake(&param.name.value);
     let place = format_ident!("{}_place", param.name.value);
     let text = &param.name.value;
     if param.nullable {
         quote! {
-            let #place = if #name.is_null() { #name } else { ::tenon::support::place(#text, #name)? };
+            let #place = if #name.is_null() { #name } else { ::tenon::support::place #beside(#text, #name)? };
         }
     } else {
-        quote! { let #place = ::tenon::support::place(#text, #name)?; }
+        quote! { let #place = ::tenon::support::place #beside(#text, #name)?; }
     }
 }
 
@@ -317,7 +347,21 @@ fn stand_in(context: Context, param: &Param) -> TokenStream {
     quote! { let #name = #value; }
 }
 
-fn argument(param: &Param, form: &Form) -> Option<TokenStream> {
+/// Hands over what the method left in a value that it reads and writes.
+pub(super) fn write_back(context: Context, param: &Param, form: &Form) -> Option<TokenStream> {
+    let name = names::snake(&param.name.value);
+    let place = format_ident!("{}_place", param.name.value);
+    let raw = to_raw(context, param, &quote!(#name));
+    // SAFETY of the emitted code: the place was checked before the call.
+    matches!(form, Form::InOut).then(|| {
+        quote! {
+            // SAFETY: checked to be not null and aligned; the host lends it for the call.
+            unsafe { #place.write(#raw) };
+        }
+    })
+}
+
+pub(super) fn argument(param: &Param, form: &Form) -> Option<TokenStream> {
     let name = names::snake(&param.name.value);
     match form {
         Form::Consumed | Form::Output(_) => None,
@@ -339,20 +383,34 @@ fn yields(context: Context, function: &Function, forms: &[Form]) -> TokenStream 
         return quote! { ::core::result::Result::Ok(if yielded { #yes } else { #no }) };
     }
     let success = statuses.iter().position(|value| value.value == 0).map(status);
-    let outputs = outputs(function, forms);
-    let single = outputs.len() == 1;
-    let writes = outputs.iter().map(|(_, param, output)| {
-        let field = names::snake(&param.name.value);
-        let yielded = if single { quote!(yielded) } else { quote!(yielded.#field) };
-        write_output(context, param, output, &yielded)
-    });
+    let writes = yielded(function, forms)
+        .map(|(param, output, yielded)| write_output(context, param, output, &yielded, Report::Interface));
     quote! {
         #(#writes)*
         ::core::result::Result::Ok(#success)
     }
 }
 
-fn write_output(context: Context, param: &Param, output: &Output, yielded: &TokenStream) -> TokenStream {
+/// What the method yielded, one by one: a parameter, its form, and where its value is.
+pub(super) fn yielded<'a>(
+    function: &'a Function,
+    forms: &'a [Form],
+) -> impl Iterator<Item = (&'a Param, &'a Output, TokenStream)> {
+    let outputs = outputs(function, forms);
+    let single = outputs.len() == 1;
+    outputs.into_iter().map(move |(_, param, output)| {
+        let field = names::snake(&param.name.value);
+        (param, output, if single { quote!(yielded) } else { quote!(yielded.#field) })
+    })
+}
+
+pub(super) fn write_output(
+    context: Context,
+    param: &Param,
+    output: &Output,
+    yielded: &TokenStream,
+    report: Report,
+) -> TokenStream {
     let place = format_ident!("{}_place", param.name.value);
     let text = &param.name.value;
     let write = match output {
@@ -372,14 +430,13 @@ fn write_output(context: Context, param: &Param, output: &Output, yielded: &Toke
         Output::Vec(function) => {
             let method = names::snake(&context.interface.function(*function).name.value);
             let element = value(context, param.ty, param.space);
+            let refuse = report.refuse(&quote!(Error::new(
+                <_ as ::tenon::StatusCode>::INTERNAL,
+                format!("{} elements of `{}`, where {} says {}", #yielded.len(), #text, stringify!(#method), count),
+            )));
             return quote! {
                 let count = this.#method()?;
-                if #yielded.len() != count {
-                    return ::core::result::Result::Err(Error::new(
-                        <_ as ::tenon::StatusCode>::INTERNAL,
-                        format!("{} elements of `{}`, where {} says {}", #yielded.len(), #text, stringify!(#method), count),
-                    ));
-                }
+                if #yielded.len() != count { #refuse }
                 // SAFETY: checked to be not null and aligned; the host has room for as many as it was told.
                 unsafe {
                     ::core::ptr::copy_nonoverlapping(#yielded.as_ptr(), #place.cast::<#element>(), count);
@@ -388,7 +445,8 @@ fn write_output(context: Context, param: &Param, output: &Output, yielded: &Toke
         }
         Output::Text(capacity) => {
             let capacity = names::number(*capacity);
-            quote! { ::tenon::support::write_text(#text, #place, #capacity, &#yielded)?; }
+            let alone = report.alone();
+            quote! { ::tenon::support::write_text #alone(#text, #place, #capacity, &#yielded)?; }
         }
     };
     if param.nullable {
@@ -407,7 +465,8 @@ fn write_output(context: Context, param: &Param, output: &Output, yielded: &Toke
 }
 
 /// The number of elements or bytes that a length says, as `usize`.
-fn length(function: &Function, extent: &Extent) -> TokenStream {
+fn length(function: &Function, extent: &Extent, report: Report) -> TokenStream {
+    let beside = report.beside();
     match extent {
         Extent::Number(number) => {
             let number = names::number(*number);
@@ -421,7 +480,7 @@ fn length(function: &Function, extent: &Extent) -> TokenStream {
             match (param.ty, param.dir) {
                 (Ty::Size, Direction::In) => quote!(#name),
                 (Ty::Size, _) => quote!({
-                    let place = ::tenon::support::non_null(#text, #name)?;
+                    let place = ::tenon::support::non_null #beside(#text, #name)?;
                     // SAFETY: checked to be not null and aligned; the host lends it for the call.
                     unsafe { place.read() }
                 }),

@@ -1,0 +1,306 @@
+//! Layers: every call of an interface passes through them, on its way down and on its way back.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+
+use super::form::{Form, Output, forms, named, outputs};
+use super::traits::signature;
+use super::{Context, names};
+use crate::model::{Extent, Function, Param, ParamId, ResultKind, Ty, TypeKind};
+
+pub(super) fn emit(context: Context) -> TokenStream {
+    let name = names::symbol(&context.interface.trait_name);
+    let methods = context.interface.functions.iter().map(|function| method(context, function));
+    quote! {
+        /// Sees every call on its way to the implementation and on its way back.
+        ///
+        /// It is called on the thread that makes the call, by many at once.
+        pub trait Layer: Send + Sync + 'static {
+            /// Before the call, with the implementation below for what the layer wants to ask it.
+            ///
+            /// The number comes back in [`after`](Layer::after).
+            ///
+            /// # Errors
+            /// An error refuses the call: nothing below sees it, and the caller gets the error.
+            fn before(&self, call: &::tenon::reflect::Call<'_>, next: &dyn #name) -> Result<u64>;
+
+            /// After the call, also where something below refused it. Outputs are among the arguments now.
+            fn after(
+                &self,
+                call: &::tenon::reflect::Call<'_>,
+                note: u64,
+                outcome: &Outcome<'_>,
+                next: &dyn #name,
+            );
+        }
+
+        /// How a call ended.
+        #[derive(Clone, Copy, Debug)]
+        pub struct Outcome<'a> {
+            /// Why it failed; `None`: it succeeded.
+            pub error: ::core::option::Option<&'a Error>,
+            /// What a question was answered with.
+            pub answer: ::core::option::Option<bool>,
+        }
+
+        /// An implementation behind layers, the first of them outermost.
+        pub struct Layered<D> {
+            inner: D,
+            layers: ::std::vec::Vec<::std::sync::Arc<dyn Layer>>,
+        }
+
+        impl<D> Layered<D> {
+            /// The most layers that there can be.
+            pub const MOST: usize = 8;
+
+            /// Puts layers around an implementation.
+            ///
+            /// # Panics
+            /// If there are more layers than [`MOST`](Self::MOST).
+            pub fn new(inner: D, layers: ::std::vec::Vec<::std::sync::Arc<dyn Layer>>) -> Self {
+                ::core::assert!(layers.len() <= Self::MOST, "at most {} layers", Self::MOST);
+                Self { inner, layers }
+            }
+
+            /// What is behind the layers.
+            pub fn inner(&self) -> &D {
+                &self.inner
+            }
+        }
+
+        impl<D: #name> Layered<D> {
+            fn before(&self, call: &::tenon::reflect::Call<'_>) -> Result<[u64; 8]> {
+                let mut notes = [0; 8];
+                for (index, layer) in self.layers.iter().enumerate() {
+                    match layer.before(call, &self.inner) {
+                        Ok(note) => notes[index] = note,
+                        Err(error) => {
+                            let outcome =
+                                Outcome { error: ::core::option::Option::Some(&error), answer: ::core::option::Option::None };
+                            for above in (0..index).rev() {
+                                self.layers[above].after(call, notes[above], &outcome, &self.inner);
+                            }
+                            return Err(error);
+                        }
+                    }
+                }
+                Ok(notes)
+            }
+
+            fn after(&self, call: &::tenon::reflect::Call<'_>, notes: [u64; 8], outcome: &Outcome<'_>) {
+                for (layer, note) in self.layers.iter().zip(notes).rev() {
+                    layer.after(call, note, outcome, &self.inner);
+                }
+            }
+        }
+
+        impl<D: Partial> Partial for Layered<D> {
+            fn provides(&self, function: Function) -> bool {
+                self.inner.provides(function)
+            }
+        }
+
+        #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
+        impl<D: #name> #name for Layered<D> {
+            #(#methods)*
+        }
+    }
+}
+
+fn method(context: Context, function: &Function) -> TokenStream {
+    let forms = forms(context, function);
+    let signature = signature(context, function, &forms);
+    let name = names::snake(&function.name.value);
+    let variant = names::pascal(&function.name.value);
+    let given: Vec<TokenStream> = function
+        .params
+        .iter()
+        .zip(&forms)
+        .enumerate()
+        .map(|(index, (param, form))| bits(context, function, &forms, ParamId(index), param, form))
+        .collect();
+    let passed = function.params.iter().zip(&forms).filter_map(|(param, form)| {
+        let name = names::snake(&param.name.value);
+        match form {
+            Form::Consumed | Form::Output(_) => None,
+            Form::InOut => Some(quote!(&mut *#name)),
+            _ => Some(quote!(#name)),
+        }
+    });
+    let updates = updates(context, function, &forms);
+    let call = quote! {
+        ::tenon::reflect::Call { function: Function::#variant.info(), index: Function::#variant as usize, arguments: &arguments }
+    };
+    let (mutable, record) = match updates.is_empty() {
+        true => (TokenStream::new(), TokenStream::new()),
+        false => (
+            quote!(mut),
+            match function.result {
+                ResultKind::Status => {
+                    let yielded =
+                        if outputs(function, &forms).is_empty() { quote!(_) } else { quote!(yielded) };
+                    quote! { if let Ok(#yielded) = &result { #updates } }
+                }
+                _ => updates,
+            },
+        ),
+    };
+    let (start, outcome) = match &function.result {
+        ResultKind::Status => {
+            let answer = if function.question.is_some() {
+                quote!(result.as_ref().ok().copied())
+            } else {
+                quote!(::core::option::Option::None)
+            };
+            (
+                quote! { let notes = self.before(&#call)?; },
+                quote! { Outcome { error: result.as_ref().err(), answer: #answer } },
+            )
+        }
+        other => {
+            let default = default_value(context, other);
+            (
+                quote! { let Ok(notes) = self.before(&#call) else { return #default; }; },
+                quote! { Outcome { error: ::core::option::Option::None, answer: ::core::option::Option::None } },
+            )
+        }
+    };
+    let bind = match function.result {
+        ResultKind::None => quote!(let () =),
+        _ => quote!(let result =),
+    };
+    let end = match function.result {
+        ResultKind::None => TokenStream::new(),
+        _ => quote!(result),
+    };
+    quote! {
+        #signature {
+            let #mutable arguments: [u64; _] = [#(#given),*];
+            #start
+            #bind self.inner.#name(#(#passed),*);
+            #record
+            self.after(&#call, notes, &#outcome);
+            #end
+        }
+    }
+}
+
+/// What a function without a status yields where it was not called.
+pub(super) fn default_value(context: Context, result: &ResultKind) -> TokenStream {
+    let ResultKind::Value(result) = result else { return quote!(()) };
+    let ty = super::types::value(context, result.ty, result.space);
+    match (result.ty, named(context, result.ty)) {
+        (Ty::String, _) => quote!(c""),
+        (Ty::Pointer, _) | (_, Some(TypeKind::Handle { .. })) => quote!(#ty::NULL),
+        (_, Some(TypeKind::Id { .. } | TypeKind::Enum { .. })) => quote!(#ty(0)),
+        _ => quote!(::core::default::Default::default()),
+    }
+}
+
+/// An argument before the call.
+fn bits(
+    context: Context,
+    function: &Function,
+    forms: &[Form],
+    id: ParamId,
+    param: &Param,
+    form: &Form,
+) -> TokenStream {
+    let name = names::snake(&param.name.value);
+    let optional = |address: TokenStream, given: TokenStream| {
+        if param.nullable {
+            quote!(#name.as_ref().map_or(0, |given| #given as u64))
+        } else {
+            quote!(#address as u64)
+        }
+    };
+    match form {
+        Form::Output(_) => quote!(0),
+        Form::Value => value_bits(context, param, &quote!(#name)),
+        Form::InOut => value_bits(context, param, &quote!((*#name))),
+        Form::Bytes { .. } | Form::Slice { .. } | Form::Text => {
+            optional(quote!(#name.as_ptr().addr()), quote!(given.as_ptr().addr()))
+        }
+        Form::ByteBuffer { .. } => quote!(#name.as_ptr().addr() as u64),
+        Form::StructRef { .. } => quote!(::core::ptr::from_ref(&*#name).addr() as u64),
+        Form::Callback { .. } => {
+            let address = |name: TokenStream| quote!(#name.as_raw().map_or(0, |function| (function as *const ()).addr()));
+            optional(address(quote!(#name)), address(quote!(given)))
+        }
+        Form::Consumed => match consumed(function, forms, id) {
+            Some(Consumed::Length(carrier)) if carrier.nullable => {
+                let carrier = names::snake(&carrier.name.value);
+                quote!(#carrier.as_ref().map_or(0, |given| given.len() as u64))
+            }
+            Some(Consumed::Length(carrier)) => {
+                let carrier = names::snake(&carrier.name.value);
+                quote!(#carrier.len() as u64)
+            }
+            Some(Consumed::Context(callback)) if callback.nullable => {
+                let callback = names::snake(&callback.name.value);
+                quote!(#callback.map_or(0, |given| given.context().addr() as u64))
+            }
+            Some(Consumed::Context(callback)) => {
+                let callback = names::snake(&callback.name.value);
+                quote!(#callback.context().addr() as u64)
+            }
+            None => quote!(0),
+        },
+    }
+}
+
+/// What carries a parameter that is none in Rust.
+pub(super) enum Consumed<'a> {
+    /// The length of a slice.
+    Length(&'a Param),
+    /// The pointer that a callback gets.
+    Context(&'a Param),
+}
+
+/// Finds what carries a consumed parameter; `None` for a status that the call reports through.
+pub(super) fn consumed<'a>(function: &'a Function, forms: &[Form], id: ParamId) -> Option<Consumed<'a>> {
+    if let Some(callback) = function.param(id).context_of {
+        return Some(Consumed::Context(function.param(callback)));
+    }
+    let carrier = forms.iter().position(|form| form.length() == Some(&Extent::Param(id)))?;
+    Some(Consumed::Length(&function.params[carrier]))
+}
+
+/// Writes what the call yielded, and what it changed, into the arguments.
+fn updates(context: Context, function: &Function, forms: &[Form]) -> TokenStream {
+    let outputs = outputs(function, forms);
+    let single = outputs.len() == 1;
+    let yielded =
+        outputs.iter().filter(|(_, _, output)| matches!(output, Output::Value)).map(|(id, param, _)| {
+            let index = names::number(id.0 as u64);
+            let field = names::snake(&param.name.value);
+            let place = if single { quote!((*yielded)) } else { quote!(yielded.#field) };
+            let bits = value_bits(context, param, &place);
+            quote! { arguments[#index] = #bits; }
+        });
+    let changed = function.params.iter().zip(forms).enumerate().filter_map(|(index, (param, form))| {
+        let name = names::snake(&param.name.value);
+        let index = names::number(index as u64);
+        matches!(form, Form::InOut).then(|| {
+            let bits = value_bits(context, param, &quote!((*#name)));
+            quote! { arguments[#index] = #bits; }
+        })
+    });
+    quote! { #(#yielded)* #(#changed)* }
+}
+
+/// A value as 64 bits.
+fn value_bits(context: Context, param: &Param, value: &TokenStream) -> TokenStream {
+    match (param.ty, named(context, param.ty)) {
+        (_, Some(TypeKind::Handle { .. })) | (Ty::Pointer, _) => quote!(#value.addr() as u64),
+        (_, Some(TypeKind::Id { .. } | TypeKind::Enum { .. })) => quote!(#value.0 as i64 as u64),
+        (_, Some(TypeKind::Struct { .. } | TypeKind::Callback { .. })) => quote!(0),
+        (Ty::Bool, _) => quote!(u64::from(#value)),
+        (Ty::Int { bits: 64, signed: false } | Ty::ULongLong, _) => quote!(#value),
+        (Ty::Int { signed: false, .. }, _) => quote!(u64::from(#value)),
+        (Ty::F32, _) => quote!(f64::from(#value).to_bits()),
+        (Ty::F64, _) => quote!(#value.to_bits()),
+        (Ty::String, _) => quote!(#value.as_ptr().addr() as u64),
+        _ => quote!(#value as u64),
+    }
+}

@@ -1,0 +1,427 @@
+//! The other side of a table: a plugin in another library, called through the trait.
+
+use proc_macro2::{Ident, TokenStream};
+use quote::{format_ident, quote};
+
+use super::ffi::{convention, raw_param, raw_result};
+use super::form::{Form, Output, forms, named, named_id, output_type, outputs};
+use super::layer::{Consumed, consumed, default_value};
+use super::thunk::{signatures, to_raw};
+use super::traits::signature;
+use super::types::value;
+use super::{Context, names};
+use crate::model::{Extent, Function, Param, ParamId, ReleaseId, ResultKind, Ty, TypeKind};
+
+pub(super) fn emit(context: Context) -> TokenStream {
+    let name = names::symbol(&context.interface.trait_name);
+    let count = names::number(context.interface.functions.len() as u64);
+    let status = context.interface.status.map(|id| super::types::type_path(context, id));
+    let methods = context.interface.functions.iter().map(|function| method(context, function));
+    quote! {
+        /// Tells why the last call failed on the calling thread; null if none has.
+        pub type LastError = unsafe extern "C" fn() -> *const ::core::ffi::c_char;
+
+        /// A plugin in another library, by the table that it filled.
+        ///
+        /// Signatures that its release has otherwise are adapted. A function without a pointer answers like one that
+        /// is not implemented.
+        #[derive(Clone, Debug)]
+        pub struct Loaded {
+            release: Release,
+            slots: [*const ::core::ffi::c_void; #count],
+            last_error: ::core::option::Option<LastError>,
+        }
+
+        // SAFETY: addresses of code, which the interface lets any thread call.
+        unsafe impl Send for Loaded {}
+        // SAFETY: as above.
+        unsafe impl Sync for Loaded {}
+
+        impl Loaded {
+            /// Reads the pointers of a filled table.
+            ///
+            /// # Safety
+            /// `table` is aligned, and laid out and filled as `release` says. Its functions, and `last_error`, live
+            /// as long as this and its clones, and do what the spec says.
+            pub unsafe fn from_table(
+                release: Release,
+                table: *const ::core::ffi::c_void,
+                last_error: ::core::option::Option<LastError>,
+            ) -> Self {
+                let slot = |function| match release.offset_of(function) {
+                    // SAFETY: the caller promises a table of that layout.
+                    ::core::option::Option::Some(offset) => unsafe {
+                        table.byte_add(offset).cast::<*const ::core::ffi::c_void>().read()
+                    },
+                    ::core::option::Option::None => ::core::ptr::null(),
+                };
+                Self { release, slots: Function::ALL.map(slot), last_error }
+            }
+
+            /// The release whose layout the plugin filled.
+            pub fn release(&self) -> Release {
+                self.release
+            }
+
+            /// Whether the plugin has a function.
+            pub fn has(&self, function: Function) -> bool {
+                !self.slots[function as usize].is_null()
+            }
+
+            #[cold]
+            fn failure(&self, function: &'static str, status: #status) -> Error {
+                let message = self.last_error.map(|last_error| {
+                    // SAFETY: whoever made this promised that it may be called.
+                    unsafe { last_error() }
+                });
+                // SAFETY: such a function answers with null or a text that lives until the thread's next failure.
+                unsafe { ::tenon::support::answered(function, status, message) }
+            }
+        }
+
+        impl Partial for Loaded {
+            fn provides(&self, function: Function) -> bool {
+                self.has(function)
+            }
+        }
+
+        #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
+        impl #name for Loaded {
+            #(#methods)*
+        }
+    }
+}
+
+fn method(context: Context, function: &Function) -> TokenStream {
+    let forms = forms(context, function);
+    let signature = signature(context, function, &forms);
+    let (variant, text) = (names::pascal(&function.name.value), &function.name.value);
+    let absent = match &function.result {
+        ResultKind::Status => quote!(Err(Error::unsupported(#text))),
+        other => default_value(context, other),
+    };
+    let unused = super::form::parameters(context, function, &forms).map(|(name, _)| name);
+    let prepare = function
+        .params
+        .iter()
+        .zip(&forms)
+        .enumerate()
+        .map(|(index, (param, form))| prepare(context, function, &forms, ParamId(index), param, form));
+    let call = calls(context, function, &forms);
+    let end = end(context, function, &forms);
+    quote! {
+        #signature {
+            let slot = self.slots[Function::#variant as usize];
+            if slot.is_null() {
+                let _ = (#(&#unused,)*);
+                return #absent;
+            }
+            #(#prepare)*
+            #call
+            #end
+        }
+    }
+}
+
+/// The call, by the signature that the plugin's release has.
+fn calls(context: Context, function: &Function, forms: &[Form]) -> TokenStream {
+    let call = |release: Option<ReleaseId>| {
+        let convention = convention(context);
+        let passed =
+            || {
+                function.params.iter().zip(forms).filter(move |(param, _)| {
+                    release.is_none_or(|release| param.availability.contains(release))
+                })
+            };
+        let types = passed().map(|(param, _)| raw_param(context, param));
+        let arguments = passed().map(|(param, form)| argument(context, function, param, form));
+        let output = raw_result(context, function);
+        quote! {{
+            // SAFETY: the slot is this function's, in the layout of the plugin's release, which has this signature;
+            // what the arguments point to lives on this frame or is the caller's for the call.
+            unsafe {
+                let function = ::core::mem::transmute::<
+                    *const ::core::ffi::c_void,
+                    unsafe extern #convention fn(#(#types),*) #output,
+                >(slot);
+                function(#(#arguments),*)
+            }
+        }}
+    };
+    let bind = match function.result {
+        ResultKind::None => quote!(let () =),
+        _ => quote!(let answer =),
+    };
+    let mut signatures = signatures(context, function);
+    if signatures.len() == 1 {
+        let call = call(signatures[0]);
+        return quote! { #bind #call; };
+    }
+    let newest = call(signatures.remove(0));
+    // Newest first, each up to and with its release.
+    let mut arms = Vec::new();
+    for release in signatures.into_iter().flatten().rev() {
+        let last = names::release_variant(&context.interface.releases[release.0].name.value);
+        let call = call(Some(release));
+        arms.push(quote! { if self.release <= Release::#last { #call } else });
+    }
+    quote! { #bind #(#arms)* { #newest }; }
+}
+
+/// Local places of what goes by pointer.
+fn prepare(
+    context: Context,
+    function: &Function,
+    forms: &[Form],
+    id: ParamId,
+    param: &Param,
+    form: &Form,
+) -> TokenStream {
+    let name = names::snake(&param.name.value);
+    let (local, text) = (local(param), &param.name.value);
+    match form {
+        Form::Value if matches!(named(context, param.ty), Some(TypeKind::Id { .. })) => {
+            let raw = to_raw(context, param, &quote!(#name));
+            quote! { let mut #local = #raw; }
+        }
+        Form::InOut => {
+            let raw = to_raw(context, param, &quote!((*#name)));
+            quote! { let mut #local = #raw; }
+        }
+        Form::ByteBuffer { mutable } => {
+            let Some(TypeKind::Struct { fields, .. }) = named(context, param.ty) else {
+                return TokenStream::new();
+            };
+            let path = named_id(param.ty).map(|id| super::ffi::ffi_path(context, id));
+            let fields = fields.iter().map(|field| names::snake(&field.name.value)).collect::<Vec<_>>();
+            let [size, data] = fields.as_slice() else { return TokenStream::new() };
+            let address =
+                if *mutable { quote!(#name.as_mut_ptr()) } else { quote!(#name.as_ptr().cast_mut()) };
+            quote! { let mut #local = #path { #size: #name.len(), #data: #address.cast() }; }
+        }
+        Form::Output(Output::Value) => quote! { let mut #local = ::core::mem::MaybeUninit::zeroed(); },
+        Form::Output(Output::Array(count)) => {
+            let (count, element) = (names::number(*count), value(context, param.ty, param.space));
+            quote! { let mut #local = ::core::mem::MaybeUninit::<[#element; #count]>::zeroed(); }
+        }
+        Form::Output(Output::Vec(counted)) => {
+            let (counted, element) = (
+                names::snake(&context.interface.function(*counted).name.value),
+                value(context, param.ty, param.space),
+            );
+            let attempt = tried(
+                context,
+                function,
+                quote!(self.#counted().and_then(|count| ::tenon::support::elements::<_, #element>(#text, count))),
+            );
+            quote! { let mut #local = #attempt; }
+        }
+        Form::Output(Output::Text(count)) => {
+            let count = names::number(*count);
+            quote! { let mut #local = [0 as ::core::ffi::c_char; #count]; }
+        }
+        Form::Consumed => length(context, function, forms, id, param),
+        _ => TokenStream::new(),
+    }
+}
+
+/// What may fail before the call: a function without a status then yields its default.
+fn tried(context: Context, function: &Function, attempt: TokenStream) -> TokenStream {
+    match &function.result {
+        ResultKind::Status => quote!(#attempt?),
+        other => {
+            let default = default_value(context, other);
+            quote! {
+                match #attempt {
+                    Ok(value) => value,
+                    Err::<_, Error>(_) => return #default,
+                }
+            }
+        }
+    }
+}
+
+/// The length that slices carry: the same for all of them.
+fn length(context: Context, function: &Function, forms: &[Form], id: ParamId, param: &Param) -> TokenStream {
+    let Some(Consumed::Length(_)) = consumed(function, forms, id) else { return TokenStream::new() };
+    let (local, text) = (local(param), &param.name.value);
+    let carriers =
+        function.params.iter().zip(forms).filter(|(_, form)| form.length() == Some(&Extent::Param(id))).map(
+            |(carrier, _)| {
+                let name = names::snake(&carrier.name.value);
+                if carrier.nullable {
+                    quote!(#name.as_ref().map(|given| given.len()))
+                } else {
+                    quote!(::core::option::Option::Some(#name.len()))
+                }
+            },
+        );
+    let attempt = tried(context, function, quote!(::tenon::support::length(#text, &[#(#carriers),*])));
+    quote! { let #local = #attempt; }
+}
+
+fn local(param: &Param) -> Ident {
+    format_ident!("raw_{}", param.name.value)
+}
+
+/// An argument as the ABI passes it.
+fn argument(context: Context, function: &Function, param: &Param, form: &Form) -> TokenStream {
+    let (name, local) = (names::snake(&param.name.value), local(param));
+    let nullable = |address: TokenStream, null: TokenStream, given: TokenStream| {
+        if param.nullable { quote!(#name.map_or(#null, |given| #given)) } else { address }
+    };
+    match form {
+        Form::Value => match named(context, param.ty) {
+            Some(TypeKind::Id { .. }) => quote!(&raw mut #local),
+            _ => to_raw(context, param, &quote!(#name)),
+        },
+        Form::InOut | Form::ByteBuffer { .. } => quote!(&raw mut #local),
+        Form::Bytes { mutable: true, .. } | Form::Slice { mutable: true, .. } => nullable(
+            quote!(#name.as_mut_ptr().cast()),
+            quote!(::core::ptr::null_mut()),
+            quote!(given.as_mut_ptr().cast()),
+        ),
+        Form::Bytes { .. } | Form::Slice { .. } | Form::Text => nullable(
+            quote!(#name.as_ptr().cast_mut().cast()),
+            quote!(::core::ptr::null_mut()),
+            quote!(given.as_ptr().cast_mut().cast()),
+        ),
+        Form::StructRef { mutable: true } => quote!(::core::ptr::from_mut(#name).cast()),
+        Form::StructRef { mutable: false } => quote!(::core::ptr::from_ref(#name).cast_mut().cast()),
+        Form::Callback { .. } if param.nullable => quote!(#name.and_then(|given| given.as_raw())),
+        Form::Callback { .. } => quote!(#name.as_raw()),
+        Form::Output(Output::Value) => quote!(#local.as_mut_ptr()),
+        Form::Output(_) => quote!(#local.as_mut_ptr().cast()),
+        Form::Consumed => match param.context_of {
+            Some(callback) => {
+                let callback = function.param(callback);
+                let name = names::snake(&callback.name.value);
+                if callback.nullable {
+                    quote!(#name.map_or(::core::ptr::null_mut(), |given| given.context().as_ptr()))
+                } else {
+                    quote!(#name.context().as_ptr())
+                }
+            }
+            None => quote!(#local),
+        },
+    }
+}
+
+/// What the method yields, from the answer of the function and the places it wrote.
+fn end(context: Context, function: &Function, forms: &[Form]) -> TokenStream {
+    let text = &function.name.value;
+    let changed = function.params.iter().zip(forms).filter_map(|(param, form)| {
+        let (name, local) = (names::snake(&param.name.value), local(param));
+        matches!(form, Form::InOut).then(|| {
+            let value = from_place(context, param, &local);
+            quote! { *#name = #value; }
+        })
+    });
+    let status = |index: usize| {
+        let values = context.spec.status_values(context.interface);
+        let path = context.interface.status.map(|id| super::types::type_path(context, id));
+        let name = names::constant(&values[index].name.value);
+        quote!(#path::#name)
+    };
+    match &function.result {
+        ResultKind::None => quote! { #(#changed)* },
+        ResultKind::Value(result) => {
+            let value = match result.ty {
+                // SAFETY of the emitted code: the interface promises a text that lives as long as the library.
+                Ty::String => quote! {
+                    if answer.is_null() {
+                        c""
+                    } else {
+                        // SAFETY: the interface promises a text that lives as long as the library.
+                        unsafe { ::core::ffi::CStr::from_ptr(answer) }
+                    }
+                },
+                _ => from_value(context, result, &quote!(answer)),
+            };
+            quote! { #(#changed)* #value }
+        }
+        ResultKind::Status => {
+            if let Some((yes, no)) = function.question {
+                let (yes, no) = (status(yes.0), status(no.0));
+                return quote! {
+                    #(#changed)*
+                    if answer == #yes {
+                        Ok(true)
+                    } else if answer == #no {
+                        Ok(false)
+                    } else {
+                        Err(self.failure(#text, answer))
+                    }
+                };
+            }
+            let outputs = outputs(function, forms);
+            let values: Vec<TokenStream> =
+                outputs.iter().map(|(_, param, output)| yielded(context, param, output)).collect();
+            let value = match (outputs.as_slice(), values.as_slice()) {
+                ([], _) => quote!(()),
+                ([_], [value]) => quote!(#value),
+                _ => {
+                    let name = names::pascal(&function.name.value);
+                    let fields = outputs.iter().map(|(_, param, _)| names::snake(&param.name.value));
+                    quote!(#name { #(#fields: #values),* })
+                }
+            };
+            quote! {
+                if ::tenon::StatusCode::code(answer) != 0 {
+                    return Err(self.failure(#text, answer));
+                }
+                #(#changed)*
+                Ok(#value)
+            }
+        }
+    }
+}
+
+fn yielded(context: Context, param: &Param, output: &Output) -> TokenStream {
+    let local = local(param);
+    match output {
+        Output::Value => {
+            let read = format_ident!("value");
+            let value = from_place(context, param, &read);
+            quote! {{
+                // SAFETY: zero is a value of the type, and the function may have written another.
+                let value = unsafe { #local.assume_init() };
+                #value
+            }}
+        }
+        Output::Array(_) => {
+            let ty = output_type(context, param, output);
+            quote! {{
+                // SAFETY: zero is a value of the type, and the function may have written others.
+                let value: #ty = unsafe { #local.assume_init() };
+                value
+            }}
+        }
+        Output::Vec(_) => quote!(#local),
+        Output::Text(_) => quote!(::tenon::support::text_in(&#local)),
+    }
+}
+
+/// What is in a local place, as the trait has it.
+fn from_place(context: Context, param: &Param, local: &Ident) -> TokenStream {
+    from_value(context, param, &quote!(#local))
+}
+
+fn from_value(context: Context, param: &Param, raw: &TokenStream) -> TokenStream {
+    let ty = || value(context, param.ty, param.space);
+    match (param.ty, named(context, param.ty)) {
+        (_, Some(TypeKind::Handle { .. })) => {
+            let ty = ty();
+            quote!(#ty::from_raw(#raw))
+        }
+        (_, Some(TypeKind::Id { field, .. })) => {
+            let (ty, field) = (ty(), names::snake(field));
+            quote!(#ty(#raw.#field))
+        }
+        (Ty::Pointer, _) => {
+            let ty = ty();
+            quote!(#ty::from_ptr(#raw))
+        }
+        _ => raw.clone(),
+    }
+}
