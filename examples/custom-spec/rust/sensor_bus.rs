@@ -1103,6 +1103,15 @@ pub trait Partial: SensorBus {
 /// An implementation in which the spec's fallbacks stand in for what is absent.
 #[derive(Clone, Copy, Debug)]
 pub struct WithFallbacks<P>(pub P);
+/// What the implementation has by itself: fallbacks do not count.
+impl<P> Partial for WithFallbacks<P>
+where
+    P: ::core::ops::Deref<Target: Partial> + Send + Sync + 'static,
+{
+    fn provides(&self, function: Function) -> bool {
+        self.0.provides(function)
+    }
+}
 #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
 impl<P> SensorBus for WithFallbacks<P>
 where
@@ -1683,20 +1692,17 @@ mod thunk {
     }
 }
 /// An implementation that a host can call: one instance, and which slots it fills.
-pub trait Plugin: Partial {
+pub trait Plugin: 'static {
+    /// What the table's functions call. Mostly the type itself.
+    type Instance: Partial + ?Sized;
     /// The functions that the implementation has.
     const PROVIDED: Provided;
     /// Whether absent optional functions are filled with the spec's fallbacks.
     const FALLBACKS: bool;
     /// The instance that the table's functions call. It is made at the first call.
-    fn instance() -> &'static Self
-    where
-        Self: Sized;
+    fn instance() -> &'static Self::Instance;
     /// Whether the slot of a function gets a pointer.
-    fn fills(function: Function) -> bool
-    where
-        Self: Sized,
-    {
+    fn fills(function: Function) -> bool {
         Self::PROVIDED.has(function) || function.is_always_filled()
             || (Self::FALLBACKS && function.has_fallback())
     }
@@ -1988,10 +1994,8 @@ impl SensorBus for Loaded {
         if ::tenon::StatusCode::code(answer) != 0 {
             return Err(self.failure("open_bus", answer));
         }
-        Ok({
-            let value = unsafe { raw_bus.assume_init() };
-            Bus::from_raw(value)
-        })
+        let raw_bus = unsafe { raw_bus.assume_init() };
+        Ok(Bus::from_raw(raw_bus))
     }
     fn close_bus(&self, bus: Bus) -> Result<()> {
         let slot = self.slots[Function::CloseBus as usize];
@@ -2032,10 +2036,8 @@ impl SensorBus for Loaded {
         if ::tenon::StatusCode::code(answer) != 0 {
             return Err(self.failure("count_sensors", answer));
         }
-        Ok({
-            let value = unsafe { raw_count.assume_init() };
-            value
-        })
+        let raw_count = unsafe { raw_count.assume_init() };
+        Ok(raw_count)
     }
     fn list_sensors(&self, bus: Bus, sensors: &mut [SensorInfo]) -> Result<()> {
         let slot = self.slots[Function::ListSensors as usize];
@@ -2105,10 +2107,8 @@ impl SensorBus for Loaded {
         if ::tenon::StatusCode::code(answer) != 0 {
             return Err(self.failure("read_samples", answer));
         }
-        Ok({
-            let value = unsafe { raw_taken.assume_init() };
-            value
-        })
+        let raw_taken = unsafe { raw_taken.assume_init() };
+        Ok(raw_taken)
     }
     fn subscribe(&self, bus: Bus, sensor: u32, callback: SampleCallback) -> Result<()> {
         let slot = self.slots[Function::Subscribe as usize];

@@ -232,6 +232,15 @@ pub trait Partial: SensorLog {
 /// An implementation in which the spec's fallbacks stand in for what is absent.
 #[derive(Clone, Copy, Debug)]
 pub struct WithFallbacks<P>(pub P);
+/// What the implementation has by itself: fallbacks do not count.
+impl<P> Partial for WithFallbacks<P>
+where
+    P: ::core::ops::Deref<Target: Partial> + Send + Sync + 'static,
+{
+    fn provides(&self, function: Function) -> bool {
+        self.0.provides(function)
+    }
+}
 #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
 impl<P> SensorLog for WithFallbacks<P>
 where
@@ -439,13 +448,13 @@ mod thunk {
     }
 }
 /// An implementation that can be exported: one instance.
-pub trait Plugin: Partial {
+pub trait Plugin: 'static {
+    /// What the symbols call. Mostly the type itself.
+    type Instance: Partial + ?Sized;
     /// The functions that the implementation has.
     const PROVIDED: Provided;
     /// The instance that the symbols call. It is made at the first call.
-    fn instance() -> &'static Self
-    where
-        Self: Sized;
+    fn instance() -> &'static Self::Instance;
 }
 /// The C functions, for any implementation.
 #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]

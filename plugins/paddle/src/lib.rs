@@ -59,6 +59,11 @@ pub unsafe extern "C-unwind" fn InitPlugin(params: *mut c_void) {
     }
 }
 
+/// Tells a loader that [`InitPlugin`] compares both sizes and writes nothing unless both are a release's.
+#[unsafe(no_mangle)]
+#[allow(non_upper_case_globals, reason = "a symbol of C")]
+pub static tenon_checks_both_sizes: u8 = 1;
+
 /// Why the last call of the device failed on the calling thread; null if none has.
 ///
 /// The text stays as it is until another call fails on the thread.

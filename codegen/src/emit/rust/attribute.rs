@@ -88,6 +88,7 @@ pub fn expand_impl(spec: &Spec, attribute: &Attribute, item: &ItemImpl) -> syn::
         }
 
         impl #module::Plugin for #target {
+            type Instance = Self;
             const PROVIDED: #module::Provided =
                 #module::Provided::of(&[#(#module::Function::#variants),*]);
             #fallbacks
@@ -191,6 +192,19 @@ fn entry(
         return Err(syn::Error::new(device_type.span(), "a device needs a name"));
     }
     Ok(quote! {
+        /// Tells a loader that the entry point compares both sizes and writes nothing unless both are a release's.
+        #[unsafe(no_mangle)]
+        #[allow(non_upper_case_globals, reason = "a symbol of C")]
+        pub static tenon_checks_both_sizes: u8 = 1;
+
+        /// Why the last call failed on the calling thread; null if none has.
+        ///
+        /// The text stays as it is until another call fails on the thread.
+        #[unsafe(no_mangle)]
+        pub extern "C" fn tenon_last_error() -> *const ::core::ffi::c_char {
+            ::tenon::last_error(|message| message.map_or(::core::ptr::null(), ::core::ffi::CStr::as_ptr))
+        }
+
         /// Called by the host once it has loaded this library.
         ///
         /// # Safety

@@ -40,13 +40,13 @@ pub(super) fn emit(context: Context) -> TokenStream {
     });
     quote! {
         /// An implementation that can be exported: one instance.
-        pub trait Plugin: Partial {
+        pub trait Plugin: 'static {
+            /// What the symbols call. Mostly the type itself.
+            type Instance: Partial + ?Sized;
             /// The functions that the implementation has.
             const PROVIDED: Provided;
             /// The instance that the symbols call. It is made at the first call.
-            fn instance() -> &'static Self
-            where
-                Self: Sized;
+            fn instance() -> &'static Self::Instance;
         }
 
         /// The C functions, for any implementation.

@@ -26,6 +26,16 @@ pub(super) fn emit(context: Context) -> TokenStream {
         #[derive(Clone, Copy, Debug)]
         pub struct WithFallbacks<P>(pub P);
 
+        /// What the implementation has by itself: fallbacks do not count.
+        impl<P> Partial for WithFallbacks<P>
+        where
+            P: ::core::ops::Deref<Target: Partial> + Send + Sync + 'static,
+        {
+            fn provides(&self, function: Function) -> bool {
+                self.0.provides(function)
+            }
+        }
+
         #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
         impl<P> #name for WithFallbacks<P>
         where

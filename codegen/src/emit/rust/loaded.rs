@@ -4,7 +4,7 @@ use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
 use super::ffi::{convention, raw_param, raw_result};
-use super::form::{Form, Output, forms, named, named_id, output_type, outputs};
+use super::form::{Form, Output, forms, named, named_id, outputs};
 use super::layer::{Consumed, consumed, default_value};
 use super::thunk::{signatures, to_raw};
 use super::traits::signature;
@@ -313,7 +313,7 @@ fn end(context: Context, function: &Function, forms: &[Form]) -> TokenStream {
     let changed = function.params.iter().zip(forms).filter_map(|(param, form)| {
         let (name, local) = (names::snake(&param.name.value), local(param));
         matches!(form, Form::InOut).then(|| {
-            let value = from_place(context, param, &local);
+            let value = from_value(context, param, &quote!(#local));
             quote! { *#name = #value; }
         })
     });
@@ -357,6 +357,7 @@ fn end(context: Context, function: &Function, forms: &[Form]) -> TokenStream {
             let outputs = outputs(function, forms);
             let values: Vec<TokenStream> =
                 outputs.iter().map(|(_, param, output)| yielded(context, param, output)).collect();
+            let taken = outputs.iter().filter_map(|(_, param, output)| taken(param, output));
             let value = match (outputs.as_slice(), values.as_slice()) {
                 ([], _) => quote!(()),
                 ([_], [value]) => quote!(#value),
@@ -371,6 +372,7 @@ fn end(context: Context, function: &Function, forms: &[Form]) -> TokenStream {
                     return Err(self.failure(#text, answer));
                 }
                 #(#changed)*
+                #(#taken)*
                 Ok(#value)
             }
         }
@@ -380,33 +382,24 @@ fn end(context: Context, function: &Function, forms: &[Form]) -> TokenStream {
 fn yielded(context: Context, param: &Param, output: &Output) -> TokenStream {
     let local = local(param);
     match output {
-        Output::Value => {
-            let read = format_ident!("value");
-            let value = from_place(context, param, &read);
-            quote! {{
-                // SAFETY: zero is a value of the type, and the function may have written another.
-                let value = unsafe { #local.assume_init() };
-                #value
-            }}
-        }
-        Output::Array(_) => {
-            let ty = output_type(context, param, output);
-            quote! {{
-                // SAFETY: zero is a value of the type, and the function may have written others.
-                let value: #ty = unsafe { #local.assume_init() };
-                value
-            }}
-        }
-        Output::Vec(_) => quote!(#local),
+        Output::Value => from_value(context, param, &quote!(#local)),
         Output::Text(_) => quote!(::tenon::support::text_in(&#local)),
+        Output::Array(_) | Output::Vec(_) => quote!(#local),
     }
 }
 
-/// What is in a local place, as the trait has it.
-fn from_place(context: Context, param: &Param, local: &Ident) -> TokenStream {
-    from_value(context, param, &quote!(#local))
+/// Takes what a function wrote out of its place.
+fn taken(param: &Param, output: &Output) -> Option<TokenStream> {
+    let local = local(param);
+    matches!(output, Output::Value | Output::Array(_)).then(|| {
+        quote! {
+            // SAFETY: zero is a value of the type, and the function may have written another.
+            let #local = unsafe { #local.assume_init() };
+        }
+    })
 }
 
+/// What the ABI passes, as the trait has it.
 fn from_value(context: Context, param: &Param, raw: &TokenStream) -> TokenStream {
     let ty = || value(context, param.ty, param.space);
     match (param.ty, named(context, param.ty)) {

@@ -16,22 +16,19 @@ pub(super) fn emit(context: Context, table: &Table) -> TokenStream {
     let entry = table.plugin.as_ref().map(|plugin| entry(context, table, plugin, &layouts));
     quote! {
         /// An implementation that a host can call: one instance, and which slots it fills.
-        pub trait Plugin: Partial {
+        pub trait Plugin: 'static {
+            /// What the table's functions call. Mostly the type itself.
+            type Instance: Partial + ?Sized;
             /// The functions that the implementation has.
             const PROVIDED: Provided;
             /// Whether absent optional functions are filled with the spec's fallbacks.
             const FALLBACKS: bool;
 
             /// The instance that the table's functions call. It is made at the first call.
-            fn instance() -> &'static Self
-            where
-                Self: Sized;
+            fn instance() -> &'static Self::Instance;
 
             /// Whether the slot of a function gets a pointer.
-            fn fills(function: Function) -> bool
-            where
-                Self: Sized,
-            {
+            fn fills(function: Function) -> bool {
                 Self::PROVIDED.has(function)
                     || function.is_always_filled()
                     || (Self::FALLBACKS && function.has_fallback())
