@@ -128,6 +128,8 @@ catalogue! {
         "`rule: host` marks the host's own rule; a rule of ours needs `why`.";
     NewerType = 47, "a type is there as long as what uses it",
         "In the releases without the type there is no way to declare what uses it.";
+    SdkMisfit = 48, "what the SDK offers, it can hand on",
+        "The SDK puts its own handles and statuses in the place of devices and statuses, looks them up, and carries a callback for exactly one call.";
 }
 
 impl std::fmt::Display for Code {

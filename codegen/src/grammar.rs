@@ -50,6 +50,20 @@ static OUTPUTS: Shape = Shape {
             Value::Shape(&SUMMARY_FILE),
             "The table of contents of the book around the reference.",
         ),
+        key(
+            "exports",
+            Value::Shape(&EXPORTS_FILE),
+            "The C header of exports that are written by hand, which the command reads with cbindgen.",
+        ),
+    ],
+};
+
+static EXPORTS_FILE: Shape = Shape {
+    name: "a header of exports",
+    keys: &[
+        needed("from", Value::Line, "The root of the crate that has them."),
+        needed("config", Value::Line, "The configuration of cbindgen."),
+        needed("to", Value::Line, "The header."),
     ],
 };
 
@@ -97,6 +111,25 @@ pub static INTERFACE: Shape = Shape {
             "Kind `import`: where symbols are looked for, in this order.",
         ),
         key("prefix", Value::Symbol, "What the C names of functions begin with."),
+        key("sdk", Value::Shape(&SDK), "Kind `table`: the functions that the SDK offers for it."),
+    ],
+};
+
+static SDK: Shape = Shape {
+    name: "a face in the SDK",
+    keys: &[
+        needed("prefix", Value::Snake, "What C names of functions and types begin with."),
+        needed("device", Value::Type, "The id whose place the SDK's own handle of a device takes."),
+        key(
+            "host",
+            Value::Line,
+            "What prose calls the host: the SDK's headers leave out what is said of it.",
+        ),
+        key(
+            "manages",
+            Value::List(&Value::Snake),
+            "Functions that the SDK calls by itself, and that it refuses to its users.",
+        ),
     ],
 };
 
@@ -208,6 +241,11 @@ static TYPE: Shape = Shape {
             "result",
             Value::Any(&[Value::Word(&["none"]), Value::Shape(&PARAM)]),
             "What a callback returns.",
+        ),
+        key(
+            "once",
+            Value::Bool,
+            "A callback that is called once each time it is handed over, and never if that call fails.",
         ),
         SINCE,
         UNTIL,

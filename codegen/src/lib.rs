@@ -1,7 +1,8 @@
 //! Tenon's generator.
 //!
 //! Data flows one way: [`source`] reads YAML and keeps spans, [`grammar`] says what a file may hold, [`model`] is the
-//! resolved spec, [`check`] holds it to the rules, [`abi`] computes layouts, and [`emit`] writes what people use.
+//! resolved spec, [`check`] holds it to the rules, [`abi`] computes layouts, [`sdk`] names what the SDK offers, and
+//! [`emit`] writes what people use.
 //! Nothing after [`model`] reads YAML; nothing before [`emit`] knows an output language.
 
 pub mod abi;
@@ -13,6 +14,7 @@ pub mod emit;
 pub mod grammar;
 pub mod model;
 pub mod out;
+pub mod sdk;
 pub mod source;
 
 use diagnostic::Diagnostic;

@@ -27,8 +27,8 @@ fn generate(spec: &str, name: &str) -> PathBuf {
 const COMPILERS: [(&str, &[&str]); 4] = [
     ("gcc", &["c11", "c17", "c2x"]),
     ("clang", &["c11", "c17", "c2x"]),
-    ("g++", &["c++17", "c++20", "c++23"]),
-    ("clang++", &["c++17", "c++20", "c++23"]),
+    ("g++", &["c++17", "c++20", "c++2b"]),
+    ("clang++", &["c++17", "c++20", "c++2b"]),
 ];
 
 fn is_installed(compiler: &str) -> bool {
@@ -51,9 +51,14 @@ fn compile(compiler: &str, standard: &str, include: &Path, file: &Path, more: &[
 }
 
 fn compiles_everywhere(include: &Path, header: &str) {
-    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{header}.c"));
-    // Twice, so that the guard is seen to work.
-    std::fs::write(&file, format!("#include \"{header}\"\n#include \"{header}\"\nint unused;\n"))
+    compile_together_everywhere(include, &[header]);
+}
+
+fn compile_together_everywhere(include: &Path, headers: &[&str]) {
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{}.c", headers.join("-")));
+    let lines: String = headers.iter().map(|header| format!("#include \"{header}\"\n")).collect();
+    // Twice, so that the guards are seen to work.
+    std::fs::write(&file, format!("{lines}{lines}int unused;\n"))
         .expect("the folder for tests can be written");
     let mut used = 0;
     for (compiler, standards) in COMPILERS.into_iter().filter(|(compiler, _)| is_installed(compiler)) {
@@ -71,6 +76,32 @@ fn the_headers_compile_in_every_standard() {
     let include = generate("spec", "headers");
     compiles_everywhere(&include, "device_ext.h");
     compiles_everywhere(&include, "paddle_capi.h");
+}
+
+#[test]
+fn the_headers_of_the_sdk_compile_in_every_standard() {
+    let include = generate("spec", "headers-of-sdk");
+    compiles_everywhere(&include, "types.h");
+    compiles_everywhere(&include, "functions.h");
+    // A layer written in C needs both.
+    compile_together_everywhere(&include, &["functions.h", "device_ext.h"]);
+    compile_together_everywhere(&include, &["device_ext.h", "functions.h"]);
+}
+
+#[test]
+fn the_handles_of_the_sdk_are_told_apart() {
+    let include = generate("spec", "headers-for-handles");
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("handles.c");
+    let call = |argument: &str| {
+        let text = format!(
+            "#include \"functions.h\"\ntenon_status f(tenon_device device, tenon_stream stream, tenon_event event) {{\n  \
+             return tenon_synchronize_event({argument});\n}}\n"
+        );
+        std::fs::write(&file, text).expect("the folder for tests can be written");
+        compile("gcc", "c11", &include, &file, &["-fsyntax-only", "-Wno-unused-parameter"])
+    };
+    call("device, event").unwrap_or_else(|reason| panic!("{reason}"));
+    call("device, stream").expect_err("a stream is no event");
 }
 
 #[test]

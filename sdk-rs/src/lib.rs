@@ -46,7 +46,7 @@ pub mod support;
 
 pub use error::{Error, Reason, StatusCode, last_error};
 pub use pointer::{AnyPtr, DevicePtr, HostPtr, UnifiedPtr};
-pub use tenon_macros::{device, interface, plugin};
+pub use tenon_macros::{c_api, device, interface, plugin};
 
 /// The device interface: the trait [`Device`](device::Device), its types, and the table in each release's layout.
 ///

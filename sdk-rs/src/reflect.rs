@@ -97,6 +97,10 @@ pub struct ParamInfo {
     pub held: Option<usize>,
     /// The callback that gets it.
     pub context_of: Option<usize>,
+    /// The first release whose signature has it; `None`: the oldest known.
+    pub since: Option<&'static str>,
+    /// The last release whose signature has it; `None`: the newest known.
+    pub until: Option<&'static str>,
 }
 
 /// The type of a parameter.

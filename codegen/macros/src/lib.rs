@@ -1,6 +1,7 @@
 //! The proc-macros of Tenon: a thin door to [`codegen::emit::rust`].
 
-use codegen::emit::rust::{Attribute, expand_impl, expand_interface};
+use codegen::emit::rust::{Attribute, expand_c_api, expand_impl, expand_interface};
+use codegen::model::Interface;
 use codegen::source::{Embedded, Folder};
 use codegen::{Loaded, load};
 use proc_macro::TokenStream;
@@ -22,6 +23,23 @@ const SPEC: Embedded = Embedded { name: "spec", files: include!(concat!(env!("OU
 pub fn interface(input: TokenStream) -> TokenStream {
     let arguments = syn::parse_macro_input!(input as InterfaceArguments);
     finish(expand_interface_arguments(&arguments))
+}
+
+/// Exports the functions that the SDK offers for an interface of Tenon's own spec, in the module where it stands.
+///
+/// ```text
+/// tenon::c_api!("device");
+/// ```
+///
+/// The crate around it has the types `DeviceHandle` and `PluginHandle`, which C sees as pointers, and a module `call`
+/// with `on_device`, `on_plugin`, `same_plugin`, `device_of_same` and `Failure`.
+#[proc_macro]
+pub fn c_api(input: TokenStream) -> TokenStream {
+    let name = syn::parse_macro_input!(input as LitStr);
+    finish(load_spec(None).and_then(|(loaded, _)| {
+        let interface = find(&loaded, &name)?;
+        expand_c_api(&loaded.spec, interface).map_err(|message| syn::Error::new(name.span(), message))
+    }))
 }
 
 /// Makes an `impl` of a device trait fill the slots of exactly the functions that it has, and a library a plugin.
@@ -87,17 +105,21 @@ impl Parse for InterfaceArguments {
 
 fn expand_interface_arguments(arguments: &InterfaceArguments) -> syn::Result<proc_macro2::TokenStream> {
     let (loaded, tracked) = load_spec(arguments.spec.as_ref())?;
-    let name = arguments.name.value();
-    let Some(interface) = loaded.spec.interface(&name) else {
-        let known = loaded.spec.interfaces.iter().map(|interface| format!("`{}`", interface.name.value));
-        let known = known.collect::<Vec<_>>().join(", ");
-        let message = format!("the spec has no interface `{name}`; it has {known}");
-        return Err(syn::Error::new(arguments.name.span(), message));
-    };
+    let interface = find(&loaded, &arguments.name)?;
     let module = expand_interface(&loaded.spec, interface);
     Ok(quote! {
         #(const _: &str = include_str!(#tracked);)*
         #module
+    })
+}
+
+/// The interface of a name.
+fn find<'a>(loaded: &'a Loaded, name: &LitStr) -> syn::Result<&'a Interface> {
+    loaded.spec.interface(&name.value()).ok_or_else(|| {
+        let known = loaded.spec.interfaces.iter().map(|interface| format!("`{}`", interface.name.value));
+        let known = known.collect::<Vec<_>>().join(", ");
+        let message = format!("the spec has no interface `{}`; it has {known}", name.value());
+        syn::Error::new(name.span(), message)
     })
 }
 

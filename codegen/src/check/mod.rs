@@ -10,6 +10,7 @@ mod names;
 mod owners;
 mod params;
 mod releases;
+mod sdk;
 mod show;
 mod table;
 mod types;
@@ -63,6 +64,13 @@ const DESCRIPTIONS: &[fn(&Check)] = &[
     table::check_reserves,
     table::check_plugin_struct,
     table::check_plugin_fields,
+    sdk::check_place,
+    sdk::check_device,
+    sdk::check_statuses,
+    sdk::check_functions,
+    sdk::check_callbacks,
+    sdk::check_fields,
+    sdk::check_symbols,
 ];
 
 /// Rules about what stands in for what is missing; they build on descriptions that are sound.

@@ -14,13 +14,14 @@ use crate::emit::text::{capital, collapse, count, sentence, wrap};
 use crate::emit::words::Words;
 use crate::emit::{c, rust};
 use crate::model::*;
+use crate::sdk::Face;
 
 /// Columns of prose.
 const WIDTH: usize = 100;
 
 #[derive(Debug, Args)]
 pub(super) struct Options {
-    /// A function, a type, a value, a group, an interface or a rule, such as E014; also as C spells it
+    /// A function, a type, a value, a group, an interface or a rule, such as E014; also as C or the SDK spells it
     name: String,
 }
 
@@ -70,15 +71,22 @@ fn find<'a>(loaded: &'a Loaded, name: &str) -> Vec<Found<'a>> {
         }
         let groups = interface.groups.iter().enumerate().filter(|(_, group)| group.name == name);
         found.extend(groups.map(|(index, _)| Found::Group(interface, GroupId(index))));
+        let face = Face::of(&loaded.spec, interface);
         let types = interface.types.iter().filter(|ty| {
-            let has = |value: &EnumValue| value.c_name == name;
+            let in_sdk = |value: &EnumValue| face.is_some_and(|face| face.value(ty, value) == name);
+            let has = |value: &EnumValue| value.c_name == name || in_sdk(value);
             let holds = matches!(&ty.kind, TypeKind::Enum { values, .. } if values.iter().any(has));
-            ty.name.value == name || ty.c_name == name || holds
+            ty.name.value == name
+                || ty.c_name == name
+                || face.is_some_and(|face| face.ty(ty) == name)
+                || holds
         });
         found.extend(types.map(|ty| Found::Type(interface, ty)));
-        let functions = interface
-            .function_ids()
-            .filter(|(_, function)| function.name.value == name || function.c_name == name);
+        let functions = interface.function_ids().filter(|(_, function)| {
+            function.name.value == name
+                || function.c_name == name
+                || face.is_some_and(|face| face.function(function) == name)
+        });
         found.extend(functions.map(|(id, _)| Found::Function(interface, id)));
     }
     found
@@ -222,6 +230,9 @@ impl Pages<'_> {
         let _ = writeln!(out, "{}", function.doc);
         for line in words.order(function) {
             let _ = writeln!(out, "{line}");
+        }
+        if let Some(face) = Face::of(&self.loaded.spec, interface) {
+            section(&mut out, "In the SDK", &format!("{};\n", c::sdk_prototype(face, function)));
         }
         section(&mut out, "Parameters", &params_table(words, &function.params));
         section(&mut out, "Result", &result(words, function));

@@ -8,7 +8,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::table::Table;
-use super::{Answer, Common, DONE, Failure, Format, REFUSED, folder_name};
+use super::{Answer, Common, DONE, Failure, Format, REFUSED, exports, folder_name};
 use crate::emit::text::count;
 use crate::emit::{self, Inputs};
 use crate::out::{Difference, Fate, FileMap, Report};
@@ -79,7 +79,11 @@ pub(super) fn run(common: &Common, options: &Options) -> Result<Answer, Failure>
         None => None,
     };
     let inputs = Inputs { loaded: &loaded, folder: &folder_name(&folder), summary: summary.as_deref() };
-    let files = emit::emit(&inputs)?;
+    let mut files = emit::emit(&inputs)?;
+    if let Some(file) = &loaded.spec.outputs.exports {
+        clock.step("read the exports");
+        files.add(exports::header(&root, file, &loaded.spec.command)?).map_err(emit::EmitError::from)?;
+    }
     clock.step(if options.check { "compare" } else { "write" });
     if options.check {
         let differences = files.check(&root)?;

@@ -3,6 +3,7 @@
 mod abi;
 mod diff;
 mod explain;
+mod exports;
 mod generate;
 mod table;
 
@@ -109,6 +110,9 @@ enum Failure {
     #[error("cannot read `{}`", path.display())]
     #[diagnostic(help("`outputs.summary.template` in `spec.yaml` names it, relative to the output root"))]
     Template { path: PathBuf, source: std::io::Error },
+    #[error(transparent)]
+    #[diagnostic(help("`outputs.exports` in `spec.yaml` names the crate and how it is read"))]
+    Exports(#[from] exports::ExportsError),
     #[error(transparent)]
     #[diagnostic(help("outputs go to the folder of `--out`; is it there, and may you write to it?"))]
     File(#[from] crate::out::FileError),

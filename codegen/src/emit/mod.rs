@@ -5,6 +5,7 @@
 //! the command say the same.
 
 pub mod c;
+mod callers;
 pub mod changes;
 pub mod docs;
 mod run;

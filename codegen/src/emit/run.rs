@@ -9,6 +9,7 @@ use super::stamp::Stamp;
 use super::{c, docs, rust, schema};
 use crate::Loaded;
 use crate::out::{DuplicatePath, FileMap, Output};
+use crate::sdk::Face;
 
 /// What can go wrong while outputs are written in memory.
 #[derive(Debug, thiserror::Error)]
@@ -65,6 +66,11 @@ pub fn emit(inputs: &Inputs) -> Result<FileMap, EmitError> {
         for (interface, text) in spec.interfaces.iter().zip(headers?) {
             files.add(Output::new(format!("{folder}/{}", interface.header), text, c::tally(interface)))?;
         }
+        for face in spec.interfaces.iter().filter_map(|interface| Face::of(spec, interface)) {
+            for output in c::sdk_headers(&templates, face, &stamp.interface(face.interface))? {
+                files.add(Output { path: format!("{folder}/{}", output.path), ..output })?;
+            }
+        }
     }
     if let Some(folder) = &spec.outputs.schema {
         files.own(folder, true);
@@ -107,7 +113,9 @@ fn templates() -> Result<Environment<'static>, minijinja::Error> {
     templates.set_syntax(syntax);
     templates.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
     templates.add_filter("doxygen", |lines: Vec<String>, margin: Option<&str>| c::comment(lines, margin));
-    templates.add_template("c/header.h.j2", include_str!("../../templates/c/header.h.j2"))?;
+    for (name, text) in c::TEMPLATES {
+        templates.add_template(name, text)?;
+    }
     for (name, text) in docs::TEMPLATES {
         templates.add_template(name, text)?;
     }

@@ -29,13 +29,29 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
 /// The first sentence of a text, on one line and without its full stop.
 pub fn first_sentence(text: &str) -> String {
     let text = collapse(text);
-    let end = text
-        .match_indices(". ")
+    let end = sentence_end(&text).unwrap_or(text.len());
+    text[..end].trim_end_matches('.').to_owned()
+}
+
+/// The sentences of a text, each on one line and with its full stop.
+pub fn sentences(text: &str) -> Vec<String> {
+    let text = collapse(text);
+    let mut rest = text.as_str();
+    let mut sentences = Vec::new();
+    while let Some(end) = sentence_end(rest) {
+        sentences.push(rest[..=end].to_owned());
+        rest = &rest[end + 2..];
+    }
+    sentences.extend((!rest.is_empty()).then(|| rest.to_owned()));
+    sentences
+}
+
+/// Where the full stop of the first sentence is, if another one follows.
+fn sentence_end(text: &str) -> Option<usize> {
+    text.match_indices(". ")
         .map(|(index, _)| index)
         // `e.g. ` and the like do not end a sentence; a capital behind the space tells.
         .find(|index| text[index + 2..].starts_with(|c: char| c.is_uppercase() || c == '`'))
-        .unwrap_or(text.len());
-    text[..end].trim_end_matches('.').to_owned()
 }
 
 /// The text with a capital at its beginning and a full stop at its end.

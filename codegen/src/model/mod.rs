@@ -47,6 +47,19 @@ pub struct Outputs {
     pub rust: Option<String>,
     /// The table of contents of the book.
     pub summary: Option<SummaryFile>,
+    /// The header of exports that are written by hand.
+    pub exports: Option<ExportsFile>,
+}
+
+/// The header of exports that are written by hand, beside those of the spec.
+#[derive(Debug)]
+pub struct ExportsFile {
+    /// The root of the crate that has them.
+    pub from: String,
+    /// How cbindgen reads it.
+    pub config: String,
+    /// The header.
+    pub to: String,
 }
 
 /// The table of contents of the book around the reference.
@@ -133,8 +146,23 @@ pub struct Interface {
     pub functions: Vec<Function>,
     /// What C names of functions begin with.
     pub prefix: String,
+    /// Its face in the SDK, if it has one.
+    pub sdk: Option<Sdk>,
     /// Where `interface.yaml` says what.
     pub places: Places,
+}
+
+/// The functions that the SDK offers for a table.
+#[derive(Debug)]
+pub struct Sdk {
+    /// What C names of functions and types begin with.
+    pub prefix: String,
+    /// The id whose place the SDK's own handle of a device takes.
+    pub device: TypeId,
+    /// What prose calls the host; may be empty.
+    pub host: String,
+    /// Functions that the SDK calls by itself, and that it refuses to its users.
+    pub manages: Vec<FunctionId>,
 }
 
 /// How the functions of an interface are found.

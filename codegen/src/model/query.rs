@@ -163,6 +163,11 @@ impl Param {
         self.dir == Direction::Out && !self.is_status && !self.is_caller_memory()
     }
 
+    /// Whether it is an address that a callback gets back, which nobody but its owner follows.
+    pub fn is_context(&self) -> bool {
+        self.ty == Ty::Pointer && self.space.is_none() && self.length.is_none()
+    }
+
     /// Whether it is the address of memory that the function reads or writes.
     pub fn is_caller_memory(&self) -> bool {
         match self.ty {

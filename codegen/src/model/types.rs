@@ -65,6 +65,8 @@ pub enum TypeKind {
         params: Vec<Param>,
         /// What it returns; `None`: nothing.
         result: Option<Box<Param>>,
+        /// Whether it is called once each time it is handed over, and never if that call fails.
+        once: bool,
     },
 }
 

@@ -499,6 +499,8 @@ pub mod reflection {
                     of: ::core::option::Option::None,
                     held: ::core::option::Option::None,
                     context_of: ::core::option::Option::None,
+                    since: ::core::option::Option::None,
+                    until: ::core::option::Option::None,
                 },
             ],
             need: Need::Load,
@@ -529,6 +531,8 @@ pub mod reflection {
                     of: ::core::option::Option::None,
                     held: ::core::option::Option::None,
                     context_of: ::core::option::Option::None,
+                    since: ::core::option::Option::None,
+                    until: ::core::option::Option::None,
                 },
             ],
             need: Need::Load,
@@ -559,6 +563,8 @@ pub mod reflection {
                     of: ::core::option::Option::None,
                     held: ::core::option::Option::None,
                     context_of: ::core::option::Option::None,
+                    since: ::core::option::Option::None,
+                    until: ::core::option::Option::None,
                 },
                 ParamInfo {
                     name: "count",
@@ -574,6 +580,8 @@ pub mod reflection {
                     of: ::core::option::Option::None,
                     held: ::core::option::Option::None,
                     context_of: ::core::option::Option::None,
+                    since: ::core::option::Option::None,
+                    until: ::core::option::Option::None,
                 },
             ],
             need: Need::Load,
@@ -604,6 +612,8 @@ pub mod reflection {
                     of: ::core::option::Option::None,
                     held: ::core::option::Option::None,
                     context_of: ::core::option::Option::None,
+                    since: ::core::option::Option::None,
+                    until: ::core::option::Option::None,
                 },
                 ParamInfo {
                     name: "sensors",
@@ -618,6 +628,8 @@ pub mod reflection {
                     of: ::core::option::Option::None,
                     held: ::core::option::Option::None,
                     context_of: ::core::option::Option::None,
+                    since: ::core::option::Option::None,
+                    until: ::core::option::Option::None,
                 },
                 ParamInfo {
                     name: "capacity",
@@ -633,6 +645,8 @@ pub mod reflection {
                     of: ::core::option::Option::None,
                     held: ::core::option::Option::None,
                     context_of: ::core::option::Option::None,
+                    since: ::core::option::Option::None,
+                    until: ::core::option::Option::None,
                 },
             ],
             need: Need::Optional,
@@ -669,6 +683,8 @@ pub mod reflection {
                     of: ::core::option::Option::None,
                     held: ::core::option::Option::None,
                     context_of: ::core::option::Option::None,
+                    since: ::core::option::Option::None,
+                    until: ::core::option::Option::None,
                 },
                 ParamInfo {
                     name: "sensor",
@@ -684,6 +700,8 @@ pub mod reflection {
                     of: ::core::option::Option::None,
                     held: ::core::option::Option::None,
                     context_of: ::core::option::Option::None,
+                    since: ::core::option::Option::None,
+                    until: ::core::option::Option::None,
                 },
                 ParamInfo {
                     name: "samples",
@@ -698,6 +716,8 @@ pub mod reflection {
                     of: ::core::option::Option::None,
                     held: ::core::option::Option::None,
                     context_of: ::core::option::Option::None,
+                    since: ::core::option::Option::None,
+                    until: ::core::option::Option::None,
                 },
                 ParamInfo {
                     name: "capacity",
@@ -713,6 +733,8 @@ pub mod reflection {
                     of: ::core::option::Option::None,
                     held: ::core::option::Option::None,
                     context_of: ::core::option::Option::None,
+                    since: ::core::option::Option::None,
+                    until: ::core::option::Option::None,
                 },
                 ParamInfo {
                     name: "taken",
@@ -728,6 +750,8 @@ pub mod reflection {
                     of: ::core::option::Option::None,
                     held: ::core::option::Option::None,
                     context_of: ::core::option::Option::None,
+                    since: ::core::option::Option::None,
+                    until: ::core::option::Option::None,
                 },
             ],
             need: Need::Load,
@@ -758,6 +782,8 @@ pub mod reflection {
                     of: ::core::option::Option::None,
                     held: ::core::option::Option::None,
                     context_of: ::core::option::Option::None,
+                    since: ::core::option::Option::None,
+                    until: ::core::option::Option::None,
                 },
                 ParamInfo {
                     name: "sensor",
@@ -773,6 +799,8 @@ pub mod reflection {
                     of: ::core::option::Option::None,
                     held: ::core::option::Option::None,
                     context_of: ::core::option::Option::None,
+                    since: ::core::option::Option::None,
+                    until: ::core::option::Option::None,
                 },
                 ParamInfo {
                     name: "callback",
@@ -785,6 +813,8 @@ pub mod reflection {
                     of: ::core::option::Option::None,
                     held: ::core::option::Option::None,
                     context_of: ::core::option::Option::None,
+                    since: ::core::option::Option::None,
+                    until: ::core::option::Option::None,
                 },
                 ParamInfo {
                     name: "user_data",
@@ -797,6 +827,8 @@ pub mod reflection {
                     of: ::core::option::Option::None,
                     held: ::core::option::Option::None,
                     context_of: ::core::option::Option::Some(2),
+                    since: ::core::option::Option::None,
+                    until: ::core::option::Option::None,
                 },
             ],
             need: Need::Optional,
@@ -833,6 +865,8 @@ pub mod reflection {
                     of: ::core::option::Option::None,
                     held: ::core::option::Option::None,
                     context_of: ::core::option::Option::None,
+                    since: ::core::option::Option::None,
+                    until: ::core::option::Option::None,
                 },
                 ParamInfo {
                     name: "sensor",
@@ -848,6 +882,8 @@ pub mod reflection {
                     of: ::core::option::Option::None,
                     held: ::core::option::Option::None,
                     context_of: ::core::option::Option::None,
+                    since: ::core::option::Option::None,
+                    until: ::core::option::Option::None,
                 },
             ],
             need: Need::Optional,
@@ -884,6 +920,8 @@ pub mod reflection {
                     of: ::core::option::Option::None,
                     held: ::core::option::Option::None,
                     context_of: ::core::option::Option::None,
+                    since: ::core::option::Option::None,
+                    until: ::core::option::Option::None,
                 },
                 ParamInfo {
                     name: "sensor",
@@ -899,6 +937,8 @@ pub mod reflection {
                     of: ::core::option::Option::None,
                     held: ::core::option::Option::None,
                     context_of: ::core::option::Option::None,
+                    since: ::core::option::Option::None,
+                    until: ::core::option::Option::None,
                 },
                 ParamInfo {
                     name: "low",
@@ -911,6 +951,8 @@ pub mod reflection {
                     of: ::core::option::Option::None,
                     held: ::core::option::Option::None,
                     context_of: ::core::option::Option::None,
+                    since: ::core::option::Option::None,
+                    until: ::core::option::Option::None,
                 },
                 ParamInfo {
                     name: "high",
@@ -923,6 +965,8 @@ pub mod reflection {
                     of: ::core::option::Option::None,
                     held: ::core::option::Option::None,
                     context_of: ::core::option::Option::None,
+                    since: ::core::option::Option::None,
+                    until: ::core::option::Option::None,
                 },
             ],
             need: Need::Optional,
@@ -1855,16 +1899,15 @@ impl ::core::fmt::Display for HandOverError {
     }
 }
 impl ::core::error::Error for HandOverError {}
-/// Hands a plugin over to a host: finds the host's release by the sizes it passes, and fills its table.
+/// The release of a host, by the sizes that it passes. Writes nothing.
 ///
 /// # Errors
-/// [`HandOverError`]; then nothing was written, and a host takes the plugin for not there.
+/// [`HandOverError`].
 ///
 /// # Safety
 /// `params` is null, or leads to the host's params, whose first two members are their size and the table.
-pub unsafe fn hand_over<D: Plugin>(
-    params: *mut ::core::ffi::c_void,
-    device_type: &'static ::core::ffi::CStr,
+pub unsafe fn host_release(
+    params: *const ::core::ffi::c_void,
 ) -> ::core::result::Result<Release, HandOverError> {
     let head = params.cast::<ffi::DriverParams>();
     if head.is_null() || !head.is_aligned() {
@@ -1881,7 +1924,33 @@ pub unsafe fn hand_over<D: Plugin>(
     }
     let table_size: usize = unsafe { (&raw const (*table).size).read() };
     match (table_size, params_size) {
-        (112, 40) => {
+        (112, 40) => ::core::result::Result::Ok(Release::V1_0),
+        (120, 40) => ::core::result::Result::Ok(Release::V1_1),
+        _ => {
+            ::core::result::Result::Err(HandOverError::UnknownHost {
+                table: table_size,
+                params: params_size,
+            })
+        }
+    }
+}
+/// Hands a plugin over to a host: finds the host's release by the sizes it passes, and fills its table.
+///
+/// # Errors
+/// [`HandOverError`]; then nothing was written, and a host takes the plugin for not there.
+///
+/// # Safety
+/// `params` is null, or leads to the host's params, whose first two members are their size and the table.
+pub unsafe fn hand_over<D: Plugin>(
+    params: *mut ::core::ffi::c_void,
+    device_type: &'static ::core::ffi::CStr,
+) -> ::core::result::Result<Release, HandOverError> {
+    let release = unsafe { host_release(params)? };
+    let table = unsafe {
+        (&raw const (*params.cast::<ffi::DriverParams>()).table).read()
+    };
+    match release {
+        Release::V1_0 => {
             let params = params.cast::<ffi::DriverParams>();
             unsafe {
                 fill_v1_0::<D>(&mut *table.cast::<ffi::v1_0::SensorBusTable>());
@@ -1892,9 +1961,8 @@ pub unsafe fn hand_over<D: Plugin>(
                 };
                 (*params).driver_name = device_type.as_ptr().cast_mut();
             }
-            ::core::result::Result::Ok(Release::V1_0)
         }
-        (120, 40) => {
+        Release::V1_1 => {
             let params = params.cast::<ffi::DriverParams>();
             unsafe {
                 fill_v1_1::<D>(&mut *table.cast::<ffi::v1_1::SensorBusTable>());
@@ -1905,15 +1973,9 @@ pub unsafe fn hand_over<D: Plugin>(
                 };
                 (*params).driver_name = device_type.as_ptr().cast_mut();
             }
-            ::core::result::Result::Ok(Release::V1_1)
-        }
-        _ => {
-            ::core::result::Result::Err(HandOverError::UnknownHost {
-                table: table_size,
-                params: params_size,
-            })
         }
     }
+    ::core::result::Result::Ok(release)
 }
 /// Tells why the last call failed on the calling thread; null if none has.
 pub type LastError = unsafe extern "C" fn() -> *const ::core::ffi::c_char;
@@ -1926,6 +1988,7 @@ pub struct Loaded {
     release: Release,
     slots: [*const ::core::ffi::c_void; 8],
     last_error: ::core::option::Option<LastError>,
+    kept: ::core::option::Option<::std::sync::Arc<dyn ::core::any::Any + Send + Sync>>,
 }
 unsafe impl Send for Loaded {}
 unsafe impl Sync for Loaded {}
@@ -1952,6 +2015,17 @@ impl Loaded {
             release,
             slots: Function::ALL.map(slot),
             last_error,
+            kept: ::core::option::Option::None,
+        }
+    }
+    /// Keeps something alive as long as this and its clones, such as the library with the functions.
+    pub fn keeping(
+        self,
+        kept: ::std::sync::Arc<dyn ::core::any::Any + Send + Sync>,
+    ) -> Self {
+        Self {
+            kept: ::core::option::Option::Some(kept),
+            ..self
         }
     }
     /// The release whose layout the plugin filled.
@@ -2179,5 +2253,207 @@ impl SensorBus for Loaded {
             return Err(self.failure("set_range", answer));
         }
         Ok(())
+    }
+}
+impl Loaded {
+    /// Why the last call failed on this thread, in the plugin's words, if it has any.
+    pub fn last_error(&self) -> ::core::option::Option<::std::string::String> {
+        let text = unsafe { self.last_error?() };
+        if text.is_null() {
+            return ::core::option::Option::None;
+        }
+        let text = unsafe { ::core::ffi::CStr::from_ptr(text) };
+        ::core::option::Option::Some(text.to_string_lossy().into_owned())
+    }
+    /// Calls a function as the ABI does, with nothing checked and nothing adapted but the signature.
+    ///
+    /// There is one number for each parameter of the spec. A device's number, a struct and whatever is written
+    /// go by address, floating-point numbers as the bits of an `f64`. `None`: the plugin has no such function,
+    /// it has no status, or there are fewer arguments than parameters.
+    ///
+    /// # Safety
+    /// The arguments are what the function may be called with.
+    #[allow(clippy::too_many_lines, reason = "one arm for each function")]
+    pub unsafe fn call_raw(
+        &self,
+        function: Function,
+        arguments: &[u64],
+    ) -> ::core::option::Option<BusStatus> {
+        let slot = self.slots[function as usize];
+        if slot.is_null() || arguments.len() < function.info().params.len() {
+            return ::core::option::Option::None;
+        }
+        ::core::option::Option::Some(
+            match function {
+                Function::OpenBus => {
+                    unsafe {
+                        let function = ::core::mem::transmute::<
+                            *const ::core::ffi::c_void,
+                            unsafe extern "C" fn(*mut ffi::BusHandle) -> BusStatus,
+                        >(slot);
+                        function(
+                            ::core::ptr::with_exposed_provenance_mut::<
+                                ::core::ffi::c_void,
+                            >(arguments[0] as usize)
+                                .cast(),
+                        )
+                    }
+                }
+                Function::CloseBus => {
+                    unsafe {
+                        let function = ::core::mem::transmute::<
+                            *const ::core::ffi::c_void,
+                            unsafe extern "C" fn(ffi::BusHandle) -> BusStatus,
+                        >(slot);
+                        function(
+                            ::core::ptr::with_exposed_provenance_mut::<
+                                ::core::ffi::c_void,
+                            >(arguments[0] as usize)
+                                .cast(),
+                        )
+                    }
+                }
+                Function::CountSensors => {
+                    unsafe {
+                        let function = ::core::mem::transmute::<
+                            *const ::core::ffi::c_void,
+                            unsafe extern "C" fn(ffi::BusHandle, *mut usize) -> BusStatus,
+                        >(slot);
+                        function(
+                            ::core::ptr::with_exposed_provenance_mut::<
+                                ::core::ffi::c_void,
+                            >(arguments[0] as usize)
+                                .cast(),
+                            ::core::ptr::with_exposed_provenance_mut::<
+                                ::core::ffi::c_void,
+                            >(arguments[1] as usize)
+                                .cast(),
+                        )
+                    }
+                }
+                Function::ListSensors => {
+                    unsafe {
+                        let function = ::core::mem::transmute::<
+                            *const ::core::ffi::c_void,
+                            unsafe extern "C" fn(
+                                ffi::BusHandle,
+                                *mut ffi::BusSensorInfo,
+                                usize,
+                            ) -> BusStatus,
+                        >(slot);
+                        function(
+                            ::core::ptr::with_exposed_provenance_mut::<
+                                ::core::ffi::c_void,
+                            >(arguments[0] as usize)
+                                .cast(),
+                            ::core::ptr::with_exposed_provenance_mut::<
+                                ::core::ffi::c_void,
+                            >(arguments[1] as usize)
+                                .cast(),
+                            arguments[2] as _,
+                        )
+                    }
+                }
+                Function::ReadSamples => {
+                    unsafe {
+                        let function = ::core::mem::transmute::<
+                            *const ::core::ffi::c_void,
+                            unsafe extern "C" fn(
+                                ffi::BusHandle,
+                                u32,
+                                *mut ffi::BusSample,
+                                usize,
+                                *mut usize,
+                            ) -> BusStatus,
+                        >(slot);
+                        function(
+                            ::core::ptr::with_exposed_provenance_mut::<
+                                ::core::ffi::c_void,
+                            >(arguments[0] as usize)
+                                .cast(),
+                            arguments[1] as _,
+                            ::core::ptr::with_exposed_provenance_mut::<
+                                ::core::ffi::c_void,
+                            >(arguments[2] as usize)
+                                .cast(),
+                            arguments[3] as _,
+                            ::core::ptr::with_exposed_provenance_mut::<
+                                ::core::ffi::c_void,
+                            >(arguments[4] as usize)
+                                .cast(),
+                        )
+                    }
+                }
+                Function::Subscribe => {
+                    unsafe {
+                        let function = ::core::mem::transmute::<
+                            *const ::core::ffi::c_void,
+                            unsafe extern "C" fn(
+                                ffi::BusHandle,
+                                u32,
+                                ffi::BusSampleCallback,
+                                *mut ::core::ffi::c_void,
+                            ) -> BusStatus,
+                        >(slot);
+                        function(
+                            ::core::ptr::with_exposed_provenance_mut::<
+                                ::core::ffi::c_void,
+                            >(arguments[0] as usize)
+                                .cast(),
+                            arguments[1] as _,
+                            ::core::mem::transmute::<
+                                *mut ::core::ffi::c_void,
+                                _,
+                            >(
+                                ::core::ptr::with_exposed_provenance_mut::<
+                                    ::core::ffi::c_void,
+                                >(arguments[2] as usize),
+                            ),
+                            ::core::ptr::with_exposed_provenance_mut::<
+                                ::core::ffi::c_void,
+                            >(arguments[3] as usize)
+                                .cast(),
+                        )
+                    }
+                }
+                Function::Unsubscribe => {
+                    unsafe {
+                        let function = ::core::mem::transmute::<
+                            *const ::core::ffi::c_void,
+                            unsafe extern "C" fn(ffi::BusHandle, u32) -> BusStatus,
+                        >(slot);
+                        function(
+                            ::core::ptr::with_exposed_provenance_mut::<
+                                ::core::ffi::c_void,
+                            >(arguments[0] as usize)
+                                .cast(),
+                            arguments[1] as _,
+                        )
+                    }
+                }
+                Function::SetRange => {
+                    unsafe {
+                        let function = ::core::mem::transmute::<
+                            *const ::core::ffi::c_void,
+                            unsafe extern "C" fn(
+                                ffi::BusHandle,
+                                u32,
+                                f64,
+                                f64,
+                            ) -> BusStatus,
+                        >(slot);
+                        function(
+                            ::core::ptr::with_exposed_provenance_mut::<
+                                ::core::ffi::c_void,
+                            >(arguments[0] as usize)
+                                .cast(),
+                            arguments[1] as _,
+                            f64::from_bits(arguments[2]),
+                            f64::from_bits(arguments[3]),
+                        )
+                    }
+                }
+            },
+        )
     }
 }

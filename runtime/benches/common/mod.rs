@@ -12,7 +12,7 @@ const SAMPLES: usize = 31;
 ///
 /// The contenders take turns, so that what else the machine does falls on all of them. Samples
 /// are long enough to hide the clock; finding out how long warms up.
-fn medians<const N: usize>(mut calls: [&mut dyn FnMut(); N]) -> [f64; N] {
+pub fn medians<const N: usize>(mut calls: [&mut dyn FnMut(); N]) -> [f64; N] {
     let rounds = calls.each_mut().map(|call| {
         let mut rounds = 1_u32;
         while time(call, rounds) < BUDGET / SAMPLES as u32 && rounds < 1 << 24 {

@@ -128,6 +128,12 @@ impl Cpu {
         Ok(self.core()?.devices.len())
     }
 
+    /// Fails unless there is such a device.
+    #[cfg(not(loom))]
+    pub(crate) fn expect_device(&self, device: usize) -> Result<()> {
+        self.core()?.device(device).map(drop)
+    }
+
     /// The configuration in use.
     ///
     /// # Errors

@@ -294,36 +294,44 @@ impl Device for Cpu {
         Ok(Cpu::device_max_alloc_size(self, index(device))?)
     }
 
-    fn get_runtime_version(&self, _device: DeviceId) -> Result<usize> {
+    fn get_runtime_version(&self, device: DeviceId) -> Result<usize> {
+        self.expect_device(index(device))?;
         Ok(VERSION)
     }
 
-    fn get_driver_version(&self, _device: DeviceId) -> Result<usize> {
+    fn get_driver_version(&self, device: DeviceId) -> Result<usize> {
+        self.expect_device(index(device))?;
         Ok(VERSION)
     }
 
-    fn get_multi_process(&self, _device: DeviceId) -> Result<usize> {
+    fn get_multi_process(&self, device: DeviceId) -> Result<usize> {
+        self.expect_device(index(device))?;
         Ok(self.config()?.threads)
     }
 
-    fn get_max_threads_per_mp(&self, _device: DeviceId) -> Result<usize> {
+    fn get_max_threads_per_mp(&self, device: DeviceId) -> Result<usize> {
+        self.expect_device(index(device))?;
         Ok(1)
     }
 
-    fn get_max_threads_per_block(&self, _device: DeviceId) -> Result<usize> {
+    fn get_max_threads_per_block(&self, device: DeviceId) -> Result<usize> {
+        self.expect_device(index(device))?;
         Ok(1)
     }
 
     // The answer makes hosts compute in the type, and there are no kernels that do.
-    fn is_float16_supported(&self, _device: DeviceId) -> Result<bool> {
+    fn is_float16_supported(&self, device: DeviceId) -> Result<bool> {
+        self.expect_device(index(device))?;
         Ok(false)
     }
 
-    fn is_bfloat16_supported(&self, _device: DeviceId) -> Result<bool> {
+    fn is_bfloat16_supported(&self, device: DeviceId) -> Result<bool> {
+        self.expect_device(index(device))?;
         Ok(false)
     }
 
-    fn is_dnn_supported(&self, _device: DeviceId) -> Result<bool> {
+    fn is_dnn_supported(&self, device: DeviceId) -> Result<bool> {
+        self.expect_device(index(device))?;
         Ok(false)
     }
 

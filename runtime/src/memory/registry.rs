@@ -38,6 +38,10 @@ impl Registry {
             maps.starts.remove(&block.addr());
             maps.ordered.remove(&block.addr());
         }
+        // What holds nothing gives its memory back, so that a device that was shut down leaves none behind.
+        if maps.starts.is_empty() {
+            maps.starts.shrink_to_fit();
+        }
     }
 
     /// The block that the address lies in, allocated or not.

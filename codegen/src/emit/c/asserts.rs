@@ -119,7 +119,7 @@ impl Asserts<'_> {
                 }
             }
             TypeKind::Struct { fields, .. } => self.fields(ty, fields),
-            TypeKind::Callback { params, result } => {
+            TypeKind::Callback { params, result, .. } => {
                 if declared(name) {
                     let whole = self.speller.callback(params, result.as_deref(), "");
                     self.same(name.clone(), whole, format!("callback {name}"));

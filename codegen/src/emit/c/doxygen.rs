@@ -3,20 +3,28 @@
 use crate::emit::text::{capital, collapse, count, map_code_spans, sentence, uncapital, wrap};
 use crate::emit::words::Words;
 use crate::model::*;
+use crate::sdk::Face;
 
 /// Columns of a comment's text.
-const WIDTH: usize = 96;
+pub(super) const WIDTH: usize = 96;
 
 /// Writes the comments of one interface.
 #[derive(Clone, Copy)]
 pub struct Comments<'a> {
-    words: Words<'a>,
+    pub(super) words: Words<'a>,
+    /// Set in the headers of the SDK.
+    pub(super) face: Option<Face<'a>>,
 }
 
 impl<'a> Comments<'a> {
     /// Writes about an interface of a spec.
     pub fn new(spec: &'a Spec, interface: &'a Interface) -> Self {
-        Comments { words: Words::new(spec, interface) }
+        Comments { words: Words::new(spec, interface), face: None }
+    }
+
+    /// Writes about the SDK's face of an interface.
+    pub fn sdk(face: Face<'a>) -> Self {
+        Comments { words: Words::new(face.spec, face.interface), face: Some(face) }
     }
 
     /// The comment of the whole header.
@@ -79,7 +87,7 @@ impl<'a> Comments<'a> {
             TypeKind::Handle { null: Some(null), .. } => {
                 lines.extend(tagged("@note", &format!("Null is allowed: {}", sentence_end(null))));
             }
-            TypeKind::Callback { params, result } => {
+            TypeKind::Callback { params, result, .. } => {
                 lines.push(String::new());
                 lines.extend(params.iter().flat_map(|param| self.param(param, params)));
                 lines.extend(
@@ -94,14 +102,14 @@ impl<'a> Comments<'a> {
 
     /// The comment of an enumerator.
     pub fn value(self, value: &EnumValue) -> Vec<String> {
-        let mut lines = wrap(&sentence(&value.summary), WIDTH);
+        let mut lines = wrap(&sentence(&self.told(&value.summary)), WIDTH);
         lines.extend(self.since(value.availability));
         self.finish(lines)
     }
 
     /// The comment of a field.
     pub fn field(self, field: &Param, fields: &[Param]) -> Vec<String> {
-        let mut text = sentence(&collapse(&field.doc));
+        let mut text = sentence(&self.told(&field.doc));
         for fact in self.words.param_facts(field, fields) {
             text = format!("{text} {fact}");
         }
@@ -166,16 +174,21 @@ impl<'a> Comments<'a> {
         lines
     }
 
-    fn param(self, param: &Param, params: &[Param]) -> Vec<String> {
+    pub(super) fn param(self, param: &Param, params: &[Param]) -> Vec<String> {
         let direction = match param.dir {
             Direction::In => "in",
             Direction::Out => "out",
             Direction::InOut => "in,out",
         };
         let names = super::names::Names::new(self.words.spec, self.words.interface);
-        let mut text = format!("{} {}", names.variable(&param.name.value), sentence(&collapse(&param.doc)));
+        let told = self.told(&param.doc);
+        let mut text = format!("{} {}", names.variable(&param.name.value), sentence(&told));
         for fact in self.words.param_facts(param, params) {
             text = format!("{text} {fact}");
+        }
+        // What the doc says of null may have been about the host.
+        if self.face.is_some() && param.nullable && !text.contains("null") {
+            text.push_str(" May be null.");
         }
         tagged(&format!("@param[{direction}]"), &text)
     }
@@ -210,8 +223,17 @@ impl<'a> Comments<'a> {
         self.words.success().is_some_and(|value| value.c_name == status)
     }
 
+    /// One line of a doc, without what a caller of the SDK has no use for.
+    fn told(self, text: &str) -> String {
+        self.face.map_or_else(|| collapse(text), |face| self.translate(&face.for_callers(text)))
+    }
+
     fn since(self, availability: Availability) -> Vec<String> {
         let mut lines = Vec::new();
+        // The SDK has everything; what a plugin of an older release lacks is said with each function.
+        if self.face.is_some() {
+            return lines;
+        }
         if let Some(since) = availability.since {
             lines.push(format!("@since {}", self.words.release(since)));
         }
@@ -222,12 +244,20 @@ impl<'a> Comments<'a> {
     }
 
     /// Markdown as it was written, with its own line breaks.
-    fn prose(self, text: &str) -> Vec<String> {
+    pub(super) fn prose(self, text: &str) -> Vec<String> {
+        if let Some(face) = self.face {
+            // Names first: those of the SDK are longer, and the lines are full.
+            let told = |paragraph: &str| self.translate(&face.for_callers(paragraph));
+            let paragraphs = text.split("\n\n").map(told);
+            let paragraphs: Vec<String> = paragraphs.filter(|paragraph| !paragraph.is_empty()).collect();
+            let wrapped: Vec<String> = paragraphs.iter().map(|text| wrap(text, WIDTH).join("\n")).collect();
+            return wrapped.join("\n\n").lines().map(str::to_owned).collect();
+        }
         text.lines().map(|line| line.trim_end().to_owned()).collect()
     }
 
     /// Names of the spec become names of C, and nothing ends the comment early.
-    fn finish(self, lines: Vec<String>) -> Vec<String> {
+    pub(super) fn finish(self, lines: Vec<String>) -> Vec<String> {
         let mut lines: Vec<String> =
             lines.iter().map(|line| self.translate(line).replace("*/", "* /").replace("/*", "/ *")).collect();
         while lines.last().is_some_and(String::is_empty) {
@@ -236,28 +266,39 @@ impl<'a> Comments<'a> {
         lines
     }
 
-    fn translate(self, text: &str) -> String {
-        map_code_spans(text, |span| self.c_name(span).map(|name| format!("`{name}`")))
+    pub(super) fn translate(self, text: &str) -> String {
+        map_code_spans(text, |span| {
+            // Of a call, such as `wait(board, queue)`, the SDK's name begins otherwise.
+            let (name, rest) = match self.face {
+                Some(_) => span.split_at(span.find('(').unwrap_or(span.len())),
+                None => (span, ""),
+            };
+            self.c_name(name).map(|name| format!("`{name}{rest}`"))
+        })
     }
 
-    fn c_name(self, name: &str) -> Option<&'a str> {
+    fn c_name(self, name: &str) -> Option<String> {
         let Words { spec, interface } = self.words;
         if let Some((_, function)) = interface.find(name) {
-            return Some(&function.c_name);
+            return Some(self.face.map_or_else(|| function.c_name.clone(), |face| face.function(function)));
         }
         if let Some(status) = spec.status_values(interface).iter().find(|value| value.name.value == name) {
-            return Some(&status.c_name);
+            return Some(self.status_name(status));
         }
         let reach = std::iter::once(interface).chain(interface.uses.iter().map(|id| &spec.interfaces[id.0]));
         reach
             .flat_map(|interface| &interface.types)
             .find(|ty| ty.name.value == name)
-            .map(|ty| ty.c_name.as_str())
+            .map(|ty| self.face.map_or_else(|| ty.c_name.clone(), |face| face.ty(ty)))
+    }
+
+    fn status_name(self, status: &EnumValue) -> String {
+        self.face.map_or_else(|| status.c_name.clone(), |face| face.status(&status.name.value))
     }
 }
 
 /// A text behind a tag; further lines are indented under it.
-fn tagged(tag: &str, text: &str) -> Vec<String> {
+pub(super) fn tagged(tag: &str, text: &str) -> Vec<String> {
     let lines = wrap(&format!("{tag} {text}"), WIDTH - 4);
     let indent = |(index, line): (usize, String)| if index == 0 { line } else { format!("    {line}") };
     lines.into_iter().enumerate().map(indent).collect()

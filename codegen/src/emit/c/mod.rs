@@ -1,9 +1,10 @@
-//! C: one header for each interface, and the C++ that holds a layout against the ABI's own header.
+//! C: one header for each interface, those of the SDK, and the C++ that holds a layout against the ABI's own header.
 
 pub mod asserts;
 mod doxygen;
 mod model;
 mod names;
+mod sdk;
 mod table;
 mod types;
 
@@ -11,9 +12,18 @@ use minijinja::Environment;
 use minijinja::value::Serde;
 
 pub use doxygen::{comment, tally};
+pub use sdk::{headers as sdk_headers, prototype as sdk_prototype};
 pub use types::{Dialect, Speller};
 
 use crate::model::{Function, Interface, ReleaseId, Spec};
+
+/// Names and texts of the templates.
+pub const TEMPLATES: [(&str, &str); 4] = [
+    ("c/macros.h.j2", include_str!("../../../templates/c/macros.h.j2")),
+    ("c/header.h.j2", include_str!("../../../templates/c/header.h.j2")),
+    ("c/types.h.j2", include_str!("../../../templates/c/types.h.j2")),
+    ("c/functions.h.j2", include_str!("../../../templates/c/functions.h.j2")),
+];
 
 /// The C declaration of a function as a release has it: a member of the table, or a prototype.
 ///
@@ -47,7 +57,7 @@ pub fn type_declaration(spec: &Spec, interface: &Interface, ty: &crate::model::T
         TypeKind::Enum { .. } => format!("typedef enum {{ … }} {name};"),
         TypeKind::Struct { anonymous: true, .. } => format!("typedef struct {{ … }} {name};"),
         TypeKind::Struct { .. } => format!("typedef struct {name} {{ … }} {name};"),
-        TypeKind::Callback { params, result } => {
+        TypeKind::Callback { params, result, .. } => {
             format!("typedef {};", speller.callback(params, result.as_deref(), name))
         }
     }

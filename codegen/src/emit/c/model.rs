@@ -10,6 +10,7 @@ use super::table::{PluginItem, ReleasesItem, TableItem};
 use super::types::{Dialect, Speller};
 use crate::abi::{self, StructLayout};
 use crate::model::*;
+use crate::sdk::Face;
 
 /// A C header.
 #[derive(Debug, Serialize)]
@@ -32,21 +33,21 @@ pub struct Header {
 
 #[derive(Debug, Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
-enum TypeItem {
+pub(super) enum TypeItem {
     Plain { comment: Vec<String>, declaration: String },
     Enum { comment: Vec<String>, name: String, values: Vec<ValueItem>, size: u64 },
     Struct(StructItem),
 }
 
 #[derive(Debug, Serialize)]
-struct ValueItem {
-    comment: Vec<String>,
-    name: String,
-    value: i64,
+pub(super) struct ValueItem {
+    pub(super) comment: Vec<String>,
+    pub(super) name: String,
+    pub(super) value: i64,
 }
 
 #[derive(Debug, Serialize)]
-struct StructItem {
+pub(super) struct StructItem {
     comment: Vec<String>,
     name: String,
     anonymous: bool,
@@ -63,15 +64,15 @@ pub(super) struct FieldItem {
 }
 
 #[derive(Debug, Serialize)]
-struct Section {
-    comment: Vec<String>,
-    functions: Vec<FunctionItem>,
+pub(super) struct Section {
+    pub(super) comment: Vec<String>,
+    pub(super) functions: Vec<FunctionItem>,
 }
 
 #[derive(Debug, Serialize)]
-struct FunctionItem {
-    comment: Vec<String>,
-    declaration: String,
+pub(super) struct FunctionItem {
+    pub(super) comment: Vec<String>,
+    pub(super) declaration: String,
 }
 
 /// Prepares the header of an interface.
@@ -82,6 +83,7 @@ pub fn header(spec: &Spec, interface: &Interface, marker: String) -> Header {
         names: Names::new(spec, interface),
         comments: Comments::new(spec, interface),
         newest: Speller::new(spec, interface, interface.newest(), Dialect::C),
+        face: None,
     }
     .header(marker)
 }
@@ -91,7 +93,9 @@ pub(super) struct Builder<'a> {
     pub(super) interface: &'a Interface,
     pub(super) names: Names<'a>,
     pub(super) comments: Comments<'a>,
-    newest: Speller<'a>,
+    pub(super) newest: Speller<'a>,
+    /// Set where the types are those of the SDK.
+    pub(super) face: Option<Face<'a>>,
 }
 
 impl Builder<'_> {
@@ -115,7 +119,7 @@ impl Builder<'_> {
     }
 
     /// Types such that each stands behind those that it names.
-    fn types_in_order(&self) -> Vec<usize> {
+    pub(super) fn types_in_order(&self) -> Vec<usize> {
         fn visit(builder: &Builder, index: usize, seen: &mut BTreeSet<usize>, order: &mut Vec<usize>) {
             if !seen.insert(index) {
                 return;
@@ -142,24 +146,37 @@ impl Builder<'_> {
         };
         match &ty.kind {
             TypeKind::Struct { fields, .. } => fields.iter().filter_map(|field| own(field.ty)).collect(),
-            TypeKind::Callback { params, result } => {
+            TypeKind::Callback { params, result, .. } => {
                 params.iter().chain(result.as_deref()).filter_map(|param| own(param.ty)).collect()
             }
             TypeKind::Handle { .. } | TypeKind::Id { .. } | TypeKind::Enum { .. } => Vec::new(),
         }
     }
 
-    fn ty(&self, ty: &Type) -> TypeItem {
-        let (comment, name) = (self.comments.ty(ty), &ty.c_name);
+    /// The names of a type and of the struct behind it, if there is one.
+    fn type_names(&self, ty: &Type) -> (String, String) {
+        let tag = match &ty.kind {
+            TypeKind::Handle { tag, .. } | TypeKind::Id { tag, .. } => tag.clone(),
+            TypeKind::Enum { .. } | TypeKind::Struct { .. } | TypeKind::Callback { .. } => String::new(),
+        };
+        match self.face.map(|face| face.ty(ty)) {
+            Some(name) => (name.clone(), format!("{name}_st")),
+            None => (ty.c_name.clone(), tag),
+        }
+    }
+
+    pub(super) fn ty(&self, ty: &Type) -> TypeItem {
+        let comment = self.comments.ty(ty);
+        let (name, tag) = &self.type_names(ty);
         let plain = |declaration| TypeItem::Plain { comment: comment.clone(), declaration };
         match &ty.kind {
-            TypeKind::Handle { tag, by_pointer: true, .. } => plain(format!("typedef struct {tag} {name};")),
-            TypeKind::Handle { tag, .. } => plain(format!("typedef struct {tag}* {name};")),
-            TypeKind::Id { tag, field, ty } => {
+            TypeKind::Handle { by_pointer: true, .. } => plain(format!("typedef struct {tag} {name};")),
+            TypeKind::Handle { .. } => plain(format!("typedef struct {tag}* {name};")),
+            TypeKind::Id { field, ty, .. } => {
                 let member = format!("{} {}", self.newest.base(*ty), self.names.variable(field));
                 plain(format!("typedef struct {tag} {{\n  {member};\n}}* {name};"))
             }
-            TypeKind::Callback { params, result } => {
+            TypeKind::Callback { params, result, .. } => {
                 plain(format!("typedef {};", self.newest.callback(params, result.as_deref(), name)))
             }
             TypeKind::Enum { values, .. } => TypeItem::Enum {
@@ -168,7 +185,7 @@ impl Builder<'_> {
                     .iter()
                     .map(|value| ValueItem {
                         comment: self.comments.value(value),
-                        name: value.c_name.clone(),
+                        name: self.face.map_or_else(|| value.c_name.clone(), |face| face.value(ty, value)),
                         value: value.value,
                     })
                     .collect(),
@@ -179,7 +196,7 @@ impl Builder<'_> {
                 let layout = abi::struct_layout(self.spec, fields, self.interface.newest());
                 TypeItem::Struct(StructItem {
                     name: name.clone(),
-                    anonymous: *anonymous,
+                    anonymous: *anonymous && self.face.is_none(),
                     fields: self.fields(ty, fields, &layout, self.interface.newest()),
                     size: layout.size,
                     comment,

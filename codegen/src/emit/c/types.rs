@@ -2,6 +2,7 @@
 
 use super::names::Names;
 use crate::model::*;
+use crate::sdk::{ANSWER, Face, Handle, PLUGIN};
 
 /// Which spelling is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,6 +11,8 @@ pub enum Dialect {
     C,
     /// The ABI's own C++: what C cannot say is said, and callbacks, which it may leave unnamed, are spelled out.
     Upstream,
+    /// The SDK's: plain C, under its own names, with its own handles in the place of devices and statuses.
+    Sdk,
 }
 
 /// Spells types as one release has them.
@@ -70,6 +73,8 @@ impl<'a> Speller<'a> {
         let by_pointer = param.dir != Direction::In;
         let base = self.base(param.ty);
         match &self.spec.ty(id).kind {
+            // The SDK's handle of a device is no pointer to a number, so that it is written through one.
+            TypeKind::Id { .. } if by_pointer && self.is_device(param) => format!("{base}*"),
             TypeKind::Id { .. } => base,
             TypeKind::Handle { by_pointer: true, .. } if by_pointer && param.role == Role::Creates => {
                 format!("{base}**")
@@ -136,11 +141,11 @@ impl<'a> Speller<'a> {
             Ty::Named(id) => {
                 let ty = self.spec.ty(id);
                 match &ty.kind {
-                    TypeKind::Callback { params, result } if self.dialect == Dialect::Upstream => {
+                    TypeKind::Callback { params, result, .. } if self.dialect == Dialect::Upstream => {
                         // The alias of itself takes a `*` behind it, which the bare type does not.
                         format!("std::decay_t<{}>", self.callback(params, result.as_deref(), ""))
                     }
-                    _ => ty.c_name.clone(),
+                    _ => self.face().map_or_else(|| ty.c_name.clone(), |face| face.ty(ty)),
                 }
             }
         }
@@ -168,27 +173,63 @@ impl<'a> Speller<'a> {
         self.declaration(&self.result(&function.result), "(*)", &function.params, false, 0)
     }
 
-    /// Broken into lines where it is too wide; continued lines stand four columns further in.
+    /// The prototype of a function of the SDK: `tenon_status tenon_set_device(tenon_device device)`.
+    pub fn sdk_prototype(self, face: Face, function: &Function) -> String {
+        let plugin = (face.called_with(function) == Handle::Plugin)
+            .then(|| format!("{} {PLUGIN}", face.handle(PLUGIN)));
+        let answer = function.question.map(|_| format!("bool* {ANSWER}"));
+        let params = self.params(&function.params, true);
+        let params: Vec<String> = plugin.into_iter().chain(params).chain(answer).collect();
+        self.lines(&face.handle("status"), &face.function(function), &params, true, 0)
+    }
+
+    /// The type of a parameter of a function; the SDK says const also where the ABI forgot it.
+    fn passed(self, param: &Param) -> String {
+        let is_memory = param.ty == Ty::Pointer && param.space.is_some() && param.length.is_none();
+        match self.dialect {
+            Dialect::Sdk if is_memory && param.dir == Direction::In && param.role != Role::Destroys => {
+                "const void*".to_owned()
+            }
+            _ => self.param(param),
+        }
+    }
+
+    fn face(self) -> Option<Face<'a>> {
+        (self.dialect == Dialect::Sdk).then(|| Face::of(self.spec, self.interface)).flatten()
+    }
+
+    fn is_device(self, param: &Param) -> bool {
+        self.face().is_some_and(|face| face.is_device(param))
+    }
+
     fn declaration(self, result: &str, name: &str, params: &[Param], named: bool, indent: usize) -> String {
+        self.lines(result, name, &self.params(params, named), named, indent)
+    }
+
+    fn params(self, params: &[Param], named: bool) -> Vec<String> {
         let names = Names::new(self.spec, self.interface);
-        let params: Vec<String> = params
+        params
             .iter()
             .filter(|param| self.release.is_none_or(|release| param.availability.contains(release)))
             .map(|param| match named {
-                true => format!("{} {}", self.param(param), names.variable(&param.name.value)),
+                true => format!("{} {}", self.passed(param), names.variable(&param.name.value)),
                 false => self.param(param),
             })
-            .collect();
+            .collect()
+    }
+
+    /// Broken into lines where it is too wide; continued lines stand four columns further in.
+    fn lines(self, result: &str, name: &str, params: &[String], named: bool, indent: usize) -> String {
         let head = format!("{result} {name}(");
         if params.is_empty() {
-            return format!("{head}{})", if self.dialect == Dialect::C { "void" } else { "" });
+            return format!("{head}{})", if self.dialect == Dialect::Upstream { "" } else { "void" });
         }
         let line = format!("{head}{})", params.join(", "));
         if !named || indent + line.len() < WIDTH {
             return line;
         }
         let margin = format!("\n{}", " ".repeat(indent + 4));
-        let lines = fill(&params, WIDTH - indent - 6);
+        let lines = fill(params, WIDTH - indent - 6);
         format!("{head}{margin}{})", lines.join(&margin))
     }
 }

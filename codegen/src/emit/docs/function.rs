@@ -2,12 +2,13 @@
 
 use serde::Serialize;
 
-use super::links::{Links, function_page, group_page, interface_page};
+use super::links::{Links, c_api_page, function_page, group_page, interface_page};
 use crate::abi;
 use crate::emit::text::{capital, collapse, sentence};
 use crate::emit::words::Words;
 use crate::emit::{c, rust};
 use crate::model::*;
+use crate::sdk::Face;
 
 /// What the page of a function says.
 #[derive(Debug, Serialize)]
@@ -20,6 +21,8 @@ pub struct FunctionPage {
     group: Link,
     interface: Link,
     c: String,
+    /// As the SDK offers it.
+    sdk: Option<Link>,
     rust: String,
     doc: String,
     params: Vec<ParamRow>,
@@ -97,6 +100,10 @@ pub fn page(spec: &Spec, interface: &Interface, id: FunctionId, marker: String) 
         group: Link { name: group.title.clone(), to: links.to(&group_page(interface, function.group)) },
         interface: Link { name: interface.title.clone(), to: links.to(&interface_page(interface)) },
         c: c::declaration(spec, interface, function, newest_with(interface, function)),
+        sdk: Face::of(spec, interface).map(|face| Link {
+            name: format!("{};", c::sdk_prototype(face, function)),
+            to: links.to(&c_api_page(interface)),
+        }),
         rust: rust::signature_text(spec, interface, function),
         doc: links.markdown(&function.doc),
         params: function.params.iter().map(|param| param_row(words, links, param, function)).collect(),

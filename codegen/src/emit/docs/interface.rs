@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::links::{Links, group_page, interface_page, layout_page};
+use super::links::{Links, c_api_page, group_page, interface_page, layout_page};
 use crate::abi::{self, MemberKind, TableLayout};
 use crate::emit::changes::{Explained, Kind, changes};
 use crate::emit::text::{count, enumerate, sentence};
@@ -21,6 +21,8 @@ pub struct InterfacePage {
     releases: Vec<ReleaseRow>,
     /// Where a table's offsets are.
     layout: Option<String>,
+    /// Where the functions that the SDK offers for it are.
+    c_api: Option<String>,
     plugin: Option<PluginItem>,
     libraries: Vec<String>,
 }
@@ -82,6 +84,7 @@ pub fn page(spec: &Spec, interface: &Interface, marker: String) -> InterfacePage
             .collect(),
         releases: releases(spec, interface, links),
         layout: interface.table().map(|_| links.to(&layout_page(interface))),
+        c_api: interface.sdk.as_ref().map(|_| links.to(&c_api_page(interface))),
         plugin: plugin.map(|plugin| PluginItem {
             entry: plugin.entry.clone(),
             params: format!("[`{}`]({})", spec.ty(plugin.params).name.value, links.ty(plugin.params)),

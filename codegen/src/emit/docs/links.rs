@@ -97,6 +97,11 @@ pub fn layout_page(interface: &Interface) -> String {
     format!("{}/layout.md", interface.name.value)
 }
 
+/// `device/c-api.md`
+pub fn c_api_page(interface: &Interface) -> String {
+    format!("{}/c-api.md", interface.name.value)
+}
+
 /// `device/memory.md`
 pub fn group_page(interface: &Interface, group: GroupId) -> String {
     format!("{}/{}.md", interface.name.value, interface.groups[group.0].name)

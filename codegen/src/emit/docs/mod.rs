@@ -1,5 +1,6 @@
 //! The reference: Markdown for mdBook, with a page for each interface, each group and each function.
 
+mod c_api;
 pub mod function;
 mod group;
 mod interface;
@@ -14,10 +15,12 @@ use super::text::{capital, count, sentence};
 use crate::diagnostic::Code;
 use crate::model::{FunctionId, GroupId, Interface, Spec};
 use crate::out::Output;
-use links::{function_page, group_page, interface_page, layout_page, relative};
+use crate::sdk::Face;
+use links::{c_api_page, function_page, group_page, interface_page, layout_page, relative};
 
 /// Names and texts of the templates.
-pub const TEMPLATES: [(&str, &str); 6] = [
+pub const TEMPLATES: [(&str, &str); 7] = [
+    ("docs/c-api.md.j2", include_str!("../../../templates/docs/c-api.md.j2")),
     ("docs/index.md.j2", include_str!("../../../templates/docs/index.md.j2")),
     ("docs/interface.md.j2", include_str!("../../../templates/docs/interface.md.j2")),
     ("docs/layout.md.j2", include_str!("../../../templates/docs/layout.md.j2")),
@@ -76,6 +79,14 @@ pub fn reference(
             let text = render("docs/layout.md.j2", &interface::layout(spec, interface, table, marker))?;
             let note = count(interface.releases.len(), "release");
             outputs.push(Output::new(layout_page(interface), text, note));
+        }
+        if let Some(face) = Face::of(spec, interface) {
+            let text = render("docs/c-api.md.j2", &c_api::page(face, stamp.interface(interface)))?;
+            outputs.push(Output::new(
+                c_api_page(interface),
+                text,
+                count(interface.functions.len(), "function"),
+            ));
         }
         for (index, group) in interface.groups.iter().enumerate() {
             let marker = stamp.group(interface, group);
@@ -140,6 +151,9 @@ pub fn summary(spec: &Spec, stamp: &Stamp, folder: &str, to: &str, template: &st
         lines.push(format!("  - [{}]({})", interface.title, path(&interface_page(interface))));
         if interface.table().is_some() {
             lines.push(format!("    - [Layout]({})", path(&layout_page(interface))));
+        }
+        if interface.sdk.is_some() {
+            lines.push(format!("    - [The C functions]({})", path(&c_api_page(interface))));
         }
         for (index, group) in interface.groups.iter().enumerate() {
             lines.push(format!("    - [{}]({})", group.title, path(&group_page(interface, GroupId(index)))));

@@ -312,7 +312,7 @@ pub(super) fn callback_wrapper(context: Context, ty: &Type, params: &[Param]) ->
     let name = names::symbol(&ty.name.value);
     let c_name = names::symbol(&ty.c_name);
     let docs = doc(&ty.summary, &ty.doc);
-    let given = params.iter().position(is_context);
+    let given = params.iter().position(Param::is_context);
     let (field, parameter, init) = match given {
         Some(_) => (
             Some(quote!(context: ::tenon::AnyPtr,)),
@@ -359,11 +359,6 @@ pub(super) fn callback_wrapper(context: Context, ty: &Type, params: &[Param]) ->
     }
 }
 
-/// The pointer that a callback gets back: an address that nobody but its owner follows.
-fn is_context(param: &Param) -> bool {
-    param.ty == Ty::Pointer && param.space.is_none() && param.length.is_none()
-}
-
 /// A safe `call`, for callbacks that take nothing but values.
 fn callback_call(context: Context, params: &[Param]) -> TokenStream {
     let kind = |param: &Param| match param.ty {
@@ -377,7 +372,7 @@ fn callback_call(context: Context, params: &[Param]) -> TokenStream {
             && !matches!(kind(param), Some(TypeKind::Callback { .. }))
     };
     let status = params.iter().find(|param| param.is_status);
-    if !params.iter().all(|param| param.is_status || is_context(param) || plain(param)) {
+    if !params.iter().all(|param| param.is_status || param.is_context() || plain(param)) {
         return TokenStream::new();
     }
     let mut inputs = Vec::new();
@@ -387,7 +382,7 @@ fn callback_call(context: Context, params: &[Param]) -> TokenStream {
         let name = names::snake(&param.name.value);
         if param.is_status {
             arguments.push(quote!(&raw mut outcome));
-        } else if is_context(param) {
+        } else if param.is_context() {
             arguments.push(quote!(self.context.as_ptr()));
         } else {
             let ty = scalar(context, param.ty);

@@ -5,7 +5,7 @@ use quote::quote;
 
 use super::ffi::{function_pointer, raw_param};
 use super::form::named;
-use super::thunk::{from_raw, to_raw};
+use super::pieces::{from_raw, to_raw};
 use super::types::{doc, is_by_pointer, type_path, value};
 use super::{Context, names};
 use crate::model::{Direction, Function, Param, ResultKind, TypeKind};

@@ -69,8 +69,8 @@ pub(super) fn emit(context: Context) -> TokenStream {
         }
 
         impl<D: #name> Layered<D> {
-            fn before(&self, call: &::tenon::reflect::Call<'_>) -> Result<[u64; 8]> {
-                let mut notes = [0; 8];
+            // The notes stay where they are: to copy them right after they were written costs more than the call.
+            fn before(&self, call: &::tenon::reflect::Call<'_>, notes: &mut [u64; 8]) -> Result<()> {
                 for (index, layer) in self.layers.iter().enumerate() {
                     match layer.before(call, &self.inner) {
                         Ok(note) => notes[index] = note,
@@ -84,12 +84,13 @@ pub(super) fn emit(context: Context) -> TokenStream {
                         }
                     }
                 }
-                Ok(notes)
+                Ok(())
             }
 
-            fn after(&self, call: &::tenon::reflect::Call<'_>, notes: [u64; 8], outcome: &Outcome<'_>) {
-                for (layer, note) in self.layers.iter().zip(notes).rev() {
-                    layer.after(call, note, outcome, &self.inner);
+            fn after(&self, call: &::tenon::reflect::Call<'_>, notes: &[u64; 8], outcome: &Outcome<'_>) {
+                // By index: a zip that runs backwards first takes what the longer side has more, one by one.
+                for index in (0..self.layers.len()).rev() {
+                    self.layers[index].after(call, notes[index], outcome, &self.inner);
                 }
             }
         }
@@ -153,14 +154,14 @@ fn method(context: Context, function: &Function) -> TokenStream {
                 quote!(::core::option::Option::None)
             };
             (
-                quote! { let notes = self.before(&#call)?; },
+                quote! { self.before(&#call, &mut notes)?; },
                 quote! { Outcome { error: result.as_ref().err(), answer: #answer } },
             )
         }
         other => {
             let default = default_value(context, other);
             (
-                quote! { let Ok(notes) = self.before(&#call) else { return #default; }; },
+                quote! { if self.before(&#call, &mut notes).is_err() { return #default; } },
                 quote! { Outcome { error: ::core::option::Option::None, answer: ::core::option::Option::None } },
             )
         }
@@ -176,10 +177,11 @@ fn method(context: Context, function: &Function) -> TokenStream {
     quote! {
         #signature {
             let #mutable arguments: [u64; _] = [#(#given),*];
+            let mut notes = [0; 8];
             #start
             #bind self.inner.#name(#(#passed),*);
             #record
-            self.after(&#call, notes, &#outcome);
+            self.after(&#call, &notes, &#outcome);
             #end
         }
     }

@@ -6,7 +6,8 @@ use quote::{format_ident, quote};
 use super::ffi::{convention, raw_param, raw_result};
 use super::form::{Form, Output, forms, named, named_id, outputs};
 use super::layer::{Consumed, consumed, default_value};
-use super::thunk::{signatures, to_raw};
+use super::pieces::to_raw;
+use super::thunk::signatures;
 use super::traits::signature;
 use super::types::value;
 use super::{Context, names};
@@ -30,9 +31,10 @@ pub(super) fn emit(context: Context) -> TokenStream {
             release: Release,
             slots: [*const ::core::ffi::c_void; #count],
             last_error: ::core::option::Option<LastError>,
+            kept: ::core::option::Option<::std::sync::Arc<dyn ::core::any::Any + Send + Sync>>,
         }
 
-        // SAFETY: addresses of code, which the interface lets any thread call.
+        // SAFETY: addresses of code, which the interface lets any thread call; what is kept may go anywhere.
         unsafe impl Send for Loaded {}
         // SAFETY: as above.
         unsafe impl Sync for Loaded {}
@@ -55,7 +57,12 @@ pub(super) fn emit(context: Context) -> TokenStream {
                     },
                     ::core::option::Option::None => ::core::ptr::null(),
                 };
-                Self { release, slots: Function::ALL.map(slot), last_error }
+                Self { release, slots: Function::ALL.map(slot), last_error, kept: ::core::option::Option::None }
+            }
+
+            /// Keeps something alive as long as this and its clones, such as the library with the functions.
+            pub fn keeping(self, kept: ::std::sync::Arc<dyn ::core::any::Any + Send + Sync>) -> Self {
+                Self { kept: ::core::option::Option::Some(kept), ..self }
             }
 
             /// The release whose layout the plugin filled.

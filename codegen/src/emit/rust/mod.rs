@@ -4,6 +4,7 @@
 //! (table, export) or a struct of loaded symbols (import).
 
 mod attribute;
+mod c_api;
 mod export;
 mod fallback;
 mod ffi;
@@ -13,7 +14,9 @@ mod import;
 mod layer;
 mod loaded;
 mod names;
+mod pieces;
 mod plugin;
+mod raw_call;
 mod reflection;
 mod thunk;
 mod traits;
@@ -23,6 +26,7 @@ use proc_macro2::TokenStream;
 use quote::quote;
 
 pub use attribute::{Attribute, expand_impl};
+pub use c_api::expand_c_api;
 pub use traits::signature_text;
 
 use crate::model::{Interface, InterfaceKind, Spec};
@@ -50,7 +54,8 @@ pub fn expand_interface(spec: &Spec, interface: &Interface) -> TokenStream {
             // Both speak in statuses, and an interface need not have any.
             let layer = interface.status.map(|_| layer::emit(context));
             let loaded = interface.status.map(|_| loaded::emit(context));
-            quote! { #functions #reflection #traits #fallbacks #layer #thunks #plugin #loaded }
+            let raw_call = interface.status.map(|_| raw_call::emit(context));
+            quote! { #functions #reflection #traits #fallbacks #layer #thunks #plugin #loaded #raw_call }
         }
         InterfaceKind::Export => {
             let functions = functions::emit(context);

@@ -233,10 +233,8 @@ fn entry(context: Context, table: &Table, plugin: &Plugin, layouts: &[Layout]) -
         let params = super::ffi::struct_path(context, plugin.params, &module);
         let fill = format_ident!("fill{}", layout.suffix);
         let variant = &layout.variant;
-        let table_size = names::number(abi::table_layout(context.interface, table, layout.release).size);
-        let params_size = names::number(abi::struct_layout(context.spec, fields, layout.release).size);
         quote! {
-            (#table_size, #params_size) => {
+            Release::#variant => {
                 let params = params.cast::<#params>();
                 // SAFETY: both sizes say that host and plugin mean the same two structs, and the host lends them.
                 unsafe {
@@ -244,9 +242,14 @@ fn entry(context: Context, table: &Table, plugin: &Plugin, layouts: &[Layout]) -
                     (*params).#version_field = #version_value;
                     (*params).#type_field = device_type.as_ptr().cast_mut();
                 }
-                ::core::result::Result::Ok(Release::#variant)
             }
         }
+    });
+    let known_sizes = layouts.iter().map(|layout| {
+        let variant = &layout.variant;
+        let table_size = names::number(abi::table_layout(context.interface, table, layout.release).size);
+        let params_size = names::number(abi::struct_layout(context.spec, fields, layout.release).size);
+        quote! { (#table_size, #params_size) => ::core::result::Result::Ok(Release::#variant), }
     });
     // The first two members of the params are the size and the table in every release.
     let first = layouts.first().map(Layout::module).unwrap_or_default();
@@ -277,16 +280,15 @@ fn entry(context: Context, table: &Table, plugin: &Plugin, layouts: &[Layout]) -
 
         impl ::core::error::Error for HandOverError {}
 
-        /// Hands a plugin over to a host: finds the host's release by the sizes it passes, and fills its table.
+        /// The release of a host, by the sizes that it passes. Writes nothing.
         ///
         /// # Errors
-        /// [`HandOverError`]; then nothing was written, and a host takes the plugin for not there.
+        /// [`HandOverError`].
         ///
         /// # Safety
         /// `params` is null, or leads to the host's params, whose first two members are their size and the table.
-        pub unsafe fn hand_over<D: Plugin>(
-            params: *mut ::core::ffi::c_void,
-            device_type: &'static ::core::ffi::CStr,
+        pub unsafe fn host_release(
+            params: *const ::core::ffi::c_void,
         ) -> ::core::result::Result<Release, HandOverError> {
             let head = params.cast::<#first_params>();
             if head.is_null() || !head.is_aligned() {
@@ -302,9 +304,30 @@ fn entry(context: Context, table: &Table, plugin: &Plugin, layouts: &[Layout]) -
             // SAFETY: the first member of every table is its size.
             let table_size: usize = unsafe { (&raw const (*table).#size_field).read() };
             match (table_size, params_size) {
-                #(#arms)*
+                #(#known_sizes)*
                 _ => ::core::result::Result::Err(HandOverError::UnknownHost { table: table_size, params: params_size }),
             }
+        }
+
+        /// Hands a plugin over to a host: finds the host's release by the sizes it passes, and fills its table.
+        ///
+        /// # Errors
+        /// [`HandOverError`]; then nothing was written, and a host takes the plugin for not there.
+        ///
+        /// # Safety
+        /// `params` is null, or leads to the host's params, whose first two members are their size and the table.
+        pub unsafe fn hand_over<D: Plugin>(
+            params: *mut ::core::ffi::c_void,
+            device_type: &'static ::core::ffi::CStr,
+        ) -> ::core::result::Result<Release, HandOverError> {
+            // SAFETY: the caller's promise.
+            let release = unsafe { host_release(params)? };
+            // SAFETY: the host's params are of a known release, and so have a table.
+            let table = unsafe { (&raw const (*params.cast::<#first_params>()).#table_field).read() };
+            match release {
+                #(#arms)*
+            }
+            ::core::result::Result::Ok(release)
         }
     }
 }

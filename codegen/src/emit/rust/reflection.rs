@@ -7,7 +7,8 @@ use super::form::named;
 use super::{Context, names};
 use crate::emit::words::Words;
 use crate::model::{
-    Direction, Extent, FallbackKind, Function, Length, Need, Param, ParamId, Role, Rule, Space, Ty, TypeKind,
+    Availability, Direction, Extent, FallbackKind, Function, Length, Need, Param, ParamId, ReleaseId, Role,
+    Rule, Space, Ty, TypeKind,
 };
 
 pub(super) fn emit(context: Context) -> TokenStream {
@@ -76,13 +77,7 @@ fn entry(context: Context, function: &Function) -> TokenStream {
             }
         }
     }));
-    let release = |id: Option<crate::model::ReleaseId>| {
-        option(id.map(|id| {
-            let name = words.release(id);
-            quote!(#name)
-        }))
-    };
-    let (since, until) = (release(function.availability.since), release(function.availability.until));
+    let (since, until) = availability(&words, function.availability);
     let returns = function.returns.iter().map(|(status, when)| {
         let status = &words.status(*status).name.value;
         quote!((#status, #when))
@@ -150,6 +145,8 @@ fn param_entry(context: Context, param: &Param) -> TokenStream {
         Role::Uses => quote!(Role::Uses),
     };
     let [of, held, context_of] = [param.of, param.held, param.context_of].map(index);
+    let words = Words::new(context.spec, context.interface);
+    let (since, until) = availability(&words, param.availability);
     quote! {
         ParamInfo {
             name: #name,
@@ -162,8 +159,21 @@ fn param_entry(context: Context, param: &Param) -> TokenStream {
             of: #of,
             held: #held,
             context_of: #context_of,
+            since: #since,
+            until: #until,
         }
     }
+}
+
+/// The first and the last release of something.
+fn availability(words: &Words, availability: Availability) -> (TokenStream, TokenStream) {
+    let release = |id: Option<ReleaseId>| {
+        option(id.map(|id| {
+            let name = words.release(id);
+            quote!(#name)
+        }))
+    };
+    (release(availability.since), release(availability.until))
 }
 
 fn kind(context: Context, param: &Param) -> TokenStream {

@@ -32,6 +32,7 @@ impl Lowerer<'_> {
             .map(|(group, node)| self.function(scope, group, node, trees))
             .collect();
         let kind = self.kind(scope, node);
+        let sdk = node.get("sdk").and_then(|node| self.sdk(scope, node));
         Interface {
             name: trees.name.clone(),
             kind,
@@ -55,6 +56,7 @@ impl Lowerer<'_> {
             types,
             functions,
             prefix,
+            sdk,
             places: Places::of(node.get("interface").map_or(node.span, |name| name.span), node),
             uses,
             releases,
@@ -174,7 +176,9 @@ impl Lowerer<'_> {
 
     fn kind(&mut self, scope: Scope, node: &Node) -> InterfaceKind {
         let kind = node.get("kind").and_then(Node::text).unwrap_or_default();
-        for (section, belongs) in [("table", "table"), ("plugin", "table"), ("libraries", "import")] {
+        for (section, belongs) in
+            [("table", "table"), ("plugin", "table"), ("sdk", "table"), ("libraries", "import")]
+        {
             if let Some((key, _)) = node.entries().iter().find(|(key, _)| key.value == section)
                 && kind != belongs
                 && ["table", "export", "import"].contains(&kind)
@@ -210,6 +214,17 @@ impl Lowerer<'_> {
             },
             _ => InterfaceKind::Export,
         }
+    }
+
+    fn sdk(&mut self, scope: Scope, node: &Node) -> Option<Sdk> {
+        let manages = node.get("manages").into_iter().flat_map(Node::items);
+        let manages = manages.filter_map(|name| self.function_id(scope.id, name)).collect();
+        Some(Sdk {
+            prefix: prose(node, "prefix"),
+            device: self.type_id(scope.id, scope.uses, node.get("device")?)?,
+            host: prose(node, "host"),
+            manages,
+        })
     }
 
     /// `since` and `until` of an entry.

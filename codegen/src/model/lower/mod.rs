@@ -286,6 +286,13 @@ impl Lowerer<'_> {
                 summary: outputs.and_then(|node| node.get("summary")).and_then(|node| {
                     Some(SummaryFile { template: text(node, "template")?, to: text(node, "to")? })
                 }),
+                exports: outputs.and_then(|node| node.get("exports")).and_then(|node| {
+                    Some(ExportsFile {
+                        from: text(node, "from")?,
+                        config: text(node, "config")?,
+                        to: text(node, "to")?,
+                    })
+                }),
             },
             command: text(&trees.spec, "command").unwrap_or_else(|| "cargo run -p codegen".to_owned()),
             interfaces: Vec::new(),

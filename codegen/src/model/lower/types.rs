@@ -84,6 +84,7 @@ impl Lowerer<'_> {
                     .get("result")
                     .filter(|result| !result.entries().is_empty())
                     .map(|result| Box::new(self.result(scope, result))),
+                once: flag(node, "once"),
             },
             _ => TypeKind::Handle {
                 tag: tag(),
@@ -95,7 +96,7 @@ impl Lowerer<'_> {
 
     /// Each kind of type has keys of its own.
     fn check_sections(&mut self, node: &Node, kind: &str) {
-        let sections: [(&str, &[&str]); 9] = [
+        let sections: [(&str, &[&str]); 10] = [
             ("tag", &["handle", "id"]),
             ("by", &["handle"]),
             ("null", &["handle"]),
@@ -105,6 +106,7 @@ impl Lowerer<'_> {
             ("anonymous", &["struct"]),
             ("fields", &["struct"]),
             ("params", &["callback"]),
+            ("once", &["callback"]),
         ];
         for (section, kinds) in sections {
             let given = node.entries().iter().find(|(key, _)| key.value == section);

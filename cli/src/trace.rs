@@ -1,0 +1,46 @@
+//! `tenon trace`: what a trace says.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use tenon_layers::trace::summary::{Summary, SummaryError};
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// What was called most, what took longest, what streams did, and how much memory was in use
+    Summary(Options),
+}
+
+#[derive(Debug, Args)]
+pub struct Options {
+    /// A file that the layer `trace` has written; one that a crash has cut off will do
+    file: PathBuf,
+    /// For programs: everything, in nanoseconds and bytes
+    #[arg(long)]
+    json: bool,
+    /// The most rows of a table
+    #[arg(long, value_name = "N", default_value_t = 15)]
+    top: usize,
+}
+
+/// A trace that cannot be read.
+#[derive(Debug, thiserror::Error, miette::Diagnostic)]
+#[error("cannot read `{}`", file.display())]
+#[diagnostic(help("programs write traces with TENON_LAYERS=trace, to the file that TENON_TRACE_FILE names"))]
+pub struct Failure {
+    file: PathBuf,
+    source: SummaryError,
+}
+
+pub fn run(Command::Summary(options): &Command) -> Result<String, Failure> {
+    let opened = File::open(&options.file).map_err(SummaryError::from);
+    let summary = opened
+        .and_then(|file| Summary::read(BufReader::new(file)))
+        .map_err(|source| Failure { file: options.file.clone(), source })?;
+    Ok(match options.json {
+        true => crate::json(&serde_json::json!(summary)),
+        false => summary.tables(options.top).to_string(),
+    })
+}

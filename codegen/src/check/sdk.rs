@@ -1,0 +1,201 @@
+//! The SDK's face: whether what an interface has can be offered under the SDK's own handles, statuses and names.
+
+use std::collections::BTreeMap;
+
+use crate::diagnostic::Code;
+use crate::model::{Direction, Function, Param, ResultKind, Ty, Type, TypeKind};
+use crate::sdk::{ANSWER, FIRST_OWN, Face, Handle, PLUGIN};
+use crate::source::Span;
+
+use super::Check;
+
+impl<'a> Check<'a> {
+    /// The face, unless something about it did not resolve.
+    fn face(&self) -> Option<Face<'a>> {
+        let is_sound = self.trusts(&self.interface.places, "sdk") && self.interface.table().is_some();
+        Face::of(self.spec, self.interface).filter(|_| is_sound)
+    }
+
+    fn misfit(&self, span: Span, message: String, label: &str) {
+        self.report(self.error(Code::SdkMisfit, span, message).label(label));
+    }
+}
+
+/// The SDK has one face, of an interface that stands by itself.
+pub(super) fn check_place(check: &Check) {
+    if check.face().is_none() {
+        return;
+    }
+    let span = check.interface.places.span("sdk");
+    let before = &check.spec.interfaces[..check.id.0];
+    if let Some(other) = before.iter().find(|other| other.sdk.is_some()) {
+        let message = format!("the SDK offers `{}` already", other.name.value);
+        check.misfit(span, message, "one interface can have this");
+    }
+    if !check.interface.uses.is_empty() {
+        let span = check.interface.places.span("uses");
+        let message = "an interface with an `sdk` uses the types of others".to_owned();
+        check.misfit(span, message, "the SDK has no names for them");
+    }
+}
+
+/// What the SDK's handle of a device stands for is an id of the interface.
+pub(super) fn check_device(check: &Check) {
+    let (Some(_), Some(sdk)) = (check.face(), &check.interface.sdk) else { return };
+    if !matches!(check.spec.ty(sdk.device).kind, TypeKind::Id { .. }) {
+        let message = format!("{} is no id", check.show_type(Ty::Named(sdk.device)));
+        let span = check.interface.places.at("sdk").span("device");
+        check.misfit(span, message, "the number of a device is expected");
+    }
+}
+
+/// The statuses of the interface leave room for those of the SDK, and do not share their names.
+pub(super) fn check_statuses(check: &Check) {
+    let (Some(face), Some(status)) = (check.face(), check.interface.status) else { return };
+    let TypeKind::Enum { values, .. } = &check.spec.ty(status).kind else { return };
+    for value in values {
+        let span = value.name.span;
+        if !(0..FIRST_OWN).contains(&value.value) {
+            let message = format!("the status `{}` has the number {}", value.name.value, value.value);
+            check.misfit(span, message, "those of the SDK begin at 16");
+        }
+        let own = face.statuses().into_iter().filter(|own| own.value >= FIRST_OWN);
+        if own.map(|own| own.name).any(|own| own == value.name.value) {
+            let message = format!("the SDK has a status `{}` of its own", value.name.value);
+            check.misfit(span, message, "the second one");
+        }
+    }
+}
+
+/// A function answers with a status, and hands out a device only where the plugin is known.
+pub(super) fn check_functions(check: &Check) {
+    let Some(face) = check.face() else { return };
+    for function in &check.interface.functions {
+        let name = &function.name.value;
+        if check.interface.status.is_none() || !matches!(function.result, ResultKind::Status) {
+            let message = format!("`{name}` does not answer with a status");
+            check.misfit(function.name.span, message, "the SDK has no other answer");
+        }
+        let handle = face.called_with(function);
+        for param in function.params.iter().filter(|param| check.is_sound(param)) {
+            check_param(check, face, function, handle, param);
+        }
+    }
+}
+
+fn check_param(check: &Check, face: Face, function: &Function, handle: Handle, param: &Param) {
+    let span = param.name.span;
+    let name = &param.name.value;
+    let is_taken =
+        (name == PLUGIN && handle == Handle::Plugin) || (name == ANSWER && function.question.is_some());
+    if is_taken {
+        check.misfit(span, format!("the SDK has a parameter `{name}` of its own here"), "the second one");
+    }
+    if face.is_device(param) {
+        let is_told = handle == Handle::Plugin && param.dir == Direction::Out && !param.nullable;
+        if param.length.is_some() || (param.dir != Direction::In && !is_told) {
+            let message = format!("the SDK cannot hand out the device `{name}`");
+            check.misfit(span, message, "an input, or the one device of a function that takes none");
+        }
+    } else if check.interface.status.is_some_and(|status| param.ty == Ty::Named(status)) {
+        let message = format!("`{name}` is a status beside the one that the function answers");
+        check.misfit(span, message, "the SDK has statuses of its own");
+    }
+    if face.translated(param).is_some() {
+        let id = function.params.iter().position(|other| std::ptr::eq(other, param));
+        let taken = function.params.iter().filter(|other| other.context_of.map(|id| id.0) == id).count();
+        if taken != 1 || handle == Handle::Plugin {
+            let message = format!("the SDK cannot carry the callback `{name}`");
+            check.misfit(span, message, "it comes with a device, and with a parameter that is its context");
+        }
+    }
+}
+
+/// A callback that sees a device or a status is called once, with its context.
+pub(super) fn check_callbacks(check: &Check) {
+    let Some(face) = check.face() else { return };
+    for ty in check.interface.types.iter().filter(|ty| face.is_translated(ty)) {
+        let TypeKind::Callback { params, result, once } = &ty.kind else { continue };
+        let name = &ty.name.value;
+        if !*once {
+            let message =
+                format!("the SDK cannot carry the callback `{name}`, which sees a device or a status");
+            let label = "`once: true` would say that it is called once";
+            check.misfit(ty.name.span, message, label);
+        }
+        let contexts = params.iter().filter(|param| param.is_context()).count();
+        if contexts != 1 || result.is_some() {
+            let message = format!("the SDK cannot carry the callback `{name}`");
+            check.misfit(ty.name.span, message, "it takes one context and returns nothing");
+        }
+        for param in params.iter().filter(|param| check.is_sound(param)) {
+            let is_status = check.interface.status.is_some_and(|status| param.ty == Ty::Named(status));
+            let fits = match (face.is_device(param), is_status) {
+                (true, _) => param.dir == Direction::In && param.length.is_none(),
+                (_, true) => param.is_status,
+                _ => true,
+            };
+            if !fits {
+                let message = format!("the SDK cannot hand on `{}`", param.name.value);
+                check.misfit(
+                    param.name.span,
+                    message,
+                    "a device comes in, and a status goes out with `status: true`",
+                );
+            }
+        }
+    }
+}
+
+/// A struct goes through as it is, so that no handle of the SDK fits into it.
+pub(super) fn check_fields(check: &Check) {
+    let Some(face) = check.face() else { return };
+    for ty in face.types() {
+        let TypeKind::Struct { fields, .. } = &ty.kind else { continue };
+        for field in fields.iter().filter(|field| check.is_sound(field)) {
+            let Ty::Named(id) = field.ty else { continue };
+            if face.is_own(check.spec.ty(id)) || face.translated(field).is_some() {
+                let message = format!("the SDK cannot translate the field `{}`", field.name.value);
+                check.misfit(field.name.span, message, "structs go through as they are");
+            }
+        }
+    }
+}
+
+/// Functions, types and values share C's one space of names under the SDK's prefix.
+pub(super) fn check_symbols(check: &Check) {
+    let Some(face) = check.face() else { return };
+    let mut symbols: BTreeMap<String, Option<Span>> = BTreeMap::new();
+    for name in ["status", "device", PLUGIN, "buffer"] {
+        symbols.insert(face.handle(name), None);
+    }
+    for status in face.statuses() {
+        symbols.insert(face.status(&status.name), None);
+    }
+    let of_type = |ty: &'_ Type| {
+        let values = match &ty.kind {
+            TypeKind::Enum { values, .. } => {
+                values.iter().map(|value| (face.value(ty, value), value.name.span)).collect()
+            }
+            _ => Vec::new(),
+        };
+        std::iter::once((face.ty(ty), ty.name.span)).chain(values).collect::<Vec<_>>()
+    };
+    let types = face.types().into_iter().flat_map(of_type);
+    let functions = check.interface.functions.iter();
+    let functions = functions.map(|function| (face.function(function), function.name.span));
+    for (name, span) in types.chain(functions) {
+        // What is named twice in the spec is reported as that.
+        if check.found.borrow().iter().any(|known| known.span == span) {
+            continue;
+        }
+        if let Some(first) = symbols.insert(name.clone(), Some(span)) {
+            let diagnostic = check.error(Code::SdkMisfit, span, format!("the SDK has `{name}` twice"));
+            let diagnostic = diagnostic.label("the second one");
+            check.report(match first {
+                Some(first) => diagnostic.related(first, "the first one"),
+                None => diagnostic.help("the first one is the library's own"),
+            });
+        }
+    }
+}

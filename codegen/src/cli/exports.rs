@@ -1,0 +1,128 @@
+//! The header of the exports that are written by hand: cbindgen reads them, and what it writes is put into the form of
+//! the other headers.
+
+use std::path::{Path, PathBuf};
+
+use crate::model::ExportsFile;
+use crate::out::{MARKER, Output};
+
+/// Width of a comment's text, as in the other headers.
+const WIDTH: usize = 96;
+
+/// Why there is no header.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ExportsError {
+    #[error("cannot use `{}`: {reason}", path.display())]
+    Config { path: PathBuf, reason: String },
+    #[error("cannot read the exports from `{}`", path.display())]
+    Read { path: PathBuf, source: cbindgen::Error },
+}
+
+/// Makes the header of a crate's exports.
+pub(super) fn header(root: &Path, file: &ExportsFile, command: &str) -> Result<Output, ExportsError> {
+    let config = root.join(&file.config);
+    let config = cbindgen::Config::from_file(&config)
+        .map_err(|reason| ExportsError::Config { path: config.clone(), reason })?;
+    let path = root.join(&file.from);
+    let bindings = cbindgen::Builder::new()
+        .with_config(config)
+        .with_src(&path)
+        .generate()
+        .map_err(|source| ExportsError::Read { path, source })?;
+    let mut written = Vec::new();
+    bindings.write(&mut written);
+    let written = String::from_utf8_lossy(&written);
+    let text = format!("// {MARKER}{}. Do not edit: {command}\n\n{}", file.from, tidy(&written));
+    let functions = text.lines().filter(|line| is_function(line)).count();
+    Ok(Output::new(&file.to, text, crate::emit::text::count(functions, "function")))
+}
+
+/// Whether a line begins the declaration of a function.
+fn is_function(line: &str) -> bool {
+    line.contains('(') && line.starts_with(|c: char| c.is_ascii_lowercase()) && !line.starts_with("typedef")
+}
+
+/// Brings what cbindgen has written into the form of the other headers: comments that fit on a line are on one, say
+/// what is brief, and say nothing of Rust; the star of a pointer stands with its type.
+fn tidy(written: &str) -> String {
+    let mut text = String::with_capacity(written.len());
+    let mut lines = written.lines();
+    while let Some(line) = lines.next() {
+        if line.trim_start() == "/**" {
+            let margin = &line[..line.len() - 3];
+            let comment: Vec<&str> = lines
+                .by_ref()
+                .map(|line| line.trim_start())
+                .take_while(|line| *line != "*/")
+                .map(|line| line.strip_prefix('*').unwrap_or(line).strip_prefix(' ').unwrap_or(""))
+                .collect();
+            write_comment(&mut text, margin, &comment);
+        } else if let Some(guard) = line.strip_prefix("#endif  /* ") {
+            text.push_str(&format!("#endif  // {}\n", guard.trim_end_matches(" */")));
+        } else if line == "#include \"types.h\"" {
+            text.push_str(&format!("\n{line}\n"));
+        } else {
+            text.push_str(&stars(line));
+            text.push('\n');
+        }
+    }
+    text
+}
+
+fn write_comment(text: &mut String, margin: &str, comment: &[&str]) {
+    let until = comment.iter().position(|line| line.starts_with("# Safety")).unwrap_or(comment.len());
+    let mut comment = comment[..until].to_vec();
+    while comment.last().is_some_and(|line| line.is_empty()) {
+        comment.pop();
+    }
+    let brief = if margin.is_empty() { "@brief " } else { "" };
+    if let [line] = comment.as_slice()
+        && line.len() + brief.len() <= WIDTH
+    {
+        text.push_str(&format!("{margin}/** {brief}{line} */\n"));
+        return;
+    }
+    text.push_str(&format!("{margin}/**\n"));
+    for (index, line) in comment.iter().enumerate() {
+        let brief = if index == 0 { brief } else { "" };
+        text.push_str(format!("{margin} * {brief}{line}").trim_end());
+        text.push('\n');
+    }
+    text.push_str(&format!("{margin} */\n"));
+}
+
+/// `const char *text` → `const char* text`; the star of a function pointer, which follows a bracket, stays.
+fn stars(line: &str) -> String {
+    let mut moved = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some(at) = rest.find(" *") {
+        let stars = rest[at + 1..].bytes().take_while(|byte| *byte == b'*').count();
+        moved.push_str(&rest[..at]);
+        moved.push_str(&rest[at + 1..at + 1 + stars]);
+        moved.push(' ');
+        rest = &rest[at + 1 + stars..];
+    }
+    moved.push_str(rest);
+    moved
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stars_stand_with_their_type() {
+        assert_eq!(stars("  const char *name;"), "  const char* name;");
+        assert_eq!(stars("tenon_status f(void **a, int *b);"), "tenon_status f(void** a, int* b);");
+        assert_eq!(stars("typedef void (*finish)(void *data);"), "typedef void (*finish)(void* data);");
+    }
+
+    #[test]
+    fn comments_are_short_and_say_nothing_of_rust() {
+        let written = "/**\n * To do.\n *\n * # Safety\n * None.\n */\nvoid f(void);\n  /**\n   * A.\n   *\n   * B.\n   */\n";
+        assert_eq!(
+            tidy(written),
+            "/** @brief To do. */\nvoid f(void);\n  /**\n   * A.\n   *\n   * B.\n   */\n"
+        );
+    }
+}

@@ -1,0 +1,305 @@
+//! The headers of the SDK: its types, its functions, and the one that includes all.
+
+use minijinja::Environment;
+use minijinja::value::Serde;
+use serde::Serialize;
+
+use super::doxygen::{Comments, WIDTH, tagged};
+use super::model::{Builder, FunctionItem, Section, TypeItem, ValueItem};
+use super::names::Names;
+use super::types::{Dialect, Speller};
+use crate::emit::text::{collapse, count, sentence, uncapital, wrap};
+use crate::model::*;
+use crate::out::Output;
+use crate::sdk::{ANSWER, Face, Handle, PLUGIN};
+
+/// File names: types, the functions written by hand, the functions of the spec, and all of them.
+const FILES: [&str; 4] = ["types.h", "core.h", "functions.h", "tenon.h"];
+
+#[derive(Serialize)]
+struct TypesHeader<'a> {
+    marker: &'a str,
+    guard: String,
+    comment: Vec<String>,
+    types: Vec<TypeItem>,
+}
+
+#[derive(Serialize)]
+struct FunctionsHeader<'a> {
+    marker: &'a str,
+    guard: String,
+    comment: Vec<String>,
+    includes: Vec<&'a str>,
+    sections: Vec<Section>,
+}
+
+/// The C declaration of a function of the SDK, without the semicolon.
+pub fn prototype(face: Face, function: &Function) -> String {
+    speller(face).sdk_prototype(face, function)
+}
+
+fn speller(face: Face) -> Speller {
+    Speller::new(face.spec, face.interface, None, Dialect::Sdk)
+}
+
+/// The headers, with paths relative to the folder of headers.
+///
+/// # Errors
+/// When a template does not fit its data, which is a mistake of ours.
+pub fn headers(templates: &Environment, face: Face, marker: &str) -> Result<Vec<Output>, minijinja::Error> {
+    let [types, core, functions, all] = FILES;
+    let guard = |file: &str| face.status(&file.replace('.', "_"));
+    let types_header = TypesHeader {
+        marker,
+        guard: guard(types),
+        comment: file_comment(types, "What the functions of the library take and answer.", TYPES),
+        types: types_of(face),
+    };
+    let functions_header = FunctionsHeader {
+        marker,
+        guard: guard(functions),
+        comment: functions_comment(face, functions),
+        includes: vec![types],
+        sections: sections(face),
+    };
+    let all_header = FunctionsHeader {
+        marker,
+        guard: guard(all),
+        comment: file_comment(all, "The whole library: include this one.", &[]),
+        includes: vec![types, core, functions],
+        sections: Vec::new(),
+    };
+    let template = |name: &str| templates.get_template(name);
+    let note = count(face.interface.functions.len(), "function");
+    let functions_text = template("c/functions.h.j2")?.render(Serde(&functions_header))?;
+    let all_text = template("c/functions.h.j2")?.render(Serde(&all_header))?;
+    Ok(vec![
+        Output::new(
+            types,
+            template("c/types.h.j2")?.render(Serde(&types_header))?,
+            count(types_header.types.len(), "type"),
+        ),
+        Output::new(functions, functions_text, note),
+        Output::new(all, all_text, "the headers of the SDK"),
+    ])
+}
+
+const TYPES: &[&str] = &[
+    "Handles of the library's own are looked up at each call, so that one that is null, closed or made up is an error \
+     and nothing worse. All others are handles of a plugin, which the library hands on as they are.",
+    "Each handle is a pointer to a type of its own, so that a compiler tells them apart.",
+];
+
+fn file_comment(file: &str, brief: &str, paragraphs: &[&str]) -> Vec<String> {
+    let mut lines = vec![format!("@file {file}"), format!("@brief {brief}")];
+    for paragraph in paragraphs {
+        lines.push(String::new());
+        lines.extend(wrap(paragraph, WIDTH));
+    }
+    lines
+}
+
+fn functions_comment(face: Face, file: &str) -> Vec<String> {
+    let status = |name: &str| format!("`{}`", face.status(name));
+    let (device, plugin) = (face.handle("device"), face.handle(PLUGIN));
+    let paragraphs = [
+        format!(
+            "One function for each of the {} of {}. Each goes straight to the plugin, or to what stands in where the \
+             plugin has none; which of the two was decided when the plugin was loaded.",
+            count(face.interface.functions.len(), "function"),
+            uncapital(&face.interface.title),
+        ),
+        format!(
+            "A function that is about a device takes a `{device}`, and makes that device the current one of the calling \
+             thread; any other takes a `{plugin}`."
+        ),
+        format!(
+            "Beside what is listed with it, a function answers {} for a `{device}` or a `{plugin}` that is null, closed \
+             or made up, {} for an argument that is null where it must not be or is out of range, and {} when a layer \
+             refused the call. What an output points to is written only on {}. The whole story of a failure is in the \
+             thread's last error.",
+            status("invalid_handle"),
+            status("invalid_argument"),
+            status("refused"),
+            status("success"),
+        ),
+        "Sizes are in bytes, and nothing is taken over: what a caller passes stays the caller's.".to_owned(),
+    ];
+    let paragraphs: Vec<&str> = paragraphs.iter().map(String::as_str).collect();
+    file_comment(file, &sentence(&format!("{} as functions", face.interface.title)), &paragraphs)
+}
+
+/// Statuses and the library's own handles, then what the spec describes.
+fn types_of(face: Face) -> Vec<TypeItem> {
+    let builder = Builder {
+        spec: face.spec,
+        interface: face.interface,
+        names: Names::new(face.spec, face.interface),
+        comments: Comments::sdk(face),
+        newest: Speller::new(face.spec, face.interface, face.interface.newest(), Dialect::Sdk),
+        face: Some(face),
+    };
+    let statuses = face.statuses().into_iter().map(|status| ValueItem {
+        comment: wrap(&sentence(&face.meaning(&status)), WIDTH),
+        name: face.status(&status.name),
+        value: status.value,
+    });
+    let status = TypeItem::Enum {
+        comment: wrap(
+            "@brief How a call ended: what a device answered, or, from 16 on, what the library has to say.",
+            WIDTH,
+        ),
+        name: face.handle("status"),
+        values: statuses.collect(),
+        size: 4,
+    };
+    let own = [
+        ("device", "A device that was opened."),
+        (PLUGIN, "A plugin that was loaded, or the one that is built in."),
+        ("buffer", "Memory of a device, with its length."),
+    ];
+    let own = own.map(|(name, brief)| {
+        let name = face.handle(name);
+        TypeItem::Plain {
+            comment: vec![format!("@brief {brief}")],
+            declaration: format!("typedef struct {name}_st* {name};"),
+        }
+    });
+    let needed = face.types();
+    let described = builder
+        .types_in_order()
+        .into_iter()
+        .map(|index| &face.interface.types[index])
+        .filter(|ty| needed.iter().any(|needed| std::ptr::eq(*needed, *ty)))
+        .map(|ty| builder.ty(ty));
+    std::iter::once(status).chain(own).chain(described).collect()
+}
+
+fn sections(face: Face) -> Vec<Section> {
+    let comments = Comments::sdk(face);
+    let groups = face.interface.groups.iter().enumerate();
+    groups
+        .map(|(index, group)| Section {
+            comment: comments.finish(vec![format!(
+                "{}: {}",
+                group.title,
+                uncapital(&sentence(&group.summary))
+            )]),
+            functions: face
+                .interface
+                .in_group(GroupId(index))
+                .map(|function| FunctionItem {
+                    comment: comments.sdk_function(face, function),
+                    declaration: format!("{};", prototype(face, function)),
+                })
+                .collect(),
+        })
+        .filter(|section| !section.functions.is_empty())
+        .collect()
+}
+
+impl Comments<'_> {
+    /// The comment of a function of the SDK.
+    fn sdk_function(self, face: Face, function: &Function) -> Vec<String> {
+        let mut lines = wrap(&format!("@brief {}", sentence(&function.summary)), WIDTH);
+        let prose = self.prose(&function.doc);
+        lines.extend((!prose.is_empty()).then(String::new));
+        lines.extend(prose);
+        lines.push(String::new());
+        if face.called_with(function) == Handle::Plugin {
+            lines.push(format!("@param[in] {PLUGIN} The plugin that is asked."));
+        }
+        lines.extend(function.params.iter().flat_map(|param| self.param(param, &function.params)));
+        lines.extend(self.sdk_answer(face, function));
+        lines.extend(self.sdk_result(face, function));
+        for note in self.sdk_notes(face, function) {
+            lines.extend(tagged("@note", &note));
+        }
+        lines.push("@par Threads".to_owned());
+        lines.extend(wrap(&face.threads(function), WIDTH - 4).into_iter().map(|line| format!("    {line}")));
+        let see = function.see.iter().map(|id| face.function(face.interface.function(*id)));
+        let see: Vec<String> = see.collect();
+        if !see.is_empty() {
+            lines.extend(tagged("@see", &see.join(", ")));
+        }
+        self.finish(lines)
+    }
+
+    /// The answer of a question, in the words of the two statuses that say it in the table.
+    fn sdk_answer(self, face: Face, function: &Function) -> Vec<String> {
+        let Some((yes, no)) = function.question else { return Vec::new() };
+        let when = |status: StatusValue| {
+            let told = function.returns.iter().find(|(known, _)| *known == status);
+            told.map(|(_, when)| face.for_callers(when)).unwrap_or_default()
+        };
+        let text = match (when(yes), when(no)) {
+            (yes, no) if yes.is_empty() || no.is_empty() => "The answer.".to_owned(),
+            (yes, no) => format!("True: {yes}. False: {no}."),
+        };
+        tagged("@param[out]", &format!("{ANSWER} {text}"))
+    }
+
+    fn sdk_result(self, face: Face, function: &Function) -> Vec<String> {
+        let is_answer =
+            |status: StatusValue| function.question.is_some_and(|(yes, no)| status == yes || status == no);
+        let success = self.words.success();
+        let is_success =
+            |status: StatusValue| success.is_some_and(|value| std::ptr::eq(value, self.words.status(status)));
+        let tagged_case =
+            |(status, when): &(String, String)| tagged("@retval", &format!("{status} {}", sentence(when)));
+        if face.manages(function) {
+            let case = (face.status("busy"), "always: the library calls it by itself".to_owned());
+            return tagged_case(&case);
+        }
+        let mut cases = vec![(face.status("success"), "on success".to_owned())];
+        for (status, when) in &function.returns {
+            let when = face.for_callers(when);
+            match is_success(*status) {
+                _ if is_answer(*status) || when.is_empty() => {}
+                true => cases[0].1 = when,
+                false => cases.push((face.status(&self.words.status(*status).name.value), when)),
+            }
+        }
+        for param in &function.params {
+            if face.is_device(param) && param.dir != Direction::In {
+                cases.push((face.status("not_found"), "nobody has opened that device".to_owned()));
+            }
+            if let Some(Extent::Param(size)) = face.allocates(param) {
+                let size = &function.param(*size).name.value;
+                cases.push((face.status("out_of_memory"), format!("there are no `{size}` bytes")));
+            }
+        }
+        if face.may_be_unsupported(function) {
+            cases.push((face.status("unsupported"), "the plugin has no such function".to_owned()));
+        }
+        cases.iter().flat_map(tagged_case).collect()
+    }
+
+    fn sdk_notes(self, face: Face, function: &Function) -> Vec<String> {
+        if face.manages(function) {
+            return Vec::new();
+        }
+        let mut notes = self.words.order(function);
+        if let Some(fallback) = &function.fallback
+            && !face.may_be_unsupported(function)
+        {
+            let action = uncapital(&self.words.fallback_action(function, &fallback.kind));
+            let costs = match fallback.costs.is_empty() {
+                true => String::new(),
+                false => format!(" It costs: {}", sentence_end(&fallback.costs)),
+            };
+            notes.push(format!("Where the plugin has none: {action}{costs}"));
+        }
+        let lacking = [("before", function.availability.since), ("after", function.availability.until)];
+        for (word, release) in lacking.into_iter().filter_map(|(word, release)| Some((word, release?))) {
+            let release = self.words.release(release);
+            notes.push(format!("Plugins for releases {word} {release} of the host have none."));
+        }
+        notes.iter().map(|note| self.translate(note)).collect()
+    }
+}
+
+fn sentence_end(text: &str) -> String {
+    let text = collapse(text);
+    if text.ends_with('.') { text } else { format!("{text}.") }
+}

@@ -1,0 +1,169 @@
+//! Callbacks that see a device or a status: the caller's function is called through one of ours, in its own terms.
+
+use proc_macro2::{Ident, TokenStream};
+use quote::{format_ident, quote};
+
+use super::super::ffi::raw_param;
+use super::super::form::Form;
+use super::super::types::doc;
+use super::{Exports, names};
+use crate::model::{Function, Param, Ty, Type, TypeKind};
+
+impl Exports<'_> {
+    /// A callback that the caller sees with the library's own handles and statuses: its type, what is kept of the
+    /// caller's until it is called, and the function that a device calls in its place.
+    pub(super) fn callback(&self, ty: &Type) -> TokenStream {
+        let TypeKind::Callback { params, .. } = &ty.kind else { return TokenStream::new() };
+        let Translated { function, carried, shim } = Translated::of(ty);
+        let docs = doc(&ty.summary, "");
+        let own = params.iter().map(|param| self.callback_param(param));
+        let raw = params.iter().map(|param| {
+            let (name, ty) = (names::snake(&param.name.value), self.device_param(param));
+            quote!(#name: #ty)
+        });
+        let context =
+            params.iter().find(|param| param.is_context()).map(|param| names::snake(&param.name.value));
+        let statuses = || params.iter().filter(|param| param.is_status);
+        let outcomes = statuses().map(|param| {
+            let outcome = format_ident!("{}_outcome", param.name.value);
+            quote! { let mut #outcome = Status::SUCCESS; }
+        });
+        let reports = statuses().map(|param| {
+            let (name, outcome) =
+                (names::snake(&param.name.value), format_ident!("{}_outcome", param.name.value));
+            quote! {
+                if !#name.is_null() {
+                    // SAFETY: not null, and the device waits for the status there.
+                    unsafe { #name.write(#outcome.to_device()) };
+                }
+            }
+        });
+        let arguments = params.iter().map(|param| {
+            let name = names::snake(&param.name.value);
+            if param.is_status {
+                let outcome = format_ident!("{}_outcome", param.name.value);
+                quote!(&raw mut #outcome)
+            } else if self.face.is_device(param) {
+                quote!(carried.device)
+            } else if param.is_context() {
+                quote!(carried.context)
+            } else {
+                quote!(#name)
+            }
+        });
+        quote! {
+            #docs
+            type #function = unsafe extern "C-unwind" fn(#(#own),*);
+
+            /// What is kept of the caller's until a device calls back.
+            struct #carried {
+                function: #function,
+                context: *mut ::core::ffi::c_void,
+                device: crate::DeviceHandle,
+            }
+
+            /// Calls the caller's function, in its own terms.
+            #[allow(unused_variables, reason = "the library knows the device without being told")]
+            unsafe extern "C-unwind" fn #shim(#(#raw),*) {
+                // SAFETY: the address was handed to the device for one call, which is this one.
+                let carried = unsafe { ::std::boxed::Box::from_raw(#context.cast::<#carried>()) };
+                #(#outcomes)*
+                // SAFETY: the caller handed the function over to be called with its context.
+                unsafe { (carried.function)(#(#arguments),*) };
+                #(#reports)*
+            }
+        }
+    }
+
+    /// A parameter of a callback as the caller's function takes it.
+    fn callback_param(&self, param: &Param) -> TokenStream {
+        if param.is_status {
+            quote!(*mut Status)
+        } else if self.face.is_device(param) {
+            quote!(crate::DeviceHandle)
+        } else {
+            raw_param(self.context, param)
+        }
+    }
+
+    /// A parameter of a callback as a device passes it: its status is not ours.
+    fn device_param(&self, param: &Param) -> TokenStream {
+        match self.context.interface.status {
+            Some(id) if param.ty == Ty::Named(id) => {
+                let name = names::symbol(&self.context.spec.ty(id).name.value);
+                let module = names::snake(&self.context.interface.name.value);
+                quote!(*mut ::tenon::#module::#name)
+            }
+            _ => raw_param(self.context, param),
+        }
+    }
+
+    /// Puts the caller's function and its context where ours finds them.
+    pub(super) fn carry(&self, function: &Function, param: &Param, form: &Form) -> Option<TokenStream> {
+        let ty = self.face.translated(param)?;
+        let (name, text) = (names::snake(&param.name.value), &param.name.value);
+        let wrapper = names::symbol(&ty.name.value);
+        let carrier = format_ident!("{}_carried", param.name.value);
+        let Translated { carried, shim, .. } = Translated::of(ty);
+        let context = match form {
+            Form::Callback { context: Some(id) } => {
+                let context = names::snake(&function.param(*id).name.value);
+                quote!(#context)
+            }
+            _ => quote!(::core::ptr::null_mut()),
+        };
+        let keep = quote! {
+            ::std::boxed::Box::into_raw(::std::boxed::Box::new(#carried { function, context: #context, device: handle }))
+        };
+        // SAFETY of the emitted code: a device calls ours once, with the address that it was handed.
+        let wrap = quote! {
+            unsafe { #wrapper::from_raw(::core::option::Option::Some(#shim), ::tenon::AnyPtr::from_ptr(#carrier)) }
+        };
+        Some(if param.nullable {
+            quote! {
+                let #carrier = #name.map_or(::core::ptr::null_mut(), |function| #keep);
+                // SAFETY: ours is called once, with the address that it was handed.
+                let #name = (!#carrier.is_null()).then(|| #wrap);
+            }
+        } else {
+            quote! {
+                let ::core::option::Option::Some(function) = #name else {
+                    return ::core::result::Result::Err(Error::invalid(concat!("`", #text, "` is null")).into());
+                };
+                let #carrier = #keep;
+                // SAFETY: ours is called once, with the address that it was handed.
+                let #name = #wrap;
+            }
+        })
+    }
+
+    /// Drops what was kept for a callback: a call that failed does not call back.
+    pub(super) fn take_back(&self, param: &Param) -> Option<TokenStream> {
+        self.face.translated(param)?;
+        let carrier = format_ident!("{}_carried", param.name.value);
+        // SAFETY of the emitted code: made by `into_raw`, and nobody calls back after a failure.
+        let drop = quote! { drop(unsafe { ::std::boxed::Box::from_raw(#carrier) }); };
+        Some(match param.nullable {
+            true => quote! { if !#carrier.is_null() { #drop } },
+            false => drop,
+        })
+    }
+}
+
+/// Names of the three parts of a callback that is called through one of ours.
+pub(super) struct Translated {
+    pub(super) function: Ident,
+    carried: Ident,
+    shim: Ident,
+}
+
+impl Translated {
+    pub(super) fn of(ty: &Type) -> Self {
+        let name = &ty.name.value;
+        Translated {
+            function: format_ident!("{name}Function"),
+            carried: format_ident!("Carried{name}"),
+            shim: format_ident!("call_{}", crate::sdk::snake(name)),
+        }
+    }
+}

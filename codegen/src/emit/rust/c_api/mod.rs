@@ -1,0 +1,219 @@
+//! The functions of the SDK: one C export for each function of a table, from the C types to the trait and back.
+//!
+//! They stand in a crate that looks handles up and says what went wrong, in its module `call`.
+
+mod callback;
+mod status;
+
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+
+use super::ffi::raw_param;
+use super::form::{Form, Output, forms};
+use super::pieces::{Report, argument, place_of, prepare, write_back, write_output, yielded};
+use super::types::doc;
+use super::{Context, names};
+use crate::model::{Direction, Extent, Function, Interface, Param, Spec};
+use crate::sdk::{ANSWER, Face, Handle, PLUGIN};
+use callback::Translated;
+
+/// The exports of an interface that has a face in the SDK, with the type of their statuses.
+///
+/// # Errors
+/// A message when it has none.
+pub fn expand_c_api(spec: &Spec, interface: &Interface) -> Result<TokenStream, String> {
+    let face = Face::of(spec, interface).ok_or_else(|| {
+        format!("`{name}` has no `sdk` in its `interface.yaml`", name = interface.name.value)
+    })?;
+    let exports = Exports { context: Context { spec, interface }, face };
+    let module = names::snake(&interface.name.value);
+    let status = exports.status();
+    let callbacks = interface.types.iter().filter(|ty| face.is_translated(ty)).map(|ty| exports.callback(ty));
+    let functions = interface.functions.iter().map(|function| exports.function(function));
+    Ok(quote! {
+        #[allow(unused_imports, reason = "which of the names are needed is the spec's to say")]
+        use ::tenon::#module::*;
+
+        /// What the checks of arguments report.
+        type Error = ::tenon::Error<Status>;
+
+        #status
+        #(#callbacks)*
+        #(#functions)*
+    })
+}
+
+struct Exports<'a> {
+    context: Context<'a>,
+    face: Face<'a>,
+}
+
+impl Exports<'_> {
+    fn function(&self, function: &Function) -> TokenStream {
+        let export = names::symbol(&self.face.function(function));
+        let handle = self.face.called_with(function);
+        let plugin = names::symbol(PLUGIN);
+        let answer = names::symbol(ANSWER);
+        let leading = (handle == Handle::Plugin).then(|| quote!(#plugin: crate::PluginHandle));
+        let inputs = function.params.iter().map(|param| {
+            let (name, ty) = (names::snake(&param.name.value), self.input(param));
+            quote!(#name: #ty)
+        });
+        let trailing = function.question.map(|_| quote!(#answer: *mut bool));
+        let inputs: Vec<TokenStream> = leading.into_iter().chain(inputs).chain(trailing).collect();
+        let many = (inputs.len() > 7)
+            .then(|| quote! { #[allow(clippy::too_many_arguments, reason = "the spec has that many")] });
+        let docs = doc(
+            &function.summary,
+            "# Safety\nThe arguments are as `functions.h` says; what can be checked is checked.",
+        );
+        let variant = names::pascal(&function.name.value);
+        let body = self.body(function, handle);
+        let call = match handle {
+            Handle::Device(id) => {
+                let device = names::snake(&function.param(id).name.value);
+                quote! { crate::call::on_device(#device, Function::#variant, |this, #device| { #body }) }
+            }
+            Handle::Plugin => {
+                quote! { crate::call::on_plugin(#plugin, Function::#variant, |this| { #body }) }
+            }
+        };
+        let others = self.other_devices(function, handle).next().is_some();
+        // The body knows the device by its number, under the same name.
+        let first = match handle {
+            Handle::Device(id) if others || self.carries(function) => {
+                let device = names::snake(&function.param(id).name.value);
+                Some(quote! { let handle = #device; })
+            }
+            _ => None,
+        };
+        quote! {
+            #docs
+            #many
+            #[unsafe(no_mangle)]
+            pub unsafe extern "C" fn #export(#(#inputs),*) -> Status {
+                #first
+                #call
+            }
+        }
+    }
+
+    /// A parameter as C passes it.
+    fn input(&self, param: &Param) -> TokenStream {
+        if self.face.is_device(param) {
+            return match param.dir {
+                Direction::In => quote!(crate::DeviceHandle),
+                _ => quote!(*mut crate::DeviceHandle),
+            };
+        }
+        match self.face.translated(param) {
+            Some(ty) => {
+                let Translated { function, .. } = Translated::of(ty);
+                quote!(::core::option::Option<#function>)
+            }
+            None => raw_param(self.context, param),
+        }
+    }
+
+    /// Devices beside the one that the function is called with.
+    fn other_devices<'f>(&self, function: &'f Function, handle: Handle) -> impl Iterator<Item = &'f Param> {
+        let face = self.face;
+        function.params.iter().enumerate().filter_map(move |(index, param)| {
+            let is_first = handle == Handle::Device(crate::model::ParamId(index));
+            (face.is_device(param) && param.dir == Direction::In && !is_first).then_some(param)
+        })
+    }
+
+    fn carries(&self, function: &Function) -> bool {
+        function.params.iter().any(|param| self.face.translated(param).is_some())
+    }
+
+    fn body(&self, function: &Function, handle: Handle) -> TokenStream {
+        let context = self.context;
+        let forms = forms(context, function);
+        let each = || function.params.iter().zip(&forms);
+        // What is kept for a callback is made last: whatever fails before has nothing to give back.
+        let prepared = each().filter(|(param, _)| self.face.translated(param).is_none());
+        let prepared = prepared.map(|(param, form)| self.prepare(function, handle, param, form));
+        let carried = each().filter_map(|(param, form)| self.carry(function, param, form));
+        let asked = function.question.map(|_| {
+            let answer = names::symbol(ANSWER);
+            quote! { let answer_place = ::tenon::support::place::<Status, _>(#ANSWER, #answer)?; }
+        });
+        let arguments = each().filter_map(|(param, form)| argument(param, form));
+        let method = names::snake(&function.name.value);
+        let taken_back = each().filter_map(|(param, _)| self.take_back(param));
+        let written_back = each().filter_map(|(param, form)| write_back(context, param, form));
+        let bind = function.question.is_some() || yielded(function, &forms).next().is_some();
+        let bind = bind.then(|| quote!(let yielded =));
+        let answered = function.question.map(|_| {
+            quote! {
+                // SAFETY: checked to be not null and aligned; the caller lends it for the call.
+                unsafe { answer_place.write(yielded) };
+            }
+        });
+        let writes = yielded(function, &forms)
+            .map(|(param, output, yielded)| self.write(function, param, output, &yielded));
+        let call = quote!(this.#method(#(#arguments),*));
+        let call = match self.carries(function) {
+            true => quote! {
+                let outcome = #call;
+                if outcome.is_err() { #(#taken_back)* }
+                #bind outcome?;
+            },
+            false => quote! { #bind #call?; },
+        };
+        quote! {
+            #(#prepared)*
+            #asked
+            #(#carried)*
+            #call
+            #(#written_back)*
+            #answered
+            #(#writes)*
+            ::core::result::Result::Ok(())
+        }
+    }
+
+    fn prepare(&self, function: &Function, handle: Handle, param: &Param, form: &Form) -> TokenStream {
+        let (name, text) = (names::snake(&param.name.value), &param.name.value);
+        if self.face.is_device(param) {
+            let is_first = matches!(handle, Handle::Device(id) if std::ptr::eq(function.param(id), param));
+            return match param.dir {
+                Direction::In if is_first => TokenStream::new(),
+                Direction::In => quote! { let #name = crate::call::same_plugin(handle, #name, #text)?; },
+                _ => place_of(param, Report::Own),
+            };
+        }
+        prepare(self.context, function, param, form, Report::Own)
+    }
+
+    fn write(
+        &self,
+        function: &Function,
+        param: &Param,
+        output: &Output,
+        yielded: &TokenStream,
+    ) -> TokenStream {
+        if self.face.is_device(param) {
+            let plugin = names::symbol(PLUGIN);
+            let place = format_ident!("{}_place", param.name.value);
+            return quote! {
+                let handle = crate::call::device_of_same(#plugin, #yielded)?;
+                // SAFETY: checked to be not null and aligned; the caller lends it for the call.
+                unsafe { #place.write(handle) };
+            };
+        }
+        let shortage = self.face.allocates(param).and_then(|extent| {
+            let Extent::Param(id) = extent else { return None };
+            let size = names::snake(&function.param(*id).name.value);
+            Some(quote! {
+                if #yielded.is_null() && #size > 0 {
+                    return ::core::result::Result::Err(crate::call::Failure::OutOfMemory { bytes: #size });
+                }
+            })
+        });
+        let write = write_output(self.context, param, output, yielded, Report::Own);
+        quote! { #shortage #write }
+    }
+}

@@ -1,0 +1,124 @@
+//! Calls into a plugin that hand over exactly what the caller says, for those who test plugins.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+
+use super::ffi::{convention, raw_param, raw_result};
+use super::form::named;
+use super::thunk::signatures;
+use super::{Context, names};
+use crate::model::{Direction, Function, Param, ReleaseId, ResultKind, Ty, TypeKind};
+
+/// A method that calls a slot with arguments as numbers.
+pub(super) fn emit(context: Context) -> TokenStream {
+    let status = context.interface.status.map(|id| super::types::type_path(context, id));
+    let arms = context
+        .interface
+        .functions
+        .iter()
+        .filter(|function| matches!(function.result, ResultKind::Status))
+        .map(|function| {
+            let variant = names::pascal(&function.name.value);
+            let call = call(context, function);
+            quote! { Function::#variant => { #call } }
+        });
+    let partial =
+        context.interface.functions.iter().any(|function| !matches!(function.result, ResultKind::Status));
+    let rest = partial.then(|| quote! { _ => return ::core::option::Option::None, });
+    quote! {
+        impl Loaded {
+            /// Why the last call failed on this thread, in the plugin's words, if it has any.
+            pub fn last_error(&self) -> ::core::option::Option<::std::string::String> {
+                // SAFETY: whoever made this promised that it may be called.
+                let text = unsafe { self.last_error?() };
+                if text.is_null() {
+                    return ::core::option::Option::None;
+                }
+                // SAFETY: such a function answers with a text that lives until the thread's next failure.
+                let text = unsafe { ::core::ffi::CStr::from_ptr(text) };
+                ::core::option::Option::Some(text.to_string_lossy().into_owned())
+            }
+
+            /// Calls a function as the ABI does, with nothing checked and nothing adapted but the signature.
+            ///
+            /// There is one number for each parameter of the spec. A device's number, a struct and whatever is written
+            /// go by address, floating-point numbers as the bits of an `f64`. `None`: the plugin has no such function,
+            /// it has no status, or there are fewer arguments than parameters.
+            ///
+            /// # Safety
+            /// The arguments are what the function may be called with.
+            #[allow(clippy::too_many_lines, reason = "one arm for each function")]
+            pub unsafe fn call_raw(&self, function: Function, arguments: &[u64]) -> ::core::option::Option<#status> {
+                let slot = self.slots[function as usize];
+                if slot.is_null() || arguments.len() < function.info().params.len() {
+                    return ::core::option::Option::None;
+                }
+                ::core::option::Option::Some(match function { #(#arms)* #rest })
+            }
+        }
+    }
+}
+
+/// The call, by the signature that the plugin's release has.
+fn call(context: Context, function: &Function) -> TokenStream {
+    let call = |release: Option<ReleaseId>| {
+        let convention = convention(context);
+        let passed =
+            || {
+                function.params.iter().enumerate().filter(move |(_, param)| {
+                    release.is_none_or(|release| param.availability.contains(release))
+                })
+            };
+        let types = passed().map(|(_, param)| raw_param(context, param));
+        let arguments = passed().map(|(index, param)| argument(context, index, param));
+        let output = raw_result(context, function);
+        quote! {
+            // SAFETY: the slot is this function's, in the layout of the plugin's release, which has this signature;
+            // the arguments are the caller's.
+            unsafe {
+                let function = ::core::mem::transmute::<
+                    *const ::core::ffi::c_void,
+                    unsafe extern #convention fn(#(#types),*) #output,
+                >(slot);
+                function(#(#arguments),*)
+            }
+        }
+    };
+    let mut signatures = signatures(context, function);
+    let newest = call(signatures.remove(0));
+    let older = signatures.into_iter().flatten().rev().map(|release| {
+        let last = names::release_variant(&context.interface.releases[release.0].name.value);
+        let call = call(Some(release));
+        quote! { if self.release <= Release::#last { #call } else }
+    });
+    let older = older.collect::<Vec<_>>();
+    if older.is_empty() {
+        newest
+    } else {
+        quote! { #(#older)* { #newest } }
+    }
+}
+
+/// A number as what the ABI passes.
+fn argument(context: Context, index: usize, param: &Param) -> TokenStream {
+    let index = names::number(index as u64);
+    let bits = quote!(arguments[#index]);
+    let pointer = quote!(::core::ptr::with_exposed_provenance_mut::<::core::ffi::c_void>(#bits as usize));
+    if param.dir != Direction::In || param.length.is_some() {
+        return quote!(#pointer.cast());
+    }
+    match (param.ty, named(context, param.ty)) {
+        (_, Some(TypeKind::Callback { .. })) => {
+            quote!(::core::mem::transmute::<*mut ::core::ffi::c_void, _>(#pointer))
+        }
+        (_, Some(TypeKind::Enum { .. })) => {
+            let path = super::types::scalar(context, param.ty);
+            quote!(#path(#bits as _))
+        }
+        (Ty::Pointer | Ty::String, _) | (_, Some(_)) => quote!(#pointer.cast()),
+        (Ty::Bool, _) => quote!(#bits != 0),
+        (Ty::F32, _) => quote!(f64::from_bits(#bits) as f32),
+        (Ty::F64, _) => quote!(f64::from_bits(#bits)),
+        _ => quote!(#bits as _),
+    }
+}

@@ -1,0 +1,217 @@
+//! The SDK's face of a table: what its functions and types are called, which handle each takes, and what it answers.
+//!
+//! The checks, the C headers, the Rust that exports the functions and the reference all ask here, so that they agree.
+
+use std::collections::BTreeSet;
+
+use crate::model::*;
+
+/// The face of one interface.
+#[derive(Clone, Copy, Debug)]
+pub struct Face<'a> {
+    /// The spec.
+    pub spec: &'a Spec,
+    /// The interface.
+    pub interface: &'a Interface,
+    pub(crate) sdk: &'a Sdk,
+}
+
+/// A status that a function of the SDK answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SdkStatus {
+    /// Its name as the spec would have it: `invalid_argument`.
+    pub name: String,
+    /// Its number.
+    pub value: i64,
+    /// What it means, on one line.
+    pub summary: String,
+}
+
+/// Statuses of the SDK's own begin here, so that those of an interface stay as they are.
+pub const FIRST_OWN: i64 = 16;
+
+/// The statuses of the SDK's own. A number is never given anew.
+const OWN: [(&str, &str); 9] = [
+    ("invalid_argument", "An argument is null, out of range, or does not fit the others"),
+    ("invalid_handle", "A handle of the library is null, closed, or was never one"),
+    ("out_of_memory", "There is not as much memory as was asked for"),
+    ("unsupported", "The plugin has no such function, and nothing can stand in for it"),
+    ("not_found", "There is nothing of this name or number"),
+    ("load_failed", "The plugin could not be loaded; the last error says why"),
+    ("busy", "Something is still in use, or it is too late for this"),
+    ("not_initialised", "The library is not initialised, or has been shut down"),
+    ("refused", "A layer refused the call; the device has not seen it"),
+];
+
+/// The handle of the library's own that comes first in a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Handle {
+    /// A device, in the place of this parameter.
+    Device(ParamId),
+    /// A plugin, before the parameters of the spec.
+    Plugin,
+}
+
+/// The parameter before those of the spec, in a function that names no device.
+pub const PLUGIN: &str = "plugin";
+
+/// The parameter behind those of the spec that takes the answer of a question.
+pub const ANSWER: &str = "answer";
+
+impl<'a> Face<'a> {
+    /// The face of an interface that has one.
+    pub fn of(spec: &'a Spec, interface: &'a Interface) -> Option<Self> {
+        interface.sdk.as_ref().map(|sdk| Face { spec, interface, sdk })
+    }
+
+    /// `tenon_memory_copy_h2d`
+    pub fn function(self, function: &Function) -> String {
+        format!("{}_{}", self.sdk.prefix, function.name.value)
+    }
+
+    /// `tenon_stream`; of the id that stands for a device, the name of the library's own handle.
+    pub fn ty(self, ty: &Type) -> String {
+        if self.is(ty, Some(self.sdk.device)) {
+            return self.handle("device");
+        }
+        if self.is(ty, self.interface.status) {
+            return format!("{}_status", self.sdk.prefix);
+        }
+        format!("{}_{}", self.sdk.prefix, snake(&ty.name.value))
+    }
+
+    /// `tenon_plugin`: a handle of the library's own.
+    pub fn handle(self, name: &str) -> String {
+        format!("{}_{name}", self.sdk.prefix)
+    }
+
+    /// `TENON_DATA_TYPE_FLOAT32`
+    pub fn value(self, ty: &Type, value: &EnumValue) -> String {
+        match self.is(ty, self.interface.status) {
+            true => self.status(&value.name.value),
+            false => format!("{}_{}", self.ty(ty), value.name.value).to_uppercase(),
+        }
+    }
+
+    /// `TENON_INVALID_ARGUMENT`
+    pub fn status(self, name: &str) -> String {
+        format!("{}_{name}", self.sdk.prefix).to_uppercase()
+    }
+
+    /// Every status: those of the interface as they are, then the library's own.
+    pub fn statuses(self) -> Vec<SdkStatus> {
+        let theirs = self.spec.status_values(self.interface).iter().map(|value| SdkStatus {
+            name: value.name.value.clone(),
+            value: value.value,
+            summary: value.summary.clone(),
+        });
+        let own = (FIRST_OWN..).zip(OWN).map(|(value, (name, summary))| SdkStatus {
+            name: name.to_owned(),
+            value,
+            summary: summary.to_owned(),
+        });
+        theirs.chain(own).collect()
+    }
+
+    /// Whether a parameter is a device, which C sees as a handle of the library.
+    pub fn is_device(self, param: &Param) -> bool {
+        param.ty == Ty::Named(self.sdk.device)
+    }
+
+    /// Whether a type is spelled by the library itself rather than after the spec.
+    pub fn is_own(self, ty: &Type) -> bool {
+        self.is(ty, Some(self.sdk.device)) || self.is(ty, self.interface.status)
+    }
+
+    /// The handle that a function is called with.
+    pub fn called_with(self, function: &Function) -> Handle {
+        let first =
+            function.params.iter().position(|param| self.is_device(param) && param.dir == Direction::In);
+        first.map_or(Handle::Plugin, |index| Handle::Device(ParamId(index)))
+    }
+
+    /// The callback that a parameter is, where its own parameters differ in the SDK: it is called through one of ours.
+    pub fn translated(self, param: &Param) -> Option<&'a Type> {
+        let Ty::Named(id) = param.ty else { return None };
+        let ty = self.spec.ty(id);
+        self.is_translated(ty).then_some(ty)
+    }
+
+    /// Whether a type is a callback that names a device or a status.
+    pub fn is_translated(self, ty: &Type) -> bool {
+        let TypeKind::Callback { params, .. } = &ty.kind else { return false };
+        params.iter().any(|param| matches!(param.ty, Ty::Named(id) if self.is_own(self.spec.ty(id))))
+    }
+
+    /// Whether nothing can stand in for a function, so that the caller is told that it is unsupported.
+    pub fn may_be_unsupported(self, function: &Function) -> bool {
+        match &function.fallback {
+            Some(fallback) => matches!(fallback.kind, FallbackKind::Refuse { .. }),
+            None => function.is_optional(),
+        }
+    }
+
+    /// The length of what a function allocates: null for more than none of it means that there was no memory.
+    pub fn allocates(self, param: &'a Param) -> Option<&'a Extent> {
+        match &param.length {
+            Some(Length::Bytes(extent))
+                if param.ty == Ty::Pointer && param.role == Role::Creates && param.is_output() =>
+            {
+                Some(extent)
+            }
+            _ => None,
+        }
+    }
+
+    /// The described types that functions of the SDK name, in the order of the spec.
+    pub fn types(self) -> Vec<&'a Type> {
+        let mut needed = BTreeSet::new();
+        let mut open: Vec<&Param> =
+            self.interface.functions.iter().flat_map(|function| &function.params).collect();
+        while let Some(param) = open.pop() {
+            let Ty::Named(id) = param.ty else { continue };
+            let ty = self.spec.ty(id);
+            if !self.is_own(ty) && needed.insert(id) {
+                match &ty.kind {
+                    TypeKind::Struct { fields: params, .. } | TypeKind::Callback { params, .. } => {
+                        open.extend(params);
+                    }
+                    TypeKind::Handle { .. } | TypeKind::Id { .. } | TypeKind::Enum { .. } => {}
+                }
+            }
+        }
+        needed.into_iter().map(|id| self.spec.ty(id)).collect()
+    }
+
+    /// Whether the SDK calls a function by itself.
+    pub fn manages(self, function: &Function) -> bool {
+        self.sdk.manages.iter().any(|id| std::ptr::eq(self.interface.function(*id), function))
+    }
+
+    fn is(self, ty: &Type, id: Option<TypeId>) -> bool {
+        id.is_some_and(|id| std::ptr::eq(self.spec.ty(id), ty))
+    }
+}
+
+/// `BlasLtHandle` → `blas_lt_handle`.
+pub fn snake(pascal: &str) -> String {
+    let mut out = String::with_capacity(pascal.len() + 4);
+    for letter in pascal.chars() {
+        if letter.is_uppercase() && !out.is_empty() {
+            out.push('_');
+        }
+        out.extend(letter.to_lowercase());
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pascal_becomes_snake() {
+        assert_eq!(snake("BlasLtHandle"), "blas_lt_handle");
+        assert_eq!(snake("Stream"), "stream");
+    }
+}

@@ -1,0 +1,146 @@
+//! The SDK's face: headers and exports agree, statuses keep their numbers, and its users are told what concerns them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use codegen::emit::rust::expand_c_api;
+use codegen::model::{Function, Spec};
+use codegen::sdk::Face;
+use codegen::source::Folder;
+use quote::ToTokens;
+
+fn spec() -> Spec {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a crate has a folder above it");
+    match codegen::load(&Folder::new(root.join("spec"))) {
+        Ok(loaded) => loaded.spec,
+        Err(mistakes) => panic!("{}", mistakes.render(false)),
+    }
+}
+
+fn face(spec: &Spec) -> Face<'_> {
+    let interface = spec.interface("device").expect("the spec has the interface");
+    Face::of(spec, interface).expect("the SDK offers it")
+}
+
+/// The types of each prototype's parameters, without names and `const`.
+fn prototypes(face: Face) -> BTreeMap<String, Vec<String>> {
+    let prototype = |function: &Function| {
+        let text = codegen::emit::c::sdk_prototype(face, function);
+        let (head, rest) = text.split_once('(').expect("a prototype has parameters");
+        let params = rest.strip_suffix(')').expect("a prototype ends with them").split(',');
+        let params = params.map(|param| {
+            let param = param.trim();
+            let name = param.rfind(|c: char| !(c.is_alphanumeric() || c == '_')).map_or(0, |index| index + 1);
+            param[..name].replace("const ", "").replace("unsigned long long", "uint64_t").replace(' ', "")
+        });
+        (head.replace("tenon_status ", ""), params.collect())
+    };
+    face.interface.functions.iter().map(prototype).collect()
+}
+
+/// The same of the exports, as C would spell their types.
+fn exports(face: Face) -> BTreeMap<String, Vec<String>> {
+    let expansion = expand_c_api(face.spec, face.interface).expect("the SDK offers it");
+    let file: syn::File = syn::parse2(expansion).expect("the expansion is Rust");
+    let export = |item: syn::Item| {
+        let syn::Item::Fn(function) = item else { return None };
+        let is_exported = matches!(function.vis, syn::Visibility::Public(_));
+        let params = function.sig.inputs.iter().map(|input| match input {
+            syn::FnArg::Typed(param) => spelled(face, &param.ty),
+            syn::FnArg::Receiver(_) => panic!("an export takes no `self`"),
+        });
+        is_exported.then(|| (function.sig.ident.to_string(), params.collect()))
+    };
+    file.items.into_iter().filter_map(export).collect()
+}
+
+fn spelled(face: Face, ty: &syn::Type) -> String {
+    if let syn::Type::Ptr(pointer) = ty {
+        return format!("{}*", spelled(face, &pointer.elem));
+    }
+    let text = ty.to_token_stream().to_string().replace(' ', "");
+    let name = text.trim_start_matches("::core::option::Option<").trim_end_matches('>');
+    let name = name.rsplit("::").next().unwrap_or(name);
+    let known = [
+        ("DeviceHandle", "tenon_device"),
+        ("PluginHandle", "tenon_plugin"),
+        ("c_void", "void"),
+        ("c_char", "char"),
+        ("usize", "size_t"),
+        ("i32", "int32_t"),
+        ("u8", "uint8_t"),
+        ("u32", "uint32_t"),
+        ("u64", "uint64_t"),
+        ("f32", "float"),
+        ("bool", "bool"),
+    ];
+    if let Some((_, c)) = known.iter().find(|(rust, _)| *rust == name) {
+        return (*c).to_owned();
+    }
+    let named = |ty: &&codegen::model::Type| {
+        ty.c_name == name || ty.name.value == name || format!("{}Function", ty.name.value) == name
+    };
+    let ty = face.interface.types.iter().find(named).unwrap_or_else(|| panic!("what is `{text}`?"));
+    face.ty(ty)
+}
+
+#[test]
+fn each_function_has_a_prototype_and_an_export_with_the_same_parameters() {
+    let spec = spec();
+    let (prototypes, exports) = (prototypes(face(&spec)), exports(face(&spec)));
+    assert_eq!(prototypes.len(), 93);
+    assert_eq!(prototypes.keys().collect::<Vec<_>>(), exports.keys().collect::<Vec<_>>());
+    for (name, params) in &prototypes {
+        assert_eq!(params, &exports[name], "`{name}`");
+    }
+}
+
+#[test]
+fn statuses_keep_their_numbers() {
+    let spec = spec();
+    let statuses = face(&spec).statuses();
+    let known: Vec<(i64, &str)> = statuses.iter().map(|status| (status.value, &*status.name)).collect();
+    let expected = [
+        (0, "success"),
+        (1, "warning"),
+        (2, "failed"),
+        (3, "error"),
+        (4, "internal_error"),
+        (16, "invalid_argument"),
+        (17, "invalid_handle"),
+        (18, "out_of_memory"),
+        (19, "unsupported"),
+        (20, "not_found"),
+        (21, "load_failed"),
+        (22, "busy"),
+        (23, "not_initialised"),
+        (24, "refused"),
+    ];
+    assert_eq!(known[..expected.len()], expected, "a number is never given anew");
+}
+
+#[test]
+fn what_is_said_of_the_host_is_left_out() {
+    let spec = spec();
+    let face = face(&spec);
+    let told = |text: &str| face.for_callers(text);
+    assert_eq!(told("Waits. PaddlePaddle calls it often. It must be cheap. May fail."), "Waits. May fail.");
+    assert_eq!(told("Done, but odd; PaddlePaddle takes it for a failure."), "Done, but odd.");
+    assert_eq!(told("there is no such stream; PaddlePaddle ignores it"), "there is no such stream");
+    assert_eq!(told("The host waits before.\nCopies from the host."), "Copies from the host.");
+    assert_eq!(told("The host may ask for 0 bytes; then null will do."), "");
+}
+
+#[test]
+fn something_is_left_to_say_of_everything() {
+    let spec = spec();
+    let face = face(&spec);
+    for function in &face.interface.functions {
+        let name = &function.name.value;
+        assert!(!face.for_callers(&function.doc).is_empty(), "nothing is left to say of `{name}`");
+        for param in &function.params {
+            let left = face.for_callers(&param.doc);
+            assert!(!left.is_empty(), "nothing is left to say of `{}` of `{name}`", param.name.value);
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! From a path to a plugin: opened, asked, and found to have what a host needs.
+
+use std::ffi::{CStr, CString, c_char};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use tenon::device::{Function, Loaded, Release};
+use tenon::reflect::Need;
+
+use crate::elf;
+use crate::error::LoadError;
+use crate::library::Library;
+use crate::manifest::Manifest;
+use crate::negotiate::{self, Memory, Question};
+use crate::plugin::Plugin;
+
+/// How a plugin is loaded.
+#[derive(Clone, Debug, Default)]
+pub struct LoadOptions {
+    /// The release that the plugin was built for, for one that does not show it. A wrong one is an error.
+    pub release: Option<Release>,
+    /// The release that the caller would like best, of those that the plugin can be: it is offered first.
+    pub preferred: Option<Release>,
+    /// The plugin's name; if left out, the manifest's or the file's.
+    pub name: Option<String>,
+    /// Whether symbols that the library does not find may stay open until they are called, which then ends the
+    /// process.
+    pub lazy: bool,
+}
+
+/// The library with the memory that it filled, kept for as long as anybody can call it.
+struct Kept {
+    // Closed first: what runs at its end may look at the table.
+    _library: Library,
+    memory: Memory,
+}
+
+/// The plugins that are loaded, by the address of their entry point.
+///
+/// A library that is opened twice is one library, and its entry point is not to be called again.
+static LOADED: Mutex<Vec<(usize, Weak<Plugin>)>> = Mutex::new(Vec::new());
+
+pub(crate) fn load(path: &Path, options: &LoadOptions) -> Result<Arc<Plugin>, LoadError> {
+    // A bare name would be looked for in the system's folders.
+    let path = &std::path::absolute(path).map_err(|source| unreadable(path, source))?;
+    let metadata = path.metadata().map_err(|source| unreadable(path, source))?;
+    if !metadata.is_file() {
+        return Err(LoadError::NotAFile { path: path.clone() });
+    }
+    if path.extension().is_some_and(|extension| extension == "json") {
+        let manifest = Manifest::read(path)?;
+        return load(&manifest.library, &manifest.options(options));
+    }
+    elf::check_length(path)?;
+    let library = Library::open(path, options.lazy)?;
+    let entry = library.entry(path)?;
+    let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+    loaded.retain(|(_, plugin)| plugin.strong_count() > 0);
+    let address = entry as usize;
+    let known = loaded.iter().find(|(known, _)| *known == address).and_then(|(_, plugin)| plugin.upgrade());
+    if let Some(plugin) = known {
+        return same(path, plugin, options);
+    }
+    let promised = library.promises(entry);
+    let last_error = library.last_error(entry);
+    let mut kept = Kept { _library: library, memory: Memory::new() };
+    let question = Question { path, declared: options.release, preferred: options.preferred, promised };
+    // SAFETY: the entry point is the library's, which is closed before the memory goes.
+    let (release, recognition) = unsafe { negotiate::negotiate(entry, &question, &mut kept.memory)? };
+    let answers = Answers::read(path, &kept.memory)?;
+    // SAFETY: the memory was filled as a table of that release; the library is kept below.
+    let table = unsafe { Loaded::from_table(release, kept.memory.table(), last_error) };
+    check_functions(path, &table)?;
+    let name = options.name.clone().unwrap_or_else(|| {
+        path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned())
+    });
+    let plugin =
+        Arc::new(Plugin::loaded(name, path.clone(), recognition, answers, table.keeping(Arc::new(kept))));
+    loaded.push((address, Arc::downgrade(&plugin)));
+    Ok(plugin)
+}
+
+fn unreadable(path: &Path, source: std::io::Error) -> LoadError {
+    match source.kind() {
+        std::io::ErrorKind::NotFound => LoadError::NotFound { path: path.into() },
+        _ => LoadError::Unreadable { path: path.into(), source },
+    }
+}
+
+/// The plugin that a library is already.
+fn same(path: &Path, plugin: Arc<Plugin>, options: &LoadOptions) -> Result<Arc<Plugin>, LoadError> {
+    match (options.release, plugin.release()) {
+        (Some(declared), Some(loaded)) if declared != loaded => {
+            Err(LoadError::LoadedOtherwise { path: path.into(), loaded, declared })
+        }
+        _ => Ok(plugin),
+    }
+}
+
+/// What a plugin wrote into the params.
+#[derive(Debug)]
+pub(crate) struct Answers {
+    pub(crate) version: [usize; 3],
+    pub(crate) device_type: CString,
+    pub(crate) sub_device_type: Option<CString>,
+    /// An address, never followed here.
+    pub(crate) pir_default_passes: usize,
+}
+
+impl Answers {
+    fn read(path: &Path, memory: &Memory) -> Result<Self, LoadError> {
+        // SAFETY: a plugin that has accepted points them to texts of its own, or leaves them null.
+        let [device_type, sub_device_type] =
+            [memory.device_type(), memory.sub_device_type()].map(|pointer| unsafe { text(pointer) });
+        let path = || path.into();
+        let device_type =
+            device_type.ok_or_else(|| LoadError::NoDeviceType { path: path(), empty: false })?;
+        if device_type.is_empty() {
+            return Err(LoadError::NoDeviceType { path: path(), empty: true });
+        }
+        let version = memory.version();
+        if !is_taken(version) {
+            return Err(LoadError::Version { path: path(), version });
+        }
+        let pir_default_passes = memory.pir_default_passes().expose_provenance();
+        Ok(Answers { version, device_type, sub_device_type, pir_default_passes })
+    }
+}
+
+/// # Safety
+/// `pointer` is null, or leads to a NUL-terminated text.
+unsafe fn text(pointer: *const c_char) -> Option<CString> {
+    // SAFETY: the caller's promise, and not null.
+    (!pointer.is_null()).then(|| unsafe { CStr::from_ptr(pointer) }.to_owned())
+}
+
+/// Whether a host takes a plugin of this version; PaddlePaddle counts like this, and so lets 0.0.101 pass.
+fn is_taken([major, minor, patch]: [usize; 3]) -> bool {
+    major.saturating_mul(10_000).saturating_add(minor.saturating_mul(100)).saturating_add(patch) >= 101
+}
+
+fn check_functions(path: &Path, table: &Loaded) -> Result<(), LoadError> {
+    let functions: Vec<Function> = Function::ALL
+        .into_iter()
+        .filter(|function| function.info().need == Need::Load && !table.has(*function))
+        .collect();
+    if functions.is_empty() {
+        Ok(())
+    } else {
+        Err(LoadError::MissingRequired { path: path.into(), functions })
+    }
+}

@@ -1,0 +1,123 @@
+//! Manifests: a small JSON file that names a plugin's library, and says what the library does not.
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use tenon::device::Release;
+
+use crate::error::LoadError;
+use crate::load::LoadOptions;
+
+/// The format that is described here.
+const FORMAT: u64 = 1;
+
+/// What a manifest says.
+///
+/// ```json
+/// {
+///   "tenon_manifest": 1,
+///   "library": "./libvendor_npu.so",
+///   "name": "vendor-npu",
+///   "release": "3.1",
+///   "lazy": false,
+///   "description": "The NPU of a vendor"
+/// }
+/// ```
+///
+/// The first two must be there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Manifest {
+    /// Where it was read.
+    pub path: PathBuf,
+    /// The library; a path that is relative in the file starts at the manifest's folder.
+    pub library: PathBuf,
+    /// The plugin's name.
+    pub name: Option<String>,
+    /// The release that the plugin was built for.
+    pub release: Option<Release>,
+    /// Whether symbols that the library does not find may stay open until they are called.
+    pub lazy: bool,
+    /// For people.
+    pub description: Option<String>,
+}
+
+/// Read first: a file of a later format may have keys that this one does not know.
+#[derive(Deserialize)]
+struct Head {
+    tenon_manifest: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Body {
+    #[serde(rename = "tenon_manifest")]
+    _format: u64,
+    library: String,
+    name: Option<String>,
+    release: Option<String>,
+    #[serde(default)]
+    lazy: bool,
+    description: Option<String>,
+}
+
+impl Manifest {
+    /// Reads a manifest. The library is not looked for.
+    ///
+    /// # Errors
+    /// [`LoadError::NotFound`], [`LoadError::Unreadable`], and [`LoadError::Manifest`] with the line and what is
+    /// wrong.
+    pub fn read(path: &Path) -> Result<Self, LoadError> {
+        let text = std::fs::read_to_string(path).map_err(|source| match source.kind() {
+            std::io::ErrorKind::NotFound => LoadError::NotFound { path: path.into() },
+            _ => LoadError::Unreadable { path: path.into(), source },
+        })?;
+        Self::parse(path, &text).map_err(|reason| LoadError::Manifest { path: path.into(), reason })
+    }
+
+    fn parse(path: &Path, text: &str) -> Result<Self, String> {
+        let head: Head = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        if head.tenon_manifest != FORMAT {
+            return Err(format!(
+                "it is of format {}, and this library reads format {FORMAT}",
+                head.tenon_manifest
+            ));
+        }
+        let body: Body = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        for (key, value) in [("library", Some(&body.library)), ("name", body.name.as_ref())] {
+            if value.is_some_and(String::is_empty) {
+                return Err(format!("`{key}` is empty"));
+            }
+        }
+        if Path::new(&body.library).extension().is_some_and(|extension| extension == "json") {
+            return Err("`library` names another manifest, where a library was expected".to_owned());
+        }
+        let release = body.release.as_deref().map(release_of_name).transpose()?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        Ok(Self {
+            path: path.into(),
+            library: folder.join(body.library),
+            name: body.name,
+            release,
+            lazy: body.lazy,
+            description: body.description,
+        })
+    }
+
+    /// What the library is loaded with: what the caller says, and for the rest what the manifest says.
+    pub(crate) fn options(&self, given: &LoadOptions) -> LoadOptions {
+        LoadOptions {
+            release: given.release.or(self.release),
+            preferred: given.preferred,
+            name: given.name.clone().or_else(|| self.name.clone()),
+            lazy: given.lazy || self.lazy,
+        }
+    }
+}
+
+fn release_of_name(name: &str) -> Result<Release, String> {
+    Release::ALL.into_iter().find(|release| release.name() == name).ok_or_else(|| {
+        let known: Vec<&str> = Release::ALL.into_iter().map(Release::name).collect();
+        format!("`release` is \"{name}\", and known are {}", known.join(", "))
+    })
+}

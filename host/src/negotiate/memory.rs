@@ -1,0 +1,178 @@
+//! The memory that a plugin writes to while it is being asked, and for as long as it lives.
+
+use std::ffi::c_void;
+use std::mem::{offset_of, size_of};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tenon::device::Release;
+use tenon::device::ffi::{v2_6, v3_3};
+
+/// What is asked and answered lies at the same place in the params of every release.
+macro_rules! place {
+    ($($field:ident).+) => {{
+        const PLACE: usize = offset_of!(v3_3::CustomRuntimeParams, $($field).+);
+        const { assert!(PLACE == offset_of!(v2_6::CustomRuntimeParams, $($field).+)) };
+        const { assert!(PLACE % WORD == 0) };
+        PLACE / WORD
+    }};
+}
+
+pub(super) const WORD: usize = size_of::<u64>();
+
+/// The size that an offer states where the table's is to be no release's: larger than all, for plugins that take
+/// what is large enough, and still inside the memory.
+pub(super) const NO_TABLE: usize = 16 << 10;
+
+/// Room for the params, and a guard behind them.
+const PARAMS_WORDS: usize = (2 << 10) / WORD;
+/// Room for the table, and a guard behind it.
+const TABLE_WORDS: usize = (NO_TABLE + (4 << 10)) / WORD;
+
+/// The size of a release's params.
+pub(super) const fn params_size(release: Release) -> usize {
+    match release {
+        Release::V2_6 => size_of::<v2_6::CustomRuntimeParams>(),
+        Release::V3_0 | Release::V3_1 | Release::V3_2 | Release::V3_3 => {
+            size_of::<v3_3::CustomRuntimeParams>()
+        }
+    }
+}
+
+const NEWEST_PARAMS: usize = params_size(super::NEWEST);
+
+/// What a word holds until somebody writes it: no address, no small number, and no byte repeated.
+fn pattern(index: usize) -> u64 {
+    0xA5C3_7E19_D24B_0000 | index as u64
+}
+
+/// What became of a word of the table.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Word {
+    Untouched,
+    Zero,
+    Filled,
+}
+
+/// The params and the table, lent to a plugin: a host's look, with guards behind both.
+///
+/// The words are atomic and shared since somebody else writes them, through pointers that it may keep.
+pub(crate) struct Memory {
+    words: Arc<[AtomicU64]>,
+    /// Up to here the table was zero when it was offered, as a host's is.
+    zeros: usize,
+}
+
+impl Memory {
+    pub(crate) fn new() -> Self {
+        Self { words: (0..PARAMS_WORDS + TABLE_WORDS).map(|_| AtomicU64::new(0)).collect(), zeros: 0 }
+    }
+
+    /// Makes it look as if nobody had written to it, with these sizes.
+    ///
+    /// A table of a release's size is zero, as with a host; one of another size holds the pattern, so that it
+    /// shows what was cleared.
+    pub(super) fn prepare(&mut self, params_size: usize, table_size: usize) {
+        self.zeros = if table_size == NO_TABLE { 0 } else { table_size / WORD };
+        for (index, word) in self.words.iter().enumerate() {
+            let zero = match index.checked_sub(PARAMS_WORDS) {
+                None => index < NEWEST_PARAMS / WORD,
+                Some(index) => index < self.zeros,
+            };
+            word.store(if zero { 0 } else { pattern(index) }, Ordering::Relaxed);
+        }
+        self.words[place!(size)].store(params_size as u64, Ordering::Relaxed);
+        self.words[place!(interface)].store(self.table().expose_provenance() as u64, Ordering::Relaxed);
+        self.words[PARAMS_WORDS].store(table_size as u64, Ordering::Relaxed);
+    }
+
+    pub(super) fn params(&self) -> *mut c_void {
+        self.words.as_ptr().cast_mut().cast()
+    }
+
+    pub(crate) fn table(&self) -> *mut c_void {
+        self.words[PARAMS_WORDS..].as_ptr().cast_mut().cast()
+    }
+
+    fn param(&self, index: usize) -> u64 {
+        self.words[index].load(Ordering::Relaxed)
+    }
+
+    fn pointer<T>(&self, index: usize) -> *mut T {
+        std::ptr::with_exposed_provenance_mut(self.param(index) as usize)
+    }
+
+    /// Whether the params still lead to this table.
+    pub(super) fn is_lent(&self) -> bool {
+        self.pointer::<c_void>(place!(interface)).addr() == self.table().addr()
+    }
+
+    pub(crate) fn version(&self) -> [usize; 3] {
+        [place!(version.major), place!(version.minor), place!(version.patch)]
+            .map(|index| self.param(index) as usize)
+    }
+
+    pub(crate) fn device_type(&self) -> *const std::ffi::c_char {
+        self.pointer(place!(device_type))
+    }
+
+    pub(crate) fn sub_device_type(&self) -> *const std::ffi::c_char {
+        self.pointer(place!(sub_device_type))
+    }
+
+    /// The first word that 2.6 keeps in reserve; null there.
+    pub(crate) fn pir_default_passes(&self) -> *mut c_void {
+        self.pointer(offset_of!(v3_3::CustomRuntimeParams, pir_default_passes) / WORD)
+    }
+
+    /// Bytes up to the last one that was written behind the params of the newest release, if one was.
+    pub(super) fn past_params(&self) -> Option<usize> {
+        let first = NEWEST_PARAMS / WORD;
+        (first..PARAMS_WORDS)
+            .rev()
+            .find(|&index| self.param(index) != pattern(index))
+            .map(|index| (index + 1) * WORD)
+    }
+
+    /// Whether any answer is in the params.
+    pub(super) fn answers(&self) -> bool {
+        let answers = place!(version)..NEWEST_PARAMS / WORD;
+        !self.is_lent() || answers.clone().any(|index| self.param(index) != 0)
+    }
+
+    /// The size in the table, which a plugin may have changed.
+    pub(super) fn size(&self) -> usize {
+        self.words[PARAMS_WORDS].load(Ordering::Relaxed) as usize
+    }
+
+    /// What became of each word of the table; the first one is its size.
+    pub(super) fn table_words(&self) -> impl DoubleEndedIterator<Item = Word> + ExactSizeIterator {
+        self.words[PARAMS_WORDS..].iter().enumerate().map(|(index, word)| {
+            match word.load(Ordering::Relaxed) {
+                0 if index < self.zeros => Word::Untouched,
+                0 => Word::Zero,
+                value if index >= self.zeros && value == pattern(PARAMS_WORDS + index) => Word::Untouched,
+                _ => Word::Filled,
+            }
+        })
+    }
+
+    /// Puts null where nobody wrote, now that nothing more is to be learned from it, and the size that it turned
+    /// out to have.
+    pub(super) fn settle(&mut self, release: Release) {
+        let untouched: Vec<bool> = self.table_words().map(|word| word == Word::Untouched).collect();
+        for (word, untouched) in self.words[PARAMS_WORDS..].iter().zip(untouched) {
+            if untouched {
+                word.store(0, Ordering::Relaxed);
+            }
+        }
+        self.words[PARAMS_WORDS].store(release.table_size() as u64, Ordering::Relaxed);
+        self.words[place!(size)].store(params_size(release) as u64, Ordering::Relaxed);
+    }
+}
+
+impl std::fmt::Debug for Memory {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Memory").finish_non_exhaustive()
+    }
+}

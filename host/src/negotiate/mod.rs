@@ -1,0 +1,151 @@
+//! Which release's table a plugin fills: a series of offers, until it accepts one.
+
+mod evidence;
+mod memory;
+
+use std::ffi::c_void;
+use std::path::Path;
+
+use tenon::device::Release;
+
+use crate::error::LoadError;
+use crate::recognition::Recognition;
+pub(crate) use memory::Memory;
+use memory::{NO_TABLE, params_size};
+
+/// The newest release.
+pub(crate) const NEWEST: Release = Release::ALL[Release::ALL.len() - 1];
+
+/// Sizes of params that no release has: smaller than all, and larger than all.
+const NO_PARAMS: [usize; 2] = [0, params_size(NEWEST) + 8];
+
+/// The function that a plugin exports to be called by its host.
+pub(crate) type Entry = unsafe extern "C" fn(*mut c_void);
+
+/// What a host shows a plugin.
+#[derive(Clone, Copy)]
+struct Offer {
+    params: usize,
+    table: usize,
+    /// What accepting it says.
+    means: Means,
+}
+
+#[derive(Clone, Copy)]
+enum Means {
+    /// The plugin looks at no size.
+    NoSize,
+    /// It looks at the size of the table alone.
+    TableSize(Release),
+    /// It looks at the size of the params, and not at that of the table.
+    ParamsSize,
+    /// It compares both sizes.
+    BothSizes(Release),
+}
+
+/// How a plugin is to be asked.
+pub(crate) struct Question<'a> {
+    /// Where it comes from.
+    pub path: &'a Path,
+    /// What somebody says that it was built for.
+    pub declared: Option<Release>,
+    /// What the caller would like best.
+    pub preferred: Option<Release>,
+    /// Whether it promises to compare both sizes.
+    pub promised: bool,
+}
+
+/// Makes offers until the plugin accepts one; the table is then in the memory. It is not called again after that.
+///
+/// # Errors
+/// It accepts none, or does not show which release it means, or shows another than the declared one.
+///
+/// # Safety
+/// `entry` is a plugin's entry point, and the memory lives as long as the plugin.
+pub(crate) unsafe fn negotiate(
+    entry: Entry,
+    question: &Question,
+    memory: &mut Memory,
+) -> Result<(Release, Recognition), LoadError> {
+    let mut wrote = false;
+    for offer in offers(question) {
+        memory.prepare(offer.params, offer.table);
+        // SAFETY: the entry point's contract: params as a host lends them, larger than any release knows them.
+        unsafe { entry(memory.params()) };
+        if !memory.is_lent() {
+            return Err(LoadError::ReplacedTable { path: question.path.into() });
+        }
+        if let Some(bytes) = memory.past_params() {
+            let (what, known) = ("the params", params_size(NEWEST));
+            return Err(LoadError::Newer { path: question.path.into(), what, bytes, known });
+        }
+        wrote |= memory.answers() || evidence::wrote(memory);
+        if !evidence::filled(memory) {
+            continue;
+        }
+        let (release, recognition) = settle(question, offer, memory)?;
+        memory.settle(release);
+        return Ok((release, recognition));
+    }
+    Err(LoadError::Declined { path: question.path.into(), offered: releases(question).collect(), wrote })
+}
+
+/// Every release, the declared or else the preferred one first, then the newest.
+fn releases(question: &Question) -> impl Iterator<Item = Release> {
+    let first = question.declared.or(question.preferred);
+    let others = Release::ALL.into_iter().rev().filter(move |release| Some(*release) != first);
+    first.into_iter().chain(others)
+}
+
+fn offers(question: &Question) -> Vec<Offer> {
+    let exact = releases(question).map(|release| Offer {
+        params: params_size(release),
+        table: release.table_size(),
+        means: Means::BothSizes(release),
+    });
+    if question.promised {
+        return exact.collect();
+    }
+    let neither = NO_PARAMS.map(|params| Offer { params, table: NO_TABLE, means: Means::NoSize });
+    let table_alone = releases(question).map(|release| Offer {
+        params: NO_PARAMS[0],
+        table: release.table_size(),
+        means: Means::TableSize(release),
+    });
+    let mut params: Vec<usize> = releases(question).map(params_size).collect();
+    params.sort_unstable_by(|first, second| second.cmp(first));
+    params.dedup();
+    let params_alone =
+        params.into_iter().map(|params| Offer { params, table: NO_TABLE, means: Means::ParamsSize });
+    neither.into_iter().chain(table_alone).chain(params_alone).chain(exact).collect()
+}
+
+/// The release of a plugin that has accepted an offer.
+fn settle(question: &Question, offer: Offer, memory: &Memory) -> Result<(Release, Recognition), LoadError> {
+    let (release, recognition, why) = match offer.means {
+        Means::NoSize => return evidence::weigh(question, None, memory),
+        Means::ParamsSize => return evidence::weigh(question, Some(offer.params), memory),
+        Means::TableSize(release) => {
+            (release, Recognition::TableSize, "it accepts the table of another release")
+        }
+        Means::BothSizes(release) if question.promised => {
+            (release, Recognition::Promised, "it declines that release's sizes and accepts another's")
+        }
+        Means::BothSizes(release) => {
+            (release, Recognition::BothSizes, "it declines that release's sizes and accepts another's")
+        }
+    };
+    let bytes = evidence::extent(memory);
+    if bytes > release.table_size() {
+        return Err(LoadError::PastTheEnd { path: question.path.into(), release, bytes });
+    }
+    match question.declared {
+        Some(declared) if declared != release => Err(LoadError::Contradicted {
+            path: question.path.into(),
+            declared,
+            found: vec![release],
+            why: why.to_owned(),
+        }),
+        _ => Ok((release, recognition)),
+    }
+}

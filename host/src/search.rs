@@ -1,0 +1,113 @@
+//! Plugins in the folders that the user names.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::error::LoadError;
+use crate::load::LoadOptions;
+use crate::manifest::Manifest;
+use crate::plugin::Plugin;
+
+/// The environment variable that says where to look: folders, libraries and manifests, with colons between them.
+pub const PATH_VARIABLE: &str = "TENON_PLUGIN_PATH";
+
+/// Something that was found, or named, and what became of it.
+#[derive(Debug)]
+pub struct Candidate {
+    /// The library or the manifest; the folder, if that could not be read.
+    pub path: PathBuf,
+    /// The plugin, or why there is none.
+    pub outcome: Result<Arc<Plugin>, LoadError>,
+}
+
+/// Loads all that [`PATH_VARIABLE`] names. It finds nothing if that is not set.
+pub fn search() -> Vec<Candidate> {
+    std::env::var_os(PATH_VARIABLE).map_or_else(Vec::new, |paths| search_in(&paths, &LoadOptions::default()))
+}
+
+/// Loads all that a list of paths with colons between them names.
+///
+/// In a folder these are the manifests, and the libraries that end in `.so` and that no manifest there names; not
+/// what begins with a dot, and nothing further down. They come in the order of the list, and in a folder in that
+/// of their names. A library that is named twice is loaded once, at its first place.
+pub fn search_in(paths: &OsStr, options: &LoadOptions) -> Vec<Candidate> {
+    let mut seen = BTreeSet::new();
+    let mut candidates = Vec::new();
+    for path in std::env::split_paths(paths).filter(|path| !path.as_os_str().is_empty()) {
+        match found_at(&path) {
+            Ok(found) => {
+                candidates.extend(found.into_iter().filter_map(|found| found.load(options, &mut seen)))
+            }
+            Err(error) => candidates.push(Candidate { path, outcome: Err(error) }),
+        }
+    }
+    candidates
+}
+
+/// A file that may lead to a plugin.
+struct Found {
+    path: PathBuf,
+    /// What it says, if it is a manifest.
+    manifest: Option<Result<Manifest, LoadError>>,
+}
+
+impl Found {
+    fn new(path: PathBuf) -> Self {
+        let manifest = has_extension(&path, "json").then(|| Manifest::read(&path));
+        Self { path, manifest }
+    }
+
+    fn library(&self) -> Option<&Path> {
+        match &self.manifest {
+            Some(Ok(manifest)) => Some(&manifest.library),
+            Some(Err(_)) => None,
+            None => Some(&self.path),
+        }
+    }
+
+    /// `None` if it leads to a library that was loaded, or refused, before.
+    fn load(self, options: &LoadOptions, seen: &mut BTreeSet<PathBuf>) -> Option<Candidate> {
+        if self.library().is_some_and(|library| !seen.insert(real(library))) {
+            return None;
+        }
+        let outcome = match self.manifest {
+            Some(manifest) => {
+                manifest.and_then(|manifest| Plugin::load(&manifest.library, &manifest.options(options)))
+            }
+            None => Plugin::load(&self.path, options),
+        };
+        Some(Candidate { path: self.path, outcome })
+    }
+}
+
+fn found_at(path: &Path) -> Result<Vec<Found>, LoadError> {
+    if !path.is_dir() {
+        return Ok(vec![Found::new(path.into())]);
+    }
+    let unreadable = |source| LoadError::Unreadable { path: path.into(), source };
+    let entries: Result<Vec<_>, _> =
+        path.read_dir().map_err(unreadable)?.map(|entry| entry.map(|entry| entry.path())).collect();
+    let mut files = entries.map_err(unreadable)?;
+    files.retain(|file| {
+        let hidden = file.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+        !hidden && (has_extension(file, "json") || has_extension(file, "so")) && !file.is_dir()
+    });
+    files.sort();
+    let mut found: Vec<Found> = files.into_iter().map(Found::new).collect();
+    // A library goes by its manifest, which may say what the library does not, whichever name comes first.
+    let manifests = found.iter().filter(|found| found.manifest.is_some());
+    let named: BTreeSet<PathBuf> = manifests.filter_map(Found::library).map(real).collect();
+    found.retain(|found| found.manifest.is_some() || !named.contains(&real(&found.path)));
+    Ok(found)
+}
+
+fn has_extension(path: &Path, extension: &str) -> bool {
+    path.extension().is_some_and(|found| found == extension)
+}
+
+/// One name for each file, if it is there.
+fn real(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.into())
+}

@@ -1,0 +1,201 @@
+//! What a call costs more with layers than without.
+//!
+//! The same calls of a device that does next to nothing are made plainly and through each layer in turn, many rounds of
+//! many calls each; the figures are medians of the rounds.
+
+use std::hint::black_box;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use tenon::DevicePtr;
+use tenon::device::*;
+use tenon_layers::trace::{self, Trace};
+use tenon_layers::validate::{self, Checker};
+
+/// A device that does next to nothing, so that what is measured is the way to it.
+#[derive(Default)]
+struct Idle;
+
+static NEXT: AtomicUsize = AtomicUsize::new(1);
+
+#[tenon::device]
+impl Device for Idle {
+    #[inline(never)]
+    fn set_device(&self, device: DeviceId) -> Result<()> {
+        black_box(device);
+        Ok(())
+    }
+
+    fn get_device(&self) -> Result<DeviceId> {
+        Ok(DeviceId(0))
+    }
+
+    fn get_device_count(&self) -> Result<usize> {
+        Ok(2)
+    }
+
+    fn get_device_list(&self) -> Result<Vec<usize>> {
+        Ok(vec![0, 1])
+    }
+
+    fn synchronize_device(&self, _: DeviceId) -> Result<()> {
+        Ok(())
+    }
+
+    fn create_stream(&self, _: DeviceId) -> Result<Stream> {
+        Ok(Stream::from_addr(NEXT.fetch_add(1, Ordering::Relaxed) * 64))
+    }
+
+    fn query_stream(&self, _: DeviceId, _: Stream) -> Result<bool> {
+        Ok(true)
+    }
+
+    fn create_event(&self, _: DeviceId) -> Result<Event> {
+        Ok(Event::from_addr(NEXT.fetch_add(1, Ordering::Relaxed) * 64))
+    }
+
+    #[inline(never)]
+    fn record_event(&self, _: DeviceId, stream: Stream, event: Event) -> Result<()> {
+        black_box((stream, event));
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn stream_wait_event(&self, _: DeviceId, stream: Stream, event: Event) -> Result<()> {
+        black_box((stream, event));
+        Ok(())
+    }
+
+    fn synchronize_event(&self, _: DeviceId, _: Event) -> Result<()> {
+        Ok(())
+    }
+
+    fn destroy_event(&self, _: DeviceId, _: Event) -> Result<()> {
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn device_memory_allocate(&self, _: DeviceId, _: usize) -> Result<DevicePtr> {
+        Ok(DevicePtr::from_addr(NEXT.fetch_add(1, Ordering::Relaxed) * 4096 + (1 << 40)))
+    }
+
+    #[inline(never)]
+    fn device_memory_deallocate(&self, _: DeviceId, ptr: DevicePtr, _: usize) -> Result<()> {
+        black_box(ptr);
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn memory_copy_h2d(&self, device: DeviceId, dst: DevicePtr, src: &[u8]) -> Result<()> {
+        black_box((device, dst, src));
+        Ok(())
+    }
+
+    fn memory_copy_d2h(&self, _: DeviceId, _: &mut [u8], _: DevicePtr) -> Result<()> {
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn async_memory_copy_d2d(
+        &self,
+        device: DeviceId,
+        stream: Stream,
+        dst: DevicePtr,
+        src: DevicePtr,
+        size: usize,
+    ) -> Result<()> {
+        black_box((device, stream, dst, src, size));
+        Ok(())
+    }
+}
+
+const CALLS: usize = 8_000;
+const ROUNDS: usize = 301;
+const ID: DeviceId = DeviceId(0);
+/// What is alive beside what the calls use.
+const ALIVE: usize = 1000;
+
+/// A way to the device, with what the calls use.
+struct Way {
+    device: Box<dyn Device>,
+    streams: [Stream; 2],
+    event: Event,
+    memory: Vec<DevicePtr>,
+}
+
+impl Way {
+    fn new(device: Box<dyn Device>) -> Self {
+        let streams = [0; 2].map(|_| device.create_stream(ID).unwrap());
+        let event = device.create_event(ID).unwrap();
+        device.record_event(ID, streams[0], event).unwrap();
+        let memory = (0..ALIVE).map(|_| device.device_memory_allocate(ID, 4096).unwrap()).collect();
+        Self { device, streams, event, memory }
+    }
+}
+
+type Body = fn(&Way, usize);
+
+const ROWS: [(&str, Body); 6] = [
+    ("set_device", |way, _| way.device.set_device(black_box(ID)).unwrap()),
+    ("memory_copy_h2d", |way, at| {
+        let bytes = [0; 64];
+        way.device.memory_copy_h2d(ID, way.memory[at * 7 % ALIVE], black_box(&bytes)).unwrap();
+    }),
+    ("async_memory_copy_d2d", |way, at| {
+        let (to, from) = (way.memory[at * 7 % ALIVE], way.memory[at % ALIVE]);
+        way.device.async_memory_copy_d2d(ID, way.streams[0], to, from, 64).unwrap();
+    }),
+    ("record_event", |way, _| way.device.record_event(ID, way.streams[0], way.event).unwrap()),
+    ("stream_wait_event", |way, _| way.device.stream_wait_event(ID, way.streams[1], way.event).unwrap()),
+    ("allocate and free", |way, _| {
+        let memory = way.device.device_memory_allocate(ID, 64).unwrap();
+        way.device.device_memory_deallocate(ID, memory, 64).unwrap();
+    }),
+];
+
+/// Nanoseconds a call of each way, the medians of the rounds; `between` is not measured.
+fn side_by_side<const N: usize>(ways: &[Way; N], body: Body, between: impl Fn()) -> [f64; N] {
+    let mut figures = [const { Vec::new() }; N];
+    for _ in 0..ROUNDS {
+        for (way, figures) in ways.iter().zip(&mut figures) {
+            between();
+            let start = Instant::now();
+            (0..CALLS).for_each(|at| body(black_box(way), at));
+            figures.push(start.elapsed().as_nanos() as f64 / CALLS as f64);
+        }
+    }
+    let median = |mut figures: Vec<f64>| {
+        figures.sort_by(f64::total_cmp);
+        figures[ROUNDS / 2]
+    };
+    figures.map(median)
+}
+
+fn main() {
+    let instance = <Idle as Plugin>::instance;
+    let layered = |layers| Box::new(Layered::new(WithFallbacks(instance()), layers)) as Box<dyn Device>;
+    let checker = Checker::new(validate::Options::default());
+    let file = std::env::temp_dir().join(format!("tenon-layers-{}.json", std::process::id()));
+    // Beyond the limit a call is recorded as before, but costs no room on the disk.
+    let options = trace::Options { file: file.clone(), limit: 1_000_000, streams: false };
+    let trace = Trace::start(options).expect("the folder for temporary files takes files");
+    let ways = [
+        Box::new(WithFallbacks(instance())) as Box<dyn Device>,
+        layered(vec![checker.layer("idle", instance()) as Arc<dyn Layer>]),
+        layered(vec![trace.layer("idle", instance()) as Arc<dyn Layer>]),
+    ]
+    .map(Way::new);
+    println!(
+        "a call through a layer, beside the plain one ({ROUNDS} rounds of {CALLS} calls, nanoseconds)\n"
+    );
+    println!("{:<24} {:>9} {:>9} {:>9} {:>9} {:>9}", "", "plain", "validate", "more", "trace", "more");
+    for (name, body) in ROWS {
+        // What was recorded is written in between, so that it is recording that is measured.
+        let [plain, validated, traced] = side_by_side(&ways, body, || trace.flush());
+        let (v, t) = (validated - plain, traced - plain);
+        println!("{name:<24} {plain:>9.1} {validated:>9.1} {v:>9.1} {traced:>9.1} {t:>9.1}");
+    }
+    trace.finish();
+    let _ = std::fs::remove_file(file);
+}

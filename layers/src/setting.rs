@@ -1,0 +1,44 @@
+//! Settings from the environment.
+
+/// A variable of the environment whose value cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("{variable}={value}: {reason}")]
+pub struct BadSetting {
+    /// The variable.
+    pub variable: &'static str,
+    /// What it says.
+    pub value: String,
+    /// Why that is no use.
+    pub reason: String,
+}
+
+impl BadSetting {
+    pub(crate) fn new(variable: &'static str, value: &str, reason: impl Into<String>) -> Self {
+        Self { variable, value: value.to_owned(), reason: reason.into() }
+    }
+}
+
+/// The text of a variable; one that is empty counts as not set.
+pub(crate) fn text(variable: &'static str) -> Option<String> {
+    let value = std::env::var_os(variable)?.to_string_lossy().into_owned();
+    (!value.is_empty()).then_some(value)
+}
+
+/// A switch: `1`, `on`, `true` and `yes`, or the opposite of them.
+pub(crate) fn switch(variable: &'static str, default: bool) -> Result<bool, BadSetting> {
+    let Some(value) = text(variable) else { return Ok(default) };
+    match value.to_ascii_lowercase().as_str() {
+        "1" | "on" | "true" | "yes" => Ok(true),
+        "0" | "off" | "false" | "no" => Ok(false),
+        _ => Err(BadSetting::new(variable, &value, "expected 1 or 0")),
+    }
+}
+
+/// A whole number, at least 1.
+pub(crate) fn number(variable: &'static str, default: u64) -> Result<u64, BadSetting> {
+    let Some(value) = text(variable) else { return Ok(default) };
+    match value.trim().parse() {
+        Ok(number) if number > 0 => Ok(number),
+        _ => Err(BadSetting::new(variable, &value, "expected a whole number, at least 1")),
+    }
+}

@@ -1,0 +1,129 @@
+//! The layers that a program has asked for.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tenon::device::{Layer, Partial};
+
+use crate::setting::BadSetting;
+use crate::trace::{self, Trace, TraceError};
+use crate::validate::{self, Checker, Leak, Validate};
+
+/// The names of the layers, the outermost first.
+pub const NAMES: [&str; 2] = ["trace", "validate"];
+
+/// Layers that cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// There is no such layer.
+    #[error("there is no layer `{name}`{}; there are {}", did_you_mean(.nearest), NAMES.join(" and "))]
+    UnknownLayer {
+        /// What was asked for.
+        name: String,
+        /// The name that is most like it.
+        nearest: Option<&'static str>,
+    },
+    /// A variable of the environment cannot be used.
+    #[error(transparent)]
+    Setting(#[from] BadSetting),
+    /// The file of the trace cannot be made.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+}
+
+fn did_you_mean(nearest: &Option<&'static str>) -> String {
+    nearest.map(|name| format!(", did you mean `{name}`?")).unwrap_or_default()
+}
+
+/// The layers of a process, for all of its plugins.
+#[derive(Default)]
+pub struct Stack {
+    checker: Option<Arc<Checker>>,
+    trace: Option<Trace>,
+    plugins: Mutex<HashMap<String, Layers>>,
+}
+
+/// The layers of one plugin.
+#[derive(Clone)]
+struct Layers {
+    all: Vec<Arc<dyn Layer>>,
+    validate: Option<Arc<Validate>>,
+}
+
+/// Makes the layers of a list such as `validate,trace`, in whatever order; the environment says the rest.
+///
+/// The trace is always outermost: it also shows the calls that validation refused, and its times include validation. An
+/// empty list makes no layers.
+///
+/// # Errors
+/// When a name is not one of [`NAMES`], a variable cannot be used, or the file of the trace cannot be made.
+pub fn open(names: &str) -> Result<Stack, OpenError> {
+    let mut wanted = [false; NAMES.len()];
+    for name in names.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+        let Some(known) = NAMES.iter().position(|known| *known == name) else {
+            let nearest = NAMES.into_iter().find(|known| strsim::damerau_levenshtein(known, name) < 4);
+            return Err(OpenError::UnknownLayer { name: name.to_owned(), nearest });
+        };
+        wanted[known] = true;
+    }
+    let checker = match wanted[1] {
+        true => Some(Checker::new(validate::Options::from_env()?)),
+        false => None,
+    };
+    let trace = match wanted[0] {
+        true => Some(Trace::start(trace::Options::from_env()?)?),
+        false => None,
+    };
+    Ok(Stack::new(trace, checker))
+}
+
+impl Stack {
+    /// Layers with options of one's own.
+    pub fn new(trace: Option<Trace>, checker: Option<Arc<Checker>>) -> Self {
+        Self { checker, trace, plugins: Mutex::default() }
+    }
+
+    /// Whether there are no layers, so that plugins can be called as they are.
+    pub fn is_empty(&self) -> bool {
+        self.checker.is_none() && self.trace.is_none()
+    }
+
+    /// The layers of a plugin, the outermost first; the same ones each time.
+    ///
+    /// A plugin goes by its name, which must be no other's. `partial` is the plugin without fallbacks: some layers only
+    /// use what a plugin has itself.
+    pub fn for_plugin<P: Partial + ?Sized>(&self, plugin: &str, partial: &P) -> Vec<Arc<dyn Layer>> {
+        let mut plugins = self.plugins.lock().unwrap_or_else(PoisonError::into_inner);
+        let layers = plugins.entry(plugin.to_owned()).or_insert_with(|| {
+            let trace = self.trace.as_ref().map(|trace| trace.layer(plugin, partial) as Arc<dyn Layer>);
+            let validate = self.checker.as_ref().map(|checker| checker.layer(plugin, partial));
+            let inner = validate.clone().map(|layer| layer as Arc<dyn Layer>);
+            Layers { all: trace.into_iter().chain(inner).collect(), validate }
+        });
+        layers.all.clone()
+    }
+
+    /// Forgets a plugin that is unloaded. Reports what it had given out and did not get back.
+    pub fn forget(&self, plugin: &str) -> Vec<Leak> {
+        let forgotten = self.plugins.lock().unwrap_or_else(PoisonError::into_inner).remove(plugin);
+        forgotten.and_then(|layers| layers.validate).map(|validate| validate.finish()).unwrap_or_default()
+    }
+
+    /// How validation fared, if it is on.
+    pub fn checker(&self) -> Option<&Arc<Checker>> {
+        self.checker.as_ref()
+    }
+
+    /// Reports what is still alive, and ends the trace. Calls afterwards are still validated.
+    pub fn finish(&self) -> Vec<Leak> {
+        let layers: Vec<Layers> =
+            self.plugins.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
+        let leaks =
+            layers.iter().filter_map(|layers| layers.validate.as_ref()).flat_map(|layer| layer.finish());
+        let leaks = leaks.collect();
+        if let Some(trace) = &self.trace {
+            trace.finish();
+        }
+        leaks
+    }
+}

@@ -1,0 +1,105 @@
+//! What is saved when a process ends, in whatever way.
+//!
+//! At `exit` each trace is closed. When a signal ends the process (SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT), what the
+//! threads have recorded is written by the handler, and then the handler from before gets the signal. The handler
+//! neither allocates nor locks. A panic ends in one or the other way, so it needs nothing of its own. What SIGKILL takes
+//! is what was recorded within the last moment.
+
+use std::cell::UnsafeCell;
+use std::mem::MaybeUninit;
+use std::sync::Once;
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+
+use super::file::Tracer;
+
+/// The most traces of a process that are saved.
+const TRACES: usize = 16;
+const SIGNALS: [i32; 5] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGABRT];
+
+static LIVE: [AtomicPtr<Tracer>; TRACES] = [const { AtomicPtr::new(std::ptr::null_mut()) }; TRACES];
+static INSTALL: Once = Once::new();
+static SAVING: AtomicBool = AtomicBool::new(false);
+static BEFORE: Before = Before(UnsafeCell::new([const { MaybeUninit::zeroed() }; SIGNALS.len()]));
+static BUFFER: Buffer = Buffer(UnsafeCell::new([0; 1 << 14]));
+
+/// The handlers from before.
+struct Before(UnsafeCell<[MaybeUninit<libc::sigaction>; SIGNALS.len()]>);
+// SAFETY: written once, before the handler that reads it can run for that signal.
+unsafe impl Sync for Before {}
+
+/// Where the handler formats.
+struct Buffer(UnsafeCell<[u8; 1 << 14]>);
+// SAFETY: only used by the one thread that has set `SAVING`.
+unsafe impl Sync for Buffer {}
+
+/// Saves the trace when the process ends.
+pub(super) fn watch(tracer: &'static Tracer) {
+    let pointer = std::ptr::from_ref(tracer).cast_mut();
+    for place in &LIVE {
+        let old = place.load(Ordering::Acquire);
+        // SAFETY: what was stored there is never freed.
+        let over = unsafe { old.as_ref() }.is_none_or(Tracer::is_closed);
+        if over && place.compare_exchange(old, pointer, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+            break;
+        }
+    }
+    INSTALL.call_once(install);
+}
+
+fn install() {
+    pin();
+    // SAFETY: the function takes nothing and stays where it is, since the library is pinned.
+    unsafe { libc::atexit(at_exit) };
+    for (index, signal) in SIGNALS.into_iter().enumerate() {
+        // SAFETY: an action of zeros is the default one; both places are valid; the handler does only what a handler
+        // may do, and the place for the old action is written before the signal can reach the new one's reader.
+        unsafe {
+            let place = BEFORE.0.get().cast::<libc::sigaction>().add(index);
+            libc::sigaction(signal, std::ptr::null(), place);
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = on_signal as *const () as usize;
+            action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+            libc::sigaction(signal, &raw const action, std::ptr::null_mut());
+        }
+    }
+}
+
+/// Keeps this library loaded: its handlers, threads and callbacks may run until the process ends.
+fn pin() {
+    // SAFETY: the structure may be of zeros; the address is one of this library; the name is read before anything is
+    // closed. Where it is a program and no library, opening fails, and nothing is needed.
+    unsafe {
+        let mut info: libc::Dl_info = std::mem::zeroed();
+        if libc::dladdr((pin as *const ()).cast(), &raw mut info) != 0 && !info.dli_fname.is_null() {
+            libc::dlopen(info.dli_fname, libc::RTLD_NOW | libc::RTLD_NOLOAD | libc::RTLD_NODELETE);
+        }
+    }
+}
+
+fn live() -> impl Iterator<Item = &'static Tracer> {
+    // SAFETY: what was stored there is never freed.
+    LIVE.iter().filter_map(|place| unsafe { place.load(Ordering::Acquire).as_ref() })
+}
+
+extern "C" fn at_exit() {
+    live().for_each(Tracer::close);
+}
+
+extern "C" fn on_signal(signal: i32, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
+    if !SAVING.swap(true, Ordering::Acquire) {
+        // SAFETY: nobody else is between the two marks.
+        let buffer = unsafe { &mut *BUFFER.0.get() };
+        live().for_each(|tracer| tracer.save(buffer));
+        SAVING.store(false, Ordering::Release);
+    }
+    let Some(index) = SIGNALS.iter().position(|known| *known == signal) else { return };
+    // SAFETY: the old action was written before this handler was installed. A fault happens again when the handler
+    // returns and then meets the old action; a signal that somebody sent does not, and is sent once more.
+    unsafe {
+        libc::sigaction(signal, BEFORE.0.get().cast::<libc::sigaction>().add(index), std::ptr::null_mut());
+        let sent = info.is_null() || (*info).si_code <= 0;
+        if sent {
+            libc::raise(signal);
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! When the work of streams ended: a callback behind each piece of work.
+
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tenon::AnyPtr;
+use tenon::device::{Device, DeviceId, Function, Stream, StreamCallback, ffi};
+use tenon::reflect::{Call, Kind as ParamKind};
+
+use super::file::{Tracer, header};
+use super::ring::{Header, Kind};
+use crate::clock;
+
+/// The streams of one plugin, as lanes.
+pub(super) struct Lanes {
+    tracer: &'static Tracer,
+    plugin: u8,
+    on: AtomicBool,
+    /// Callbacks that the plugin refused, one after the other.
+    refused: AtomicU32,
+    /// Captures that go on. What is queued meanwhile may become part of a graph.
+    captures: AtomicUsize,
+    known: Mutex<Vec<Arc<Lane>>>,
+}
+
+struct Lane {
+    number: u64,
+    device: i32,
+    stream: u64,
+    /// When the work before ended.
+    end: AtomicU64,
+}
+
+/// A callback that is queued.
+struct Mark {
+    lanes: Arc<Lanes>,
+    lane: Arc<Lane>,
+    function: u16,
+    queued: u64,
+}
+
+/// The marks that were not passed yet. A callback gets a number and no pointer, so that one that comes twice, or after
+/// its refusal, finds nothing.
+static MARKS: Mutex<Marks> = Mutex::new(Marks { last: 0, waiting: Vec::new() });
+
+struct Marks {
+    last: u64,
+    waiting: Vec<(u64, Mark)>,
+}
+
+fn marks() -> MutexGuard<'static, Marks> {
+    MARKS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn take(number: u64) -> Option<Mark> {
+    let mut marks = marks();
+    let at = marks.waiting.iter().position(|(known, _)| *known == number)?;
+    Some(marks.waiting.swap_remove(at).1)
+}
+
+impl Lanes {
+    /// Refusals in a row after which the plugin is left alone.
+    const PATIENCE: u32 = 16;
+
+    pub(super) fn new(tracer: &'static Tracer, plugin: u8) -> Arc<Self> {
+        Arc::new(Self {
+            tracer,
+            plugin,
+            on: AtomicBool::new(true),
+            refused: AtomicU32::new(0),
+            captures: AtomicUsize::new(0),
+            known: Mutex::default(),
+        })
+    }
+
+    /// Before a call that may begin a capture.
+    pub(super) fn before(&self, call: &Call<'_>) {
+        if call.index == Function::CudaStreamBeginCapture as usize {
+            self.captures.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// After a call.
+    pub(super) fn after(self: &Arc<Self>, call: &Call<'_>, failed: bool, next: &dyn Device) {
+        let begun = call.index == Function::CudaStreamBeginCapture as usize;
+        if begun && failed || call.index == Function::CudaStreamEndCapture as usize {
+            let less = |count: usize| count.checked_sub(1);
+            let _ = self.captures.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+        }
+        if failed || !self.on.load(Ordering::Relaxed) {
+            return;
+        }
+        if call.index == Function::DestroyStream as usize {
+            let (device, stream) = (call.argument("device"), call.argument("stream"));
+            self.known().retain(|lane| Some(lane.device as u64) != device || Some(lane.stream) != stream);
+        }
+        if let Some(stream) = call.function.stream_ordered
+            && self.captures.load(Ordering::Relaxed) == 0
+            && let Some(device) = device_of(call, next)
+        {
+            self.mark(call.index as u16, (device, call.arguments[stream]), next);
+        }
+    }
+
+    fn mark(self: &Arc<Self>, function: u16, (device, stream): (DeviceId, u64), next: &dyn Device) {
+        let mark =
+            Mark { lanes: self.clone(), lane: self.lane(device.0, stream), function, queued: clock::now() };
+        let number = {
+            let mut marks = marks();
+            marks.last += 1;
+            let number = marks.last;
+            marks.waiting.push((number, mark));
+            number
+        };
+        // SAFETY: the function takes any number for its context, from any thread, and outlives the process's use of it,
+        // since the library is pinned.
+        let callback = unsafe { StreamCallback::from_raw(Some(passed), AnyPtr::from_addr(number as usize)) };
+        let queued = next.stream_add_callback(device, Stream::from_addr(stream as usize), callback);
+        if queued.is_ok() {
+            self.refused.store(0, Ordering::Relaxed);
+            return;
+        }
+        drop(take(number));
+        if self.refused.fetch_add(1, Ordering::Relaxed) + 1 >= Self::PATIENCE {
+            self.on.store(false, Ordering::Relaxed);
+        }
+    }
+
+    fn lane(&self, device: i32, stream: u64) -> Arc<Lane> {
+        let mut known = self.known();
+        if let Some(lane) = known.iter().find(|lane| lane.device == device && lane.stream == stream) {
+            return lane.clone();
+        }
+        let number = self.tracer.lanes.fetch_add(1, Ordering::Relaxed) as u64 + 1;
+        let lane = Arc::new(Lane { number, device, stream, end: AtomicU64::new(0) });
+        known.push(lane.clone());
+        drop(known);
+        let header = Header { plugin: self.plugin, ..header(Kind::Lane, 4) };
+        self.tracer.record(&[header.pack(), number, device as u64, stream]);
+        lane
+    }
+
+    fn known(&self) -> MutexGuard<'_, Vec<Arc<Lane>>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The device of a call; where it names none, the current one of the thread.
+fn device_of(call: &Call<'_>, next: &dyn Device) -> Option<DeviceId> {
+    let named = call.function.params.iter().position(|param| matches!(param.kind, ParamKind::Id("DeviceId")));
+    match named {
+        Some(param) => Some(DeviceId(call.arguments[param] as i32)),
+        None => next.get_device().ok(),
+    }
+}
+
+impl Mark {
+    /// The stream has come to the mark.
+    fn pass(&self) {
+        let end = clock::now();
+        let before = self.lane.end.swap(end, Ordering::AcqRel);
+        let Lanes { tracer, plugin, .. } = &*self.lanes;
+        let header = Header { function: self.function, plugin: *plugin, ..header(Kind::Work, 5) };
+        let start = self.queued.max(before).min(end);
+        tracer.record(&[header.pack(), start, end, self.lane.number, self.lane.device as u64]);
+    }
+}
+
+/// What a stream calls when it has come to a mark.
+unsafe extern "C-unwind" fn passed(
+    _: ffi::C_Device,
+    _: ffi::C_Stream,
+    number: *mut c_void,
+    _: *mut tenon::device::Status,
+) {
+    if let Some(mark) = take(number.addr() as u64) {
+        mark.pass();
+    }
+}

@@ -1,0 +1,195 @@
+//! The layer that writes down what happened.
+//!
+//! The file is JSON in the format of Chrome's traces, which <https://ui.perfetto.dev> and `chrome://tracing` show. Each
+//! call is an event of its thread with its arguments and its status. How much memory is in use is a counter for each
+//! device. Each stream is a lane: behind each piece of work the layer queues a callback, and takes the time when the
+//! stream has come to it. When the work began nobody tells, so an event on a lane begins when the work was queued or
+//! when the work before it ended, whichever is later. While a stream is captured into a graph nothing is queued.
+//!
+//! | variable | meaning |
+//! |---|---|
+//! | `TENON_TRACE_FILE` | the file; without it `tenon-trace-<pid>.json` in the current folder |
+//! | `TENON_TRACE_LIMIT` | the most events in the file, 1,000,000 without it; further ones are dropped and counted |
+//! | `TENON_TRACE_STREAMS=0` | no lanes, and no callbacks |
+//!
+//! A thread records into a ring of its own of 1 MiB, another thread formats and writes; where that does not keep up, a
+//! call waits after its time was taken. When the process ends or crashes what is in the rings is written; a file without
+//! its end is still readable, by viewers and by [`summary`].
+
+mod crash;
+mod file;
+mod format;
+mod lanes;
+mod memory;
+mod ring;
+pub mod summary;
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tenon::StatusCode as _;
+use tenon::device::{Device, Function, Layer, Outcome, Partial, Result};
+use tenon::reflect::Call;
+
+use crate::clock;
+use crate::setting::{self, BadSetting};
+use file::{Tracer, header};
+use lanes::Lanes;
+use memory::InUse;
+use ring::{Header, Kind, MOST};
+
+/// Where a trace goes, and how much of it.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The file, which is overwritten.
+    pub file: PathBuf,
+    /// The most events in the file; further ones are dropped and counted.
+    pub limit: u64,
+    /// Whether streams become lanes, for which a callback is queued behind each piece of work.
+    pub streams: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        let file = format!("tenon-trace-{}.json", std::process::id()).into();
+        Self { file, limit: 1_000_000, streams: true }
+    }
+}
+
+impl Options {
+    /// The default, changed by the environment.
+    ///
+    /// # Errors
+    /// When a variable says what is not understood.
+    pub fn from_env() -> std::result::Result<Self, BadSetting> {
+        let default = Self::default();
+        Ok(Self {
+            file: setting::text("TENON_TRACE_FILE").map_or(default.file, PathBuf::from),
+            limit: setting::number("TENON_TRACE_LIMIT", default.limit)?,
+            streams: setting::switch("TENON_TRACE_STREAMS", default.streams)?,
+        })
+    }
+}
+
+/// The file of a trace cannot be made.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write the trace to {}", file.display())]
+pub struct TraceError {
+    /// The file.
+    pub file: PathBuf,
+    /// Why not.
+    pub source: io::Error,
+}
+
+/// A trace: one file for all plugins of the process.
+///
+/// It is closed by [`Trace::finish`], or when the process ends; dropping it does neither.
+pub struct Trace {
+    tracer: &'static Tracer,
+    options: Options,
+}
+
+impl Trace {
+    /// Creates the file and begins.
+    ///
+    /// # Errors
+    /// When the file cannot be made, or a thread cannot be started.
+    pub fn start(options: Options) -> std::result::Result<Self, TraceError> {
+        let started = Tracer::start(&options.file, options.limit);
+        let tracer = started.map_err(|source| TraceError { file: options.file.clone(), source })?;
+        crash::watch(tracer);
+        Ok(Self { tracer, options })
+    }
+
+    /// A layer that records the calls of one plugin. `partial` says which functions it has itself.
+    ///
+    /// A plugin beyond the 64th goes by the number of the last.
+    pub fn layer<P: Partial + ?Sized>(&self, plugin: &str, partial: &P) -> Arc<TraceLayer> {
+        let plugin = self.tracer.add_plugin(plugin).unwrap_or(u8::MAX);
+        let lanes = self.options.streams && partial.provides(Function::StreamAddCallback);
+        Arc::new(TraceLayer {
+            tracer: self.tracer,
+            plugin,
+            in_use: Box::new(InUse::new()),
+            lanes: lanes.then(|| Lanes::new(self.tracer, plugin)),
+        })
+    }
+
+    /// Where it goes.
+    pub fn file(&self) -> &std::path::Path {
+        &self.options.file
+    }
+
+    /// Writes all that was recorded until now.
+    pub fn flush(&self) {
+        self.tracer.flush();
+    }
+
+    /// Writes all and ends the file. What comes later is not recorded.
+    pub fn finish(&self) {
+        self.tracer.close();
+    }
+}
+
+/// The layer that records the calls of one plugin.
+pub struct TraceLayer {
+    tracer: &'static Tracer,
+    plugin: u8,
+    in_use: Box<InUse>,
+    lanes: Option<Arc<Lanes>>,
+}
+
+impl Layer for TraceLayer {
+    #[inline]
+    fn before(&self, call: &Call<'_>, _: &dyn Device) -> Result<u64> {
+        if let Some(lanes) = &self.lanes {
+            lanes.before(call);
+        }
+        Ok(clock::now())
+    }
+
+    fn after(&self, call: &Call<'_>, start: u64, outcome: &Outcome<'_>, next: &dyn Device) {
+        let end = clock::now();
+        if self.tracer.is_closed() {
+            return;
+        }
+        self.record(call, (start, end), outcome);
+        if let Some(lanes) = &self.lanes {
+            lanes.after(call, outcome.error.is_some(), next);
+        }
+    }
+}
+
+impl TraceLayer {
+    #[inline]
+    fn record(&self, call: &Call<'_>, (start, end): (u64, u64), outcome: &Outcome<'_>) {
+        let function = call.index as u16;
+        let in_use = match memory::change(function) {
+            Some(change) if outcome.error.is_none() => self.in_use.count(change, call.arguments),
+            _ => None,
+        };
+        let mut record = [0; MOST];
+        record[1] = start;
+        record[2] = end;
+        let mut words = 3;
+        if let Some(bytes) = in_use {
+            record[3] = bytes;
+            words = 4;
+        }
+        // No function has more parameters than there is room for; what were too many would be cut.
+        let arguments = &call.arguments[..call.arguments.len().min(MOST - words)];
+        record[words..words + arguments.len()].copy_from_slice(arguments);
+        words += arguments.len();
+        let kind = if in_use.is_some() { Kind::MemoryCall } else { Kind::Call };
+        let header = Header {
+            function,
+            plugin: self.plugin,
+            answer: outcome.answer.map_or(0, |answer| if answer { 1 } else { 2 }),
+            status: outcome.error.map_or(0, |error| error.status.code() as i16),
+            ..header(kind, words as u8)
+        };
+        record[0] = header.pack();
+        self.tracer.record(&record[..words]);
+    }
+}

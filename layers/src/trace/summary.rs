@@ -1,0 +1,334 @@
+//! What a trace says, in a few tables.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::{self, BufRead};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// What a trace says.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Summary {
+    /// How many calls there were.
+    pub calls: u64,
+    /// From the first event to the last, in nanoseconds.
+    pub span_ns: u64,
+    /// How many events were dropped, because there were too many.
+    pub dropped: u64,
+    /// Whether the file lacks its end, as after a crash.
+    pub truncated: bool,
+    /// What was called, most time first.
+    pub functions: Vec<FunctionSummary>,
+    /// What streams did, in the order of devices and lanes.
+    pub streams: Vec<StreamSummary>,
+    /// How much memory was in use.
+    pub memory: Vec<MemorySummary>,
+}
+
+/// The calls of one function. Times are in nanoseconds.
+#[derive(Clone, Debug, Serialize)]
+pub struct FunctionSummary {
+    /// Its name.
+    pub name: String,
+    /// How often it was called.
+    pub count: u64,
+    /// How many of the calls failed.
+    pub errors: u64,
+    /// All together.
+    pub total_ns: u64,
+    /// The mean.
+    pub mean_ns: u64,
+    /// The median.
+    pub median_ns: u64,
+    /// All but one in a hundred took less.
+    pub p99_ns: u64,
+    /// The longest.
+    pub max_ns: u64,
+}
+
+/// The work of one stream.
+#[derive(Clone, Debug, Serialize)]
+pub struct StreamSummary {
+    /// The device.
+    pub device: String,
+    /// The stream.
+    pub stream: String,
+    /// How many pieces of work there were.
+    pub count: u64,
+    /// For how long it had work, in nanoseconds.
+    pub busy_ns: u64,
+}
+
+/// The memory of one device.
+#[derive(Clone, Debug, Serialize)]
+pub struct MemorySummary {
+    /// The kind of memory, and the device.
+    pub name: String,
+    /// The most that was in use, in bytes.
+    pub peak_bytes: u64,
+    /// What was in use at the end, in bytes.
+    pub last_bytes: u64,
+}
+
+/// A file that is no trace.
+#[derive(Debug, thiserror::Error)]
+pub enum SummaryError {
+    /// It cannot be read.
+    #[error("the trace cannot be read")]
+    Read(#[from] io::Error),
+    /// There is no event in it.
+    #[error("there is no event in it: is it a trace?")]
+    NoEvents,
+}
+
+#[derive(Deserialize)]
+struct Event {
+    ph: String,
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    cat: String,
+    #[serde(default)]
+    pid: u64,
+    #[serde(default)]
+    tid: u64,
+    #[serde(default)]
+    ts: f64,
+    #[serde(default)]
+    dur: f64,
+    #[serde(default)]
+    args: Args,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Args {
+    status: Option<String>,
+    name: Option<String>,
+    bytes: Option<u64>,
+    dropped: Option<u64>,
+}
+
+/// What is gathered while the events come.
+#[derive(Default)]
+struct Gathered {
+    events: u64,
+    /// Durations and failures, by name.
+    functions: BTreeMap<String, (Vec<u64>, u64)>,
+    /// Count and duration, by process and thread.
+    streams: BTreeMap<(u64, u64), (u64, u64)>,
+    /// The peak, and the last with its time.
+    memory: BTreeMap<String, (u64, u64, u64)>,
+    /// Names of threads; of processes with thread 0.
+    names: BTreeMap<(u64, u64), String>,
+    dropped: u64,
+    first: Option<u64>,
+    last: u64,
+}
+
+impl Summary {
+    /// Reads a trace. What a crash has cut off at the end is left out.
+    ///
+    /// # Errors
+    /// When it cannot be read, or has no event.
+    pub fn read(mut trace: impl BufRead) -> Result<Self, SummaryError> {
+        let mut gathered = Gathered::default();
+        let (mut line, mut ended) = (Vec::new(), false);
+        while {
+            line.clear();
+            trace.read_until(b'\n', &mut line)?
+        } > 0
+        {
+            let text = line.trim_ascii();
+            let text = text.strip_suffix(b",").unwrap_or(text).trim_ascii();
+            ended = text == b"]";
+            if let Ok(event) = serde_json::from_slice::<Event>(text) {
+                gathered.add(event);
+            }
+        }
+        match gathered.events {
+            0 => Err(SummaryError::NoEvents),
+            _ => Ok(gathered.summary(!ended)),
+        }
+    }
+}
+
+/// Microseconds with a fraction, as nanoseconds.
+fn ns(us: f64) -> u64 {
+    (us * 1000.0).round() as u64
+}
+
+impl Gathered {
+    fn add(&mut self, event: Event) {
+        self.events += 1;
+        let (start, duration) = (ns(event.ts), ns(event.dur));
+        match event.ph.as_str() {
+            "M" => {
+                if let Some(name) = event.args.name {
+                    let thread = if event.name == "process_name" { 0 } else { event.tid };
+                    self.names.insert((event.pid, thread), name);
+                }
+                self.dropped = self.dropped.max(event.args.dropped.unwrap_or(0));
+                return;
+            }
+            "X" if event.cat == "stream" && event.args.status.is_none() => {
+                let (count, busy) = self.streams.entry((event.pid, event.tid)).or_default();
+                *count += 1;
+                *busy += duration;
+            }
+            "X" => {
+                let (durations, errors) = self.functions.entry(event.name).or_default();
+                durations.push(duration);
+                *errors += u64::from(event.args.status.is_some_and(|status| status != "success"));
+            }
+            "C" => {
+                let (peak, last, time) = self.memory.entry(event.name).or_default();
+                let bytes = event.args.bytes.unwrap_or(0);
+                *peak = bytes.max(*peak);
+                if start >= *time {
+                    (*last, *time) = (bytes, start);
+                }
+            }
+            _ => return,
+        }
+        self.first = Some(self.first.map_or(start, |first| first.min(start)));
+        self.last = self.last.max(start + duration);
+    }
+
+    fn summary(self, truncated: bool) -> Summary {
+        let mut functions: Vec<_> = self
+            .functions
+            .into_iter()
+            .map(|(name, (durations, errors))| function(name, durations, errors))
+            .collect();
+        functions.sort_by_key(|function| std::cmp::Reverse(function.total_ns));
+        let name = |process, thread| self.names.get(&(process, thread)).cloned().unwrap_or_default();
+        let stream = |((process, thread), (count, busy_ns))| StreamSummary {
+            device: name(process, 0),
+            stream: name(process, thread),
+            count,
+            busy_ns,
+        };
+        let memory = |(name, (peak_bytes, last_bytes, _))| MemorySummary { name, peak_bytes, last_bytes };
+        Summary {
+            calls: functions.iter().map(|function| function.count).sum(),
+            span_ns: self.first.map_or(0, |first| self.last.saturating_sub(first)),
+            dropped: self.dropped,
+            truncated,
+            functions,
+            streams: self.streams.into_iter().map(stream).collect(),
+            memory: self.memory.into_iter().map(memory).collect(),
+        }
+    }
+}
+
+fn function(name: String, mut durations: Vec<u64>, errors: u64) -> FunctionSummary {
+    durations.sort_unstable();
+    let (count, total_ns) = (durations.len() as u64, durations.iter().sum::<u64>());
+    let at = |hundredths: u64| durations[((count - 1) * hundredths / 100) as usize];
+    FunctionSummary {
+        name,
+        count,
+        errors,
+        total_ns,
+        mean_ns: total_ns / count,
+        median_ns: at(50),
+        p99_ns: at(99),
+        max_ns: at(100),
+    }
+}
+
+/// A summary with its tables cut to some rows.
+pub struct Tables<'a> {
+    summary: &'a Summary,
+    top: usize,
+}
+
+impl Summary {
+    /// The summary with at most `top` rows in each table.
+    pub fn tables(&self, top: usize) -> Tables<'_> {
+        Tables { summary: self, top }
+    }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.tables(usize::MAX).fmt(formatter)
+    }
+}
+
+impl fmt::Display for Tables<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let summary = self.summary;
+        let span = time(summary.span_ns);
+        write!(formatter, "{} calls of {} functions in {span}", summary.calls, summary.functions.len())?;
+        if summary.dropped > 0 {
+            write!(formatter, "; {} events were dropped", summary.dropped)?;
+        }
+        if summary.truncated {
+            write!(formatter, "; the file lacks its end")?;
+        }
+        writeln!(formatter)?;
+        let by_time: Vec<_> = summary.functions.iter().collect();
+        table(formatter, "by time", &by_time, self.top)?;
+        let mut by_count = by_time;
+        by_count.sort_by_key(|function| std::cmp::Reverse(function.count));
+        table(formatter, "by count", &by_count, self.top)?;
+        if !summary.streams.is_empty() {
+            writeln!(formatter, "\n{:<28} {:<24} {:>9} {:>10} {:>6}", "streams", "", "work", "busy", "%")?;
+        }
+        for stream in summary.streams.iter().take(self.top) {
+            let share = stream.busy_ns as f64 / summary.span_ns.max(1) as f64 * 100.0;
+            let StreamSummary { device, stream: name, count, busy_ns } = stream;
+            writeln!(formatter, "{device:<28} {name:<24} {count:>9} {:>10} {share:>6.1}", time(*busy_ns))?;
+        }
+        if !summary.memory.is_empty() {
+            writeln!(formatter, "\n{:<53} {:>9} {:>10}", "memory", "peak", "at the end")?;
+        }
+        for memory in summary.memory.iter().take(self.top) {
+            let (peak, last) = (size(memory.peak_bytes), size(memory.last_bytes));
+            writeln!(formatter, "{:<53} {peak:>9} {last:>10}", memory.name)?;
+        }
+        Ok(())
+    }
+}
+
+fn table(
+    formatter: &mut fmt::Formatter<'_>,
+    title: &str,
+    functions: &[&FunctionSummary],
+    top: usize,
+) -> fmt::Result {
+    writeln!(
+        formatter,
+        "\n{title:<30} {:>9} {:>8} {:>10} {:>10} {:>10} {:>10} {:>10}",
+        "count", "failed", "total", "mean", "median", "p99", "max"
+    )?;
+    for function in functions.iter().take(top) {
+        let [total, mean, median, p99, max] =
+            [function.total_ns, function.mean_ns, function.median_ns, function.p99_ns, function.max_ns]
+                .map(time);
+        let FunctionSummary { name, count, errors, .. } = function;
+        writeln!(
+            formatter,
+            "{name:<30} {count:>9} {errors:>8} {total:>10} {mean:>10} {median:>10} {p99:>10} {max:>10}"
+        )?;
+    }
+    Ok(())
+}
+
+fn time(ns: u64) -> String {
+    format!("{:.2?}", Duration::from_nanos(ns))
+}
+
+fn size(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let unit = (bytes.max(1).ilog2() / 10).min(UNITS.len() as u32 - 1);
+    match unit {
+        0 => format!("{bytes} B"),
+        _ => {
+            format!("{:.1} {}", bytes as f64 / f64::from(1u32 << 10).powi(unit as i32), UNITS[unit as usize])
+        }
+    }
+}

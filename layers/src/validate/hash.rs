@@ -1,0 +1,39 @@
+//! Maps from small numbers, where nobody chooses the keys to make them collide.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+pub(super) type Map<K, V> = HashMap<K, V, BuildHasherDefault<Fold>>;
+
+/// Multiplies, and folds the upper half of the product into the lower.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Fold(u64);
+
+impl Hasher for Fold {
+    #[inline]
+    fn write_u64(&mut self, number: u64) {
+        self.0 = fold(self.0 ^ number);
+    }
+
+    #[inline]
+    fn write_u32(&mut self, number: u32) {
+        self.write_u64(u64::from(number));
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
+    }
+
+    #[inline]
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+/// The number that a key becomes.
+#[inline]
+pub(super) fn fold(number: u64) -> u64 {
+    // The golden ratio, whose bits are well spread.
+    let product = u128::from(number) * 0x9e37_79b9_7f4a_7c15;
+    (product ^ (product >> 64)) as u64
+}

@@ -1,0 +1,109 @@
+//! What is alive when it should be no more.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::plan::KINDS;
+use super::ranges::word;
+use super::registry::NO_DEVICE;
+use super::rules::Rule;
+use super::{Problem, Validate};
+
+/// Something that is still alive.
+#[derive(Clone, Debug)]
+pub struct Leak {
+    /// The kind of handle, such as `Event`, or of memory, such as `device memory`.
+    pub what: String,
+    /// Its address.
+    pub address: u64,
+    /// In bytes, of memory.
+    pub size: Option<u64>,
+    /// The device that it belongs to.
+    pub device: Option<i32>,
+    /// The name of the plugin.
+    pub plugin: Arc<str>,
+    /// The function that made it.
+    pub function: &'static str,
+    /// For how long it has been alive.
+    pub age: Duration,
+    /// From where it was made, if that was written down.
+    pub place: Option<String>,
+}
+
+impl fmt::Display for Leak {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.size {
+            Some(size) => write!(formatter, "{size} bytes of {} at {:#x}", self.what, self.address)?,
+            None => write!(formatter, "{} {:#x}", self.what, self.address)?,
+        }
+        write!(formatter, " from `{}`, {:.1?} old", self.function, self.age)
+    }
+}
+
+impl Validate {
+    /// What is alive, memory first, the oldest first.
+    pub fn leaks(&self) -> Vec<Leak> {
+        self.alive(None, |_| true)
+    }
+
+    /// Reports what is alive and was not reported before. To be called when the plugin is not used any more.
+    ///
+    /// The same happens for a device after `deinit_device`, and for all after `finalize`.
+    pub fn finish(&self) -> Vec<Leak> {
+        self.report_leaks("shutdown", None)
+    }
+
+    pub(super) fn report_leaks(&self, function: &'static str, device: Option<i32>) -> Vec<Leak> {
+        let leaks = self.alive(device, |told| !std::mem::replace(told, true));
+        for leak in &leaks {
+            let (message, place) = (leak.to_string(), leak.place.clone());
+            let problem = Problem { rule: Rule::Leak, parameter: None, message, place };
+            // A leak is a warning: there is no call to refuse.
+            let _ = self.object(function, leak.device.or(device), problem);
+        }
+        leaks
+    }
+
+    /// What is alive and passes `wanted`, which sees and may set whether it was reported.
+    fn alive(&self, device: Option<i32>, wanted: impl Fn(&mut bool) -> bool) -> Vec<Leak> {
+        let plugin = &self.plugin.name;
+        let known = |device: i32| (device != NO_DEVICE).then_some(device);
+        let mut memory: Vec<Leak> = self
+            .plugin
+            .memory_mut()
+            .all_mut(device)
+            .filter_map(|one| {
+                wanted(&mut one.told).then(|| Leak {
+                    what: format!("{} memory", word(one.space)),
+                    address: one.start,
+                    size: Some(one.size),
+                    device: known(one.device),
+                    plugin: plugin.clone(),
+                    function: one.origin.function,
+                    age: one.origin.age(),
+                    place: one.origin.place("made"),
+                })
+            })
+            .collect();
+        let mut handles = Vec::new();
+        self.plugin.each_handle(device, |one| {
+            if wanted(&mut one.told) {
+                handles.push(Leak {
+                    what: KINDS[usize::from(one.kind)].to_owned(),
+                    address: one.address,
+                    size: None,
+                    device: known(one.device),
+                    plugin: plugin.clone(),
+                    function: one.origin.function,
+                    age: one.origin.age(),
+                    place: one.origin.place("made"),
+                });
+            }
+        });
+        memory.sort_by_key(|leak| std::cmp::Reverse(leak.age));
+        handles.sort_by_key(|leak| std::cmp::Reverse(leak.age));
+        memory.append(&mut handles);
+        memory
+    }
+}

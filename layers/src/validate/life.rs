@@ -1,0 +1,241 @@
+//! What begins and ends with a call, and what the call says of work.
+
+use std::sync::atomic::Ordering;
+
+use tenon::device::{DeviceId, Result, Stream};
+
+use super::memory::Allocation;
+use super::plan::{Act, HandleParam, KINDS, Life, MemoryParam};
+use super::ranges::text;
+use super::registry::{Handle, State, Taken};
+use super::rules::Rule;
+use super::values::Seen;
+use super::work::Use;
+use super::{Check, Problem};
+
+impl Check<'_> {
+    /// The last steps before the call. The number comes back after it.
+    pub(super) fn begin(&self, seen: &Seen) -> Result<u64> {
+        if self.plan.ends {
+            return self.end();
+        }
+        let stream = || seen.stream.map_or(0, Use::pack);
+        Ok(match self.plan.act {
+            Act::SynchronizeStream | Act::QueryStream => stream(),
+            Act::SynchronizeDevice => self.plugin.work.until_now(0).pack(),
+            Act::WaitEvent | Act::QueryEvent => {
+                self.was_recorded(seen)?;
+                seen.record
+            }
+            Act::RecordEvent => seen.record,
+            Act::StreamWaitEvent => {
+                self.was_recorded(seen)?;
+                if let (Some(stream), Some(work), Some(record)) =
+                    (&seen.waiting, seen.work, Use::unpack(seen.record))
+                {
+                    self.plugin.work.wait(stream, work, record);
+                }
+                0
+            }
+            Act::BeginCapture => {
+                self.plugin.begin_capture();
+                0
+            }
+            Act::None | Act::EndCapture | Act::DeinitDevice | Act::Finalize => 0,
+        })
+    }
+
+    fn was_recorded(&self, seen: &Seen) -> Result<()> {
+        if seen.record != 0 {
+            return Ok(());
+        }
+        let Some(event) = self.plan.handles.iter().find(|handle| KINDS[usize::from(handle.kind)] == "Event")
+        else {
+            return Ok(());
+        };
+        let message = format!(
+            "Event {:#x} was never recorded: there is nothing to wait for",
+            self.argument(event.param)
+        );
+        self.object(Problem::new(Rule::NeverRecorded, event.name, message))
+    }
+
+    fn end(&self) -> Result<u64> {
+        if let Some(handle) = self.plan.handles.iter().find(|handle| handle.life == Life::Ends) {
+            return self.end_handle(handle);
+        }
+        match self.plan.memory.iter().find(|part| part.life == Life::Ends) {
+            Some(part) => self.end_memory(part),
+            None => Ok(0),
+        }
+    }
+
+    /// Takes the handle out before the plugin can give it out again.
+    fn end_handle(&self, param: &HandleParam) -> Result<u64> {
+        let address = self.argument(param.param);
+        if address == 0 || !param.ours {
+            return Ok(0);
+        }
+        self.stream_in_flight(param, address)?;
+        match self.plugin.take_handle(param.kind, address, self.origin()) {
+            Some(taken) => {
+                if let Taken::Handle(handle) = &taken
+                    && let Some(stream) = handle.stream()
+                {
+                    self.plugin.work.end(stream.id);
+                }
+                Ok(self.plugin.keep(taken))
+            }
+            None => Ok(0),
+        }
+    }
+
+    fn stream_in_flight(&self, param: &HandleParam, address: u64) -> Result<()> {
+        let stream = self.plugin.handle(param.kind, address, |handle| handle.stream().cloned()).flatten();
+        let Some(stream) = stream.filter(|stream| !stream.is_done()) else { return Ok(()) };
+        if self.is_done(self.plugin.work.until_now(stream.id)) {
+            return Ok(());
+        }
+        let message = format!("Stream {address:#x} has work that {}", self.not_done());
+        self.object(Problem::new(Rule::DestroyedInFlight, param.name, message))
+    }
+
+    fn end_memory(&self, part: &MemoryParam) -> Result<u64> {
+        let (address, size) = (self.argument(part.param), self.bytes(part).unwrap_or(0));
+        if address == 0 {
+            return Ok(0);
+        }
+        let whose = (self.device(part.of), part.space);
+        let Some(taken) = self.plugin.take_memory(whose, address, size, self.origin()) else {
+            self.bad_free(part, address, size)?;
+            return Ok(0);
+        };
+        if let Some(work) = taken.uses().find(|work| !self.is_done(*work)) {
+            let stream = self.plugin.work.get(work.stream()).map_or(0, |stream| stream.address);
+            let message = match stream {
+                0 => format!("work on the default stream uses {} and {}", text(&taken), self.not_done()),
+                _ => format!("work on Stream {stream:#x} uses {} and {}", text(&taken), self.not_done()),
+            };
+            self.object(Problem::new(Rule::FreedInFlight, part.name, message))?;
+        }
+        Ok(self.plugin.keep(Taken::Memory(taken)))
+    }
+
+    fn not_done(&self) -> &'static str {
+        if self.validate.asks { "is not done yet" } else { "was not waited for" }
+    }
+
+    /// Whether work is done, as far as is known or the plugin says without waiting.
+    fn is_done(&self, work: Use) -> bool {
+        if self.plugin.work.is_done(work) || self.plugin.is_capturing() {
+            return true;
+        }
+        let Some(stream) = self.plugin.work.get(work.stream()) else { return true };
+        if !self.validate.asks {
+            return false;
+        }
+        let now = self.plugin.work.until_now(stream.id);
+        let handle = Stream::from_addr(stream.address as usize);
+        match self.next.query_stream(DeviceId(stream.device), handle) {
+            Ok(true) => {
+                self.plugin.work.finish(now);
+                true
+            }
+            Ok(false) => false,
+            // Whatever is wrong with the stream, it is not this.
+            Err(_) => true,
+        }
+    }
+
+    /// The call has succeeded.
+    pub(super) fn done(&self, note: u64, answer: Option<bool>) {
+        if self.plan.ends {
+            drop(self.plugin.kept(note));
+        }
+        for handle in self.plan.handles.iter().filter(|one| matches!(one.life, Life::Begins | Life::Lent)) {
+            self.begin_handle(handle);
+        }
+        for part in self.plan.memory.iter().filter(|part| part.life == Life::Begins) {
+            self.begin_memory(part);
+        }
+        match self.plan.act {
+            Act::QueryStream | Act::QueryEvent if answer != Some(true) => {}
+            Act::SynchronizeStream | Act::QueryStream | Act::WaitEvent | Act::QueryEvent => {
+                if let Some(work) = Use::unpack(note) {
+                    self.plugin.work.finish(work);
+                }
+            }
+            Act::SynchronizeDevice => {
+                for stream in self.plugin.work.of_device(self.device(self.plan.device)) {
+                    // The number of the work is the lower part of the note; the upper is that of no stream.
+                    Use::unpack(note).into_iter().for_each(|until| self.plugin.work.finish(until.on(stream)));
+                }
+            }
+            Act::EndCapture => self.plugin.end_capture(),
+            Act::DeinitDevice => {
+                self.validate.report_leaks(self.call.function.name, Some(self.device(self.plan.device)));
+            }
+            Act::Finalize => {
+                self.validate.report_leaks(self.call.function.name, None);
+                self.plugin.clear(&self.origin());
+            }
+            Act::None | Act::RecordEvent | Act::StreamWaitEvent | Act::BeginCapture => {}
+        }
+    }
+
+    /// The call has failed: what it was to end is still alive.
+    pub(super) fn undo(&self, note: u64) {
+        if self.plan.ends
+            && let Some(taken) = self.plugin.kept(note)
+        {
+            self.plugin.restore(taken);
+        }
+        match self.plan.act {
+            // A capture that was spoilt is over, too.
+            Act::BeginCapture | Act::EndCapture => self.plugin.end_capture(),
+            Act::RecordEvent => {
+                for event in &self.plan.handles {
+                    self.plugin.handle(event.kind, self.argument(event.param), |handle| {
+                        handle.event().map(|record| record.store(note, Ordering::Relaxed))
+                    });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn begin_handle(&self, param: &HandleParam) {
+        let (address, lent) = (self.argument(param.param), param.life == Life::Lent);
+        if address == 0 {
+            if !param.null && !lent {
+                let kind = KINDS[usize::from(param.kind)];
+                let message = format!("the plugin answered with success and yielded no {kind}");
+                let _ = self.object(Problem::new(Rule::NoHandle, param.name, message));
+            }
+            return;
+        }
+        let device = self.device(param.of);
+        let state = match KINDS[usize::from(param.kind)] {
+            "Stream" => State::Stream(self.plugin.work.begin(device, address)),
+            "Event" => State::Event(0.into()),
+            _ => State::Plain,
+        };
+        let handle = Handle::new(param.kind, address, device, lent, self.origin(), state);
+        if let Some(Handle { state: State::Stream(unused), .. }) = self.plugin.add_handle(handle) {
+            self.plugin.work.end(unused.id);
+        }
+    }
+
+    fn begin_memory(&self, part: &MemoryParam) {
+        let (address, size) = (self.argument(part.param), self.bytes(part).unwrap_or(0));
+        if address == 0 {
+            return;
+        }
+        let allocation = Allocation::new(address, size, self.device(part.of), part.space, self.origin());
+        let overlapped = self.plugin.memory_mut().insert(Box::new(allocation));
+        if let Some(other) = overlapped {
+            let message = format!("{size} bytes at {address:#x} overlap {}, which are alive", text(&other));
+            let _ = self.object(Problem::new(Rule::MemoryGivenTwice, part.name, message));
+        }
+    }
+}

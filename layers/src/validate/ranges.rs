@@ -1,0 +1,291 @@
+//! Addresses and sizes.
+
+use tenon::device::Result;
+use tenon::reflect::Space;
+
+use super::memory::{Allocation, Memory};
+use super::plan::{Bytes, Life, MemoryParam, element_size};
+use super::registry::{NO_DEVICE, Plugin};
+use super::rules::Rule;
+use super::work::Use;
+use super::{Check, Problem};
+
+/// What is the matter with an address.
+enum Finding {
+    TooLarge,
+    Null(u64),
+    /// The plugin does not know it; another may.
+    Strange {
+        address: u64,
+        bytes: u64,
+    },
+    Wrong(Problem),
+}
+
+/// No object is larger.
+const MOST: u64 = isize::MAX as u64;
+
+impl Check<'_> {
+    #[inline]
+    pub(super) fn memory(&self, work: Option<Use>) -> Result<()> {
+        if self.plan.memory.is_empty() {
+            return Ok(());
+        }
+        let mut from = 0;
+        // The lock is given back before anything is reported, and before another plugin is asked.
+        while let Some((at, finding)) = self.look_at_memory(from, work) {
+            from = at + 1;
+            let part = &self.plan.memory[at];
+            match finding {
+                Finding::TooLarge => self.too_large(part)?,
+                Finding::Null(bytes) => {
+                    let message = format!("null, with {bytes} bytes to follow");
+                    self.object(Problem::new(Rule::Null, part.name, message))?;
+                }
+                Finding::Wrong(problem) => self.object(problem)?,
+                Finding::Strange { address, bytes } => self.strange(part, address, bytes)?,
+            }
+        }
+        match self.plan.apart {
+            Some((to, from)) => self.apart(&self.plan.memory[to], &self.plan.memory[from]),
+            None => Ok(()),
+        }
+    }
+
+    /// The first part, from one on, with which something is the matter.
+    #[inline]
+    fn look_at_memory(&self, from: usize, work: Option<Use>) -> Option<(usize, Finding)> {
+        let memory = self.plugin.memory();
+        let parts = self.plan.memory.iter().enumerate().skip(from);
+        parts.into_iter().find_map(|(at, part)| Some((at, self.look_at_part(&memory, part, work)?)))
+    }
+
+    #[inline]
+    fn look_at_part(&self, memory: &Memory, part: &MemoryParam, work: Option<Use>) -> Option<Finding> {
+        let Some(bytes) = self.bytes(part) else { return Some(Finding::TooLarge) };
+        if part.life != Life::Goes || bytes == 0 {
+            return None;
+        }
+        let address = self.argument(part.param);
+        if address == 0 {
+            return (!part.nullable).then_some(Finding::Null(bytes));
+        }
+        match part.space {
+            Space::Device | Space::Unified => {
+                on_device(memory, part, (self.device(part.of), address, bytes), work)
+            }
+            Space::Host => on_host(memory, part, (address, bytes), work),
+            Space::Any => None,
+        }
+    }
+
+    /// How many bytes a parameter points to, at least; `None` where that leaves the address space.
+    #[inline]
+    pub(super) fn bytes(&self, part: &MemoryParam) -> Option<u64> {
+        let bytes = match part.bytes {
+            Bytes::Param(size) => self.argument(size),
+            Bytes::Number(size) => size,
+            Bytes::Elements { count, of } => {
+                let (count, size) = (self.argument(count), element_size(self.argument(of)));
+                count.checked_mul(size.max(1))?
+            }
+            Bytes::Unknown => 1,
+        };
+        self.argument(part.param).checked_add(bytes)?;
+        (bytes <= MOST).then_some(bytes)
+    }
+
+    #[cold]
+    fn too_large(&self, part: &MemoryParam) -> Result<()> {
+        let message = match part.bytes {
+            Bytes::Elements { count, .. } => format!("{} elements overflow", self.argument(count)),
+            Bytes::Param(size) => {
+                let (address, size) = (self.argument(part.param), self.argument(size));
+                match address {
+                    0 => format!("{size} bytes are more than there can be"),
+                    _ => format!("{size} bytes from {address:#x} leave the address space"),
+                }
+            }
+            _ => format!("{:#x} is at the end of the address space", self.argument(part.param)),
+        };
+        self.object(Problem::new(Rule::SizeOverflow, part.name, message))
+    }
+
+    fn apart(&self, to: &MemoryParam, from: &MemoryParam) -> Result<()> {
+        let (a, b) = (self.argument(to.param), self.argument(from.param));
+        let Some(bytes) = self.bytes(to) else { return Ok(()) };
+        if a == b || a.abs_diff(b) >= bytes {
+            return Ok(());
+        }
+        let message = format!("{bytes} bytes to {a:#x} overlap those from {b:#x}");
+        self.object(Problem::new(Rule::OverlappingCopy, to.name, message))
+    }
+
+    /// An address of which the plugin knows nothing.
+    #[inline]
+    fn strange(&self, part: &MemoryParam, address: u64, bytes: u64) -> Result<()> {
+        let foreign = |other: &Plugin| {
+            let memory = other.memory();
+            let found = memory.on_any_device(address)?;
+            // Host memory may lie in what host and device both reach.
+            (part.space != Space::Host || found.space == Space::Device)
+                .then(|| (other.name.clone(), text(found)))
+        };
+        match self.plugin.others(foreign) {
+            Some((owner, found)) => {
+                let (rule, message) = match part.space {
+                    Space::Host => (
+                        Rule::DeviceAsHost,
+                        format!("{address:#x} is device memory of the plugin {owner}: {found}"),
+                    ),
+                    _ => (
+                        Rule::MemoryOfOtherPlugin,
+                        format!("{address:#x} belongs to the plugin {owner}: {found}"),
+                    ),
+                };
+                self.object(Problem::new(rule, part.name, message))
+            }
+            None if part.space == Space::Host => Ok(()),
+            None => self.unknown_memory(part, address, bytes),
+        }
+    }
+
+    #[cold]
+    fn unknown_memory(&self, part: &MemoryParam, address: u64, bytes: u64) -> Result<()> {
+        if let Some(gone) = self.plugin.gone_memory(address) {
+            let (start, size) = (gone.start, gone.size);
+            let message =
+                format!("{address:#x} lay in {size} bytes at {start:#x}, which {} freed", gone.by.text());
+            let problem = Problem::new(Rule::FreedMemory, part.name, message);
+            return self.object(problem.with_place(gone.by.place("freed")));
+        }
+        let message = format!("{bytes} bytes at {address:#x} lie in no allocation; is it a host address?");
+        self.object(Problem::new(Rule::UnknownMemory, part.name, message))
+    }
+
+    /// Why memory cannot be freed as the call wants to.
+    #[cold]
+    pub(super) fn bad_free(&self, part: &MemoryParam, address: u64, size: u64) -> Result<()> {
+        let device = self.device(part.of);
+        let known = self.plugin.memory().anywhere(address).map(|found| {
+            let message = if found.start != address {
+                format!("{address:#x} is not the beginning of {}", text(found))
+            } else if found.space != part.space {
+                format!("{address:#x} is {} memory: {}", word(found.space), text(found))
+            } else if found.device != device {
+                format!("{address:#x} is memory of device {}: {}", found.device, text(found))
+            } else {
+                format!("{size} bytes are not the size of {}", text(found))
+            };
+            Problem::new(Rule::FreedWrongly, part.name, message).with_place(found.origin.place("made"))
+        });
+        if let Some(problem) = known {
+            return self.object(problem);
+        }
+        if let Some(gone) = self.plugin.gone_memory(address).filter(|gone| gone.start == address) {
+            let message = format!("{} bytes at {address:#x} were freed by {}", gone.size, gone.by.text());
+            let problem = Problem::new(Rule::FreedTwice, part.name, message);
+            return self.object(problem.with_place(gone.by.place("freed")));
+        }
+        self.strange(part, address, size)
+    }
+}
+
+/// The device memory that a call names.
+#[inline]
+fn on_device(
+    memory: &Memory,
+    part: &MemoryParam,
+    (device, address, bytes): (i32, u64, u64),
+    work: Option<Use>,
+) -> Option<Finding> {
+    let found = match device {
+        NO_DEVICE => memory.on_any_device(address),
+        _ => memory.on_device(device, address),
+    };
+    match found {
+        Some(found) => within(found, part, address, bytes, work),
+        None => wrong_device(memory, part, (device, address, bytes)),
+    }
+}
+
+#[cold]
+fn wrong_device(
+    memory: &Memory,
+    part: &MemoryParam,
+    (device, address, bytes): (i32, u64, u64),
+) -> Option<Finding> {
+    let problem = |rule, message| Some(Finding::Wrong(Problem::new(rule, part.name, message)));
+    if let Some(found) = memory.on_any_device(address) {
+        let message =
+            format!("{address:#x} is memory of device {}, not of {device}: {}", found.device, text(found));
+        return problem(Rule::MemoryOfOtherDevice, message);
+    }
+    match memory.on_host(address) {
+        Some(found) => problem(Rule::HostAsDevice, format!("{address:#x} is host memory: {}", text(found))),
+        None => Some(Finding::Strange { address, bytes }),
+    }
+}
+
+/// The host memory that a call names. Most of it nobody has told us about.
+#[inline]
+fn on_host(
+    memory: &Memory,
+    part: &MemoryParam,
+    (address, bytes): (u64, u64),
+    work: Option<Use>,
+) -> Option<Finding> {
+    match memory.on_any_device(address).or_else(|| memory.on_host(address)) {
+        Some(found) if found.space == Space::Device => {
+            let message = format!("{address:#x} is memory of device {}: {}", found.device, text(found));
+            Some(Finding::Wrong(Problem::new(Rule::DeviceAsHost, part.name, message)))
+        }
+        Some(found) => within(found, part, address, bytes, work),
+        None => Some(Finding::Strange { address, bytes }),
+    }
+}
+
+#[inline]
+fn within(
+    found: &Allocation,
+    part: &MemoryParam,
+    address: u64,
+    bytes: u64,
+    work: Option<Use>,
+) -> Option<Finding> {
+    let room = found.end() - address;
+    if bytes > room {
+        return outside(found, part, address, (bytes, room));
+    }
+    if let (Some(work), true) = (work, part.held) {
+        found.note_use(work);
+    }
+    None
+}
+
+#[cold]
+fn outside(
+    found: &Allocation,
+    part: &MemoryParam,
+    address: u64,
+    (bytes, room): (u64, u64),
+) -> Option<Finding> {
+    let over = bytes - room;
+    let message = format!("{bytes} bytes from {address:#x} run {over} bytes past the end of {}", text(found));
+    let problem = Problem::new(Rule::OutsideAllocation, part.name, message);
+    Some(Finding::Wrong(problem.with_place(found.origin.place("made"))))
+}
+
+/// Such as «64 bytes at 0x1000 (`device_memory_allocate`, 2.1 ms ago)».
+pub(super) fn text(allocation: &Allocation) -> String {
+    format!("{} bytes at {:#x} ({})", allocation.size, allocation.start, allocation.origin.text())
+}
+
+pub(super) fn word(space: Space) -> &'static str {
+    match space {
+        Space::Host => "host",
+        Space::Device => "device",
+        Space::Unified => "unified",
+        Space::Any => "some",
+    }
+}

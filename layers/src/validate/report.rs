@@ -1,0 +1,114 @@
+//! What is said when a rule is broken, and to whom.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::rules::{Rule, Severity};
+
+/// A broken rule.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// Which one.
+    pub rule: Rule,
+    /// The function that was called; for a leak, the one that ended the life of the device.
+    pub function: &'static str,
+    /// The parameter that is to blame, if it is one.
+    pub parameter: Option<&'static str>,
+    /// The name of the plugin.
+    pub plugin: Arc<str>,
+    /// The device that was named in the call.
+    pub device: Option<i32>,
+    /// What is wrong, with the values.
+    pub message: String,
+    /// Where what it speaks of was made or destroyed, as far as that was written down.
+    pub place: Option<String>,
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} {}: {}", self.rule.severity(), self.rule, self.function)?;
+        if let Some(parameter) = self.parameter {
+            write!(formatter, "({parameter})")?;
+        }
+        write!(formatter, " on {}", self.plugin)?;
+        if let Some(device) = self.device {
+            write!(formatter, ":{device}")?;
+        }
+        write!(formatter, ": {}", self.message)?;
+        match &self.place {
+            Some(place) => write!(formatter, "\n{place}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Where reports go. It is called on the thread that broke the rule.
+pub trait Sink: Send + Sync + 'static {
+    /// Takes a report.
+    fn report(&self, report: &Report);
+}
+
+impl<F: Fn(&Report) + Send + Sync + 'static> Sink for F {
+    fn report(&self, report: &Report) {
+        self(report);
+    }
+}
+
+/// Writes reports to standard error, the first twenty of each rule.
+#[derive(Debug, Default)]
+pub struct Stderr {
+    shown: Mutex<Vec<(Rule, u32)>>,
+}
+
+impl Stderr {
+    /// The most reports of one rule that are shown.
+    pub const MOST: u32 = 20;
+
+    fn count(&self, rule: Rule) -> u32 {
+        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        match shown.iter_mut().find(|(known, _)| *known == rule) {
+            Some((_, count)) => {
+                *count += 1;
+                *count
+            }
+            None => {
+                shown.push((rule, 1));
+                1
+            }
+        }
+    }
+}
+
+impl Sink for Stderr {
+    fn report(&self, report: &Report) {
+        match self.count(report.rule) {
+            1 => eprintln!("tenon: {report}\n       {}", report.rule.explanation()),
+            count if count < Self::MOST => eprintln!("tenon: {report}"),
+            Self::MOST => {
+                eprintln!("tenon: {report}\n       further reports of {} are not shown", report.rule)
+            }
+            _ => {}
+        }
+    }
+}
+
+/// How often rules were broken.
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    errors: AtomicU64,
+    warnings: AtomicU64,
+}
+
+impl Counts {
+    pub(super) fn add(&self, severity: Severity) {
+        self.of(severity).fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn of(&self, severity: Severity) -> &AtomicU64 {
+        match severity {
+            Severity::Error => &self.errors,
+            Severity::Warning => &self.warnings,
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! Which work is known to be done.
+//!
+//! Each piece of work that is put into a stream gets a number, from one clock for all streams of a plugin. A stream is
+//! done up to a number once somebody has waited for it, or for an event behind it, or has asked and was told so. What a
+//! stream waited for on another is done when the wait is.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use super::hash::Map;
+
+/// Work on a stream: the stream's number here, and the work's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Use {
+    stream: u32,
+    number: u64,
+}
+
+/// What is left of 64 bits for the number of the work; enough for weeks of a call each microsecond.
+const NUMBER_BITS: u32 = 40;
+
+impl Use {
+    pub(super) fn new(stream: u32, number: u64) -> Self {
+        Self { stream, number }
+    }
+
+    pub(super) fn stream(self) -> u32 {
+        self.stream
+    }
+
+    /// The same time on another stream.
+    pub(super) fn on(self, stream: u32) -> Self {
+        Self { stream, ..self }
+    }
+
+    #[inline]
+    pub(super) fn pack(self) -> u64 {
+        u64::from(self.stream) << NUMBER_BITS | self.number
+    }
+
+    pub(super) fn unpack(bits: u64) -> Option<Self> {
+        let used = Self { stream: (bits >> NUMBER_BITS) as u32, number: bits & ((1 << NUMBER_BITS) - 1) };
+        (bits != 0).then_some(used)
+    }
+}
+
+/// What is known of a stream.
+pub(super) struct StreamWork {
+    /// Its number, from 1.
+    pub(super) id: u32,
+    pub(super) device: i32,
+    pub(super) address: u64,
+    /// The last work that was put into it.
+    queued: AtomicU64,
+    /// Up to which it is done.
+    done: AtomicU64,
+    waits: Mutex<Vec<Wait>>,
+}
+
+/// From `at` on the stream waits for work on another.
+#[derive(Clone, Copy)]
+struct Wait {
+    at: u64,
+    work: Use,
+}
+
+impl StreamWork {
+    /// The most waits that are kept. Beyond it two are taken for one, so that work may be taken for done too early, and
+    /// never for running too long.
+    const WAITS: usize = 16;
+
+    pub(super) fn is_done(&self) -> bool {
+        self.done.load(Ordering::Relaxed) >= self.queued.load(Ordering::Relaxed)
+    }
+
+    /// Answers work that there is no more room for.
+    fn wait(&self, mut wait: Wait) -> Option<Use> {
+        let mut waits = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut forgotten = None;
+        if waits.len() >= Self::WAITS {
+            match waits.iter().position(|one| one.work.stream == wait.work.stream) {
+                Some(same) => wait.at = waits.remove(same).at,
+                None => forgotten = Some(waits.remove(0).work),
+            }
+        }
+        waits.push(wait);
+        forgotten
+    }
+}
+
+/// The streams of a plugin.
+#[derive(Default)]
+pub(super) struct Work {
+    clock: AtomicU64,
+    streams: RwLock<Streams>,
+}
+
+#[derive(Default)]
+struct Streams {
+    last: u32,
+    known: Map<u32, Arc<StreamWork>>,
+}
+
+impl Work {
+    pub(super) fn begin(&self, device: i32, address: u64) -> Arc<StreamWork> {
+        let mut streams = self.streams.write().unwrap_or_else(PoisonError::into_inner);
+        // Numbers that come again, after millions of streams, only blur what is in flight.
+        streams.last = streams.last % ((1 << (64 - NUMBER_BITS)) - 1) + 1;
+        let stream = Arc::new(StreamWork {
+            id: streams.last,
+            device,
+            address,
+            queued: AtomicU64::new(0),
+            done: AtomicU64::new(0),
+            waits: Mutex::default(),
+        });
+        streams.known.insert(stream.id, stream.clone());
+        stream
+    }
+
+    pub(super) fn end(&self, stream: u32) {
+        self.streams.write().unwrap_or_else(PoisonError::into_inner).known.remove(&stream);
+    }
+
+    /// A destroyed stream that is alive after all.
+    pub(super) fn restore(&self, stream: &Arc<StreamWork>) {
+        let mut streams = self.streams.write().unwrap_or_else(PoisonError::into_inner);
+        streams.known.insert(stream.id, stream.clone());
+    }
+
+    pub(super) fn get(&self, stream: u32) -> Option<Arc<StreamWork>> {
+        self.streams.read().unwrap_or_else(PoisonError::into_inner).known.get(&stream).cloned()
+    }
+
+    /// Work is put into a stream.
+    #[inline]
+    pub(super) fn queue(&self, stream: &StreamWork) -> Use {
+        let number = self.clock.fetch_add(1, Ordering::Relaxed) + 1;
+        stream.queued.store(number, Ordering::Relaxed);
+        Use::new(stream.id, number)
+    }
+
+    /// A stream waits for work on another.
+    #[inline]
+    pub(super) fn wait(&self, stream: &StreamWork, waiting: Use, work: Use) {
+        if let Some(forgotten) = stream.wait(Wait { at: waiting.number, work }) {
+            self.finish(forgotten);
+        }
+    }
+
+    /// All that was put into the stream until now.
+    pub(super) fn until_now(&self, stream: u32) -> Use {
+        Use::new(stream, self.clock.load(Ordering::Relaxed))
+    }
+
+    /// What is known to be done, or whose stream is gone.
+    pub(super) fn is_done(&self, work: Use) -> bool {
+        self.get(work.stream).is_none_or(|stream| stream.done.load(Ordering::Relaxed) >= work.number)
+    }
+
+    /// Somebody has seen that the work is done, and so is all that it waited for.
+    pub(super) fn finish(&self, work: Use) {
+        let mut open = vec![work];
+        while let Some(work) = open.pop() {
+            let Some(stream) = self.get(work.stream) else { continue };
+            stream.done.fetch_max(work.number, Ordering::Relaxed);
+            let mut waits = stream.waits.lock().unwrap_or_else(PoisonError::into_inner);
+            waits.retain(|wait| {
+                let passed = wait.at <= work.number;
+                if passed {
+                    open.push(wait.work);
+                }
+                !passed
+            });
+        }
+    }
+
+    /// The streams of a device.
+    pub(super) fn of_device(&self, device: i32) -> Vec<u32> {
+        let streams = self.streams.read().unwrap_or_else(PoisonError::into_inner);
+        streams.known.values().filter(|stream| stream.device == device).map(|stream| stream.id).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_stream_waited_for_is_done_with_it() {
+        let work = Work::default();
+        let [a, b, c] = [1, 2, 3].map(|address| work.begin(0, address));
+        let on_a = work.queue(&a);
+        work.wait(&b, work.queue(&b), on_a);
+        let on_b = work.queue(&b);
+        work.wait(&c, work.queue(&c), on_b);
+        let later = work.queue(&a);
+        assert!(!work.is_done(on_a) && !a.is_done());
+        work.finish(work.until_now(c.id));
+        assert!(work.is_done(on_a) && work.is_done(on_b) && c.is_done());
+        assert!(!work.is_done(later), "nobody waited for it");
+        work.end(a.id);
+        assert!(work.is_done(later), "of a stream that is gone nothing is known");
+    }
+
+    #[test]
+    fn a_wait_that_was_not_passed_says_nothing() {
+        let work = Work::default();
+        let (a, b) = (work.begin(0, 1), work.begin(0, 2));
+        let (on_a, early) = (work.queue(&a), work.queue(&b));
+        work.wait(&b, work.queue(&b), on_a);
+        work.finish(early);
+        assert!(!work.is_done(on_a));
+    }
+
+    #[test]
+    fn many_waits_take_bounded_room_and_claim_nothing_in_flight() {
+        let work = Work::default();
+        let (a, b) = (work.begin(0, 1), work.begin(0, 2));
+        for _ in 0..1000 {
+            let on_a = work.queue(&a);
+            work.wait(&b, work.queue(&b), on_a);
+        }
+        assert!(b.waits.lock().unwrap().len() <= StreamWork::WAITS);
+        work.finish(work.until_now(b.id));
+        assert!(a.is_done());
+    }
+
+    #[test]
+    fn a_use_survives_packing() {
+        let used = Use::new(0xff_ffff, (1 << NUMBER_BITS) - 1);
+        assert_eq!(Use::unpack(used.pack()), Some(used));
+        assert_eq!(Use::unpack(0), None);
+    }
+}

@@ -1,0 +1,661 @@
+//! Each rule, broken on the CPU device.
+
+mod common;
+
+use std::sync::Arc;
+
+use common::{ID, OTHER, Validated, cpu, hold, validated, validated_cpu};
+use tenon::device::*;
+use tenon::{DevicePtr, HostPtr, UnifiedPtr};
+use tenon_cpu::Cpu;
+use tenon_layers::validate::{Checker, Options, Rule, Severity};
+
+fn allocate(cpu: &Validated<Cpu>, size: usize) -> DevicePtr {
+    cpu.device.device_memory_allocate(ID, size).unwrap()
+}
+
+fn free(cpu: &Validated<Cpu>, memory: DevicePtr, size: usize) {
+    cpu.device.device_memory_deallocate(ID, memory, size).unwrap();
+}
+
+fn host(bytes: &[u8]) -> HostPtr {
+    HostPtr::from_ptr(bytes.as_ptr())
+}
+
+#[test]
+fn a_program_that_keeps_the_rules_is_left_alone() {
+    let cpu = validated_cpu();
+    let device = &cpu.device;
+    device.initialize().unwrap();
+    device.init_device(ID).unwrap();
+    device.set_device(ID).unwrap();
+    let (stream, second) = (device.create_stream(ID).unwrap(), device.create_stream(ID).unwrap());
+    let event = device.create_event(ID).unwrap();
+    let (a, b) = (allocate(&cpu, 64), allocate(&cpu, 64));
+    let pinned = device.host_memory_allocate(ID, 64).unwrap();
+    let unified = device.unified_memory_allocate(ID, 64).unwrap();
+    let far = device.device_memory_allocate(OTHER, 64).unwrap();
+    let mut bytes = [7; 64];
+    device.memory_copy_h2d(ID, a, &bytes).unwrap();
+    device.async_memory_copy_d2d(ID, stream, b, a, 64).unwrap();
+    device.record_event(ID, stream, event).unwrap();
+    device.stream_wait_event(ID, second, event).unwrap();
+    device.async_memory_copy_d2h(ID, second, pinned, b, 64).unwrap();
+    // Unified memory is device memory and host memory.
+    device.async_memory_copy_h2d(ID, second, DevicePtr::from_addr(unified.addr()), pinned, 64).unwrap();
+    device.async_memory_copy_h2d(ID, second, b, HostPtr::from_addr(unified.addr()), 64).unwrap();
+    device.memory_copy_p2p(OTHER, ID, far, a, 64).unwrap();
+    // Part of an allocation, nothing at all, and the same place twice.
+    let middle = DevicePtr::from_addr(a.addr() + 60);
+    device.memory_copy_h2d(ID, middle, &bytes[..4]).unwrap();
+    device.memory_copy_h2d(ID, DevicePtr::NULL, &[]).unwrap();
+    device.memory_copy_d2d(ID, a, a, 64).unwrap();
+    device.blas_axpby(ID, stream, DataType::FLOAT32, 16, 1.0, a, 1.0, b).unwrap();
+    device.synchronize_stream(ID, stream).unwrap();
+    device.synchronize_stream(ID, second).unwrap();
+    device.memory_copy_d2h(ID, &mut bytes, b).unwrap();
+    // The default stream, and null where null is fine.
+    device.device_memory_set(ID, a, 1, 64).unwrap();
+    device.async_memory_copy_d2d(ID, Stream::NULL, b, a, 64).unwrap();
+    device.synchronize_stream(ID, Stream::NULL).unwrap();
+    device.destroy_stream(ID, Stream::NULL).unwrap();
+    device.device_memory_deallocate(ID, DevicePtr::NULL, 64).unwrap();
+    let empty = allocate(&cpu, 0);
+    free(&cpu, empty, 0);
+    free(&cpu, a, 64);
+    free(&cpu, b, 64);
+    device.device_memory_deallocate(OTHER, far, 64).unwrap();
+    device.host_memory_deallocate(ID, pinned, 64).unwrap();
+    device.unified_memory_deallocate(ID, unified, 64).unwrap();
+    device.destroy_event(ID, event).unwrap();
+    device.destroy_stream(ID, stream).unwrap();
+    device.destroy_stream(ID, second).unwrap();
+    device.deinit_device(ID).unwrap();
+    device.finalize().unwrap();
+    assert!(cpu.validate.finish().is_empty());
+    cpu.silent();
+}
+
+#[test]
+fn v001_null() {
+    let cpu = validated_cpu();
+    let text = cpu.refused(Rule::Null, cpu.device.memory_copy_h2d(ID, DevicePtr::NULL, &[1; 8]));
+    assert_eq!(text, "error V001: memory_copy_h2d(dst) on cpu:0: null, with 8 bytes to follow");
+    cpu.refused(Rule::Null, cpu.device.record_event(ID, Stream::NULL, Event::NULL));
+    // SAFETY: the callback is null, and null is never called.
+    let callback = unsafe { StreamCallback::from_raw(None, tenon::AnyPtr::NULL) };
+    cpu.refused(Rule::Null, cpu.device.stream_add_callback(ID, Stream::NULL, callback));
+}
+
+#[test]
+fn v002_size_overflow() {
+    let cpu = validated_cpu();
+    let memory = allocate(&cpu, 64);
+    cpu.refused(Rule::SizeOverflow, cpu.device.device_memory_allocate(ID, usize::MAX));
+    cpu.refused(Rule::SizeOverflow, cpu.device.device_memory_set(ID, memory, 0, usize::MAX - 8));
+    let elements = usize::MAX / 2;
+    let many = cpu.device.blas_axpby(ID, Stream::NULL, DataType::FLOAT32, elements, 1.0, memory, 1.0, memory);
+    cpu.refused(Rule::SizeOverflow, many);
+    free(&cpu, memory, 64);
+}
+
+#[test]
+fn v003_unknown_value() {
+    let cpu = validated_cpu();
+    let stream = cpu.device.create_stream(ID).unwrap();
+    let begun = cpu.device.cuda_stream_begin_capture(ID, stream, CaptureMode(7));
+    let text = cpu.refused(Rule::UnknownValue, begun);
+    assert!(
+        text.ends_with("(mode) on cpu:0: 7 is none of 0 (global), 1 (thread_local), 2 (relaxed)"),
+        "{text}"
+    );
+}
+
+#[test]
+fn v004_unknown_device() {
+    let cpu = validated_cpu();
+    let text = cpu.refused(Rule::UnknownDevice, cpu.device.set_device(DeviceId(2)));
+    assert_eq!(text, "error V004: set_device(device) on cpu:2: there is no device 2, only 0 to 1");
+    cpu.refused(Rule::UnknownDevice, cpu.device.create_stream(DeviceId(-1)));
+}
+
+#[test]
+fn v010_unknown_handle() {
+    let cpu = validated_cpu();
+    let made_up = Stream::from_addr(0x1234);
+    let text = cpu.refused(Rule::UnknownHandle, cpu.device.synchronize_stream(ID, made_up));
+    assert!(text.ends_with("(stream) on cpu:0: no call has given out Stream 0x1234"), "{text}");
+    cpu.refused(Rule::UnknownHandle, cpu.device.destroy_event(ID, Event::from_addr(0x1234)));
+    let launch = cpu.device.cuda_graph_launch(ID, GraphExec::from_addr(0x1234), Stream::NULL);
+    cpu.refused(Rule::UnknownHandle, launch);
+}
+
+#[test]
+fn v011_destroyed_handle() {
+    let cpu = validated_cpu();
+    let event = cpu.device.create_event(ID).unwrap();
+    cpu.device.destroy_event(ID, event).unwrap();
+    let text = cpu.refused(Rule::DestroyedHandle, cpu.device.record_event(ID, Stream::NULL, event));
+    assert!(text.contains("was destroyed by `destroy_event`, "), "{text}");
+}
+
+#[test]
+fn v012_destroyed_twice() {
+    let cpu = validated_cpu();
+    let stream = cpu.device.create_stream(ID).unwrap();
+    cpu.device.destroy_stream(ID, stream).unwrap();
+    let text = cpu.refused(Rule::DestroyedTwice, cpu.device.destroy_stream(ID, stream));
+    assert!(text.contains("was destroyed by `destroy_stream`, "), "{text}");
+}
+
+#[test]
+fn v013_handle_of_other_device() {
+    let cpu = validated_cpu();
+    let stream = cpu.device.create_stream(OTHER).unwrap();
+    let text = cpu.refused(Rule::HandleOfOtherDevice, cpu.device.synchronize_stream(ID, stream));
+    assert!(text.ends_with("belongs to device 1"), "{text}");
+    // A stream of either device will do for a copy between the two.
+    let (near, far) = (allocate(&cpu, 8), cpu.device.device_memory_allocate(OTHER, 8).unwrap());
+    cpu.device.async_memory_copy_p2p(OTHER, ID, stream, far, near, 8).unwrap();
+    let wrong = cpu.device.async_memory_copy_p2p(ID, ID, stream, near, near, 8);
+    cpu.refused(Rule::HandleOfOtherDevice, wrong);
+}
+
+#[test]
+fn v014_handle_of_other_plugin() {
+    let (cpu, second) = (validated_cpu(), validated("second", cpu(), Options::default()));
+    // Handles of two devices may be the same number; this one is only known to the second.
+    let streams: Vec<Stream> = (0..3).map(|_| second.device.create_stream(ID).unwrap()).collect();
+    let text = cpu.refused(Rule::HandleOfOtherPlugin, cpu.device.synchronize_stream(ID, streams[2]));
+    assert!(text.ends_with("belongs to the plugin second"), "{text}");
+}
+
+#[test]
+fn v015_handle_of_other_kind() {
+    let cpu = validated_cpu();
+    let event = cpu.device.create_event(ID).unwrap();
+    let cast = Stream::from_addr(event.addr());
+    let text = cpu.refused(Rule::HandleOfOtherKind, cpu.device.synchronize_stream(ID, cast));
+    assert!(text.ends_with("is no Stream, but of type Event"), "{text}");
+}
+
+#[test]
+fn v020_unknown_memory() {
+    let cpu = validated_cpu();
+    let local = [0u8; 8];
+    let wrong = DevicePtr::from_ptr(local.as_ptr());
+    let text = cpu.refused(Rule::UnknownMemory, cpu.device.device_memory_set(ID, wrong, 0, 8));
+    assert!(text.contains("lie in no allocation; is it a host address?"), "{text}");
+    cpu.refused(Rule::UnknownMemory, cpu.device.device_memory_deallocate(ID, wrong, 8));
+    let axpby = cpu.device.blas_axpby(ID, Stream::NULL, DataType::FLOAT32, 1, 1.0, wrong, 1.0, wrong);
+    cpu.refused(Rule::UnknownMemory, axpby);
+}
+
+#[test]
+fn v021_host_as_device() {
+    let cpu = validated_cpu();
+    let pinned = cpu.device.host_memory_allocate(ID, 64).unwrap();
+    let wrong = DevicePtr::from_addr(pinned.addr() + 8);
+    cpu.refused(Rule::HostAsDevice, cpu.device.memory_copy_h2d(ID, wrong, &[1; 8]));
+    cpu.device.host_memory_deallocate(ID, pinned, 64).unwrap();
+}
+
+#[test]
+fn v022_device_as_host() {
+    let cpu = validated_cpu();
+    let (a, b) = (allocate(&cpu, 64), allocate(&cpu, 64));
+    let wrong = HostPtr::from_addr(b.addr() + 8);
+    let copy = |cpu: &Validated<Cpu>| cpu.device.async_memory_copy_h2d(ID, Stream::NULL, a, wrong, 8);
+    cpu.refused(Rule::DeviceAsHost, copy(&cpu));
+    // Also that of another plugin.
+    let second = validated("second", common::cpu(), Options::default());
+    let own = second.device.device_memory_allocate(ID, 64).unwrap();
+    let text = second
+        .refused(Rule::DeviceAsHost, second.device.async_memory_copy_h2d(ID, Stream::NULL, own, wrong, 8));
+    assert!(text.contains("device memory of the plugin cpu"), "{text}");
+}
+
+#[test]
+fn v023_outside_allocation() {
+    let cpu = validated_cpu();
+    let memory = allocate(&cpu, 64);
+    let middle = DevicePtr::from_addr(memory.addr() + 60);
+    let text = cpu.refused(Rule::OutsideAllocation, cpu.device.memory_copy_h2d(ID, middle, &[1; 8]));
+    assert!(text.contains("run 4 bytes past the end of 64 bytes at"), "{text}");
+    let mut large = [0; 65];
+    cpu.refused(Rule::OutsideAllocation, cpu.device.memory_copy_d2h(ID, &mut large, memory));
+    let axpby = cpu.device.blas_axpby(ID, Stream::NULL, DataType::FLOAT32, 17, 1.0, memory, 1.0, memory);
+    cpu.refused(Rule::OutsideAllocation, axpby);
+    let pinned = cpu.device.host_memory_allocate(ID, 8).unwrap();
+    let copy = cpu.device.async_memory_copy_h2d(ID, Stream::NULL, memory, pinned, 9);
+    cpu.refused(Rule::OutsideAllocation, copy);
+}
+
+#[test]
+fn v024_memory_of_other_device() {
+    let cpu = validated_cpu();
+    let far = cpu.device.device_memory_allocate(OTHER, 64).unwrap();
+    let text = cpu.refused(Rule::MemoryOfOtherDevice, cpu.device.device_memory_set(ID, far, 0, 8));
+    assert!(text.contains("is memory of device 1, not of 0"), "{text}");
+}
+
+#[test]
+fn v025_memory_of_other_plugin() {
+    let (cpu, second) = (validated_cpu(), validated("second", cpu(), Options::default()));
+    let foreign = second.device.device_memory_allocate(ID, 64).unwrap();
+    let text = cpu.refused(Rule::MemoryOfOtherPlugin, cpu.device.device_memory_set(ID, foreign, 0, 8));
+    assert!(text.contains("belongs to the plugin second: 64 bytes at"), "{text}");
+    cpu.refused(Rule::MemoryOfOtherPlugin, cpu.device.device_memory_deallocate(ID, foreign, 64));
+}
+
+#[test]
+fn v026_freed_memory() {
+    let cpu = validated_cpu();
+    let memory = allocate(&cpu, 64);
+    free(&cpu, memory, 64);
+    let middle = DevicePtr::from_addr(memory.addr() + 8);
+    let text = cpu.refused(Rule::FreedMemory, cpu.device.device_memory_set(ID, middle, 0, 8));
+    assert!(text.contains("`device_memory_deallocate`, ") && text.ends_with(" ago freed"), "{text}");
+}
+
+#[test]
+fn v027_freed_twice() {
+    let cpu = validated_cpu();
+    let memory = allocate(&cpu, 64);
+    free(&cpu, memory, 64);
+    cpu.refused(Rule::FreedTwice, cpu.device.device_memory_deallocate(ID, memory, 64));
+}
+
+#[test]
+fn v028_freed_wrongly() {
+    let cpu = validated_cpu();
+    let memory = allocate(&cpu, 64);
+    let middle = DevicePtr::from_addr(memory.addr() + 8);
+    let wrongly = |text: String, part: &str| assert!(text.contains(part), "{text}");
+    let freed = cpu.device.device_memory_deallocate(ID, middle, 56);
+    wrongly(cpu.refused(Rule::FreedWrongly, freed), "is not the beginning of 64 bytes");
+    let freed = cpu.device.device_memory_deallocate(ID, memory, 63);
+    wrongly(cpu.refused(Rule::FreedWrongly, freed), "63 bytes are not the size of 64 bytes");
+    let freed = cpu.device.device_memory_deallocate(OTHER, memory, 64);
+    wrongly(cpu.refused(Rule::FreedWrongly, freed), "is memory of device 0");
+    let freed = cpu.device.unified_memory_deallocate(ID, UnifiedPtr::from_addr(memory.addr()), 64);
+    wrongly(cpu.refused(Rule::FreedWrongly, freed), "is device memory");
+    free(&cpu, memory, 64);
+}
+
+#[test]
+fn v029_overlapping_copy() {
+    let cpu = validated_cpu();
+    let memory = allocate(&cpu, 64);
+    let [near, far] = [31, 32].map(|offset| DevicePtr::from_addr(memory.addr() + offset));
+    cpu.refused(Rule::OverlappingCopy, cpu.device.memory_copy_d2d(ID, near, memory, 32));
+    cpu.refused(Rule::OverlappingCopy, cpu.device.async_memory_copy_d2d(ID, Stream::NULL, memory, near, 32));
+    cpu.device.memory_copy_d2d(ID, far, memory, 32).unwrap();
+    cpu.silent();
+}
+
+#[test]
+fn v030_never_recorded() {
+    let cpu = validated_cpu();
+    let event = cpu.device.create_event(ID).unwrap();
+    cpu.device.synchronize_event(ID, event).unwrap();
+    cpu.report(Rule::NeverRecorded);
+    assert!(cpu.device.query_event(ID, event).unwrap());
+    cpu.report(Rule::NeverRecorded);
+    cpu.device.stream_wait_event(ID, Stream::NULL, event).unwrap();
+    let text = cpu.report(Rule::NeverRecorded);
+    assert!(text.starts_with("warning V030: stream_wait_event(event) on cpu:0: "), "{text}");
+    cpu.device.record_event(ID, Stream::NULL, event).unwrap();
+    cpu.device.synchronize_event(ID, event).unwrap();
+    assert!(cpu.device.query_event(ID, event).unwrap());
+    cpu.device.stream_wait_event(ID, Stream::NULL, event).unwrap();
+    cpu.silent();
+    assert_eq!((cpu.checker.count(Severity::Warning), cpu.checker.count(Severity::Error)), (3, 0));
+}
+
+#[test]
+fn v031_freed_in_flight() {
+    let cpu = validated_cpu();
+    let stream = cpu.device.create_stream(ID).unwrap();
+    let (a, b, c) = (allocate(&cpu, 64), allocate(&cpu, 64), allocate(&cpu, 64));
+    let gate = hold(&cpu.device, ID, stream);
+    cpu.device.async_memory_copy_d2d(ID, stream, a, b, 64).unwrap();
+    free(&cpu, a, 64);
+    let text = cpu.report(Rule::FreedInFlight);
+    assert!(text.contains(&format!("work on Stream {:#x} uses 64 bytes at", stream.addr())), "{text}");
+    assert!(text.contains("is not done yet"), "{text}");
+    free(&cpu, c, 64);
+    cpu.silent();
+    gate.open();
+    cpu.device.synchronize_stream(ID, stream).unwrap();
+    free(&cpu, b, 64);
+    cpu.silent();
+    cpu.device.destroy_stream(ID, stream).unwrap();
+}
+
+#[test]
+fn v032_destroyed_in_flight() {
+    let cpu = validated_cpu();
+    let (held, done) = (cpu.device.create_stream(ID).unwrap(), cpu.device.create_stream(ID).unwrap());
+    drop(hold(&cpu.device, ID, done));
+    cpu.device.synchronize_stream(ID, done).unwrap();
+    cpu.device.destroy_stream(ID, done).unwrap();
+    cpu.silent();
+    let gate = hold(&cpu.device, ID, held);
+    std::thread::scope(|scope| {
+        // The device may wait in there.
+        scope.spawn(|| cpu.device.destroy_stream(ID, held).unwrap());
+        while cpu.checker.count(Severity::Warning) == 0 {
+            std::thread::yield_now();
+        }
+        gate.open();
+    });
+    cpu.report(Rule::DestroyedInFlight);
+}
+
+#[test]
+fn v040_leaks() {
+    let cpu = validated("cpu", cpu(), Options { backtraces: true, ..Options::default() });
+    let memory = allocate(&cpu, 64);
+    let event = cpu.device.create_event(ID).unwrap();
+    let stream = cpu.device.create_stream(OTHER).unwrap();
+    let leaks = cpu.validate.leaks();
+    let whats: Vec<_> = leaks.iter().map(|leak| (leak.what.as_str(), leak.address, leak.size)).collect();
+    assert_eq!(
+        whats,
+        [
+            ("device memory", memory.addr() as u64, Some(64)),
+            ("Event", event.addr() as u64, None),
+            ("Stream", stream.addr() as u64, None),
+        ]
+    );
+    let place = leaks[0].place.as_deref().unwrap();
+    assert!(place.contains("v040_leaks") && !place.contains("tenon_layers::"), "{place}");
+    cpu.silent();
+    cpu.device.deinit_device(OTHER).unwrap();
+    let text = cpu.report(Rule::Leak);
+    assert!(text.starts_with("warning V040: deinit_device on cpu:1: Stream 0x"), "{text}");
+    cpu.device.finalize().unwrap();
+    // The stream was told already.
+    let rules: Vec<_> = cpu.reports().iter().map(|report| (report.rule, report.function)).collect();
+    assert_eq!(rules, [(Rule::Leak, "finalize"); 2]);
+    assert!(cpu.validate.leaks().is_empty() && cpu.validate.finish().is_empty());
+    cpu.device.initialize().unwrap();
+    let text = cpu.refused(Rule::DestroyedHandle, cpu.device.record_event(ID, Stream::NULL, event));
+    assert!(text.contains("was destroyed by `finalize`"), "{text}");
+}
+
+#[test]
+fn leaks_are_reported_at_the_end_of_the_program() {
+    let cpu = validated_cpu();
+    allocate(&cpu, 64);
+    assert_eq!(cpu.validate.finish().len(), 1);
+    let text = cpu.report(Rule::Leak);
+    assert!(text.contains("64 bytes of device memory at 0x"), "{text}");
+    assert!(cpu.validate.finish().is_empty(), "once is enough");
+}
+
+#[test]
+fn an_order_between_streams_is_order_for_memory_too() {
+    let cpu = validated_cpu();
+    let (a, b) = (cpu.device.create_stream(ID).unwrap(), cpu.device.create_stream(ID).unwrap());
+    let (to, from) = (allocate(&cpu, 64), allocate(&cpu, 64));
+    let event = cpu.device.create_event(ID).unwrap();
+    for wait in ["event", "stream", "device", "query"] {
+        let memory = allocate(&cpu, 64);
+        cpu.device.async_memory_copy_d2d(ID, a, memory, from, 64).unwrap();
+        cpu.device.record_event(ID, a, event).unwrap();
+        cpu.device.stream_wait_event(ID, b, event).unwrap();
+        cpu.device.async_memory_copy_d2d(ID, b, to, from, 64).unwrap();
+        match wait {
+            "event" => cpu.device.synchronize_event(ID, event).unwrap(),
+            "stream" => cpu.device.synchronize_stream(ID, b).unwrap(),
+            "device" => cpu.device.synchronize_device(ID).unwrap(),
+            _ => while !cpu.device.query_stream(ID, b).unwrap() {},
+        }
+        free(&cpu, memory, 64);
+        cpu.silent();
+    }
+}
+
+#[test]
+fn what_a_call_did_not_do_changes_nothing() {
+    let cpu = validated_cpu();
+    let (memory, event) = (allocate(&cpu, 64), cpu.device.create_event(ID).unwrap());
+    // Refused by validation, which comes first.
+    cpu.refused(Rule::HandleOfOtherDevice, cpu.device.destroy_event(OTHER, event));
+    // The memory of a device is not endless: a failure, or null for «out of memory».
+    let more = cpu.device.device_memory_allocate(ID, 1 << 40);
+    assert!(more.is_err() || more.unwrap().is_null());
+    assert_eq!(cpu.validate.leaks().len(), 2);
+    cpu.device.destroy_event(ID, event).unwrap();
+    free(&cpu, memory, 64);
+    assert!(cpu.validate.leaks().is_empty());
+}
+
+#[test]
+fn work_of_a_capture_is_not_in_flight() {
+    let cpu = validated_cpu();
+    let stream = cpu.device.create_stream(ID).unwrap();
+    let (a, b) = (allocate(&cpu, 64), allocate(&cpu, 64));
+    let event = cpu.device.create_event(ID).unwrap();
+    cpu.device.cuda_stream_begin_capture(ID, stream, CaptureMode::RELAXED).unwrap();
+    cpu.device.async_memory_copy_d2d(ID, stream, a, b, 64).unwrap();
+    cpu.device.record_event(ID, stream, event).unwrap();
+    cpu.device.stream_wait_event(ID, stream, event).unwrap();
+    let mut graph = cpu.device.cuda_stream_end_capture(ID, stream).unwrap();
+    let made = cpu.device.cuda_graph_instantiate(&mut graph, None).unwrap();
+    cpu.device.cuda_graph_launch(ID, made.exec, stream).unwrap();
+    cpu.device.synchronize_stream(ID, stream).unwrap();
+    cpu.device.cuda_graph_exec_destroy(made.exec).unwrap();
+    cpu.device.cuda_graph_destroy(graph).unwrap();
+    cpu.refused(Rule::DestroyedTwice, cpu.device.cuda_graph_destroy(graph));
+    cpu.device.destroy_stream(ID, stream).unwrap();
+    free(&cpu, a, 64);
+    free(&cpu, b, 64);
+    cpu.silent();
+}
+
+#[test]
+fn rules_can_be_left_out() {
+    let cpu = validated("cpu", cpu(), Options { ignore: vec![Rule::UnknownDevice], ..Options::default() });
+    let error = cpu.device.set_device(DeviceId(9)).unwrap_err();
+    assert_eq!(Rule::of_message(&error.message), None, "the device's own: {error}");
+    cpu.silent();
+}
+
+#[test]
+fn many_threads_are_seen_as_they_are() {
+    let cpu = validated_cpu();
+    let work = |thread: usize| {
+        let bytes = vec![thread as u8; 256];
+        for round in 0..200 {
+            let size = 16 + (round * 7 + thread) % 200;
+            let memory = allocate(&cpu, size);
+            let stream = cpu.device.create_stream(ID).unwrap();
+            let event = cpu.device.create_event(ID).unwrap();
+            cpu.device.async_memory_copy_h2d(ID, stream, memory, host(&bytes), size).unwrap();
+            cpu.device.record_event(ID, stream, event).unwrap();
+            cpu.device.synchronize_event(ID, event).unwrap();
+            cpu.device.synchronize_stream(ID, stream).unwrap();
+            cpu.device.destroy_event(ID, event).unwrap();
+            cpu.device.destroy_stream(ID, stream).unwrap();
+            free(&cpu, memory, size);
+        }
+    };
+    std::thread::scope(|scope| (0..8).for_each(|thread| drop(scope.spawn(move || work(thread)))));
+    cpu.silent();
+    assert!(cpu.validate.leaks().is_empty());
+    let memory = allocate(&cpu, 64);
+    let freed: Vec<bool> = std::thread::scope(|scope| {
+        let free = || cpu.device.device_memory_deallocate(ID, memory, 64).is_ok();
+        let threads: Vec<_> = (0..8).map(|_| scope.spawn(free)).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert_eq!(freed.iter().filter(|freed| **freed).count(), 1, "one of many frees goes through");
+    assert!(cpu.reports().iter().all(|report| report.rule == Rule::FreedTwice));
+}
+
+/// A plugin that breaks the rules itself, and has nothing that is optional.
+#[derive(Default)]
+struct Faulty;
+
+#[tenon::device]
+impl Device for Faulty {
+    fn set_device(&self, _: DeviceId) -> Result<()> {
+        Ok(())
+    }
+
+    fn get_device(&self) -> Result<DeviceId> {
+        Ok(DeviceId(0))
+    }
+
+    fn get_device_count(&self) -> Result<usize> {
+        Ok(1)
+    }
+
+    fn get_device_list(&self) -> Result<Vec<usize>> {
+        Ok(vec![0])
+    }
+
+    fn synchronize_device(&self, _: DeviceId) -> Result<()> {
+        Ok(())
+    }
+
+    fn create_stream(&self, _: DeviceId) -> Result<Stream> {
+        Ok(Stream::from_addr(0x77))
+    }
+
+    fn create_event(&self, _: DeviceId) -> Result<Event> {
+        Ok(Event::NULL)
+    }
+
+    fn destroy_stream(&self, _: DeviceId, _: Stream) -> Result<()> {
+        Err(Error::new(Status::FAILED, "not today"))
+    }
+
+    fn record_event(&self, _: DeviceId, _: Stream, _: Event) -> Result<()> {
+        Ok(())
+    }
+
+    fn synchronize_event(&self, _: DeviceId, _: Event) -> Result<()> {
+        Ok(())
+    }
+
+    fn destroy_event(&self, _: DeviceId, _: Event) -> Result<()> {
+        Ok(())
+    }
+
+    fn device_memory_allocate(&self, _: DeviceId, _: usize) -> Result<DevicePtr> {
+        Ok(DevicePtr::from_addr(0x100_0000))
+    }
+
+    fn device_memory_deallocate(&self, _: DeviceId, _: DevicePtr, size: usize) -> Result<()> {
+        if size == 13 { Err(Error::new(Status::FAILED, "unlucky")) } else { Ok(()) }
+    }
+
+    fn memory_copy_h2d(&self, _: DeviceId, _: DevicePtr, _: &[u8]) -> Result<()> {
+        Ok(())
+    }
+
+    fn memory_copy_d2h(&self, _: DeviceId, _: &mut [u8], _: DevicePtr) -> Result<()> {
+        Ok(())
+    }
+}
+
+static FAULTY: Faulty = Faulty;
+
+fn faulty() -> Validated<Faulty> {
+    validated("faulty", &FAULTY, Options::default())
+}
+
+#[test]
+fn v050_memory_given_twice() {
+    let faulty = faulty();
+    faulty.device.device_memory_allocate(ID, 64).unwrap();
+    faulty.silent();
+    faulty.device.device_memory_allocate(ID, 32).unwrap();
+    faulty.report(Rule::MemoryGivenTwice);
+}
+
+#[test]
+fn v051_no_handle() {
+    let faulty = faulty();
+    faulty.device.create_event(ID).unwrap();
+    let text = faulty.report(Rule::NoHandle);
+    assert_eq!(
+        text,
+        "warning V051: create_event(event) on faulty:0: the plugin answered with success and yielded no Event"
+    );
+}
+
+#[test]
+fn what_could_not_be_destroyed_is_alive() {
+    let faulty = faulty();
+    let memory = faulty.device.device_memory_allocate(ID, 13).unwrap();
+    let stream = faulty.device.create_stream(ID).unwrap();
+    for _ in 0..2 {
+        let error = faulty.device.device_memory_deallocate(ID, memory, 13).unwrap_err();
+        assert_eq!(error.message, "unlucky");
+        assert_eq!(faulty.device.destroy_stream(ID, stream).unwrap_err().message, "not today");
+    }
+    faulty.device.memory_copy_h2d(ID, memory, &[0; 13]).unwrap();
+    faulty.device.synchronize_stream(ID, stream).unwrap();
+    assert_eq!(faulty.validate.leaks().len(), 2);
+    faulty.silent();
+}
+
+#[test]
+fn one_handle_for_all_is_destroyed_as_often_as_it_was_made() {
+    let faulty = validated("faulty", &FAULTY, Options::default());
+    let (a, b) = (faulty.device.create_stream(ID).unwrap(), faulty.device.create_stream(ID).unwrap());
+    assert_eq!(a, b);
+    for _ in 0..3 {
+        assert_eq!(faulty.device.destroy_stream(ID, a).unwrap_err().message, "not today");
+    }
+    faulty.device.synchronize_stream(ID, b).unwrap();
+    faulty.silent();
+}
+
+#[test]
+fn a_plugin_that_cannot_be_asked_gets_the_benefit_of_a_wait_only() {
+    let faulty = faulty();
+    let stream = faulty.device.create_stream(ID).unwrap();
+    let memory = faulty.device.device_memory_allocate(ID, 8).unwrap();
+    let bytes = [0; 8];
+    faulty.device.async_memory_copy_h2d(ID, stream, memory, host(&bytes), 8).unwrap();
+    faulty.device.device_memory_deallocate(ID, memory, 8).unwrap();
+    let text = faulty.report(Rule::FreedInFlight);
+    assert!(text.contains("was not waited for"), "{text}");
+    let memory = faulty.device.device_memory_allocate(ID, 8).unwrap();
+    faulty.device.async_memory_copy_h2d(ID, stream, memory, host(&bytes), 8).unwrap();
+    faulty.device.synchronize_device(ID).unwrap();
+    faulty.device.device_memory_deallocate(ID, memory, 8).unwrap();
+    faulty.silent();
+}
+
+#[test]
+fn fatal_ends_the_process() {
+    const CHILD: &str = "TENON_TEST_FATAL";
+    if std::env::var_os(CHILD).is_some() {
+        let checker = Checker::new(Options::from_env().unwrap());
+        let cpu = cpu();
+        let layer = checker.layer("cpu", cpu) as Arc<dyn Layer>;
+        let device = Layered::new(WithFallbacks(cpu), vec![layer]);
+        let _ = device.synchronize_event(ID, Event::from_addr(8));
+        std::process::exit(0);
+    }
+    let run = |fatal| {
+        std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["fatal_ends_the_process", "--exact", "--nocapture"])
+            .env(CHILD, "1")
+            .env("TENON_VALIDATE_FATAL", fatal)
+            .output()
+            .unwrap()
+    };
+    let (fatal, lenient) = (run("1"), run("0"));
+    let text = String::from_utf8_lossy(&fatal.stderr);
+    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&fatal.status), Some(libc::SIGABRT), "{text}");
+    assert!(text.contains("tenon: error V010: synchronize_event(event) on cpu:0: "), "{text}");
+    assert!(lenient.status.success());
+}

@@ -1,0 +1,7 @@
+//! Names the shared library as programs ask for it.
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    // Changes when a release breaks the programs that were built before.
+    println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libtenon.so.0");
+}

@@ -1,0 +1,328 @@
+//! Devices: counting, opening, closing, the current one, and what is known of each.
+
+use std::ffi::{c_char, c_int};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tenon::device::DeviceId;
+
+use crate::call::{enter, export, export_on};
+use crate::error::Failure;
+use crate::library::{self, Lifecycle};
+use crate::open::{self, OpenDevice, Pin};
+use crate::plugins::{LoadedPlugin, hold};
+use crate::text::{optional, place};
+use crate::{DeviceHandle, PluginHandle, Status, thread};
+
+/// How long closing waits for calls of other threads.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Opens a device of a plugin; what is open already is found again.
+fn open_of(lifecycle: &Lifecycle, plugin: &Arc<LoadedPlugin>, ordinal: c_int) -> Result<usize, Failure> {
+    plugin.ready_in(lifecycle)?;
+    let device = plugin.device()?;
+    let list = device.get_device_list()?;
+    let index = usize::try_from(ordinal).unwrap_or(usize::MAX);
+    let number = list.get(index).ok_or_else(|| {
+        let there = match list.len() {
+            0 => "none".to_owned(),
+            1 => "one".to_owned(),
+            count => count.to_string(),
+        };
+        Failure::not_found(format!("there is no device {}:{ordinal}; there is {there}", plugin.device_type()))
+    })?;
+    let id = i32::try_from(*number).map(DeviceId).map_err(|_| {
+        Failure::new(
+            <Status as tenon::StatusCode>::INTERNAL,
+            format!("the plugin calls its device {index} {number}, which is no number of a device"),
+        )
+    })?;
+    if let Some(handle) = open::find(plugin.handle, id) {
+        open::open_again(handle);
+        return Ok(handle);
+    }
+    device.init_device(id)?;
+    open::publish(plugin.clone(), device, id, index)
+}
+
+/// Waits for all work on a device.
+pub(crate) fn wait_for(handle: usize) -> Result<(), Failure> {
+    let device = enter(handle)?;
+    Ok(device.device().synchronize_device(device.id)?)
+}
+
+/// Closes a device for good. The library's own memory goes back first.
+pub(crate) fn end(_: &Lifecycle, handle: usize) -> Result<(), Failure> {
+    let Some(device) = open::withdraw(handle, PATIENCE)? else {
+        return Err(Failure::busy("calls of other threads to the device do not end"));
+    };
+    let thread = thread::here();
+    thread.forget_current();
+    thread.note_told(device.plugin.handle, None);
+    let OpenDevice { plugin, id, pool, .. } = *device;
+    let device = plugin.device()?;
+    // Plugins free on the current device of the thread. If it cannot be set, freeing fails and says so itself.
+    let told = device.set_device(id);
+    drop(pool);
+    let ended = device.deinit_device(id);
+    told?;
+    Ok(ended?)
+}
+
+/// Counts the devices of a type, open or not.
+///
+/// The plugin is initialised for this, if it was not.
+///
+/// @param[in] type The type; null: that of the built-in device.
+/// @param[out] count Gets their number.
+/// @retval TENON_SUCCESS On success.
+/// @retval TENON_NOT_FOUND No plugin has such devices.
+/// @retval TENON_INVALID_ARGUMENT `count` is null.
+/// @retval other What the plugin answered.
+/// @par Threads
+///     Any thread, also several at once.
+///
+/// # Safety
+/// `type` is null or a text; `count` is null or can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tenon_device_count(r#type: *const c_char, count: *mut usize) -> Status {
+    export("tenon_device_count", || {
+        let count = place("count", count)?;
+        library::running()?;
+        // SAFETY: the caller's promise.
+        let plugin = library::of_type(unsafe { optional(r#type) })?;
+        plugin.ready()?;
+        let found = plugin.device()?.get_device_count()?;
+        // SAFETY: checked to be not null and aligned; writable by the caller's promise.
+        unsafe { count.write(found) };
+        Ok(())
+    })
+}
+
+/// Opens a device of a type: initialises its plugin and then the device, each once.
+///
+/// A device that is open already is opened once more and has the same handle; it stays open until it is closed as often.
+///
+/// @param[in] type The type; null: the built-in CPU device, `cpu`. Of several plugins of the type the first is taken.
+/// @param[in] ordinal Which one, from 0.
+/// @param[out] device Gets the device.
+/// @retval TENON_SUCCESS On success.
+/// @retval TENON_NOT_FOUND There is no such device.
+/// @retval TENON_INVALID_ARGUMENT `device` is null.
+/// @retval TENON_BUSY The call comes from inside of another one, as from a layer, or 256 devices are open.
+/// @retval other What the plugin answered.
+/// @par Threads
+///     Any thread, also several at once; they wait for each other.
+///
+/// # Safety
+/// `type` is null or a text; `device` is null or can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tenon_device_open(
+    r#type: *const c_char,
+    ordinal: c_int,
+    device: *mut DeviceHandle,
+) -> Status {
+    export("tenon_device_open", || {
+        let device = place("device", device)?;
+        let lifecycle = Lifecycle::begin()?;
+        // SAFETY: the caller's promise.
+        let plugin = library::of_type(unsafe { optional(r#type) })?;
+        let handle = open_of(&lifecycle, &plugin, ordinal)?;
+        // SAFETY: checked to be not null and aligned; writable by the caller's promise.
+        unsafe { device.write(DeviceHandle(handle)) };
+        Ok(())
+    })
+}
+
+/// Opens a device of a plugin, where several plugins have the same device type.
+///
+/// @param[in] plugin The plugin.
+/// @param[in] ordinal Which one, from 0.
+/// @param[out] device Gets the device.
+/// @retval TENON_SUCCESS On success.
+/// @retval TENON_INVALID_HANDLE It is no loaded plugin.
+/// @retval TENON_NOT_FOUND There is no such device.
+/// @retval TENON_INVALID_ARGUMENT `device` is null.
+/// @retval TENON_BUSY The call comes from inside of another one, as from a layer, or 256 devices are open.
+/// @retval other What the plugin answered.
+/// @par Threads
+///     Any thread, also several at once; they wait for each other.
+///
+/// # Safety
+/// `device` is null or can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tenon_plugin_open_device(
+    plugin: PluginHandle,
+    ordinal: c_int,
+    device: *mut DeviceHandle,
+) -> Status {
+    export("tenon_plugin_open_device", || {
+        let device = place("device", device)?;
+        let lifecycle = Lifecycle::begin()?;
+        let plugin = hold(plugin.0)?;
+        let handle = open_of(&lifecycle, &plugin, ordinal)?;
+        // SAFETY: checked to be not null and aligned; writable by the caller's promise.
+        unsafe { device.write(DeviceHandle(handle)) };
+        Ok(())
+    })
+}
+
+/// Closes a device once. The last time waits for its work, gives the pool's memory back, and ends the device.
+///
+/// @param[in] device The device; after the last time the handle leads nowhere.
+/// @retval TENON_SUCCESS On success.
+/// @retval TENON_INVALID_HANDLE It is no open device.
+/// @retval TENON_BUSY Buffers or memory of its pool are in use, or calls of other threads do not end within 10 seconds.
+///     The device stays open.
+/// @retval other What the plugin answered: to `synchronize_device`, and the device stays open, or to `deinit_device`,
+///     and it is closed nevertheless.
+/// @par Threads
+///     Any thread, but not a callback of a stream. Calls of other threads that are under way are waited for.
+#[unsafe(no_mangle)]
+pub extern "C" fn tenon_device_close(device: DeviceHandle) -> Status {
+    export("tenon_device_close", || {
+        open::identity(device.0)?;
+        let lifecycle = Lifecycle::begin()?;
+        may_close(device.0)?;
+        if open::close_once(device.0) {
+            return Ok(());
+        }
+        wait_for(device.0)?;
+        end(&lifecycle, device.0)
+    })
+}
+
+/// Whether nothing is in use that the device owes its user.
+fn may_close(handle: usize) -> Result<(), Failure> {
+    let device = Pin::of(handle)?;
+    if open::is_shared(handle) {
+        return Ok(());
+    }
+    match device.buffers.load(Ordering::Acquire) {
+        0 => {}
+        count => return Err(Failure::busy(format!("buffers of {} are alive: {count}", device.name()))),
+    }
+    match device.pool.get().map_or(0, |pool| pool.statistics().in_use) {
+        0 => Ok(()),
+        bytes => Err(Failure::busy(format!("{bytes} bytes of the pool of {} are in use", device.name()))),
+    }
+}
+
+/// Makes a device the current one of the calling thread.
+///
+/// Functions that take a device do so by themselves; this is for programs that ask with #tenon_device_current.
+///
+/// @param[in] device The device.
+/// @retval TENON_SUCCESS On success.
+/// @retval TENON_INVALID_HANDLE It is no open device.
+/// @retval other What the plugin answered to `set_device`.
+/// @par Threads
+///     Any thread, also several at once; each has a current device of its own.
+#[unsafe(no_mangle)]
+pub extern "C" fn tenon_device_make_current(device: DeviceHandle) -> Status {
+    export_on("tenon_device_make_current", device, |_| Ok(()))
+}
+
+/// Tells the current device of the calling thread: the last one that it called a function with.
+///
+/// @param[out] device Gets the device.
+/// @retval TENON_SUCCESS On success.
+/// @retval TENON_NOT_FOUND The thread has none, or it is closed.
+/// @retval TENON_INVALID_ARGUMENT `device` is null.
+/// @par Threads
+///     Any thread, also several at once; each has a current device of its own.
+///
+/// # Safety
+/// `device` is null or can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tenon_device_current(device: *mut DeviceHandle) -> Status {
+    export("tenon_device_current", || {
+        let device = place("device", device)?;
+        let current = thread::here().current.get();
+        if open::identity(current).is_err() {
+            return Err(Failure::not_found("this thread has no current device"));
+        }
+        // SAFETY: checked to be not null and aligned; writable by the caller's promise.
+        unsafe { device.write(DeviceHandle(current)) };
+        Ok(())
+    })
+}
+
+/// What is known of a device. The texts are the library's and stay until its plugin is unloaded.
+///
+/// What a plugin does not tell is 0 or false.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct DeviceInfo {
+    /// The type under which it is opened.
+    pub r#type: *const c_char,
+    /// Its place among the plugin's devices.
+    pub ordinal: c_int,
+    /// Its plugin.
+    pub plugin: PluginHandle,
+    /// The name of its plugin.
+    pub plugin_name: *const c_char,
+    /// All of its memory in bytes.
+    pub total_memory: usize,
+    /// What of that is free now.
+    pub free_memory: usize,
+    /// The unit, in bytes, that allocations are rounded up to.
+    pub min_chunk_size: usize,
+    /// Its generation, in CUDA's way ten times the major plus the minor number.
+    pub compute_capability: usize,
+    /// Version of what programs link to.
+    pub runtime_version: usize,
+    /// Version of the driver.
+    pub driver_version: usize,
+    /// How many processors work at the same time.
+    pub multi_processors: usize,
+    /// Whether its kernels compute in `float16`.
+    pub float16: bool,
+    /// Whether its kernels compute in `bfloat16`.
+    pub bfloat16: bool,
+}
+
+/// Tells what is known of a device.
+///
+/// @param[in] device The device.
+/// @param[out] info Gets what is known.
+/// @retval TENON_SUCCESS On success.
+/// @retval TENON_INVALID_HANDLE It is no open device.
+/// @retval TENON_INVALID_ARGUMENT `info` is null.
+/// @par Threads
+///     Any thread, also several at once.
+///
+/// # Safety
+/// `info` is null or can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tenon_device_get_info(device: DeviceHandle, info: *mut DeviceInfo) -> Status {
+    export_on("tenon_device_get_info", device, |open| {
+        let info = place("info", info)?;
+        // SAFETY: checked to be not null and aligned; writable by the caller's promise.
+        unsafe { info.write(describe(open)) };
+        Ok(())
+    })
+}
+
+fn describe(open: &Pin) -> DeviceInfo {
+    let (device, id) = (open.device(), open.id);
+    let (total_memory, free_memory) =
+        device.device_memory_stats(id).map_or((0, 0), |memory| (memory.total_memory, memory.free_memory));
+    DeviceInfo {
+        r#type: open.plugin.c_device_type(),
+        // There are as many as could be opened by such a number.
+        ordinal: c_int::try_from(open.ordinal).unwrap_or(c_int::MAX),
+        plugin: PluginHandle(open.plugin.handle),
+        plugin_name: open.plugin.c_name(),
+        total_memory,
+        free_memory,
+        min_chunk_size: device.device_min_chunk_size(id).unwrap_or(0),
+        compute_capability: device.get_compute_capability(id).unwrap_or(0),
+        runtime_version: device.get_runtime_version(id).unwrap_or(0),
+        driver_version: device.get_driver_version(id).unwrap_or(0),
+        multi_processors: device.get_multi_process(id).unwrap_or(0),
+        float16: device.is_float16_supported(id).unwrap_or(false),
+        bfloat16: device.is_bfloat16_supported(id).unwrap_or(false),
+    }
+}

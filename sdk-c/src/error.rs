@@ -1,0 +1,289 @@
+//! Why a call failed, and the story that a thread can fetch about its last failure.
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::ffi::{CStr, CString, c_char};
+use std::fmt::Write as _;
+use std::ptr::null;
+
+use tenon::device;
+use tenon_host::LoadError;
+
+use crate::Status;
+use crate::text::c_text;
+
+/// Why a call failed, before it is known what it was about.
+#[derive(Debug)]
+pub enum Failure {
+    /// The device, or a layer before it, answered with an error.
+    Device(device::Error),
+    /// The library has something to say.
+    Own(tenon::Error<Status>),
+    /// There is not as much memory as was asked for.
+    OutOfMemory {
+        /// What was asked for.
+        bytes: usize,
+    },
+}
+
+impl From<device::Error> for Failure {
+    fn from(error: device::Error) -> Self {
+        Failure::Device(error)
+    }
+}
+
+impl From<tenon::Error<Status>> for Failure {
+    fn from(error: tenon::Error<Status>) -> Self {
+        Failure::Own(error)
+    }
+}
+
+impl From<LoadError> for Failure {
+    fn from(error: LoadError) -> Self {
+        let status = match error {
+            LoadError::NotFound { .. } => Status::NOT_FOUND,
+            _ => Status::LOAD_FAILED,
+        };
+        Failure::new(status, error.to_string())
+    }
+}
+
+impl Failure {
+    #[cold]
+    pub(crate) fn new(status: Status, message: String) -> Self {
+        Failure::Own(tenon::Error::new(status, message))
+    }
+
+    #[cold]
+    pub(crate) fn invalid(message: impl Into<String>) -> Self {
+        Failure::new(Status::INVALID_ARGUMENT, message.into())
+    }
+
+    #[cold]
+    pub(crate) fn handle(message: String) -> Self {
+        Failure::new(Status::INVALID_HANDLE, message)
+    }
+
+    #[cold]
+    pub(crate) fn busy(message: impl Into<String>) -> Self {
+        Failure::new(Status::BUSY, message.into())
+    }
+
+    #[cold]
+    pub(crate) fn not_found(message: impl Into<String>) -> Self {
+        Failure::new(Status::NOT_FOUND, message.into())
+    }
+
+    /// What the caller is answered.
+    pub(crate) fn status(&self) -> Status {
+        match self {
+            Failure::Device(error) => Status::of_device(error.status),
+            Failure::Own(error) => error.status,
+            Failure::OutOfMemory { .. } => Status::OUT_OF_MEMORY,
+        }
+    }
+
+    /// What it says.
+    pub(crate) fn message(&self) -> String {
+        match self {
+            Failure::Device(error) => error.message.to_string(),
+            Failure::Own(error) => error.message.to_string(),
+            Failure::OutOfMemory { bytes } => format!("there is no memory for {bytes} bytes"),
+        }
+    }
+}
+
+/// The failure that a panic stands for. Nothing unwinds into a caller in C.
+#[cold]
+pub(crate) fn panicked(panic: Box<dyn Any + Send>) -> Failure {
+    let said = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    let text = format!("a panic was stopped: {}", said.unwrap_or("no message"));
+    // The payload's own destructor may panic; it is not worth the process.
+    std::mem::forget(panic);
+    Failure::new(<Status as tenon::StatusCode>::INTERNAL, text)
+}
+
+/// All that is known of a failure.
+#[derive(Debug, Default)]
+pub(crate) struct Story {
+    pub(crate) status: Option<Status>,
+    pub(crate) function: String,
+    pub(crate) device: Option<String>,
+    pub(crate) plugin: Option<String>,
+    pub(crate) plugin_message: Option<String>,
+    pub(crate) layer: Option<String>,
+    pub(crate) rule: Option<String>,
+    pub(crate) message: String,
+}
+
+impl Story {
+    /// The story in one text: a line with what happened, and one for each thing that is known beside.
+    fn text(&self) -> String {
+        let status = self.status.unwrap_or(Status::SUCCESS);
+        let name = status.name().map_or_else(|| "status".into(), CStr::to_string_lossy);
+        let mut text = format!("{}: {} ({name}, {})", self.function, self.message, status.0);
+        let mut line = |what: &str, value: &Option<String>| {
+            if let Some(value) = value {
+                let _ = write!(text, "\n  {what}: {value}");
+            }
+        };
+        line("device", &self.device);
+        line("plugin", &self.plugin);
+        if self.plugin_message.as_ref().is_some_and(|said| *said != self.message) {
+            line("plugin says", &self.plugin_message);
+        }
+        line("layer", &self.layer);
+        line("rule", &self.rule);
+        text
+    }
+}
+
+/// A story as C reads it.
+struct Kept {
+    status: Status,
+    function: CString,
+    device: Option<CString>,
+    plugin: Option<CString>,
+    plugin_message: Option<CString>,
+    layer: Option<CString>,
+    rule: Option<CString>,
+    message: CString,
+    text: CString,
+}
+
+impl Kept {
+    fn new(story: &Story) -> Self {
+        let text = |text: &Option<String>| text.as_deref().map(c_text);
+        Kept {
+            status: story.status.unwrap_or(Status::SUCCESS),
+            function: c_text(&story.function),
+            device: text(&story.device),
+            plugin: text(&story.plugin),
+            plugin_message: text(&story.plugin_message),
+            layer: text(&story.layer),
+            rule: text(&story.rule),
+            message: c_text(&story.message),
+            text: c_text(&story.text()),
+        }
+    }
+}
+
+thread_local! {
+    static LAST: RefCell<Option<Kept>> = const { RefCell::new(None) };
+}
+
+/// Keeps a story as that of the thread's last failure.
+#[cold]
+pub(crate) fn remember(story: &Story) {
+    let kept = Kept::new(story);
+    // A thread that is shutting down has no story to keep.
+    let _ = LAST.try_with(|last| *last.borrow_mut() = Some(kept));
+}
+
+/// What is known of a call that failed.
+///
+/// The texts are the library's, and stay as they are until another call fails on the same thread. One that does not
+/// apply is null.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Error {
+    /// What the call answered.
+    pub status: Status,
+    /// The function of the library that was called.
+    pub function: *const c_char,
+    /// What went wrong, for people.
+    pub message: *const c_char,
+    /// The device, as `cpu:0`.
+    pub device: *const c_char,
+    /// The name of the plugin.
+    pub plugin: *const c_char,
+    /// What the plugin itself says; null when it says nothing, or was not called.
+    pub plugin_message: *const c_char,
+    /// The layer that refused the call; null when none did.
+    pub layer: *const c_char,
+    /// The rule that was broken, such as `V001`; null when it was none.
+    pub rule: *const c_char,
+}
+
+const NONE: Error = Error {
+    status: Status::SUCCESS,
+    function: null(),
+    message: null(),
+    device: null(),
+    plugin: null(),
+    plugin_message: null(),
+    layer: null(),
+    rule: null(),
+};
+
+/// Tells about the last call that failed on the calling thread.
+///
+/// A call that succeeds leaves it alone, as `errno` is left alone.
+///
+/// @param[out] error Gets what is known; all null, and #TENON_SUCCESS, if no call has failed.
+/// @retval TENON_SUCCESS On success.
+/// @retval TENON_NOT_FOUND No call has failed on this thread.
+/// @retval TENON_INVALID_ARGUMENT `error` is null. Neither this nor the above becomes a last error itself.
+/// @par Threads
+///     Any thread, also several at once; each has a last error of its own.
+///
+/// # Safety
+/// `error` is null, or can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tenon_error_last(error: *mut Error) -> Status {
+    if error.is_null() || !error.is_aligned() {
+        return Status::INVALID_ARGUMENT;
+    }
+    let last = LAST.try_with(|last| {
+        last.borrow().as_ref().map(|kept| {
+            let text = |text: &Option<CString>| text.as_ref().map_or(null(), |text| text.as_ptr());
+            Error {
+                status: kept.status,
+                function: kept.function.as_ptr(),
+                message: kept.message.as_ptr(),
+                device: text(&kept.device),
+                plugin: text(&kept.plugin),
+                plugin_message: text(&kept.plugin_message),
+                layer: text(&kept.layer),
+                rule: text(&kept.rule),
+            }
+        })
+    });
+    let last = last.ok().flatten();
+    // SAFETY: neither null nor misaligned, and writable by the caller's promise.
+    unsafe { error.write(last.unwrap_or(NONE)) };
+    if last.is_some() { Status::SUCCESS } else { Status::NOT_FOUND }
+}
+
+/// The same in one text of some lines.
+///
+/// @return The text, which stays as it is until another call fails on the same thread. Never null.
+/// @par Threads
+///     Any thread, also several at once; each has a last error of its own.
+#[unsafe(no_mangle)]
+pub extern "C" fn tenon_error_text() -> *const c_char {
+    let text = LAST.try_with(|last| last.borrow().as_ref().map(|kept| kept.text.as_ptr()));
+    text.ok().flatten().unwrap_or(c"no call has failed on this thread".as_ptr())
+}
+
+/// The name of a status, such as `TENON_BUSY`.
+///
+/// @param[in] status Any number.
+/// @return A text that stays for ever; `unknown status` for a number that no function answers.
+/// @par Threads
+///     Any thread, also several at once.
+#[unsafe(no_mangle)]
+pub extern "C" fn tenon_status_name(status: Status) -> *const c_char {
+    status.name().unwrap_or(c"unknown status").as_ptr()
+}
+
+/// What a status means, in a sentence without a full stop.
+///
+/// @param[in] status Any number.
+/// @return A text that stays for ever; `unknown status` for a number that no function answers.
+/// @par Threads
+///     Any thread, also several at once.
+#[unsafe(no_mangle)]
+pub extern "C" fn tenon_status_string(status: Status) -> *const c_char {
+    status.text().unwrap_or(c"unknown status").as_ptr()
+}

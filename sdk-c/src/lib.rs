@@ -1,0 +1,40 @@
+//! `libtenon`: the C SDK. Every export answers with a status, and keeps the story of a failure for the calling thread.
+//!
+//! What lives here: the exports, the tables behind their handles, the life of the library and of devices, the memory
+//! pool. What does not: how plugins are found and recognised, which is `tenon-host`, and what the layers do, which is
+//! `tenon-layers`. The functions of the spec are generated; `include/tenon/core.h` is made from the others.
+
+pub mod buffer;
+pub mod call;
+mod counts;
+pub mod devices;
+pub mod error;
+pub mod functions;
+mod handle;
+pub mod layers;
+pub mod library;
+mod open;
+pub mod plugins;
+mod pool;
+mod refusal;
+pub mod report;
+mod text;
+mod thread;
+pub mod version;
+
+pub use functions::Status;
+
+/// `tenon_device`: a device that was opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct DeviceHandle(usize);
+
+/// `tenon_plugin`: a plugin that was loaded, or the built-in one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct PluginHandle(usize);
+
+/// `tenon_buffer`: memory of a device with its length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct BufferHandle(usize);

@@ -1,0 +1,473 @@
+//! Plugins: those that are loaded, those that were refused, and loading another one.
+
+use std::ffi::{CString, c_char};
+use std::ops::Deref;
+use std::ptr::null;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use tenon::device::{Device, Function, Layer, Release};
+use tenon_host::{Availability, LoadOptions, Plugin};
+
+use crate::call::export;
+use crate::counts::Tally;
+use crate::error::Failure;
+use crate::handle::{Kind, Registry};
+use crate::library::{self, Lifecycle};
+use crate::text::{c_text, optional, path, place, required};
+use crate::{PluginHandle, Status, open};
+
+static PLUGINS: Registry<LoadedPlugin> = Registry::new(Kind::Plugin);
+
+/// A plugin as the library knows it.
+pub(crate) struct LoadedPlugin {
+    pub(crate) handle: usize,
+    pub(crate) host: Arc<Plugin>,
+    pub(crate) tally: Arc<Tally>,
+    /// A name that no other plugin has.
+    key: String,
+    texts: Texts,
+    ready: AtomicBool,
+    /// Calls that name the plugin and no device.
+    calls: AtomicUsize,
+    stack: OnceLock<Stack>,
+}
+
+/// The device of a plugin with all that is around it.
+struct Stack {
+    device: Arc<dyn Device>,
+    layers: Vec<Arc<dyn Layer>>,
+}
+
+/// What C reads of a plugin.
+struct Texts {
+    name: CString,
+    path: Option<CString>,
+    device_type: CString,
+    sub_device_type: Option<CString>,
+    release: Option<CString>,
+    recognition: CString,
+}
+
+impl Texts {
+    fn new(host: &Plugin) -> Self {
+        Texts {
+            name: c_text(host.name()),
+            path: host.path().map(|path| c_text(&path.to_string_lossy())),
+            device_type: host.device_type().to_owned(),
+            sub_device_type: host.sub_device_type().map(ToOwned::to_owned),
+            release: host.release().map(|release| c_text(release.name())),
+            recognition: c_text(&host.recognised_by().to_string()),
+        }
+    }
+}
+
+impl LoadedPlugin {
+    pub(crate) fn name(&self) -> &str {
+        self.host.name()
+    }
+
+    pub(crate) fn key(&self) -> &str {
+        &self.key
+    }
+
+    pub(crate) fn device_type(&self) -> std::borrow::Cow<'_, str> {
+        self.host.device_type().to_string_lossy()
+    }
+
+    pub(crate) fn c_name(&self) -> *const c_char {
+        self.texts.name.as_ptr()
+    }
+
+    pub(crate) fn c_device_type(&self) -> *const c_char {
+        self.texts.device_type.as_ptr()
+    }
+
+    /// Whether neither the plugin nor a fallback has a function.
+    pub(crate) fn lacks(&self, function: Function) -> bool {
+        matches!(self.host.availability(function), Availability::Unavailable)
+    }
+
+    /// Calls `initialize`, once.
+    pub(crate) fn ready(&self) -> Result<(), Failure> {
+        if self.ready.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        self.ready_in(&Lifecycle::begin()?)
+    }
+
+    /// The same, for whoever opens or closes something.
+    pub(crate) fn ready_in(&self, _: &Lifecycle) -> Result<(), Failure> {
+        if !self.ready.load(Ordering::Acquire) {
+            self.stack()?.device.initialize()?;
+            self.ready.store(true, Ordering::Release);
+        }
+        Ok(())
+    }
+
+    /// Calls `finalize`, if `initialize` was called.
+    pub(crate) fn finalize(&self, _: &Lifecycle) -> Result<(), Failure> {
+        if self.ready.swap(false, Ordering::AcqRel) {
+            self.stack()?.device.finalize()?;
+        }
+        Ok(())
+    }
+
+    /// The device, with layers and fallbacks. From the first use on no layers can be added.
+    pub(crate) fn device(&self) -> Result<Arc<dyn Device>, Failure> {
+        Ok(self.stack()?.device.clone())
+    }
+
+    /// The device with one layer more, the innermost.
+    pub(crate) fn device_through(&self, layer: Arc<dyn Layer>) -> Result<Arc<dyn Device>, Failure> {
+        let layers = self.stack()?.layers.iter().cloned().chain([layer]);
+        Ok(self.host.layered(layers.collect()))
+    }
+
+    /// The device with one layer more, the outermost.
+    pub(crate) fn device_behind(&self, layer: Arc<dyn Layer>) -> Result<Arc<dyn Device>, Failure> {
+        let layers = [layer].into_iter().chain(self.stack()?.layers.iter().cloned());
+        Ok(self.host.layered(layers.collect()))
+    }
+
+    fn stack(&self) -> Result<&Stack, Failure> {
+        if let Some(stack) = self.stack.get() {
+            return Ok(stack);
+        }
+        let layers = library::layers_for(self);
+        let device = if layers.is_empty() { self.host.device() } else { self.host.layered(layers.clone()) };
+        Ok(self.stack.get_or_init(|| Stack { device, layers }))
+    }
+
+    /// How many of its devices are open.
+    fn open_devices(&self) -> usize {
+        open::handles()
+            .into_iter()
+            .filter(|handle| open::identity(*handle).is_ok_and(|(plugin, _)| plugin == self.handle))
+            .count()
+    }
+}
+
+/// A plugin that a call uses; it is not unloaded before this is dropped.
+pub(crate) struct Held(Arc<LoadedPlugin>);
+
+impl Deref for Held {
+    type Target = Arc<LoadedPlugin>;
+
+    fn deref(&self) -> &Arc<LoadedPlugin> {
+        &self.0
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.0.calls.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// The plugin of a handle.
+pub(crate) fn hold(handle: usize) -> Result<Held, Failure> {
+    PLUGINS.with(handle, |plugin| {
+        plugin.calls.fetch_add(1, Ordering::AcqRel);
+        Held(plugin.clone())
+    })
+}
+
+/// Takes a plugin in; one that is there already is found again.
+pub(crate) fn adopt(host: Arc<Plugin>) -> Result<Arc<LoadedPlugin>, Failure> {
+    let known = PLUGINS.all();
+    if let Some(known) = known.iter().find(|known| Arc::ptr_eq(&known.host, &host)) {
+        return Ok(known.clone());
+    }
+    let taken = |key: &str| known.iter().any(|known| known.key == key);
+    let key = (1..)
+        .map(|number| if number == 1 { host.name().to_owned() } else { format!("{}#{number}", host.name()) })
+        .find(|key| !taken(key))
+        .unwrap_or_default();
+    let (_, plugin) = PLUGINS.insert(|handle| LoadedPlugin {
+        handle,
+        key,
+        texts: Texts::new(&host),
+        host,
+        tally: Tally::new(),
+        ready: AtomicBool::new(false),
+        calls: AtomicUsize::new(0),
+        stack: OnceLock::new(),
+    })?;
+    Ok(plugin)
+}
+
+/// Takes a plugin's handle away, if nobody uses it.
+pub(crate) fn withdraw(handle: usize) -> Result<Arc<LoadedPlugin>, Failure> {
+    PLUGINS.remove_if(handle, |plugin| match plugin.open_devices() {
+        0 if plugin.calls.load(Ordering::Acquire) == 0 => Ok(()),
+        0 => Err(Failure::busy("another thread is inside of a call to the plugin")),
+        1 => Err(Failure::busy("a device of the plugin is open")),
+        open => Err(Failure::busy(format!("{open} devices of the plugin are open"))),
+    })
+}
+
+/// How a plugin is loaded. Set `size` to `sizeof(tenon_load_options)`; what is left zero is the usual.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct PluginLoadOptions {
+    /// Size of this struct in bytes.
+    pub size: usize,
+    /// The release that the plugin was built for, such as `"3.1"`, for one that does not show it. A wrong one is an error.
+    pub release: *const c_char,
+    /// What the plugin is called; null: the name in the manifest, or that of the file.
+    pub name: *const c_char,
+    /// Whether symbols that the library does not find may stay open until they are called, which then ends the process.
+    pub lazy: bool,
+}
+
+/// What is known of a plugin. The texts are the library's and stay until the plugin is unloaded.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct PluginInfo {
+    /// What people call it.
+    pub name: *const c_char,
+    /// The library; null for the built-in device.
+    pub path: *const c_char,
+    /// The name under which its devices are opened.
+    pub device_type: *const c_char,
+    /// A finer type, if the plugin states one; else null.
+    pub sub_device_type: *const c_char,
+    /// The release whose table it filled; null for the built-in device, which has no table.
+    pub release: *const c_char,
+    /// How the release was found, as a clause that begins with the plugin as "it".
+    pub recognition: *const c_char,
+    /// The version of the interface that it states: major, minor, patch.
+    pub version: [usize; 3],
+    /// How many of its devices are open now.
+    pub open_devices: usize,
+}
+
+/// Something that was to be loaded and was not. The texts are the library's and stay until it is shut down.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct PluginFailure {
+    /// The library, the manifest, or the folder that could not be read.
+    pub path: *const c_char,
+    /// Why it was not loaded.
+    pub reason: *const c_char,
+}
+
+/// Loads a plugin, or finds it if it is loaded already.
+///
+/// The library behind it is opened and asked which release it was built for; nothing is initialised before one of its
+/// devices is opened. A plugin that cannot be used is an error and nothing worse; but opening a library runs its code,
+/// so a path should come from somebody who may choose what runs here.
+///
+/// @param[in] path A library, or a manifest that ends in `.json`.
+/// @param[in] options How it is loaded; may be null.
+/// @param[out] plugin Gets the plugin.
+/// @retval TENON_SUCCESS On success.
+/// @retval TENON_NOT_FOUND There is no such file.
+/// @retval TENON_LOAD_FAILED It cannot be loaded; the last error says why, and what to do.
+/// @retval TENON_INVALID_ARGUMENT `path` or `plugin` is null, or `options` are not what they should be.
+/// @retval TENON_BUSY The call comes from inside of another one, as from a layer.
+/// @par Threads
+///     Any thread, also several at once; they wait for each other.
+///
+/// # Safety
+/// `path` and the texts in `options` are null or texts; `plugin` is null or can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tenon_load_plugin(
+    path: *const c_char,
+    options: *const PluginLoadOptions,
+    plugin: *mut PluginHandle,
+) -> Status {
+    export("tenon_load_plugin", || {
+        // SAFETY: the caller's promise.
+        let file = self::path(unsafe { required("path", path) }?);
+        let plugin = place("plugin", plugin)?;
+        // SAFETY: the caller's promise.
+        let options = unsafe { load_options(options) }?;
+        let lifecycle = Lifecycle::begin()?;
+        let loaded = adopt(Plugin::load(&file, &options)?)?;
+        library::list(&lifecycle, loaded.clone());
+        // SAFETY: checked to be not null and aligned; writable by the caller's promise.
+        unsafe { plugin.write(PluginHandle(loaded.handle)) };
+        Ok(())
+    })
+}
+
+/// # Safety
+/// `options` are null, or can be read, with texts that are null or texts.
+unsafe fn load_options(options: *const PluginLoadOptions) -> Result<LoadOptions, Failure> {
+    // SAFETY: the caller's promise.
+    let Some(options) = (unsafe { library::options(options)? }) else { return Ok(LoadOptions::default()) };
+    // SAFETY: the caller's promise.
+    let [release, name] = [options.release, options.name]
+        .map(|text| unsafe { optional(text) }.map(|text| text.to_string_lossy().into_owned()));
+    let release = match release {
+        None => None,
+        Some(name) => Some(Release::ALL.into_iter().find(|release| release.name() == name).ok_or_else(|| {
+            let known: Vec<&str> = Release::ALL.iter().map(|release| release.name()).collect();
+            Failure::invalid(format!("there is no release `{name}`; known are {}", known.join(", ")))
+        })?),
+    };
+    Ok(LoadOptions { release, name, lazy: options.lazy, ..LoadOptions::default() })
+}
+
+/// Unloads a plugin: calls `finalize` if it was initialised, and closes its library.
+///
+/// @param[in] plugin The plugin; its handle leads nowhere afterwards.
+/// @retval TENON_SUCCESS On success.
+/// @retval TENON_INVALID_HANDLE It is no loaded plugin.
+/// @retval TENON_INVALID_ARGUMENT It is the built-in device, which stays.
+/// @retval TENON_BUSY One of its devices is open, or a thread is inside of a call to it.
+/// @retval other What the plugin's `finalize` answered; the plugin is gone nevertheless.
+/// @par Threads
+///     Any thread, also several at once; they wait for each other.
+#[unsafe(no_mangle)]
+pub extern "C" fn tenon_unload_plugin(plugin: PluginHandle) -> Status {
+    export("tenon_unload_plugin", || {
+        let lifecycle = Lifecycle::begin()?;
+        let built_in = hold(plugin.0)?.host.path().is_none();
+        if built_in {
+            return Err(Failure::invalid("the built-in device cannot be unloaded"));
+        }
+        let gone = withdraw(plugin.0)?;
+        library::unlist(&lifecycle, plugin.0);
+        let ended = gone.finalize(&lifecycle);
+        library::forget_in_layers(&gone);
+        ended
+    })
+}
+
+/// Counts the plugins that are loaded, the built-in device among them.
+///
+/// @param[out] count Gets their number.
+/// @retval TENON_SUCCESS On success.
+/// @retval TENON_INVALID_ARGUMENT `count` is null.
+/// @par Threads
+///     Any thread, also several at once.
+///
+/// # Safety
+/// `count` is null or can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tenon_plugin_count(count: *mut usize) -> Status {
+    export("tenon_plugin_count", || {
+        let count = place("count", count)?;
+        library::running()?;
+        // SAFETY: checked to be not null and aligned; writable by the caller's promise.
+        unsafe { count.write(library::plugins().len()) };
+        Ok(())
+    })
+}
+
+/// Gives the plugin at a place: first the built-in device, then the others as they were found and loaded.
+///
+/// @param[in] index The place, from 0.
+/// @param[out] plugin Gets the plugin.
+/// @retval TENON_SUCCESS On success.
+/// @retval TENON_NOT_FOUND There are not so many.
+/// @retval TENON_INVALID_ARGUMENT `plugin` is null.
+/// @par Threads
+///     Any thread, also several at once.
+///
+/// # Safety
+/// `plugin` is null or can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tenon_plugin_get(index: usize, plugin: *mut PluginHandle) -> Status {
+    export("tenon_plugin_get", || {
+        let plugin = place("plugin", plugin)?;
+        library::running()?;
+        let plugins = library::plugins();
+        let found = plugins.get(index).ok_or_else(|| {
+            Failure::not_found(format!("there is no plugin {index}; there are {}", plugins.len()))
+        })?;
+        // SAFETY: checked to be not null and aligned; writable by the caller's promise.
+        unsafe { plugin.write(PluginHandle(found.handle)) };
+        Ok(())
+    })
+}
+
+/// Finds the plugin of a device type: of several the first, in the order of #tenon_plugin_get.
+///
+/// @param[in] device_type The type; null: the built-in device.
+/// @param[out] plugin Gets the plugin.
+/// @retval TENON_SUCCESS On success.
+/// @retval TENON_NOT_FOUND No plugin has such devices; the last error names those that there are.
+/// @retval TENON_INVALID_ARGUMENT `plugin` is null.
+/// @par Threads
+///     Any thread, also several at once.
+///
+/// # Safety
+/// `device_type` is null or a text; `plugin` is null or can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tenon_plugin_find(device_type: *const c_char, plugin: *mut PluginHandle) -> Status {
+    export("tenon_plugin_find", || {
+        let plugin = place("plugin", plugin)?;
+        library::running()?;
+        // SAFETY: the caller's promise.
+        let found = library::of_type(unsafe { optional(device_type) })?;
+        // SAFETY: checked to be not null and aligned; writable by the caller's promise.
+        unsafe { plugin.write(PluginHandle(found.handle)) };
+        Ok(())
+    })
+}
+
+/// Tells what is known of a plugin.
+///
+/// @param[in] plugin The plugin.
+/// @param[out] info Gets what is known.
+/// @retval TENON_SUCCESS On success.
+/// @retval TENON_INVALID_HANDLE It is no loaded plugin.
+/// @retval TENON_INVALID_ARGUMENT `info` is null.
+/// @par Threads
+///     Any thread, also several at once.
+///
+/// # Safety
+/// `info` is null or can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tenon_plugin_get_info(plugin: PluginHandle, info: *mut PluginInfo) -> Status {
+    export("tenon_plugin_get_info", || {
+        let plugin = hold(plugin.0)?;
+        let info = place("info", info)?;
+        let text = |text: &Option<CString>| text.as_ref().map_or(null(), |text| text.as_ptr());
+        let known = PluginInfo {
+            name: plugin.c_name(),
+            path: text(&plugin.texts.path),
+            device_type: plugin.c_device_type(),
+            sub_device_type: text(&plugin.texts.sub_device_type),
+            release: text(&plugin.texts.release),
+            recognition: plugin.texts.recognition.as_ptr(),
+            version: plugin.host.version(),
+            open_devices: plugin.open_devices(),
+        };
+        // SAFETY: checked to be not null and aligned; writable by the caller's promise.
+        unsafe { info.write(known) };
+        Ok(())
+    })
+}
+
+/// Tells what was found in the places of `TENON_PLUGIN_PATH` and could not be loaded.
+///
+/// With `failures` null, `count` gets how many there are. Otherwise it holds for how many there is room, and gets how
+/// many were written.
+///
+/// @param[out] failures Room for them; may be null.
+/// @param[in,out] count Their number.
+/// @retval TENON_SUCCESS On success.
+/// @retval TENON_INVALID_ARGUMENT `count` is null, or the room is too small; then `count` gets what is needed.
+/// @par Threads
+///     Any thread, also several at once.
+///
+/// # Safety
+/// `count` is null, or can be read and written; `failures` is null or has room for `*count`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tenon_plugin_failures(failures: *mut PluginFailure, count: *mut usize) -> Status {
+    export("tenon_plugin_failures", || {
+        library::running()?;
+        let known = library::failures();
+        let known: Vec<PluginFailure> = known
+            .iter()
+            .map(|failed| PluginFailure { path: failed.path.as_ptr(), reason: failed.reason.as_ptr() })
+            .collect();
+        // SAFETY: the caller's promise.
+        unsafe { crate::text::hand_out(&known, failures, count) }
+    })
+}

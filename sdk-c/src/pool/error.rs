@@ -1,0 +1,47 @@
+//! What the pool says when it does not do what it was asked for.
+
+use tenon::DevicePtr;
+use tenon::device::Error;
+
+/// Why the pool did not do what it was asked for. It is then as it was before.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PoolError {
+    /// The size cannot be addressed.
+    #[error("{size} bytes are more than any block can have")]
+    TooLarge {
+        /// The size that was asked for, in bytes.
+        size: usize,
+    },
+    /// The device has no more memory, also after the pool has given back what it kept.
+    #[error("the device has no memory for {size} bytes, although the pool has given back what it kept")]
+    OutOfMemory {
+        /// The size that was asked for, in bytes.
+        size: usize,
+    },
+    /// The host has no memory for what the pool has to know.
+    #[error("the host has no memory to keep account of a block")]
+    HostMemory,
+    /// The address is not one of this pool.
+    #[error("{ptr:?} is not an address that this pool has given")]
+    Unknown {
+        /// The address.
+        ptr: DevicePtr,
+    },
+    /// The address lies inside of a block.
+    #[error("{ptr:?} is inside of the block at {start:?}, not its beginning")]
+    Inside {
+        /// The address.
+        ptr: DevicePtr,
+        /// Where the block begins.
+        start: DevicePtr,
+    },
+    /// The block is not in use: it was freed before, or never given.
+    #[error("the block at {ptr:?} is free already")]
+    Free {
+        /// The address.
+        ptr: DevicePtr,
+    },
+    /// The device failed.
+    #[error("the device failed: {0}")]
+    Device(#[from] Error),
+}

@@ -1,0 +1,344 @@
+//! A pool over the memory of one device, in the order of streams.
+//!
+//! Devices take their time to allocate, and some wait for all of their work before they free. The pool asks the
+//! device for little at a time, keeps what is freed, and hands it out again. The host never touches the memory: what
+//! is known of a block stands beside it, so that any address can be looked up and none has to be trusted.
+//!
+//! # When a freed block may be used again
+//!
+//! To free a block on a stream says: no work that uses it comes on that stream any more. Work that was queued there
+//! before may not have run yet. So
+//!
+//! * the same stream may have the block at once: whatever it does with it comes behind that work;
+//! * another stream may have it once the first one has passed the point of the free. The pool finds out with an
+//!   event, and lazily: nothing is recorded when a block is freed. Only when another stream would like such blocks,
+//!   one event is recorded behind everything that was freed on the first stream so far, and asked for; blocks whose
+//!   event is not done are left alone, and the device is asked for memory instead. Nobody waits. (A device without
+//!   `query_event` cannot be asked without waiting: with the spec's fallback it waits here.)
+//!
+//! Who uses a block on one stream and frees it on another has to see to the order of the two, with an event, as for
+//! any other memory. A stream that is about to be destroyed has to be [retired](Pool::retire) first.
+//!
+//! This is the rule of CUDA's stream-ordered allocator (`cudaMallocAsync`, `cudaFreeAsync`), which may reuse at once
+//! within a stream and across streams where an order is established or the work is seen to be done; and of PyTorch's
+//! caching allocator, which keeps blocks with the stream that allocated them and records an event for each other
+//! stream that used them. Here the blocks follow the stream that freed them.
+//!
+//! # Sizes, and what they waste
+//!
+//! A block is a multiple of the alignment, which is the device's [`Device::device_min_chunk_size`] and no less than
+//! 64 bytes, or 256 where the device does not say. From eight times that on, eight sizes lie between a power of two
+//! and the next. So a block is larger than its request by no more than an eighth, or by less than one alignment.
+//!
+//! Blocks up to 1 MiB are cut from slabs: allocations of the device that grow from 64 KiB to 2 MiB with the use of
+//! their size, so that a device that counts in large pages is not asked for small ones. A slab loses less than a page
+//! of 4 KiB at its end, and as much at its beginning if the device's addresses are not aligned to pages. Larger
+//! blocks are allocations of the device, one each.
+//!
+//! Blocks of one size serve that size alone; they are not merged and cut anew. That is what makes both ways short
+//! and the waste bounded: models allocate the same sizes step after step, and a block that fits exactly never leaves
+//! a remainder that nobody can use. The price is paid where sizes change for good: then old sizes lie idle until the
+//! device runs out of memory, or until [`Pool::trim`]. When the device has no more, the pool gives back every slab
+//! that nobody uses and asks once more before it fails.
+//!
+//! # Threads
+//!
+//! Everything may be called from every thread. Each thread keeps up to 64 freed blocks or 1 MiB (and at least four
+//! blocks) of each size up to 1 MiB, for each of four streams: it allocates and frees without waiting for anybody.
+//! That is no memory lost to others: before the device is asked for more of a size, what other threads keep of it is
+//! taken. No lock is held while the device is called, so a callback of a stream may allocate and free too.
+
+mod class;
+mod error;
+mod marks;
+mod pages;
+mod row;
+mod slab;
+mod store;
+mod supply;
+#[cfg(test)]
+mod tests;
+
+use std::sync::atomic::{AtomicBool, AtomicIsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tenon::DevicePtr;
+use tenon::device::{Device, DeviceId, Stream};
+
+pub use error::PoolError;
+
+use class::{Class, Classes, PAGE};
+use marks::Step;
+use pages::Pages;
+use row::{Guard, Keep, Rows};
+use slab::{Block, NotUsed};
+use store::Store;
+
+/// The least alignment, and the one where the device does not say: what `cudaMalloc` grants.
+const LEAST_ALIGNMENT: usize = 64;
+const USUAL_ALIGNMENT: usize = 256;
+const LARGEST_ALIGNMENT: usize = 2 << 20;
+
+/// What one row may change before it tells the whole pool; so far may the peak be off for each thread.
+const UNTOLD: isize = 1 << 20;
+
+/// What a pool has and has done. Sizes are in bytes and are those of the blocks, not of the requests.
+///
+/// While other threads allocate and free, the figures are of slightly different moments.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PoolStatistics {
+    /// In use.
+    pub in_use: usize,
+    /// From the device and not in use: `from_device - in_use`.
+    pub cached: usize,
+    /// The most that was in use at once. With several threads it may be off by 1 MiB for each.
+    pub peak: usize,
+    /// What the device has given and not got back.
+    pub from_device: usize,
+    /// Allocations that were served without the device.
+    pub hits: u64,
+    /// Allocations for which the device gave memory.
+    pub misses: u64,
+    /// Allocations of the device that were cut into several blocks.
+    pub splits: u64,
+}
+
+/// A pool over the memory of one device. It has to be dropped before the device is finalised; what is still in use
+/// then goes back with the rest.
+pub struct Pool {
+    device: Arc<dyn Device>,
+    id: DeviceId,
+    classes: Classes,
+    /// What slabs begin at a multiple of.
+    page: usize,
+    pages: Pages,
+    rows: Rows,
+    store: Mutex<Store>,
+    used: AtomicIsize,
+    peak: AtomicIsize,
+    /// Whether the device has been seen to give memory that does not begin at a page.
+    is_unaligned: AtomicBool,
+}
+
+impl Pool {
+    /// A pool over a device, with nothing in it.
+    ///
+    /// # Errors
+    /// [`PoolError::HostMemory`].
+    pub fn new(device: Arc<dyn Device>, id: DeviceId) -> Result<Self, PoolError> {
+        let alignment = match device.device_min_chunk_size(id) {
+            Ok(0) | Err(_) => USUAL_ALIGNMENT,
+            Ok(unit) => unit.clamp(LEAST_ALIGNMENT, LARGEST_ALIGNMENT).next_power_of_two(),
+        };
+        Ok(Pool {
+            device,
+            id,
+            classes: Classes::new(alignment),
+            page: PAGE.max(alignment),
+            pages: Pages::new().map_err(|_| PoolError::HostMemory)?,
+            rows: Rows::new(),
+            store: Mutex::default(),
+            used: AtomicIsize::new(0),
+            peak: AtomicIsize::new(0),
+            is_unaligned: AtomicBool::new(false),
+        })
+    }
+
+    /// A block of at least `size` bytes for work on a stream. Its content is undefined. No bytes are a block too.
+    ///
+    /// # Errors
+    /// [`PoolError::TooLarge`], [`PoolError::OutOfMemory`], [`PoolError::HostMemory`], or what the device says.
+    pub fn allocate(&self, size: usize, stream: Stream) -> Result<DevicePtr, PoolError> {
+        let class = self.classes.of(size).ok_or(PoolError::TooLarge { size })?;
+        if class < self.classes.cut() {
+            let mut keep = self.rows.mine();
+            let at_hand = match keep.shelf(stream) {
+                Some(shelf) => shelf.blocks[class].pop(),
+                None => None,
+            };
+            if let Some(block) = at_hand.or_else(|| self.fetch(&mut keep, class, stream)) {
+                keep.hits += 1;
+                return Ok(self.hand_out(keep, block));
+            }
+        }
+        let block = self.find(class, stream).or_else(|_| self.obtain(class, size))?;
+        Ok(self.hand_out(self.rows.mine(), block))
+    }
+
+    /// Frees a block: no work that is queued on any other stream uses it, and none on this one comes any more.
+    /// A null address is accepted and left alone.
+    ///
+    /// # Errors
+    /// [`PoolError::Unknown`], [`PoolError::Inside`] or [`PoolError::Free`].
+    pub fn free(&self, ptr: DevicePtr, stream: Stream) -> Result<(), PoolError> {
+        if ptr.is_null() {
+            return Ok(());
+        }
+        let mut keep = self.rows.mine();
+        let slab = self.pages.find(ptr.addr()).ok_or(PoolError::Unknown { ptr })?;
+        // The row is held, and slabs leave the map only while all rows are; so the slab is there.
+        let slab = Block { slab, index: 0 };
+        let index = slab.slab().release(ptr.addr()).map_err(|reason| match reason {
+            NotUsed::Outside => PoolError::Unknown { ptr },
+            NotUsed::Inside(start) => PoolError::Inside { ptr, start: DevicePtr::from_addr(start) },
+            NotUsed::Free => PoolError::Free { ptr },
+        })?;
+        let block = Block { index, ..slab };
+        self.account(&mut keep, -(block.slab().stride() as isize));
+        let class = block.slab().class;
+        if class >= self.classes.cut() {
+            drop(keep);
+            let mut store = self.store();
+            let slot = store.marks.slot(stream);
+            store.put(slot, block);
+            return Ok(());
+        }
+        if keep.shelf(stream).is_none() {
+            self.put_up(&mut keep, stream);
+        }
+        if let Some(shelf) = keep.shelf(stream) {
+            let blocks = &mut shelf.blocks[class];
+            blocks.push(block);
+            let most = self.classes.kept(class);
+            if blocks.len() > most {
+                let mut store = self.store();
+                // The older half goes: what was freed last is what caches hold.
+                blocks.drain(..blocks.len() - most / 2).for_each(|block| store.put(shelf.slot, block));
+            }
+        }
+        Ok(())
+    }
+
+    /// Prepares for a stream to be destroyed: it has to be called before, when nothing more is freed on the stream.
+    /// Without it, blocks that were freed on the stream could be given to a new stream with the same handle too soon.
+    pub fn retire(&self, stream: Stream) {
+        // The default stream stays.
+        if stream.is_null() {
+            return;
+        }
+        for mut keep in self.rows.each() {
+            if let Some(shelf) = keep.take_down(stream) {
+                self.store().put_all(*shelf);
+            }
+        }
+        let Some(slot) = self.store().marks.known(stream) else { return };
+        // Whoever asks about the stream right now still needs it.
+        while !self.store().marks.begin(slot) {
+            std::thread::yield_now();
+        }
+        let step = self.store().marks.last(slot);
+        if matches!(step, Step::Record(..)) && !self.follow(slot, step) {
+            // Without an event, only the host can say that the stream has come to its end.
+            if self.device.synchronize_stream(self.id, stream).is_ok() {
+                self.store().marks.all_passed(slot);
+            }
+        }
+        let mut store = self.store();
+        store.marks.forget(slot);
+        store.marks.end(slot);
+    }
+
+    /// Gives memory back to the device until no more than `keep` bytes are cached, or all that is left is in slabs
+    /// that are in use. Answers how many bytes that were.
+    ///
+    /// # Errors
+    /// What the device says. What it did not take stays in the pool; what could be given back has been.
+    pub fn trim(&self, keep: usize) -> Result<usize, PoolError> {
+        match self.give_back(keep) {
+            (given, None) => Ok(given),
+            (_, Some(error)) => Err(PoolError::Device(error)),
+        }
+    }
+
+    /// What the pool has and has done.
+    pub fn statistics(&self) -> PoolStatistics {
+        let mut hits = 0;
+        for mut keep in self.rows.each() {
+            hits += keep.hits;
+            self.tell(&mut keep);
+        }
+        let store = self.store();
+        let in_use = self.in_use();
+        PoolStatistics {
+            in_use,
+            cached: store.from_device.saturating_sub(in_use),
+            peak: self.peak.load(Ordering::Relaxed).max(0).cast_unsigned(),
+            from_device: store.from_device,
+            hits: hits + store.hits,
+            misses: store.misses,
+            splits: store.splits,
+        }
+    }
+
+    fn store(&self) -> MutexGuard<'_, Store> {
+        // Nothing in the store is left half done by a panic: nobody else's code runs under the lock.
+        self.store.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn hand_out(&self, mut keep: Guard<'_>, block: Block) -> DevicePtr {
+        self.account(&mut keep, block.slab().stride() as isize);
+        block.acquire()
+    }
+
+    fn account(&self, keep: &mut Keep, change: isize) {
+        keep.account(change);
+        if keep.change.abs() > UNTOLD {
+            self.tell(keep);
+        }
+    }
+
+    /// Adds to the figures of the whole pool what a row has not told yet.
+    fn tell(&self, keep: &mut Keep) {
+        let (change, top) = (std::mem::take(&mut keep.change), std::mem::take(&mut keep.top));
+        let before = self.used.fetch_add(change, Ordering::Relaxed);
+        self.peak.fetch_max(before + top, Ordering::Relaxed);
+    }
+
+    fn in_use(&self) -> usize {
+        // A row may tell of a free before another tells of the allocation.
+        self.used.load(Ordering::Relaxed).max(0).cast_unsigned()
+    }
+
+    /// Fills a thread's shelf from the store, and takes one block for now.
+    #[cold]
+    fn fetch(&self, keep: &mut Keep, class: Class, stream: Stream) -> Option<Block> {
+        if keep.shelf(stream).is_none() {
+            self.put_up(keep, stream);
+        }
+        let shelf = keep.shelf(stream)?;
+        let most = self.classes.kept(class).div_ceil(2);
+        let mut first = None;
+        self.store().take(class, shelf.slot, most, |block| match first {
+            None => first = Some(block),
+            Some(_) => shelf.blocks[class].push(block),
+        });
+        first
+    }
+
+    #[cold]
+    fn put_up(&self, keep: &mut Keep, stream: Stream) {
+        let mut store = self.store();
+        let slot = store.marks.slot(stream);
+        if let Some(shelf) = keep.put_up(stream, slot, self.classes.cut()) {
+            store.put_all(*shelf);
+        }
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        let store = self.store.get_mut().unwrap_or_else(PoisonError::into_inner);
+        for event in store.marks.drain_events() {
+            // A device that is going takes its events along.
+            let _ = self.device.destroy_event(self.id, event);
+        }
+        for (at, bytes) in store.take_unusable() {
+            let _ = self.device.device_memory_deallocate(self.id, at, bytes);
+        }
+        for slab in store.drain() {
+            // SAFETY: it came from a box, and nobody else uses the pool any more.
+            let slab = unsafe { Box::from_raw(slab.as_ptr()) };
+            let _ = self.device.device_memory_deallocate(self.id, slab.allocation, slab.bytes);
+        }
+    }
+}

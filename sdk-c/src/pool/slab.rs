@@ -1,0 +1,172 @@
+//! One allocation of the device, as the blocks that it is cut into.
+
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use tenon::DevicePtr;
+
+use super::class::{Class, PAGE};
+
+/// An allocation of the device: blocks of one class, in a row.
+#[derive(Debug)]
+pub(super) struct Slab {
+    pub(super) class: Class,
+    /// What the device gave, and what it gets back.
+    pub(super) allocation: DevicePtr,
+    pub(super) bytes: usize,
+    /// Where the first block begins, and how far it is to the next.
+    base: usize,
+    stride: usize,
+    /// 2³² / stride, rounded up: a multiplication finds the block of an address.
+    reciprocal: u64,
+    /// Whether each block is in use.
+    used: Box<[AtomicBool]>,
+    /// How many blocks are on no thread's shelf and not in use. Changed under the lock of the store.
+    pub(super) stored: AtomicUsize,
+}
+
+/// Why an address is none that can be freed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NotUsed {
+    /// It is before or behind the blocks.
+    Outside,
+    /// It is inside of the block that begins here.
+    Inside(usize),
+    /// It is free already.
+    Free,
+}
+
+impl Slab {
+    pub(super) fn new(
+        class: Class,
+        allocation: DevicePtr,
+        bytes: usize,
+        base: usize,
+        stride: usize,
+        count: usize,
+    ) -> Self {
+        Slab {
+            class,
+            allocation,
+            bytes,
+            base,
+            stride,
+            reciprocal: (1_u64 << 32).div_ceil(stride as u64),
+            used: (0..count).map(|_| AtomicBool::new(false)).collect(),
+            stored: AtomicUsize::new(0),
+        }
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.used.len()
+    }
+
+    pub(super) fn stride(&self) -> usize {
+        self.stride
+    }
+
+    /// The first page and the number of pages that lead to this slab: those in which a block can begin.
+    pub(super) fn pages(&self) -> (usize, usize) {
+        let last = self.base + (self.count() - 1) * self.stride;
+        (self.base / PAGE, last / PAGE - self.base / PAGE + 1)
+    }
+
+    /// Marks the block at an address as free; answers its number.
+    pub(super) fn release(&self, address: usize) -> Result<u32, NotUsed> {
+        let index = self.index_of(address)?;
+        // Of two threads that free the same block at once, one sees that the other has done it.
+        if self.used[index].swap(false, Ordering::AcqRel) { Ok(index as u32) } else { Err(NotUsed::Free) }
+    }
+
+    fn index_of(&self, address: usize) -> Result<usize, NotUsed> {
+        let offset = address.checked_sub(self.base).ok_or(NotUsed::Outside)?;
+        if self.count() == 1 {
+            return match offset {
+                0 => Ok(0),
+                _ if offset < self.stride => Err(NotUsed::Inside(self.base)),
+                _ => Err(NotUsed::Outside),
+            };
+        }
+        // Exact for the start of every block: several blocks are less than 2³² bytes together.
+        let index = (offset as u64).wrapping_mul(self.reciprocal) as usize >> 32;
+        if index < self.count() && index * self.stride == offset {
+            return Ok(index);
+        }
+        let index = offset / self.stride;
+        if index < self.count() {
+            Err(NotUsed::Inside(self.base + index * self.stride))
+        } else {
+            Err(NotUsed::Outside)
+        }
+    }
+}
+
+/// A block of a slab that is still there: whoever holds one keeps the slab from going back to the device.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Block {
+    pub(super) slab: NonNull<Slab>,
+    pub(super) index: u32,
+}
+
+// SAFETY: a slab is shared by all threads, and everything in it that changes is atomic.
+unsafe impl Send for Block {}
+
+impl Block {
+    /// The slab.
+    pub(super) fn slab(&self) -> &Slab {
+        // SAFETY: a slab goes back to the device only when the store holds all of its blocks and takes them off its
+        // lists; so while anybody holds this one, the slab is there.
+        unsafe { self.slab.as_ref() }
+    }
+
+    /// Marks the block as in use; answers its address.
+    pub(super) fn acquire(self) -> DevicePtr {
+        let slab = self.slab();
+        slab.used[self.index as usize].store(true, Ordering::Relaxed);
+        DevicePtr::from_addr(slab.base + self.index as usize * slab.stride)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slab(base: usize, stride: usize, count: usize) -> Slab {
+        Slab::new(0, DevicePtr::from_addr(base), stride * count, base, stride, count)
+    }
+
+    #[test]
+    fn each_block_is_found_by_its_first_address_alone() {
+        for stride in [64, 192, 832, 4096, 7 << 12, 9 << 16, 1 << 20] {
+            let count = ((2 << 20) / stride).max(1);
+            let base = 5 * PAGE;
+            let slab = slab(base, stride, count);
+            for index in 0..count {
+                let start = base + index * stride;
+                assert_eq!(slab.index_of(start), Ok(index));
+                assert_eq!(slab.index_of(start + 1), Err(NotUsed::Inside(start)));
+                assert_eq!(slab.index_of(start + stride - 1), Err(NotUsed::Inside(start)));
+            }
+            assert_eq!(slab.index_of(base - 1), Err(NotUsed::Outside));
+            assert_eq!(slab.index_of(base + stride * count), Err(NotUsed::Outside));
+            assert_eq!(slab.index_of(usize::MAX), Err(NotUsed::Outside));
+        }
+    }
+
+    #[test]
+    fn a_block_is_released_once() {
+        let slab = slab(PAGE, 64, 4);
+        let block = Block { slab: NonNull::from(&slab), index: 2 };
+        let address = block.acquire().addr();
+        assert_eq!(slab.release(address), Ok(2));
+        assert_eq!(slab.release(address), Err(NotUsed::Free));
+        assert_eq!(slab.release(PAGE), Err(NotUsed::Free));
+    }
+
+    #[test]
+    fn only_pages_in_which_blocks_begin_lead_to_a_slab() {
+        assert_eq!(slab(8 * PAGE, 64, 64).pages(), (8, 1));
+        assert_eq!(slab(8 * PAGE, 64, 65).pages(), (8, 2));
+        assert_eq!(slab(8 * PAGE + 256, 1 << 30, 1).pages(), (8, 1));
+    }
+}

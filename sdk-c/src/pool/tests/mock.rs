@@ -1,0 +1,183 @@
+//! A device that has no memory to write to, counts everything, and fails on command.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tenon::DevicePtr;
+use tenon::device::*;
+
+/// A device with streams that stand still until they are told to run.
+pub struct Mock {
+    /// Bytes that can be allocated.
+    pub capacity: usize,
+    /// What it answers as the least chunk.
+    pub unit: usize,
+    /// How far addresses lie beside a page.
+    pub skew: usize,
+    pub fail_in: AtomicU64,
+    pub state: Mutex<State>,
+}
+
+#[derive(Default)]
+pub struct State {
+    next: usize,
+    memory: BTreeMap<usize, usize>,
+    bytes: usize,
+    /// Events that exist, each with its record.
+    events: HashMap<usize, Option<(usize, u64)>>,
+    /// How much work each stream was given, and how much it has done.
+    streams: HashMap<usize, (u64, u64)>,
+}
+
+impl Default for Mock {
+    fn default() -> Self {
+        Mock { capacity: 1 << 40, unit: 64, skew: 0, fail_in: AtomicU64::new(0), state: Mutex::default() }
+    }
+}
+
+impl Mock {
+    /// Lets the call that comes after `calls - 1` others fail.
+    pub fn fail_in(&self, calls: u64) {
+        self.fail_in.store(calls, Ordering::Relaxed);
+    }
+
+    /// Whether a failure was ordered and has not come yet.
+    pub fn will_fail(&self) -> bool {
+        self.fail_in.load(Ordering::Relaxed) > 0
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.state.lock().unwrap().bytes
+    }
+
+    pub fn events(&self) -> usize {
+        self.state.lock().unwrap().events.len()
+    }
+
+    /// Whether some allocation holds the whole range.
+    pub fn holds(&self, at: DevicePtr, size: usize) -> bool {
+        let state = self.state.lock().unwrap();
+        let before = state.memory.range(..=at.addr()).next_back();
+        before.is_some_and(|(start, length)| at.addr() + size <= start + length)
+    }
+
+    /// Gives a stream something to do; answers how much it was given so far.
+    pub fn work(&self, stream: Stream) -> u64 {
+        let mut state = self.state.lock().unwrap();
+        let (given, _) = state.streams.entry(stream.addr()).or_default();
+        *given += 1;
+        *given
+    }
+
+    /// Lets a stream do all that it was given.
+    pub fn run(&self, stream: Stream) {
+        let mut state = self.state.lock().unwrap();
+        let (given, done) = state.streams.entry(stream.addr()).or_default();
+        *done = *given;
+    }
+
+    /// How much a stream was given, and how much of it is done.
+    pub fn progress(&self, stream: Stream) -> (u64, u64) {
+        self.state.lock().unwrap().streams.get(&stream.addr()).copied().unwrap_or_default()
+    }
+
+    fn call(&self) -> Result<std::sync::MutexGuard<'_, State>> {
+        let left = self.fail_in.load(Ordering::Relaxed);
+        self.fail_in.store(left.saturating_sub(1), Ordering::Relaxed);
+        if left == 1 { Err(Error::new(Status::FAILED, "as ordered")) } else { Ok(self.state.lock().unwrap()) }
+    }
+}
+
+#[tenon::device]
+impl Device for Mock {
+    fn set_device(&self, _: DeviceId) -> Result<()> {
+        Ok(())
+    }
+
+    fn get_device(&self) -> Result<DeviceId> {
+        Ok(DeviceId(0))
+    }
+
+    fn get_device_count(&self) -> Result<usize> {
+        Ok(1)
+    }
+
+    fn get_device_list(&self) -> Result<Vec<usize>> {
+        Ok(vec![0])
+    }
+
+    fn synchronize_device(&self, _: DeviceId) -> Result<()> {
+        Ok(())
+    }
+
+    fn synchronize_stream(&self, _: DeviceId, stream: Stream) -> Result<()> {
+        drop(self.call()?);
+        self.run(stream);
+        Ok(())
+    }
+
+    fn create_event(&self, _: DeviceId) -> Result<Event> {
+        let mut state = self.call()?;
+        state.next += 1;
+        let event = state.next;
+        state.events.insert(event, None);
+        Ok(Event::from_addr(event))
+    }
+
+    fn destroy_event(&self, _: DeviceId, event: Event) -> Result<()> {
+        assert!(self.call()?.events.remove(&event.addr()).is_some(), "{event:?} is not there");
+        Ok(())
+    }
+
+    fn record_event(&self, _: DeviceId, stream: Stream, event: Event) -> Result<()> {
+        let mut state = self.call()?;
+        let (given, _) = state.streams.get(&stream.addr()).copied().unwrap_or_default();
+        *state.events.get_mut(&event.addr()).expect("the event is there") = Some((stream.addr(), given));
+        Ok(())
+    }
+
+    fn query_event(&self, _: DeviceId, event: Event) -> Result<bool> {
+        let state = self.call()?;
+        let record = state.events.get(&event.addr()).expect("the event is there");
+        Ok(record
+            .is_none_or(|(stream, point)| state.streams.get(&stream).is_none_or(|(_, done)| *done >= point)))
+    }
+
+    fn synchronize_event(&self, _: DeviceId, _: Event) -> Result<()> {
+        panic!("a pool does not wait")
+    }
+
+    fn device_memory_allocate(&self, _: DeviceId, size: usize) -> Result<DevicePtr> {
+        let mut state = self.call()?;
+        if size > self.capacity - state.bytes {
+            return Ok(DevicePtr::NULL);
+        }
+        // No address is given twice, so that what is said of one is said of one allocation.
+        state.next = state.next.next_multiple_of(4 << 20) + self.skew;
+        let at = state.next.max(64 << 20) + if state.next < 64 << 20 { self.skew } else { 0 };
+        state.next = at + size;
+        state.bytes += size;
+        state.memory.insert(at, size);
+        Ok(DevicePtr::from_addr(at))
+    }
+
+    fn device_memory_deallocate(&self, _: DeviceId, ptr: DevicePtr, size: usize) -> Result<()> {
+        let mut state = self.call()?;
+        assert_eq!(state.memory.remove(&ptr.addr()), Some(size), "{ptr:?} of {size} bytes is not there");
+        state.bytes -= size;
+        Ok(())
+    }
+
+    fn memory_copy_h2d(&self, _: DeviceId, _: DevicePtr, _: &[u8]) -> Result<()> {
+        Ok(())
+    }
+
+    fn memory_copy_d2h(&self, _: DeviceId, _: &mut [u8], _: DevicePtr) -> Result<()> {
+        Ok(())
+    }
+
+    fn device_min_chunk_size(&self, _: DeviceId) -> Result<usize> {
+        Ok(self.unit)
+    }
+}

@@ -1,0 +1,143 @@
+//! Who may have a freed block, and when: on the CPU device with streams that are held back, and on the mock.
+
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex};
+
+use tenon::DevicePtr;
+use tenon::device::{Device, Stream};
+use tenon_cpu::{Config, Cpu, StreamHandle};
+
+use super::mock::Mock;
+use super::{ID, MIB, pool};
+use crate::pool::Pool;
+
+fn cpu() -> (Arc<Cpu>, Pool) {
+    let cpu = Arc::new(Cpu::with_config(Config { devices: 1, memory: 256 * MIB, threads: 2 }));
+    let pool = Pool::new(cpu.clone(), ID).unwrap();
+    (cpu, pool)
+}
+
+/// Holds a stream back until the sender is used or dropped.
+fn hold(cpu: &Cpu, stream: Stream) -> Sender<()> {
+    let (open, gate) = channel::<()>();
+    let gate = Mutex::new(gate);
+    let body = move || {
+        // Dropped or used: both open it.
+        let _ = gate.lock().unwrap().recv();
+        Ok(())
+    };
+    cpu.stream_add_callback(0, StreamHandle(stream.addr()), body).unwrap();
+    open
+}
+
+#[test]
+fn another_stream_gets_a_block_only_after_the_first_has_passed_the_free() {
+    let (cpu, pool) = cpu();
+    for size in [100, 70_000, MIB, 3 * MIB] {
+        let [a, b] = [0; 2].map(|_| Device::create_stream(&*cpu, ID).unwrap());
+        let block = pool.allocate(size, a).unwrap();
+        let gate = hold(&cpu, a);
+        pool.free(block, a).unwrap();
+        let meanwhile: Vec<DevicePtr> = (0..8).map(|_| pool.allocate(size, b).unwrap()).collect();
+        assert!(!meanwhile.contains(&block), "{size}: stream a still uses the block");
+        assert_eq!(pool.allocate(size, a), Ok(block), "{size}: stream a may have its own at once");
+        pool.free(block, a).unwrap();
+        gate.send(()).unwrap();
+        Device::synchronize_stream(&*cpu, ID, a).unwrap();
+        let before = pool.statistics();
+        // Fresh blocks of the same slab may come first.
+        let found = (0..2000).any(|_| pool.allocate(size, b).unwrap() == block);
+        assert!(found, "{size}: stream a has passed the free, and yet b does not get the block");
+        assert_eq!(pool.statistics().misses, before.misses, "{size}: the block was there all the time");
+    }
+}
+
+#[test]
+fn a_free_on_the_default_stream_counts_as_any_other() {
+    let (cpu, pool) = cpu();
+    let other = Device::create_stream(&*cpu, ID).unwrap();
+    let block = pool.allocate(3 * MIB, Stream::NULL).unwrap();
+    let gate = hold(&cpu, Stream::NULL);
+    pool.free(block, Stream::NULL).unwrap();
+    assert_ne!(pool.allocate(3 * MIB, other), Ok(block));
+    drop(gate);
+    Device::synchronize_stream(&*cpu, ID, Stream::NULL).unwrap();
+    assert_eq!(pool.allocate(3 * MIB, other), Ok(block));
+}
+
+#[test]
+fn a_callback_may_allocate_and_free() {
+    let (cpu, pool) = cpu();
+    let pool = Arc::new(pool);
+    let stream = Device::create_stream(&*cpu, ID).unwrap();
+    let inside = pool.clone();
+    let body = move || {
+        let block = inside.allocate(3 * MIB, stream).map_err(|error| error.to_string())?;
+        inside.free(block, stream).map_err(|error| error.to_string())
+    };
+    cpu.stream_add_callback(0, StreamHandle(stream.addr()), body).unwrap();
+    Device::synchronize_stream(&*cpu, ID, stream).unwrap();
+    assert_eq!(pool.statistics().misses, 1);
+}
+
+#[test]
+fn a_new_stream_with_an_old_handle_is_another_stream() {
+    for size in [64, 3 * MIB] {
+        let mock = Arc::new(Mock::default());
+        let pool = pool(&mock);
+        let stream = Stream::from_addr(7);
+        let block = pool.allocate(size, stream).unwrap();
+        mock.work(stream);
+        pool.free(block, stream).unwrap();
+        pool.retire(stream);
+        assert_ne!(pool.allocate(size, stream), Ok(block), "the work of the old stream is not done");
+        mock.run(stream);
+        let found = (0..2000).any(|_| pool.allocate(size, stream) == Ok(block));
+        assert!(found, "the old stream has come to its end");
+    }
+}
+
+#[test]
+fn a_stream_that_can_record_no_event_is_waited_for_when_it_retires() {
+    let mock = Arc::new(Mock::default());
+    let pool = pool(&mock);
+    let stream = Stream::from_addr(7);
+    let block = pool.allocate(3 * MIB, stream).unwrap();
+    mock.work(stream);
+    pool.free(block, stream).unwrap();
+    mock.fail_in(1);
+    pool.retire(stream);
+    assert_eq!(mock.progress(stream), (1, 1));
+    assert_eq!(pool.allocate(3 * MIB, Stream::NULL), Ok(block));
+}
+
+#[test]
+fn one_stream_alone_makes_no_events() {
+    let mock = Arc::new(Mock::default());
+    let pool = pool(&mock);
+    for round in 0..1000 {
+        let block = pool.allocate(round * 5000, Stream::from_addr(7)).unwrap();
+        pool.free(block, Stream::from_addr(7)).unwrap();
+    }
+    assert_eq!(mock.events(), 0);
+}
+
+#[test]
+fn many_streams_in_turn_leave_little_behind() {
+    let mock = Arc::new(Mock::default());
+    let pool = pool(&mock);
+    for handle in 1..1000 {
+        let stream = Stream::from_addr(handle);
+        let block = pool.allocate(3 * MIB, stream).unwrap();
+        mock.work(stream);
+        pool.free(block, stream).unwrap();
+        pool.retire(stream);
+        mock.run(stream);
+    }
+    assert!(
+        mock.events() <= 4 && mock.bytes() <= 2 * 3 * MIB,
+        "{} events, {} bytes",
+        mock.events(),
+        mock.bytes()
+    );
+}

@@ -1,0 +1,154 @@
+//! Many threads on one pool.
+
+use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
+use std::thread;
+
+use tenon::DevicePtr;
+use tenon::device::{Device, Stream};
+use tenon_cpu::{Config, Cpu};
+
+use super::mock::Mock;
+use super::{ID, MIB, pool};
+use crate::pool::{Pool, PoolError};
+
+/// Writes a mark to both ends of a block.
+fn mark(at: DevicePtr, size: usize, mark: u8) {
+    for offset in [0, size - 1] {
+        // SAFETY: memory of the CPU device is the host's, and the block is ours.
+        unsafe { at.as_ptr().cast::<u8>().add(offset).write_volatile(mark) };
+    }
+}
+
+fn has_mark(at: DevicePtr, size: usize, mark: u8) -> bool {
+    // SAFETY: as above.
+    unsafe {
+        [0, size - 1].iter().all(|&offset| at.as_ptr().cast::<u8>().add(offset).read_volatile() == mark)
+    }
+}
+
+#[test]
+fn no_two_threads_have_the_same_block() {
+    const THREADS: usize = 8;
+    const SIZES: [usize; 6] = [1, 64, 1000, 20_000, 300_000, 2 * MIB];
+    let cpu = Arc::new(Cpu::with_config(Config { devices: 1, memory: 512 * MIB, threads: 1 }));
+    let pool = Pool::new(cpu.clone(), ID).unwrap();
+    let (senders, receivers): (Vec<_>, Vec<_>) =
+        (0..THREADS).map(|_| sync_channel::<(DevicePtr, usize, u8)>(20)).unzip();
+    thread::scope(|scope| {
+        for (index, receiver) in receivers.into_iter().enumerate() {
+            let (pool, cpu) = (&pool, &cpu);
+            let next = senders[(index + 1) % THREADS].clone();
+            scope.spawn(move || {
+                let streams = [0; 2].map(|_| Device::create_stream(&**cpu, ID).unwrap());
+                let mut held = Vec::new();
+                let mut random = index as u64 + 1;
+                for round in 0..4000 {
+                    random = random
+                        .wrapping_mul(6_364_136_223_846_793_005)
+                        .wrapping_add(1_442_695_040_888_963_407);
+                    let pick = (random >> 33) as usize;
+                    let (size, stream) = (SIZES[pick % SIZES.len()], streams[pick / 7 % 2]);
+                    let at = pool.allocate(size, stream).unwrap();
+                    mark(at, size, index as u8);
+                    held.push((at, size, index as u8));
+                    if held.len() > 20 {
+                        let block = held.swap_remove(pick / 11 % held.len());
+                        assert!(
+                            has_mark(block.0, block.1, block.2),
+                            "somebody else has written to {:?}",
+                            block.0
+                        );
+                        // Some are freed by the thread that has them, some by the next one.
+                        if pick / 17 % 3 != 0 || next.try_send(block).is_err() {
+                            pool.free(block.0, stream).unwrap();
+                        }
+                    }
+                    for (at, size, of) in receiver.try_iter() {
+                        assert!(has_mark(at, size, of), "somebody else has written to {at:?}");
+                        pool.free(at, streams[0]).unwrap();
+                    }
+                    if round % 1000 == 999 {
+                        pool.trim(MIB).unwrap();
+                        let statistics = pool.statistics();
+                        assert!(statistics.from_device <= 512 * MIB);
+                    }
+                }
+                drop(next);
+                for (at, size, of) in held.into_iter().chain(receiver.try_iter()) {
+                    assert!(has_mark(at, size, of), "somebody else has written to {at:?}");
+                    pool.free(at, streams[0]).unwrap();
+                }
+                for stream in streams {
+                    pool.retire(stream);
+                    Device::destroy_stream(&**cpu, ID, stream).unwrap();
+                }
+                receiver
+            });
+        }
+        drop(senders);
+    });
+    let statistics = pool.statistics();
+    assert_eq!(statistics.hits + statistics.misses, THREADS as u64 * 4000);
+    drop(pool);
+    let stats = Device::device_memory_stats(&*cpu, ID).unwrap();
+    assert_eq!(stats.free_memory, stats.total_memory);
+}
+
+#[test]
+fn of_many_threads_that_free_one_block_one_succeeds() {
+    let mock = Arc::new(Mock::default());
+    let pool = pool(&mock);
+    for round in 0..200 {
+        let size = if round % 2 == 0 { 64 } else { 2 * MIB };
+        let block = pool.allocate(size, Stream::NULL).unwrap();
+        let freed: usize = thread::scope(|scope| {
+            let threads: Vec<_> =
+                (0..4).map(|_| scope.spawn(|| pool.free(block, Stream::NULL).is_ok())).collect();
+            threads.into_iter().map(|thread| usize::from(thread.join().unwrap())).sum()
+        });
+        assert_eq!(freed, 1);
+    }
+    assert_eq!(pool.statistics().in_use, 0);
+}
+
+#[test]
+fn addresses_are_looked_up_while_their_memory_goes() {
+    let mock = Arc::new(Mock::default());
+    let pool = pool(&mock);
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                for _ in 0..2000 {
+                    let block = pool.allocate(2 * MIB, Stream::NULL).unwrap();
+                    // The second time it is free, the other thread's, or gone with its slab.
+                    for _ in 0..2 {
+                        let freed = pool.free(block, Stream::NULL);
+                        let expected = [
+                            Ok(()),
+                            Err(PoolError::Free { ptr: block }),
+                            Err(PoolError::Unknown { ptr: block }),
+                        ];
+                        assert!(expected.contains(&freed), "{freed:?}");
+                    }
+                }
+            });
+        }
+        scope.spawn(|| {
+            for _ in 0..2000 {
+                pool.trim(0).unwrap();
+            }
+        });
+    });
+}
+
+#[test]
+fn what_one_thread_keeps_serves_another_before_the_device_is_asked() {
+    let mock = Arc::new(Mock::default());
+    let pool = pool(&mock);
+    let block = pool.allocate(MIB, Stream::NULL).unwrap();
+    pool.free(block, Stream::NULL).unwrap();
+    let elsewhere = thread::scope(|scope| scope.spawn(|| pool.allocate(MIB, Stream::NULL)).join().unwrap());
+    assert_eq!(elsewhere, Ok(block));
+    assert_eq!(pool.statistics().misses, 1);
+}

@@ -1,0 +1,261 @@
+//! What stands behind each function of an open device, and how often it was called.
+
+use std::ffi::{CString, c_char};
+use std::fmt::Write as _;
+use std::ptr::null;
+use std::sync::LazyLock;
+
+use serde::Serialize;
+use tenon::device::Function;
+use tenon_host::Availability as Behind;
+
+use crate::call::export_on;
+use crate::open::Pin;
+use crate::text::{c_text, hand_out, hand_out_text};
+use crate::{DeviceHandle, Status};
+
+/// What stands behind a function.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Availability {
+    /// The plugin has it.
+    Native = 0,
+    /// The spec's fallback stands in.
+    Fallback = 1,
+    /// Neither; the function answers #TENON_UNSUPPORTED.
+    Unavailable = 2,
+}
+
+/// What is known of a function of a device. The texts stay for ever.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ReportEntry {
+    /// Its name in the spec: `memory_copy_h2d` is `tenon_memory_copy_h2d` here.
+    pub function: *const c_char,
+    /// The group that describes it.
+    pub group: *const c_char,
+    /// What stands behind it.
+    pub availability: Availability,
+    /// What the fallback does, in a sentence; null if none stands in.
+    pub fallback: *const c_char,
+    /// What the fallback costs; null if none stands in, or nothing is said.
+    pub costs: *const c_char,
+    /// How often the function was called since the device was opened, failed calls included. What a fallback calls does
+    /// not count; what the pool calls does.
+    pub calls: u64,
+}
+
+/// Texts of the spec as C reads them.
+struct Texts {
+    function: CString,
+    group: CString,
+    fallback: CString,
+    costs: CString,
+}
+
+static TEXTS: LazyLock<[Texts; Function::ALL.len()]> = LazyLock::new(|| {
+    Function::ALL.map(|function| {
+        let info = function.info();
+        let fallback = info.fallback.as_ref();
+        Texts {
+            function: c_text(info.name),
+            group: c_text(info.group),
+            fallback: c_text(fallback.map_or("", |fallback| fallback.text)),
+            costs: c_text(fallback.map_or("", |fallback| fallback.costs)),
+        }
+    })
+});
+
+/// The same for texts and JSON.
+#[derive(Serialize)]
+struct Row {
+    function: &'static str,
+    group: &'static str,
+    availability: Availability,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fallback: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    costs: Option<&'static str>,
+    calls: u64,
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    device: String,
+    plugin: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    release: Option<&'static str>,
+    recognition: String,
+    functions: Vec<Row>,
+}
+
+fn rows(open: &Pin) -> impl Iterator<Item = Row> {
+    open.plugin.host.functions().map(|(function, behind)| {
+        let info = function.info();
+        let (availability, fallback) = match behind {
+            Behind::Native => (Availability::Native, None),
+            Behind::Fallback(fallback) => (Availability::Fallback, Some(fallback)),
+            Behind::Unavailable => (Availability::Unavailable, None),
+        };
+        Row {
+            function: info.name,
+            group: info.group,
+            availability,
+            fallback: fallback.map(|fallback| fallback.text),
+            costs: fallback.map(|fallback| fallback.costs).filter(|costs| !costs.is_empty()),
+            calls: open.tally.total(function) + open.plugin.tally.total(function),
+        }
+    })
+}
+
+fn report(open: &Pin) -> Report<'_> {
+    let host = &open.plugin.host;
+    Report {
+        device: open.name(),
+        plugin: host.name(),
+        path: host.path().map(|path| path.to_string_lossy().into_owned()),
+        release: host.release().map(|release| release.name()),
+        recognition: host.recognised_by().to_string(),
+        functions: rows(open).collect(),
+    }
+}
+
+fn text(report: &Report<'_>) -> String {
+    let mut text = format!("{} of plugin {}", report.device, report.plugin);
+    match (&report.path, report.release) {
+        (Some(path), Some(release)) => {
+            let _ = write!(text, " ({path}), release {release}: {}", report.recognition);
+        }
+        _ => {
+            let _ = write!(text, ": {}", report.recognition);
+        }
+    }
+    let of = |availability| report.functions.iter().filter(|row| row.availability == availability).count();
+    let _ = write!(
+        text,
+        "\n{} functions: {} native, {} by fallback, {} unavailable\n",
+        report.functions.len(),
+        of(Availability::Native),
+        of(Availability::Fallback),
+        of(Availability::Unavailable)
+    );
+    let width = report.functions.iter().map(|row| row.function.len()).max().unwrap_or(0);
+    let mut group = "";
+    for row in &report.functions {
+        if row.group != group {
+            group = row.group;
+            let _ = write!(text, "\n{group}\n");
+        }
+        let state = match row.availability {
+            Availability::Native => "native",
+            Availability::Fallback => "fallback",
+            Availability::Unavailable => "unavailable",
+        };
+        let line = format!("  {:<width$}  {:<11}  {:>10}", row.function, state, row.calls);
+        text.push_str(&line);
+        if let Some(fallback) = row.fallback {
+            let _ = write!(text, "  {fallback}");
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// Tells, for each function of the spec, what stands behind it and how often it was called.
+///
+/// With `entries` null, `count` gets how many there are. Otherwise it holds for how many there is room, and gets how many
+/// were written.
+///
+/// @param[in] device The device.
+/// @param[out] entries Room for them; may be null.
+/// @param[in,out] count Their number.
+/// @retval TENON_SUCCESS On success.
+/// @retval TENON_INVALID_HANDLE It is no open device.
+/// @retval TENON_INVALID_ARGUMENT `count` is null, or the room is too small; then `count` gets what is needed.
+/// @par Threads
+///     Any thread, also several at once. Counts of threads that are calling may be behind by a moment.
+///
+/// # Safety
+/// `count` is null, or can be read and written; `entries` is null or has room for `*count`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tenon_device_report(
+    device: DeviceHandle,
+    entries: *mut ReportEntry,
+    count: *mut usize,
+) -> Status {
+    export_on("tenon_device_report", device, |open| {
+        let found: Vec<ReportEntry> = rows(open)
+            .zip(TEXTS.iter())
+            .map(|(row, texts)| ReportEntry {
+                function: texts.function.as_ptr(),
+                group: texts.group.as_ptr(),
+                availability: row.availability,
+                fallback: row.fallback.map_or(null(), |_| texts.fallback.as_ptr()),
+                costs: row.costs.map_or(null(), |_| texts.costs.as_ptr()),
+                calls: row.calls,
+            })
+            .collect();
+        // SAFETY: the caller's promise.
+        unsafe { hand_out(&found, entries, count) }
+    })
+}
+
+/// The same as a text for people.
+///
+/// With `text` null, `size` gets how long it is. Otherwise it holds for how many bytes there is room, and gets how many
+/// were written. The NUL at the end counts. As counts grow the text may, so leave some room or try again.
+///
+/// @param[in] device The device.
+/// @param[out] text Room for it; may be null.
+/// @param[in,out] size Its length in bytes.
+/// @retval TENON_SUCCESS On success.
+/// @retval TENON_INVALID_HANDLE It is no open device.
+/// @retval TENON_INVALID_ARGUMENT `size` is null, or the room is too small; then `size` gets what is needed.
+/// @par Threads
+///     Any thread, also several at once.
+///
+/// # Safety
+/// `size` is null, or can be read and written; `text` is null or has room for `*size` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tenon_device_report_text(
+    device: DeviceHandle,
+    text: *mut c_char,
+    size: *mut usize,
+) -> Status {
+    export_on("tenon_device_report_text", device, |open| {
+        // SAFETY: the caller's promise.
+        unsafe { hand_out_text(&self::text(&report(open)), text, size) }
+    })
+}
+
+/// The same as JSON: an object with `device`, `plugin`, `recognition` and `functions`, each with `function`, `group`,
+/// `availability` and `calls`.
+///
+/// @param[in] device The device.
+/// @param[out] text Room for it, as in #tenon_device_report_text; may be null.
+/// @param[in,out] size Its length in bytes, with the NUL.
+/// @retval TENON_SUCCESS On success.
+/// @retval TENON_INVALID_HANDLE It is no open device.
+/// @retval TENON_INVALID_ARGUMENT `size` is null, or the room is too small; then `size` gets what is needed.
+/// @par Threads
+///     Any thread, also several at once.
+///
+/// # Safety
+/// `size` is null, or can be read and written; `text` is null or has room for `*size` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tenon_device_report_json(
+    device: DeviceHandle,
+    text: *mut c_char,
+    size: *mut usize,
+) -> Status {
+    export_on("tenon_device_report_json", device, |open| {
+        let json = serde_json::to_string(&report(open)).map_err(|error| {
+            crate::error::Failure::new(<Status as tenon::StatusCode>::INTERNAL, error.to_string())
+        })?;
+        // SAFETY: the caller's promise.
+        unsafe { hand_out_text(&json, text, size) }
+    })
+}

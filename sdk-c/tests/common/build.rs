@@ -1,0 +1,75 @@
+//! The library and what is compiled against it, with the compilers of the system.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+/// The folder of the crate.
+pub fn here() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// A folder for what a test compiles.
+pub fn scratch(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("sdk-c").join(name);
+    std::fs::create_dir_all(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    folder
+}
+
+/// The folder of `libtenon.so` and `libtenon.a`, built as the test itself was.
+pub fn library() -> &'static Path {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(|| {
+        let test = env::current_exe().expect("the path of the test");
+        let deps = test.parent().expect("a file has a folder");
+        let profile = deps.parent().expect("`deps` lies in a profile's folder");
+        let target = profile.parent().expect("a profile's folder lies in the target folder");
+        let mut command = Command::new(env!("CARGO"));
+        command.args(["build", "--quiet", "--package", "tenon-sdk", "--lib", "--target-dir"]).arg(target);
+        if profile.ends_with("release") {
+            command.arg("--release");
+        }
+        run(&mut command);
+        let soname = profile.join("libtenon.so.0");
+        if !soname.exists() {
+            // Several tests may be here at once; one of them makes it.
+            let _ = std::os::unix::fs::symlink("libtenon.so", &soname);
+        }
+        profile.to_owned()
+    })
+}
+
+/// Runs a command that has to succeed.
+pub fn run(command: &mut Command) -> Output {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    assert!(
+        output.status.success(),
+        "{command:?}: {}\n{}{}",
+        output.status,
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    output
+}
+
+fn compiler() -> Command {
+    let mut command = Command::new("cc");
+    command.args(["-std=c11", "-g", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I"]);
+    command.arg(here().join("include"));
+    command
+}
+
+/// Compiles a plugin of `tests/plugins`.
+pub fn plugin(source: &str, to: &Path, flags: &[&str]) {
+    let source = here().join("tests/plugins").join(source);
+    run(compiler().args(["-shared", "-fPIC"]).args(flags).arg(source).arg("-o").arg(to));
+}
+
+/// Compiles a program of `tests/programs` against the shared library.
+#[allow(dead_code, reason = "benchmarks compile no programs")]
+pub fn program(source: &str, to: &Path) {
+    let source = here().join("tests/programs").join(source);
+    let rpath = format!("-Wl,-rpath,{}", library().display());
+    run(compiler().arg(source).arg("-L").arg(library()).args(["-ltenon", "-lpthread", &rpath, "-o"]).arg(to));
+}

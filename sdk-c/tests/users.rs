@@ -1,0 +1,92 @@
+//! What users build: the examples and the C++ header, compiled by the system's compilers against the library, and run
+//! with the layer that validates, which sees a handle that is given back twice or never.
+
+mod common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use common::{Printed, compile, program, repository, run};
+
+fn example(name: &str) -> PathBuf {
+    program(&repository("examples/sdk-c").join(name))
+}
+
+fn validated(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.env("TENON_LAYERS", "validate").env_remove("TENON_PLUGIN_PATH");
+    command
+}
+
+/// A program that makes no mistake: validation has nothing to say.
+fn faultless(command: &mut Command) -> String {
+    let Printed { out, err } = run(command);
+    assert_eq!(err, "");
+    out
+}
+
+#[test]
+fn hello_comes_back() {
+    assert_eq!(faultless(&mut validated(&example("hello.c"))), "hello from the device\n");
+}
+
+#[test]
+fn vectors_are_added_in_c() {
+    let printed = faultless(&mut validated(&example("vector_add.c")));
+    assert_eq!(printed, "1048576 sums in 8 pieces, 0 wrong\n");
+}
+
+#[test]
+fn vectors_are_added_in_cxx() {
+    let printed = faultless(&mut validated(&example("vector_add.cpp")));
+    assert_eq!(printed, "1048576 sums in 8 pieces, 0 wrong\n");
+}
+
+#[test]
+fn a_third_party_s_plugin_is_loaded_and_reported() {
+    let plugin = compile(&repository("examples/c-plugin/plugin.c"), &["-shared", "-fPIC"]);
+    let Printed { out, err } = run(validated(&example("third_party.c")).arg(plugin));
+    assert!(out.contains("devices of the type `c_plugin`. It is built for release 3.3"), "{out}");
+    assert!(out.contains("comes back as it should"), "{out}");
+    for line in ["device_memory_set", "create_stream"] {
+        let line = out.lines().find(|known| known.trim_start().starts_with(line)).unwrap();
+        assert!(line.contains("fallback              1"), "{line}");
+    }
+    assert!(!err.contains("tenon: "), "{err}");
+}
+
+#[test]
+fn a_plugin_that_is_none_is_refused_with_its_reason() {
+    let output = validated(&example("third_party.c")).arg(repository("LICENSE")).output().unwrap();
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{err}");
+    assert!(err.contains("TENON_LOAD_FAILED") && err.contains("LICENSE"), "{err}");
+}
+
+#[test]
+fn a_layer_of_the_program_s_own_refuses_a_call() {
+    let out = faultless(&mut validated(&example("custom_layer.c")));
+    assert!(out.contains("allocation 2: TENON_SUCCESS\nallocation 3: TENON_OUT_OF_MEMORY\n"), "{out}");
+    assert!(out.contains("layer `faults` refused `device_memory_allocate`"), "{out}");
+    assert!(out.contains("4 of 5 allocations came through, 4096 bytes"), "{out}");
+}
+
+#[test]
+fn handles_in_cxx_are_given_back_once() {
+    let handles = program(&repository("sdk-c/tests/users/handles.cpp"));
+    let Printed { out, err } = run(&mut validated(&handles));
+    assert_eq!(out, "all as promised\n");
+    // The one address that it makes up.
+    assert_eq!(err.matches("tenon: ").count(), 1, "{err}");
+    assert!(err.contains("V020"), "{err}");
+    run(Command::new(&handles).env_remove("TENON_LAYERS"));
+}
+
+#[test]
+fn the_readme_shows_the_first_example() {
+    let source = fs::read_to_string(repository("examples/sdk-c/hello.c")).unwrap();
+    let program = &source[source.find("#include").unwrap()..];
+    let readme = fs::read_to_string(repository("README.md")).unwrap();
+    assert!(readme.contains(&format!("```c\n{program}```")), "README.md does not show hello.c as it is");
+}
