@@ -1,27 +1,39 @@
-//! The plugins in `examples/`, each in a folder of its own, as `CUSTOM_DEVICE_ROOT` wants it.
+//! The plugins that the tests inside PaddlePaddle load, each in a folder of its own, as `CUSTOM_DEVICE_ROOT` wants it.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::process::{Failure, at, cargo, step};
 use crate::project;
 
-/// Builds them, and returns the folder that holds `rust/` and `c/`.
+/// Builds them, and returns the folder that holds the folders: `rust` and `c` are the examples, `between` the layers,
+/// `old` a plugin for 2.6 alone.
 pub fn build() -> Result<PathBuf, Failure> {
     let root = project::cache("examples");
-    let (rust, c) = (root.join("rust"), root.join("c"));
-    for folder in [&rust, &c] {
-        fs::create_dir_all(folder).map_err(at(folder))?;
+    for (folder, package) in [("rust", "example-rust-plugin"), ("between", "tenon-paddle-layers")] {
+        cargo().args(["build", "--quiet", "--package", package]).run()?;
+        let library = format!("lib{}.so", package.replace('-', "_"));
+        let built = project::target().join("debug").join(&library);
+        fs::copy(&built, made(&root, folder)?.join(&library)).map_err(at(&built))?;
     }
-    cargo().args(["build", "--quiet", "--package", "example-rust-plugin"]).run()?;
-    let built = project::path("target/debug/libexample_rust_plugin.so");
-    let placed = rust.join("libexample_rust_plugin.so");
-    fs::copy(&built, &placed).map_err(at(&built))?;
-    step(std::env::var("CC").unwrap_or_else(|_| "cc".to_owned()))
-        .args(["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O2", "-shared", "-fPIC"])
-        .args(["-Isdk-c/include", "examples/c-plugin/plugin.c", "-o"])
-        .arg(c.join("libc_plugin.so"))
-        .installed_by("apt-get install gcc libc6-dev")
-        .run()?;
+    let sources = [
+        ("c", "examples/c-plugin/plugin.c", "libc_plugin.so"),
+        ("old", "plugins/paddle-layers/tests/old_plugin.c", "libold_plugin.so"),
+    ];
+    for (folder, source, library) in sources {
+        step(std::env::var("CC").unwrap_or_else(|_| "cc".to_owned()))
+            .args(["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O2", "-shared", "-fPIC"])
+            .args(["-Isdk-c/include", source, "-o"])
+            .arg(made(&root, folder)?.join(library))
+            .installed_by("apt-get install gcc libc6-dev")
+            .run()?;
+    }
     Ok(root)
+}
+
+/// A folder below another one, made if it is not there.
+fn made(root: &Path, folder: &str) -> Result<PathBuf, Failure> {
+    let folder = root.join(folder);
+    fs::create_dir_all(&folder).map_err(at(&folder))?;
+    Ok(folder)
 }
