@@ -1,16 +1,46 @@
 //! What users build: the examples and the C++ header, compiled by the system's compilers against the library, and run
 //! with the layer that validates, which sees a handle that is given back twice or never.
 
-mod common;
+#[allow(dead_code, reason = "other tests compile plugins and programs of their own")]
+#[path = "common/build.rs"]
+mod build;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{Printed, compile, program, repository, run};
+/// A path in the repository.
+fn repository(path: &str) -> PathBuf {
+    build::here().join("..").join(path)
+}
+
+/// Compiles a source with the compiler and the standard that its name asks for, and without a warning.
+fn compile(source: &str, flags: &[&str]) -> PathBuf {
+    let cxx = source.ends_with(".cpp");
+    let (compiler, standard) = if cxx { ("c++", "-std=c++17") } else { ("cc", "-std=c11") };
+    let made = build::scratch("users").join(source.replace(['/', '.'], "_"));
+    let mut command = Command::new(compiler);
+    command.args([standard, "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-g", "-I"]);
+    command.arg(repository("sdk-c/include")).arg(repository(source)).args(flags).arg("-o").arg(&made);
+    build::run(&mut command);
+    made
+}
+
+/// Compiles a program with the library.
+fn program(source: &str) -> PathBuf {
+    let folder = build::library().display();
+    compile(source, &[&format!("-L{folder}"), "-ltenon", &format!("-Wl,-rpath,{folder}")])
+}
 
 fn example(name: &str) -> PathBuf {
-    program(&repository("examples/sdk-c").join(name))
+    program(&format!("examples/sdk-c/{name}"))
+}
+
+/// What a program has printed to standard output and to standard error. It has to succeed.
+fn run(command: &mut Command) -> (String, String) {
+    let output = build::run(command);
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (text(&output.stdout), text(&output.stderr))
 }
 
 fn validated(program: &Path) -> Command {
@@ -21,7 +51,7 @@ fn validated(program: &Path) -> Command {
 
 /// A program that makes no mistake: validation has nothing to say.
 fn faultless(command: &mut Command) -> String {
-    let Printed { out, err } = run(command);
+    let (out, err) = run(command);
     assert_eq!(err, "");
     out
 }
@@ -45,8 +75,8 @@ fn vectors_are_added_in_cxx() {
 
 #[test]
 fn a_third_party_s_plugin_is_loaded_and_reported() {
-    let plugin = compile(&repository("examples/c-plugin/plugin.c"), &["-shared", "-fPIC"]);
-    let Printed { out, err } = run(validated(&example("third_party.c")).arg(plugin));
+    let plugin = compile("examples/c-plugin/plugin.c", &["-shared", "-fPIC"]);
+    let (out, err) = run(validated(&example("third_party.c")).arg(plugin));
     assert!(out.contains("devices of the type `c_plugin`. It is built for release 3.3"), "{out}");
     assert!(out.contains("comes back as it should"), "{out}");
     for line in ["device_memory_set", "create_stream"] {
@@ -74,8 +104,8 @@ fn a_layer_of_the_program_s_own_refuses_a_call() {
 
 #[test]
 fn handles_in_cxx_are_given_back_once() {
-    let handles = program(&repository("sdk-c/tests/users/handles.cpp"));
-    let Printed { out, err } = run(&mut validated(&handles));
+    let handles = program("sdk-c/tests/users/handles.cpp");
+    let (out, err) = run(&mut validated(&handles));
     assert_eq!(out, "all as promised\n");
     // The one address that it makes up.
     assert_eq!(err.matches("tenon: ").count(), 1, "{err}");

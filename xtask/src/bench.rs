@@ -7,13 +7,20 @@ use crate::process::{Failure, cargo};
 /// What is measured.
 #[derive(Args)]
 pub struct Options {
-    /// One benchmark, rather than all: `table`, `streams`, `memory` or `codegen`
+    /// One benchmark, rather than all: `table`, `streams`, `memory`, `call`, `layers`, `pool` or `codegen`
     name: Option<String>,
 }
 
 /// The benchmarks and the packages that they are in.
-const BENCHES: &[(&str, &str)] =
-    &[("table", "tenon"), ("streams", "tenon-cpu"), ("memory", "tenon-cpu"), ("codegen", "codegen")];
+const BENCHES: &[(&str, &str)] = &[
+    ("table", "tenon"),
+    ("streams", "tenon-cpu"),
+    ("memory", "tenon-cpu"),
+    ("call", "tenon-sdk"),
+    ("layers", "tenon-layers"),
+    ("pool", "tenon-sdk"),
+    ("codegen", "codegen"),
+];
 
 /// Runs the benchmarks.
 pub fn run(options: &Options) -> Result<(), Failure> {

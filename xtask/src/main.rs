@@ -3,12 +3,15 @@
 mod bench;
 mod docs;
 mod examples;
+mod fuzz;
+mod install;
 mod links;
 mod lint;
 mod paddle;
 mod process;
 mod project;
 mod python;
+mod sdk;
 mod test;
 mod wheel;
 
@@ -31,12 +34,18 @@ enum Task {
     Lint,
     /// The headers out of PaddlePaddle's wheels, for the layout tests
     Headers,
+    /// The C SDK: headers, libraries, pkg-config, CMake package and examples, below a prefix
+    Install(install::Options),
+    /// The part of the tests that is about the installed C SDK
+    Sdk,
     /// The plugin's wheel, in `dist/`
     Wheel,
     /// Trains LeNet and a small Transformer on the device, beside PaddlePaddle's own CPU
     Demo(paddle::DemoOptions),
     /// The book, in `target/book`
     Docs(docs::Options),
+    /// Fuzzers, led by coverage: random calls of the C SDK, damaged specs
+    Fuzz(fuzz::Options),
     /// Benchmarks, each side by side with what it is compared to
     Bench(bench::Options),
 }
@@ -46,9 +55,12 @@ fn main() -> Result<()> {
         Task::Test(options) => test::run(&options),
         Task::Lint => lint::run(),
         Task::Headers => paddle::headers().map(|_| ()),
+        Task::Install(options) => install::run(&options),
+        Task::Sdk => sdk::test(),
         Task::Wheel => wheel::build().map(|path| println!("{}", path.display())),
         Task::Demo(options) => paddle::demo(&options),
         Task::Docs(options) => docs::run(&options),
+        Task::Fuzz(options) => fuzz::run(&options),
         Task::Bench(options) => bench::run(&options),
     };
     Ok(outcome?)

@@ -13,6 +13,11 @@ pub fn path(relative: &str) -> PathBuf {
     root().join(relative)
 }
 
+/// Where cargo builds: `target`, or where the environment says.
+pub fn target() -> PathBuf {
+    root().join(std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()))
+}
+
 /// A folder for what is downloaded or installed: it outlives `cargo clean -p`, and goes with `cargo clean`.
 pub fn cache(name: &str) -> PathBuf {
     root().join("target").join("tenon").join(name)

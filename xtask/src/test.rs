@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 
 use crate::process::{Failure, cargo};
-use crate::{docs, lint, paddle, wheel};
+use crate::{docs, lint, paddle, sdk, wheel};
 
 /// What is tested.
 #[derive(Args)]
@@ -25,6 +25,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     parts.run("PaddlePaddle's headers", || paddle::headers().map(|_| ()))?;
     parts.run("Rust and C", || cargo().args(["test", "--workspace", "--quiet"]).run())?;
     parts.run("every interleaving of streams and events", interleavings)?;
+    parts.run("the C SDK", sdk::test)?;
     parts.run("the book", docs::check)?;
     parts.run("the plugin's wheel", wheel::test)?;
     let releases = if options.all_releases { paddle::RELEASES } else { &paddle::RELEASES[..1] };

@@ -1,0 +1,107 @@
+/* Adds two vectors piece by piece: one stream brings the pieces in, another adds those that have arrived.
+ *
+ *   cc -std=c11 vector_add.c $(pkg-config --cflags --libs tenon) -o vector_add && ./vector_add [DEVICE_TYPE]
+ *
+ * How a kernel is launched is a matter of each vendor's own library. Here a function of the host takes its place: the
+ * stream calls it in its turn, on unified memory, which host and device both reach.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <tenon/tenon.h>
+
+enum { COUNT = 1 << 20, PIECES = 8, PIECE = COUNT / PIECES };
+
+/* What the stand-in for a kernel works on. */
+struct addition {
+  const float* a;
+  const float* b;
+  float* sum;
+};
+
+static void require(tenon_status status) {
+  if (status != TENON_SUCCESS) {
+    fprintf(stderr, "%s\n", tenon_error_text());
+    exit(EXIT_FAILURE);
+  }
+}
+
+/* It runs in a thread of the device, and must call nothing of the library. */
+static void add(tenon_device device, tenon_stream stream, void* user_data, tenon_status* status) {
+  const struct addition* work = user_data;
+  for (size_t i = 0; i < PIECE; ++i) {
+    work->sum[i] = work->a[i] + work->b[i];
+  }
+  (void)device;
+  (void)stream;
+  *status = TENON_SUCCESS;
+}
+
+/* Pinned memory: the device copies from it and to it while the host goes on. */
+static float* pinned(tenon_device device) {
+  void* memory;
+  require(tenon_host_memory_allocate(device, &memory, COUNT * sizeof(float)));
+  return memory;
+}
+
+static float* unified(tenon_device device) {
+  void* memory;
+  require(tenon_unified_memory_allocate(device, &memory, COUNT * sizeof(float)));
+  return memory;
+}
+
+int main(int argc, char** argv) {
+  tenon_device device;
+  require(tenon_device_open(argc > 1 ? argv[1] : NULL, 0, &device));
+
+  float* a = pinned(device);
+  float* b = pinned(device);
+  float* sum = pinned(device);
+  for (size_t i = 0; i < COUNT; ++i) {
+    a[i] = (float)i;
+    b[i] = (float)(2 * i);
+  }
+  float* device_a = unified(device);
+  float* device_b = unified(device);
+  float* device_sum = unified(device);
+
+  tenon_stream incoming, sums;
+  tenon_event arrived;
+  require(tenon_create_stream(device, &incoming));
+  require(tenon_create_stream(device, &sums));
+  require(tenon_create_event(device, &arrived));
+
+  struct addition work[PIECES];
+  const size_t bytes = PIECE * sizeof(float);
+  for (size_t piece = 0; piece < PIECES; ++piece) {
+    const size_t at = piece * PIECE;
+    require(tenon_async_memory_copy_h2d(device, incoming, device_a + at, a + at, bytes));
+    require(tenon_async_memory_copy_h2d(device, incoming, device_b + at, b + at, bytes));
+    /* One event does for all pieces: a wait keeps to the record that it saw. */
+    require(tenon_record_event(device, incoming, arrived));
+    require(tenon_stream_wait_event(device, sums, arrived));
+    work[piece] = (struct addition){device_a + at, device_b + at, device_sum + at};
+    require(tenon_stream_add_callback(device, sums, add, &work[piece]));
+    require(tenon_async_memory_copy_d2h(device, sums, sum + at, device_sum + at, bytes));
+  }
+  /* Everything above was only queued. What `sums` has done depends on what `incoming` has. */
+  require(tenon_synchronize_stream(device, sums));
+
+  size_t wrong = 0;
+  for (size_t i = 0; i < COUNT; ++i) {
+    wrong += sum[i] != (float)(3 * i);
+  }
+  printf("%d sums in %d pieces, %zu wrong\n", COUNT, PIECES, wrong);
+
+  require(tenon_destroy_event(device, arrived));
+  require(tenon_destroy_stream(device, sums));
+  require(tenon_destroy_stream(device, incoming));
+  float* of_device[] = {device_a, device_b, device_sum};
+  float* of_host[] = {a, b, sum};
+  for (size_t i = 0; i < 3; ++i) {
+    require(tenon_unified_memory_deallocate(device, of_device[i], COUNT * sizeof(float)));
+    require(tenon_host_memory_deallocate(device, of_host[i], COUNT * sizeof(float)));
+  }
+  require(tenon_device_close(device));
+  require(tenon_shutdown());
+  return wrong == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

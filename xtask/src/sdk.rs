@@ -1,0 +1,243 @@
+//! The C SDK as its users have it: installed, moved, found by pkg-config and by CMake, built with two compilers, and run.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::install::{self, Profile};
+use crate::process::{Failure, Step, at, step};
+use crate::project;
+
+/// A program, and what it prints.
+struct Program {
+    name: &'static str,
+    /// In the repository; what is installed is taken from there, by the same path below `share/tenon`.
+    source: &'static str,
+    /// Whether it is called with the path of a plugin.
+    plugin: bool,
+    says: &'static [&'static str],
+}
+
+const PROGRAMS: &[Program] = &[
+    Program {
+        name: "hello",
+        source: "examples/sdk-c/hello.c",
+        plugin: false,
+        says: &["hello from the device"],
+    },
+    Program { name: "vector_add", source: "examples/sdk-c/vector_add.c", plugin: false, says: SUMS },
+    Program { name: "vector_add_cpp", source: "examples/sdk-c/vector_add.cpp", plugin: false, says: SUMS },
+    Program { name: "third_party", source: "examples/sdk-c/third_party.c", plugin: true, says: THIRD_PARTY },
+    Program { name: "custom_layer", source: "examples/sdk-c/custom_layer.c", plugin: false, says: FAULTS },
+    Program {
+        name: "handles",
+        source: "sdk-c/tests/users/handles.cpp",
+        plugin: false,
+        says: &["all as promised"],
+    },
+];
+const THIRD_PARTY: &[&str] = &["devices of the type `c_plugin`", "comes back as it should"];
+const FAULTS: &[&str] =
+    &["allocation 3: TENON_OUT_OF_MEMORY", "layer `faults` refused", "4 of 5 allocations came through"];
+const SUMS: &[&str] = &["1048576 sums in 8 pieces, 0 wrong"];
+
+const WARNINGS: &[&str] = &["-Wall", "-Wextra", "-Wpedantic", "-Werror"];
+const INSTALL_GCC: &str = "apt-get install gcc g++ libc6-dev";
+const INSTALL_CLANG: &str = "apt-get install clang";
+const INSTALL_CMAKE: &str = "apt-get install cmake make";
+const INSTALL_PKG_CONFIG: &str = "apt-get install pkg-config";
+const INSTALL_VALGRIND: &str = "apt-get install valgrind";
+
+/// A C compiler, and the C++ compiler that belongs to it.
+#[derive(Clone, Copy)]
+struct Compilers {
+    c: &'static str,
+    cxx: &'static str,
+    installed_by: &'static str,
+}
+
+const GCC: Compilers = Compilers { c: "gcc", cxx: "g++", installed_by: INSTALL_GCC };
+const CLANG: Compilers = Compilers { c: "clang", cxx: "clang++", installed_by: INSTALL_CLANG };
+
+/// The programs that are installed.
+fn examples() -> impl Iterator<Item = &'static Program> {
+    PROGRAMS.iter().filter(|program| program.source.starts_with("examples/"))
+}
+
+/// How the library comes into a program.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Link {
+    Shared,
+    Static,
+}
+
+/// Installs, builds every program in every way, and runs it.
+pub fn test() -> Result<(), Failure> {
+    let installed = Installed::new()?;
+    for compilers in [GCC, CLANG] {
+        for link in [Link::Shared, Link::Static] {
+            installed.by_pkg_config(compilers, link)?;
+            installed.by_cmake(compilers, link)?;
+        }
+    }
+    installed.newer_cxx()?;
+    installed.sanitized()?;
+    installed.under_valgrind()
+}
+
+/// The installed tree, and a folder for what is built against it.
+struct Installed {
+    prefix: PathBuf,
+    build: PathBuf,
+    plugin: PathBuf,
+}
+
+impl Installed {
+    fn new() -> Result<Self, Failure> {
+        let root = project::cache("sdk");
+        if root.exists() {
+            fs::remove_dir_all(&root).map_err(at(&root))?;
+        }
+        // What is built against it must not depend on where it was installed first.
+        let first = root.join("first");
+        install::install(&first, Profile::Release)?;
+        let prefix = root.join("moved");
+        fs::rename(&first, &prefix).map_err(at(&first))?;
+
+        let build = root.join("build");
+        fs::create_dir_all(&build).map_err(at(&build))?;
+        let plugin = build.join("libc_plugin.so");
+        step(GCC.c)
+            .args(["-std=c11", "-shared", "-fPIC"])
+            .arg(format!("-I{}", prefix.join("include").display()))
+            .arg(prefix.join("share/tenon/examples/c-plugin/plugin.c"))
+            .arg("-o")
+            .arg(&plugin)
+            .installed_by(GCC.installed_by)
+            .run()?;
+        Ok(Installed { prefix, build, plugin })
+    }
+
+    fn examples(&self) -> PathBuf {
+        self.prefix.join("share/tenon/examples/sdk-c")
+    }
+
+    fn source(&self, program: &Program) -> PathBuf {
+        let installed = self.prefix.join("share/tenon").join(program.source);
+        if installed.exists() { installed } else { project::path(program.source) }
+    }
+
+    /// A compiler and the flags that all programs are compiled with.
+    fn compile(&self, compilers: Compilers, program: &Program, cxx: &str) -> Step {
+        let (compiler, standard) = match program.source.ends_with(".cpp") {
+            true => (compilers.cxx, cxx),
+            false => (compilers.c, "-std=c11"),
+        };
+        step(compiler)
+            .installed_by(compilers.installed_by)
+            .arg(standard)
+            .args(WARNINGS)
+            .arg(self.source(program))
+    }
+
+    fn pkg_config(&self, package: &str) -> Result<Vec<String>, Failure> {
+        let flags = step("pkg-config")
+            .args(["--cflags", "--libs", package])
+            .env("PKG_CONFIG_PATH", self.prefix.join("lib/pkgconfig"))
+            .installed_by(INSTALL_PKG_CONFIG)
+            .read()?;
+        Ok(flags.split_whitespace().map(str::to_owned).collect())
+    }
+
+    fn by_pkg_config(&self, compilers: Compilers, link: Link) -> Result<(), Failure> {
+        let package = if link == Link::Static { "tenon-static" } else { "tenon" };
+        let flags = self.pkg_config(package)?;
+        for program in PROGRAMS {
+            let built = self.build.join(format!("{}-{}-{package}", program.name, compilers.c));
+            self.compile(compilers, program, "-std=c++17").args(&flags).arg("-o").arg(&built).run()?;
+            // A program that has the library inside must find no other.
+            let libraries = if link == Link::Static { None } else { Some(self.prefix.join("lib")) };
+            self.check(program, step(&built), libraries.as_deref())?;
+        }
+        Ok(())
+    }
+
+    fn by_cmake(&self, compilers: Compilers, link: Link) -> Result<(), Failure> {
+        let statically = link == Link::Static;
+        let folder = self.build.join(format!("cmake-{}-{statically}", compilers.c));
+        step("cmake")
+            .arg("-S")
+            .arg(self.examples())
+            .arg("-B")
+            .arg(&folder)
+            .arg(format!("-DCMAKE_PREFIX_PATH={}", self.prefix.display()))
+            .arg(format!("-DTENON_STATIC={}", if statically { "ON" } else { "OFF" }))
+            .arg(format!("-DCMAKE_C_COMPILER={}", compilers.c))
+            .arg(format!("-DCMAKE_CXX_COMPILER={}", compilers.cxx))
+            .arg(format!("-DCMAKE_C_FLAGS={}", WARNINGS.join(" ")))
+            .arg(format!("-DCMAKE_CXX_FLAGS={}", WARNINGS.join(" ")))
+            .args(["--no-warn-unused-cli", "--log-level=WARNING"])
+            .installed_by(INSTALL_CMAKE)
+            .read()?;
+        step("cmake").arg("--build").arg(&folder).installed_by(INSTALL_CMAKE).read()?;
+        for program in examples() {
+            // CMake writes the library's place into the program.
+            self.check(program, step(folder.join(program.name)), None)?;
+        }
+        Ok(())
+    }
+
+    /// The C++ header in the standard after the one that it is written in.
+    fn newer_cxx(&self) -> Result<(), Failure> {
+        let include = format!("-I{}", self.prefix.join("include").display());
+        for compilers in [GCC, CLANG] {
+            for program in PROGRAMS.iter().filter(|program| program.source.ends_with(".cpp")) {
+                self.compile(compilers, program, "-std=c++20").arg(&include).arg("-fsyntax-only").run()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn sanitized(&self) -> Result<(), Failure> {
+        let flags = self.pkg_config("tenon")?;
+        for program in PROGRAMS {
+            let built = self.build.join(format!("{}-sanitized", program.name));
+            self.compile(GCC, program, "-std=c++17")
+                .args(["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"])
+                .args(&flags)
+                .arg("-o")
+                .arg(&built)
+                .run()?;
+            self.check(program, step(&built), Some(&self.prefix.join("lib")))?;
+        }
+        Ok(())
+    }
+
+    fn under_valgrind(&self) -> Result<(), Failure> {
+        for program in PROGRAMS {
+            let built = self.build.join(format!("{}-gcc-tenon", program.name));
+            let valgrind = step("valgrind")
+                .args(["--quiet", "--leak-check=full", "--error-exitcode=9"])
+                .arg(&built)
+                .installed_by(INSTALL_VALGRIND);
+            self.check(program, valgrind, Some(&self.prefix.join("lib")))?;
+        }
+        Ok(())
+    }
+
+    /// Runs a program, and looks for what it has to say.
+    fn check(&self, program: &Program, mut run: Step, libraries: Option<&Path>) -> Result<(), Failure> {
+        if program.plugin {
+            run = run.arg(&self.plugin);
+        }
+        if let Some(folder) = libraries {
+            run = run.env("LD_LIBRARY_PATH", folder);
+        }
+        let printed = run.read()?;
+        match program.says.iter().find(|line| !printed.contains(**line)) {
+            Some(line) => {
+                Err(Failure::Wrong(format!("`{}` does not say `{line}`; it says:\n{printed}", program.name)))
+            }
+            None => Ok(()),
+        }
+    }
+}
