@@ -49,8 +49,8 @@ fn a_summary_counts_what_is_there() {
 
 #[test]
 fn a_file_that_is_no_trace_is_named() {
-    for (file, part) in [("/nowhere/trace.json", "/nowhere/trace.json"), (file!(), "is it a trace")] {
-        let output = tenon(&["trace", "summary", &file.replace("cli/tests", "tests")]);
+    for (file, part) in [("/nowhere/trace.json", "/nowhere/trace.json"), ("Cargo.toml", "is it a trace")] {
+        let output = tenon(&["trace", "summary", file]);
         let text = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{text}");
         assert!(text.contains(part) && text.contains("TENON_LAYERS=trace"), "{text}");

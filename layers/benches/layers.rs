@@ -115,6 +115,8 @@ const ROUNDS: usize = 301;
 const ID: DeviceId = DeviceId(0);
 /// What is alive beside what the calls use.
 const ALIVE: usize = 1000;
+/// How many pieces of memory a program copies to at a time.
+const FEW: usize = 4;
 
 /// A way to the device, with what the calls use.
 struct Way {
@@ -134,18 +136,22 @@ impl Way {
     }
 }
 
+fn copy_h2d(way: &Way, to: DevicePtr) {
+    way.device.memory_copy_h2d(ID, to, black_box(&[0; 64])).unwrap();
+}
+
+fn copy_d2d(way: &Way, to: DevicePtr, from: DevicePtr) {
+    way.device.async_memory_copy_d2d(ID, way.streams[0], to, from, 64).unwrap();
+}
+
 type Body = fn(&Way, usize);
 
-const ROWS: [(&str, Body); 6] = [
+const ROWS: [(&str, Body); 8] = [
     ("set_device", |way, _| way.device.set_device(black_box(ID)).unwrap()),
-    ("memory_copy_h2d", |way, at| {
-        let bytes = [0; 64];
-        way.device.memory_copy_h2d(ID, way.memory[at * 7 % ALIVE], black_box(&bytes)).unwrap();
-    }),
-    ("async_memory_copy_d2d", |way, at| {
-        let (to, from) = (way.memory[at * 7 % ALIVE], way.memory[at % ALIVE]);
-        way.device.async_memory_copy_d2d(ID, way.streams[0], to, from, 64).unwrap();
-    }),
+    ("memory_copy_h2d", |way, at| copy_h2d(way, way.memory[at % FEW])),
+    ("  anywhere in 1000", |way, at| copy_h2d(way, way.memory[at * 7 % ALIVE])),
+    ("async_memory_copy_d2d", |way, at| copy_d2d(way, way.memory[at * 3 % FEW], way.memory[FEW + at % FEW])),
+    ("  anywhere in 1000", |way, at| copy_d2d(way, way.memory[at * 7 % ALIVE], way.memory[at % ALIVE])),
     ("record_event", |way, _| way.device.record_event(ID, way.streams[0], way.event).unwrap()),
     ("stream_wait_event", |way, _| way.device.stream_wait_event(ID, way.streams[1], way.event).unwrap()),
     ("allocate and free", |way, _| {

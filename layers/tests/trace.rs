@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::Arc;
 
+use common::faulty::FAULTY;
 use common::{ID, OTHER, cpu, hold};
 use serde_json::Value;
 use tenon::DevicePtr;
@@ -67,7 +68,7 @@ fn a_call_is_written_with_its_arguments_and_its_end() {
     let events = read(trace.file());
     let arguments = |name: &str| {
         let found = named(&events, "X", name);
-        found.iter().find(|event| event["cat"] != "stream").unwrap()["args"].clone()
+        found.iter().find(|event| event["cat"] != "work").unwrap()["args"].clone()
     };
     let address = format!("{:#x}", memory.addr());
     assert_eq!(
@@ -159,6 +160,9 @@ fn streams_are_lanes_in_order() {
     device.cuda_stream_begin_capture(ID, a, CaptureMode::RELAXED).unwrap();
     device.async_memory_copy_d2d(ID, a, memory, half, 1 << 19).unwrap();
     let graph = device.cuda_stream_end_capture(ID, a).unwrap();
+    let mut nodes = 0;
+    device.cuda_graph_get_nodes(graph, None, &mut nodes).unwrap();
+    assert_eq!(nodes, 1, "the copy, and no callback");
     device.cuda_graph_destroy(graph).unwrap();
     device.synchronize_stream(ID, a).unwrap();
     device.destroy_stream(ID, a).unwrap();
@@ -200,12 +204,31 @@ fn work_ends_when_the_stream_has_done_it() {
     device.synchronize_stream(ID, stream).unwrap();
     trace.finish();
     let events = read(trace.file());
-    let work: Vec<_> =
-        events.iter().filter(|event| event["cat"] == "stream" && event["args"].is_null()).collect();
+    let work: Vec<_> = events.iter().filter(|event| event["cat"] == "work").collect();
     let (start, end) = times(work.iter().find(|event| event["name"] == "stream_add_callback").unwrap());
     assert!(end - start >= 20_000_000, "the callback held the stream for 20 ms: {}", end - start);
     let (start, _) = times(work.iter().find(|event| event["name"] == "record_event").unwrap());
     assert!(start >= end, "what comes after it begins after it");
+    std::fs::remove_file(trace.file()).unwrap();
+}
+
+#[test]
+fn a_plugin_with_odd_callbacks_gets_lanes_once_or_none() {
+    let trace = Trace::start(options("odd")).unwrap();
+    let layer = trace.layer("odd", &FAULTY) as Arc<dyn Layer>;
+    let device = Layered::new(WithFallbacks(&FAULTY), vec![layer]);
+    let event = Event::from_addr(8);
+    device.record_event(ID, Stream::NULL, event).unwrap();
+    for _ in 0..20 {
+        device.record_event(ID, Stream::from_addr(0x77), event).unwrap();
+    }
+    // After so many refusals in a row the plugin is left alone.
+    device.record_event(ID, Stream::NULL, event).unwrap();
+    trace.finish();
+    let summary = summary(trace.file());
+    let work: Vec<_> = summary.streams.iter().map(|stream| (stream.stream.as_str(), stream.count)).collect();
+    // The refused callbacks were called before they were refused.
+    assert_eq!(work, [("default stream", 1), ("stream 0x77", 16)]);
     std::fs::remove_file(trace.file()).unwrap();
 }
 
@@ -283,6 +306,10 @@ fn child_process() {
         "abort" => std::process::abort(),
         // SAFETY: there is nothing at this address, which is what is wanted.
         "segv" => unsafe { std::ptr::without_provenance_mut::<u8>(8).write_volatile(1) },
+        // SAFETY: a signal as somebody else would send it.
+        "sent" => unsafe {
+            libc::raise(libc::SIGILL);
+        },
         "exit" => std::process::exit(0),
         "panic" => panic!("as planned"),
         other => panic!("{other}?"),
@@ -291,7 +318,7 @@ fn child_process() {
 
 #[test]
 fn a_crash_leaves_what_was_recorded() {
-    for (end, signal) in [("abort", libc::SIGABRT), ("segv", libc::SIGSEGV)] {
+    for (end, signal) in [("abort", libc::SIGABRT), ("segv", libc::SIGSEGV), ("sent", libc::SIGILL)] {
         let (output, file) = child(end);
         let text = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.signal(), Some(signal), "{end} still ends as it would have: {text}");

@@ -275,7 +275,7 @@ fn work(
 ) {
     text.put(",\n{\"ph\":\"X\",\"name\":\"");
     text.put(function(header).name);
-    text.put("\",\"cat\":\"stream\"");
+    text.put("\",\"cat\":\"work\"");
     place(text, lanes_of(header, device), lane);
     span(text, setting, times);
     text.put("}");

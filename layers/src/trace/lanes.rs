@@ -1,5 +1,6 @@
 //! When the work of streams ended: a callback behind each piece of work.
 
+use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -42,11 +43,11 @@ struct Mark {
 
 /// The marks that were not passed yet. A callback gets a number and no pointer, so that one that comes twice, or after
 /// its refusal, finds nothing.
-static MARKS: Mutex<Marks> = Mutex::new(Marks { last: 0, waiting: Vec::new() });
+static MARKS: Mutex<Marks> = Mutex::new(Marks { last: 0, waiting: BTreeMap::new() });
 
 struct Marks {
     last: u64,
-    waiting: Vec<(u64, Mark)>,
+    waiting: BTreeMap<u64, Mark>,
 }
 
 fn marks() -> MutexGuard<'static, Marks> {
@@ -54,9 +55,7 @@ fn marks() -> MutexGuard<'static, Marks> {
 }
 
 fn take(number: u64) -> Option<Mark> {
-    let mut marks = marks();
-    let at = marks.waiting.iter().position(|(known, _)| *known == number)?;
-    Some(marks.waiting.swap_remove(at).1)
+    marks().waiting.remove(&number)
 }
 
 impl Lanes {
@@ -110,7 +109,7 @@ impl Lanes {
             let mut marks = marks();
             marks.last += 1;
             let number = marks.last;
-            marks.waiting.push((number, mark));
+            marks.waiting.insert(number, mark);
             number
         };
         // SAFETY: the function takes any number for its context, from any thread, and outlives the process's use of it,

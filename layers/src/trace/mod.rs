@@ -4,7 +4,9 @@
 //! call is an event of its thread with its arguments and its status. How much memory is in use is a counter for each
 //! device. Each stream is a lane: behind each piece of work the layer queues a callback, and takes the time when the
 //! stream has come to it. When the work began nobody tells, so an event on a lane begins when the work was queued or
-//! when the work before it ended, whichever is later. While a stream is captured into a graph nothing is queued.
+//! when the work before it ended, whichever is later. While a stream is captured into a graph nothing is queued. A
+//! program whose own callbacks wait for other streams can come to a halt where a plugin runs all callbacks on one
+//! thread; `TENON_TRACE_STREAMS=0` is for it.
 //!
 //! | variable | meaning |
 //! |---|---|

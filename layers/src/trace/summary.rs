@@ -172,7 +172,7 @@ impl Gathered {
                 self.dropped = self.dropped.max(event.args.dropped.unwrap_or(0));
                 return;
             }
-            "X" if event.cat == "stream" && event.args.status.is_none() => {
+            "X" if event.cat == "work" => {
                 let (count, busy) = self.streams.entry((event.pid, event.tid)).or_default();
                 *count += 1;
                 *busy += duration;

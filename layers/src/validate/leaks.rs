@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::plan::KINDS;
@@ -55,7 +56,7 @@ impl Validate {
     }
 
     pub(super) fn report_leaks(&self, function: &'static str, device: Option<i32>) -> Vec<Leak> {
-        let leaks = self.alive(device, |told| !std::mem::replace(told, true));
+        let leaks = self.alive(device, |told| !told.swap(true, Ordering::Relaxed));
         for leak in &leaks {
             let (message, place) = (leak.to_string(), leak.place.clone());
             let problem = Problem { rule: Rule::Leak, parameter: None, message, place };
@@ -66,29 +67,29 @@ impl Validate {
     }
 
     /// What is alive and passes `wanted`, which sees and may set whether it was reported.
-    fn alive(&self, device: Option<i32>, wanted: impl Fn(&mut bool) -> bool) -> Vec<Leak> {
+    fn alive(&self, device: Option<i32>, wanted: impl Fn(&AtomicBool) -> bool) -> Vec<Leak> {
         let plugin = &self.plugin.name;
         let known = |device: i32| (device != NO_DEVICE).then_some(device);
         let mut memory: Vec<Leak> = self
             .plugin
-            .memory_mut()
-            .all_mut(device)
-            .filter_map(|one| {
-                wanted(&mut one.told).then(|| Leak {
-                    what: format!("{} memory", word(one.space)),
-                    address: one.start,
-                    size: Some(one.size),
-                    device: known(one.device),
-                    plugin: plugin.clone(),
-                    function: one.origin.function,
-                    age: one.origin.age(),
-                    place: one.origin.place("made"),
-                })
+            .memory()
+            .all(device)
+            .filter(|one| wanted(&one.told))
+            .map(|one| Leak {
+                what: format!("{} memory", word(one.space)),
+                address: one.start,
+                size: Some(one.size),
+                device: known(one.device),
+                plugin: plugin.clone(),
+                function: one.origin.function,
+                age: one.origin.age(),
+                place: one.origin.place("made"),
             })
             .collect();
         let mut handles = Vec::new();
         self.plugin.each_handle(device, |one| {
-            if wanted(&mut one.told) {
+            if wanted(&one.told) {
+                let one = &one.known;
                 handles.push(Leak {
                     what: KINDS[usize::from(one.kind)].to_owned(),
                     address: one.address,

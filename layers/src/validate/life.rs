@@ -1,13 +1,15 @@
 //! What begins and ends with a call, and what the call says of work.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use tenon::device::{DeviceId, Result, Stream};
 
+use super::handle::{Handle, Known, State};
 use super::memory::Allocation;
 use super::plan::{Act, HandleParam, KINDS, Life, MemoryParam};
 use super::ranges::text;
-use super::registry::{Handle, State, Taken};
+use super::registry::Taken;
 use super::rules::Rule;
 use super::values::Seen;
 use super::work::Use;
@@ -22,7 +24,6 @@ impl Check<'_> {
         let stream = || seen.stream.map_or(0, Use::pack);
         Ok(match self.plan.act {
             Act::SynchronizeStream | Act::QueryStream => stream(),
-            Act::SynchronizeDevice => self.plugin.work.until_now(0).pack(),
             Act::WaitEvent | Act::QueryEvent => {
                 self.was_recorded(seen)?;
                 seen.record
@@ -41,7 +42,7 @@ impl Check<'_> {
                 self.plugin.begin_capture();
                 0
             }
-            Act::None | Act::EndCapture | Act::DeinitDevice | Act::Finalize => 0,
+            Act::None | Act::SynchronizeDevice | Act::EndCapture | Act::DeinitDevice | Act::Finalize => 0,
         })
     }
 
@@ -80,7 +81,7 @@ impl Check<'_> {
         match self.plugin.take_handle(param.kind, address, self.origin()) {
             Some(taken) => {
                 if let Taken::Handle(handle) = &taken
-                    && let Some(stream) = handle.stream()
+                    && let Some(stream) = handle.known.stream()
                 {
                     self.plugin.work.end(stream.id);
                 }
@@ -93,7 +94,7 @@ impl Check<'_> {
     fn stream_in_flight(&self, param: &HandleParam, address: u64) -> Result<()> {
         let stream = self.plugin.handle(param.kind, address, |handle| handle.stream().cloned()).flatten();
         let Some(stream) = stream.filter(|stream| !stream.is_done()) else { return Ok(()) };
-        if self.is_done(self.plugin.work.until_now(stream.id)) {
+        if self.is_done(stream.until_now()) {
             return Ok(());
         }
         let message = format!("Stream {address:#x} has work that {}", self.not_done());
@@ -134,7 +135,7 @@ impl Check<'_> {
         if !self.validate.asks {
             return false;
         }
-        let now = self.plugin.work.until_now(stream.id);
+        let now = stream.until_now();
         let handle = Stream::from_addr(stream.address as usize);
         match self.next.query_stream(DeviceId(stream.device), handle) {
             Ok(true) => {
@@ -166,9 +167,9 @@ impl Check<'_> {
                 }
             }
             Act::SynchronizeDevice => {
+                // What another thread has queued meanwhile is taken for done, too: better than to doubt what is.
                 for stream in self.plugin.work.of_device(self.device(self.plan.device)) {
-                    // The number of the work is the lower part of the note; the upper is that of no stream.
-                    Use::unpack(note).into_iter().for_each(|until| self.plugin.work.finish(until.on(stream)));
+                    self.plugin.work.finish(stream.until_now());
                 }
             }
             Act::EndCapture => self.plugin.end_capture(),
@@ -217,12 +218,13 @@ impl Check<'_> {
         let device = self.device(param.of);
         let state = match KINDS[usize::from(param.kind)] {
             "Stream" => State::Stream(self.plugin.work.begin(device, address)),
-            "Event" => State::Event(0.into()),
+            "Event" => State::Event(Arc::default()),
             _ => State::Plain,
         };
-        let handle = Handle::new(param.kind, address, device, lent, self.origin(), state);
-        if let Some(Handle { state: State::Stream(unused), .. }) = self.plugin.add_handle(handle) {
-            self.plugin.work.end(unused.id);
+        let known = Known { kind: param.kind, address, device, origin: self.origin(), state };
+        let unused = self.plugin.add_handle(Handle::new(known, lent));
+        if let Some(stream) = unused.as_ref().and_then(|handle| handle.known.stream()) {
+            self.plugin.work.end(stream.id);
         }
     }
 
@@ -232,7 +234,7 @@ impl Check<'_> {
             return;
         }
         let allocation = Allocation::new(address, size, self.device(part.of), part.space, self.origin());
-        let overlapped = self.plugin.memory_mut().insert(Box::new(allocation));
+        let overlapped = self.plugin.add_memory(Arc::new(allocation));
         if let Some(other) = overlapped {
             let message = format!("{size} bytes at {address:#x} overlap {}, which are alive", text(&other));
             let _ = self.object(Problem::new(Rule::MemoryGivenTwice, part.name, message));

@@ -1,7 +1,8 @@
 //! Which memory a plugin has given out.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use tenon::reflect::Space;
 
@@ -17,7 +18,7 @@ pub(super) struct Allocation {
     pub(super) space: Space,
     pub(super) origin: Origin,
     /// Whether it was already reported as a leak.
-    pub(super) told: bool,
+    pub(super) told: AtomicBool,
     /// The last work that used it, by stream. Two streams of one place forget the earlier of them, so that a free in
     /// flight may go unnoticed; nothing is reported that is not so.
     uses: [AtomicU64; 4],
@@ -25,7 +26,7 @@ pub(super) struct Allocation {
 
 impl Allocation {
     pub(super) fn new(start: u64, size: u64, device: i32, space: Space, origin: Origin) -> Self {
-        Self { start, size, device, space, origin, told: false, uses: Default::default() }
+        Self { start, size, device, space, origin, told: AtomicBool::new(false), uses: Default::default() }
     }
 
     pub(super) fn end(&self) -> u64 {
@@ -52,9 +53,9 @@ pub(super) struct Memory {
 #[derive(Default)]
 struct Arena {
     /// No two overlap. By their first address.
-    ranges: BTreeMap<u64, Box<Allocation>>,
+    ranges: BTreeMap<u64, Arc<Allocation>>,
     /// Allocations of 0 bytes, which may share an address with others.
-    empty: Map<u64, Vec<Allocation>>,
+    empty: Map<u64, Vec<Arc<Allocation>>>,
     /// All of `ranges` lies in here.
     low: u64,
     high: u64,
@@ -62,7 +63,7 @@ struct Arena {
 
 impl Arena {
     #[inline]
-    fn find(&self, address: u64) -> Option<&Allocation> {
+    fn find(&self, address: u64) -> Option<&Arc<Allocation>> {
         if address < self.low || address >= self.high {
             return None;
         }
@@ -70,13 +71,13 @@ impl Arena {
         (address < allocation.end()).then_some(allocation)
     }
 
-    fn at(&self, address: u64) -> Option<&Allocation> {
-        self.ranges.get(&address).map(|allocation| &**allocation).or_else(|| self.empty.get(&address)?.last())
+    fn at(&self, address: u64) -> Option<&Arc<Allocation>> {
+        self.ranges.get(&address).or_else(|| self.empty.get(&address)?.last())
     }
 
-    fn insert(&mut self, allocation: Box<Allocation>) -> Option<Box<Allocation>> {
+    fn insert(&mut self, allocation: Arc<Allocation>) -> Option<Arc<Allocation>> {
         if allocation.size == 0 {
-            self.empty.entry(allocation.start).or_default().push(*allocation);
+            self.empty.entry(allocation.start).or_default().push(allocation);
             return None;
         }
         if self.ranges.is_empty() {
@@ -94,7 +95,7 @@ impl Arena {
         taken
     }
 
-    fn remove(&mut self, address: u64, size: u64) -> Option<Box<Allocation>> {
+    fn remove(&mut self, address: u64, size: u64) -> Option<Arc<Allocation>> {
         if self.ranges.get(&address).is_some_and(|known| known.size == size) {
             return self.ranges.remove(&address);
         }
@@ -103,22 +104,17 @@ impl Arena {
         if same.is_empty() {
             self.empty.remove(&address);
         }
-        allocation.map(Box::new)
+        allocation
     }
 
-    fn all(&self) -> impl Iterator<Item = &Allocation> {
-        self.ranges.values().map(|allocation| &**allocation).chain(self.empty.values().flatten())
-    }
-
-    fn all_mut(&mut self) -> impl Iterator<Item = &mut Allocation> {
-        let empty = self.empty.values_mut().flatten();
-        self.ranges.values_mut().map(|allocation| &mut **allocation).chain(empty)
+    fn all(&self) -> impl Iterator<Item = &Arc<Allocation>> {
+        self.ranges.values().chain(self.empty.values().flatten())
     }
 }
 
 impl Memory {
     /// Adds an allocation. Answers what it overlaps, which is forgotten.
-    pub(super) fn insert(&mut self, allocation: Box<Allocation>) -> Option<Box<Allocation>> {
+    pub(super) fn insert(&mut self, allocation: Arc<Allocation>) -> Option<Arc<Allocation>> {
         self.arena_mut(allocation.device, allocation.space)?.insert(allocation)
     }
 
@@ -129,9 +125,9 @@ impl Memory {
         space: Space,
         address: u64,
         size: u64,
-    ) -> Option<Box<Allocation>> {
+    ) -> Option<Arc<Allocation>> {
         let arena = self.arena_mut(device, space)?;
-        let space_of = |found: &Allocation| found.space == space && found.device == device;
+        let space_of = |found: &Arc<Allocation>| found.space == space && found.device == device;
         if !arena.at(address).is_some_and(space_of) {
             return None;
         }
@@ -140,40 +136,41 @@ impl Memory {
 
     /// The device or unified memory of a device that an address lies in.
     #[inline]
-    pub(super) fn on_device(&self, device: i32, address: u64) -> Option<&Allocation> {
+    pub(super) fn on_device(&self, device: i32, address: u64) -> Option<&Arc<Allocation>> {
         self.devices.get(usize::try_from(device).ok()?)?.find(address)
     }
 
     /// The device or unified memory of any device that an address lies in.
     #[inline]
-    pub(super) fn on_any_device(&self, address: u64) -> Option<&Allocation> {
+    pub(super) fn on_any_device(&self, address: u64) -> Option<&Arc<Allocation>> {
         self.devices.iter().find_map(|arena| arena.find(address))
     }
 
     /// The pinned memory of the host that an address lies in.
     #[inline]
-    pub(super) fn on_host(&self, address: u64) -> Option<&Allocation> {
+    pub(super) fn on_host(&self, address: u64) -> Option<&Arc<Allocation>> {
         self.host.find(address)
     }
 
     /// The allocation, of whatever kind, that begins at an address or that the address lies in.
-    pub(super) fn anywhere(&self, address: u64) -> Option<&Allocation> {
+    pub(super) fn anywhere(&self, address: u64) -> Option<&Arc<Allocation>> {
         let arenas = || self.devices.iter().chain([&self.host]);
         arenas()
             .find_map(|arena| arena.at(address))
             .or_else(|| arenas().find_map(|arena| arena.find(address)))
     }
 
-    /// What belongs to a device, or to any.
-    pub(super) fn all(&self, device: Option<i32>) -> impl Iterator<Item = &Allocation> {
-        let arenas = self.devices.iter().chain([&self.host]);
-        arenas.flat_map(Arena::all).filter(move |one| device.is_none_or(|device| one.device == device))
+    /// Whether no memory lies in a range.
+    pub(super) fn is_clear(&self, start: u64, end: u64) -> bool {
+        let mut arenas = self.devices.iter().chain([&self.host]);
+        let last = |arena: &Arena| arena.ranges.range(..end).next_back().map_or(0, |(_, one)| one.end());
+        arenas.all(|arena| last(arena) <= start)
     }
 
-    /// The same, to be changed.
-    pub(super) fn all_mut(&mut self, device: Option<i32>) -> impl Iterator<Item = &mut Allocation> {
-        let arenas = self.devices.iter_mut().chain([&mut self.host]);
-        arenas.flat_map(Arena::all_mut).filter(move |one| device.is_none_or(|device| one.device == device))
+    /// What belongs to a device, or to any.
+    pub(super) fn all(&self, device: Option<i32>) -> impl Iterator<Item = &Arc<Allocation>> {
+        let arenas = self.devices.iter().chain([&self.host]);
+        arenas.flat_map(Arena::all).filter(move |one| device.is_none_or(|device| one.device == device))
     }
 
     /// None for a number that no machine has as many devices as.
@@ -193,8 +190,8 @@ impl Memory {
 mod tests {
     use super::*;
 
-    fn allocation(start: u64, size: u64) -> Box<Allocation> {
-        Box::new(Allocation::new(start, size, 0, Space::Device, Origin::new("test", false)))
+    fn allocation(start: u64, size: u64) -> Arc<Allocation> {
+        Arc::new(Allocation::new(start, size, 0, Space::Device, Origin::new("test", false)))
     }
 
     #[test]

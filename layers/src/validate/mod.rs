@@ -13,6 +13,8 @@
 //! What it cannot see: memory and handles from before the layer was there, or that the plugin gives out by other ways
 //! than its table; and the elements of arrays of addresses, such as those of `xccl_all_to_all`.
 
+mod gone;
+mod handle;
 mod hash;
 mod leaks;
 mod life;
@@ -20,6 +22,7 @@ mod memory;
 mod origin;
 mod plan;
 mod ranges;
+mod recent;
 mod registry;
 mod report;
 mod rules;

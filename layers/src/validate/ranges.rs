@@ -5,12 +5,13 @@ use tenon::reflect::Space;
 
 use super::memory::{Allocation, Memory};
 use super::plan::{Bytes, Life, MemoryParam, element_size};
-use super::registry::{NO_DEVICE, Plugin};
+use super::recent;
+use super::registry::{NO_DEVICE, Plugin, all_changes};
 use super::rules::Rule;
 use super::work::Use;
 use super::{Check, Problem};
 
-/// What is the matter with an address.
+/// What is the matter with an address. It goes in a box, so that a call without one carries no room for it.
 enum Finding {
     TooLarge,
     Null(u64),
@@ -36,7 +37,7 @@ impl Check<'_> {
         while let Some((at, finding)) = self.look_at_memory(from, work) {
             from = at + 1;
             let part = &self.plan.memory[at];
-            match finding {
+            match *finding {
                 Finding::TooLarge => self.too_large(part)?,
                 Finding::Null(bytes) => {
                     let message = format!("null, with {bytes} bytes to follow");
@@ -54,29 +55,27 @@ impl Check<'_> {
 
     /// The first part, from one on, with which something is the matter.
     #[inline]
-    fn look_at_memory(&self, from: usize, work: Option<Use>) -> Option<(usize, Finding)> {
-        let memory = self.plugin.memory();
+    fn look_at_memory(&self, from: usize, work: Option<Use>) -> Option<(usize, Box<Finding>)> {
+        let version = self.plugin.memory_version();
+        // Taken where something is not known to this thread, and then kept for the rest of the call.
+        let mut memory = None;
         let parts = self.plan.memory.iter().enumerate().skip(from);
-        parts.into_iter().find_map(|(at, part)| Some((at, self.look_at_part(&memory, part, work)?)))
-    }
-
-    #[inline]
-    fn look_at_part(&self, memory: &Memory, part: &MemoryParam, work: Option<Use>) -> Option<Finding> {
-        let Some(bytes) = self.bytes(part) else { return Some(Finding::TooLarge) };
-        if part.life != Life::Goes || bytes == 0 {
-            return None;
-        }
-        let address = self.argument(part.param);
-        if address == 0 {
-            return (!part.nullable).then_some(Finding::Null(bytes));
-        }
-        match part.space {
-            Space::Device | Space::Unified => {
-                on_device(memory, part, (self.device(part.of), address, bytes), work)
+        parts.into_iter().find_map(|(at, part)| {
+            let Some(bytes) = self.bytes(part) else { return Some((at, Box::new(Finding::TooLarge))) };
+            if part.life != Life::Goes || bytes == 0 {
+                return None;
             }
-            Space::Host => on_host(memory, part, (address, bytes), work),
-            Space::Any => None,
-        }
+            let address = self.argument(part.param);
+            if address == 0 {
+                return (!part.nullable).then(|| (at, Box::new(Finding::Null(bytes))));
+            }
+            let look = Look { part, device: self.device(part.of), address, bytes, work };
+            let finding = match look.recently(version) {
+                Some(finding) => finding,
+                None => look.anew(memory.get_or_insert_with(|| self.plugin.memory()), self.plugin),
+            };
+            finding.map(|finding| (at, finding))
+        })
     }
 
     /// How many bytes a parameter points to, at least; `None` where that leaves the address space.
@@ -124,6 +123,7 @@ impl Check<'_> {
     /// An address of which the plugin knows nothing.
     #[inline]
     fn strange(&self, part: &MemoryParam, address: u64, bytes: u64) -> Result<()> {
+        let changes = all_changes();
         let foreign = |other: &Plugin| {
             let memory = other.memory();
             let found = memory.on_any_device(address)?;
@@ -145,7 +145,13 @@ impl Check<'_> {
                 };
                 self.object(Problem::new(rule, part.name, message))
             }
-            None if part.space == Space::Host => Ok(()),
+            None if part.space == Space::Host => {
+                recent::remember_clear((self.plugin.memory_version().0, changes), address, |start, end| {
+                    let taken = |other: &Plugin| (!other.memory().is_clear(start, end)).then_some(());
+                    self.plugin.memory().is_clear(start, end) && self.plugin.others(taken).is_none()
+                });
+                Ok(())
+            }
             None => self.unknown_memory(part, address, bytes),
         }
     }
@@ -191,89 +197,97 @@ impl Check<'_> {
     }
 }
 
-/// The device memory that a call names.
-#[inline]
-fn on_device(
-    memory: &Memory,
-    part: &MemoryParam,
-    (device, address, bytes): (i32, u64, u64),
-    work: Option<Use>,
-) -> Option<Finding> {
-    let found = match device {
-        NO_DEVICE => memory.on_any_device(address),
-        _ => memory.on_device(device, address),
-    };
-    match found {
-        Some(found) => within(found, part, address, bytes, work),
-        None => wrong_device(memory, part, (device, address, bytes)),
-    }
-}
-
-#[cold]
-fn wrong_device(
-    memory: &Memory,
-    part: &MemoryParam,
-    (device, address, bytes): (i32, u64, u64),
-) -> Option<Finding> {
-    let problem = |rule, message| Some(Finding::Wrong(Problem::new(rule, part.name, message)));
-    if let Some(found) = memory.on_any_device(address) {
-        let message =
-            format!("{address:#x} is memory of device {}, not of {device}: {}", found.device, text(found));
-        return problem(Rule::MemoryOfOtherDevice, message);
-    }
-    match memory.on_host(address) {
-        Some(found) => problem(Rule::HostAsDevice, format!("{address:#x} is host memory: {}", text(found))),
-        None => Some(Finding::Strange { address, bytes }),
-    }
-}
-
-/// The host memory that a call names. Most of it nobody has told us about.
-#[inline]
-fn on_host(
-    memory: &Memory,
-    part: &MemoryParam,
-    (address, bytes): (u64, u64),
-    work: Option<Use>,
-) -> Option<Finding> {
-    match memory.on_any_device(address).or_else(|| memory.on_host(address)) {
-        Some(found) if found.space == Space::Device => {
-            let message = format!("{address:#x} is memory of device {}: {}", found.device, text(found));
-            Some(Finding::Wrong(Problem::new(Rule::DeviceAsHost, part.name, message)))
-        }
-        Some(found) => within(found, part, address, bytes, work),
-        None => Some(Finding::Strange { address, bytes }),
-    }
-}
-
-#[inline]
-fn within(
-    found: &Allocation,
-    part: &MemoryParam,
+/// A range that a call names.
+struct Look<'a> {
+    part: &'a MemoryParam,
+    device: i32,
     address: u64,
     bytes: u64,
     work: Option<Use>,
-) -> Option<Finding> {
-    let room = found.end() - address;
-    if bytes > room {
-        return outside(found, part, address, (bytes, room));
-    }
-    if let (Some(work), true) = (work, part.held) {
-        found.note_use(work);
-    }
-    None
 }
 
-#[cold]
-fn outside(
-    found: &Allocation,
-    part: &MemoryParam,
-    address: u64,
-    (bytes, room): (u64, u64),
-) -> Option<Finding> {
-    let over = bytes - room;
-    let message = format!("{bytes} bytes from {address:#x} run {over} bytes past the end of {}", text(found));
-    let problem = Problem::new(Rule::OutsideAllocation, part.name, message);
-    Some(Finding::Wrong(problem.with_place(found.origin.place("made"))))
+impl Look<'_> {
+    /// From what this thread has seen of late; `None`: nothing.
+    #[inline]
+    fn recently(&self, version: (u32, u64)) -> Option<Option<Box<Finding>>> {
+        match self.part.space {
+            Space::Any => Some(None),
+            Space::Host if recent::is_clear((version.0, all_changes()), self.address) => Some(None),
+            Space::Host => None,
+            Space::Device | Space::Unified => {
+                recent::memory(version, self.device, self.address, |found| self.within(found))
+            }
+        }
+    }
+
+    fn anew(&self, memory: &Memory, of: &Plugin) -> Option<Box<Finding>> {
+        if self.part.space == Space::Host {
+            return self.on_host(memory);
+        }
+        let found = match self.device {
+            NO_DEVICE => memory.on_any_device(self.address),
+            device => memory.on_device(device, self.address),
+        };
+        let Some(found) = found else { return self.wrong_device(memory) };
+        // The lock is held, so that this is the version of what was found.
+        recent::remember_memory(of.memory_version(), self.device, self.address, found);
+        self.within(found)
+    }
+
+    #[cold]
+    fn wrong_device(&self, memory: &Memory) -> Option<Box<Finding>> {
+        let Self { address, device, bytes, .. } = *self;
+        if let Some(found) = memory.on_any_device(address) {
+            let whose = found.device;
+            let message =
+                format!("{address:#x} is memory of device {whose}, not of {device}: {}", text(found));
+            return self.wrong(Rule::MemoryOfOtherDevice, message);
+        }
+        match memory.on_host(address) {
+            Some(found) => {
+                self.wrong(Rule::HostAsDevice, format!("{address:#x} is host memory: {}", text(found)))
+            }
+            None => Some(Box::new(Finding::Strange { address, bytes })),
+        }
+    }
+
+    /// Most host memory nobody has told us about.
+    fn on_host(&self, memory: &Memory) -> Option<Box<Finding>> {
+        let Self { address, bytes, .. } = *self;
+        match memory.on_any_device(address).or_else(|| memory.on_host(address)) {
+            Some(found) if found.space == Space::Device => {
+                let message = format!("{address:#x} is memory of device {}: {}", found.device, text(found));
+                self.wrong(Rule::DeviceAsHost, message)
+            }
+            Some(found) => self.within(found),
+            None => Some(Box::new(Finding::Strange { address, bytes })),
+        }
+    }
+
+    #[inline]
+    fn within(&self, found: &Allocation) -> Option<Box<Finding>> {
+        let room = found.end() - self.address;
+        if self.bytes > room {
+            return self.outside(found, room);
+        }
+        if let (Some(work), true) = (self.work, self.part.held) {
+            found.note_use(work);
+        }
+        None
+    }
+
+    #[cold]
+    fn outside(&self, found: &Allocation, room: u64) -> Option<Box<Finding>> {
+        let (address, bytes, over) = (self.address, self.bytes, self.bytes - room);
+        let message =
+            format!("{bytes} bytes from {address:#x} run {over} bytes past the end of {}", text(found));
+        let problem = Problem::new(Rule::OutsideAllocation, self.part.name, message);
+        Some(Box::new(Finding::Wrong(problem.with_place(found.origin.place("made")))))
+    }
+
+    fn wrong(&self, rule: Rule, message: String) -> Option<Box<Finding>> {
+        Some(Box::new(Finding::Wrong(Problem::new(rule, self.part.name, message))))
+    }
 }
 
 /// Such as «64 bytes at 0x1000 (`device_memory_allocate`, 2.1 ms ago)».

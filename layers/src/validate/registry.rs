@@ -1,26 +1,43 @@
 //! What each plugin of the process has given out.
 
-use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use tenon::reflect::Space;
 
-use super::hash::{Map, fold};
+use super::gone::{Gone, GoneMemory};
+use super::handle::{Handle, Key, Known};
+use super::hash::Map;
 use super::memory::{Allocation, Memory};
 use super::origin::Origin;
+use super::recent;
 use super::work::{StreamWork, Work};
 
 /// All plugins that are being validated; more than one are needed to tell whose a handle is.
 static PLUGINS: RwLock<Vec<Arc<Plugin>>> = RwLock::new(Vec::new());
+static LAST_ID: AtomicU32 = AtomicU32::new(0);
 /// As many as there are, to be read without a lock.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
+
+/// How often memory of any plugin came or went.
+static ALL_CHANGES: AtomicU64 = AtomicU64::new(0);
+
+#[inline]
+pub(super) fn all_changes() -> u64 {
+    ALL_CHANGES.load(Ordering::Acquire)
+}
 
 /// Of what belongs to no device, or to one that is not known.
 pub(super) const NO_DEVICE: i32 = i32::MIN;
 
 /// What a plugin has given out.
 pub(super) struct Plugin {
+    /// No other has or had this number.
+    id: u32,
+    /// How often a handle was taken away or changed; one that is new changes nothing for the others.
+    handle_changes: AtomicU64,
+    /// How often memory came or went.
+    memory_changes: AtomicU64,
     pub(super) name: Arc<str>,
     shards: [RwLock<Map<Key, Handle>>; 16],
     memory: RwLock<Memory>,
@@ -34,108 +51,6 @@ pub(super) struct Plugin {
     captures: AtomicUsize,
     /// How many devices there are; 0 until the plugin was asked.
     pub(super) devices: AtomicUsize,
-}
-
-/// A handle, and its kind in the upper byte. Addresses have no such bits.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Key(u64);
-
-impl Key {
-    #[inline]
-    fn new(kind: u8, address: u64) -> Self {
-        Self(address ^ (u64::from(kind) << 56))
-    }
-
-    #[inline]
-    fn shard(self) -> usize {
-        // The map takes other bits.
-        (fold(self.0) >> 40) as usize % 16
-    }
-}
-
-/// A handle that is alive.
-pub(super) struct Handle {
-    pub(super) kind: u8,
-    pub(super) address: u64,
-    pub(super) device: i32,
-    /// How often it was given out: a device may have one event for all.
-    count: u32,
-    /// Whether it belongs to something else, and so is no leak.
-    lent: bool,
-    pub(super) told: bool,
-    pub(super) origin: Origin,
-    pub(super) state: State,
-}
-
-/// What is known of a handle.
-pub(super) enum State {
-    Plain,
-    Stream(Arc<StreamWork>),
-    /// The last record; 0: none.
-    Event(AtomicU64),
-}
-
-impl Handle {
-    pub(super) fn new(kind: u8, address: u64, device: i32, lent: bool, origin: Origin, state: State) -> Self {
-        Self { kind, address, device, count: 1, lent, told: false, origin, state }
-    }
-
-    pub(super) fn is_leak(&self) -> bool {
-        !self.lent
-    }
-
-    pub(super) fn stream(&self) -> Option<&Arc<StreamWork>> {
-        match &self.state {
-            State::Stream(stream) => Some(stream),
-            _ => None,
-        }
-    }
-
-    /// The mark of its last record, where it is an event.
-    pub(super) fn event(&self) -> Option<&AtomicU64> {
-        match &self.state {
-            State::Event(record) => Some(record),
-            _ => None,
-        }
-    }
-}
-
-/// What was destroyed of late.
-#[derive(Default)]
-struct Gone {
-    handles: Map<Key, Origin>,
-    order: VecDeque<Key>,
-    memory: VecDeque<GoneMemory>,
-}
-
-/// Memory that was freed.
-#[derive(Clone)]
-pub(super) struct GoneMemory {
-    pub(super) start: u64,
-    pub(super) size: u64,
-    pub(super) by: Origin,
-}
-
-impl Gone {
-    const HANDLES: usize = 4096;
-    const MEMORY: usize = 1024;
-
-    fn add_handle(&mut self, key: Key, by: Origin) {
-        if self.order.len() >= Self::HANDLES
-            && let Some(oldest) = self.order.pop_front()
-        {
-            self.handles.remove(&oldest);
-        }
-        self.handles.insert(key, by);
-        self.order.push_back(key);
-    }
-
-    fn add_memory(&mut self, memory: GoneMemory) {
-        if self.memory.len() >= Self::MEMORY {
-            self.memory.pop_front();
-        }
-        self.memory.push_back(memory);
-    }
 }
 
 /// Things by a number that goes through a call.
@@ -153,13 +68,16 @@ pub(super) enum Taken {
         kind: u8,
         address: u64,
     },
-    Memory(Box<Allocation>),
+    Memory(Arc<Allocation>),
 }
 
 impl Plugin {
     /// Begins to keep book for a plugin.
     pub(super) fn register(name: &str) -> Arc<Self> {
         let plugin = Arc::new(Self {
+            id: LAST_ID.fetch_add(1, Ordering::Relaxed) + 1,
+            handle_changes: AtomicU64::new(0),
+            memory_changes: AtomicU64::new(0),
             name: name.into(),
             shards: Default::default(),
             memory: RwLock::default(),
@@ -195,24 +113,31 @@ impl Plugin {
 
     /// Looks at a handle.
     #[inline]
-    pub(super) fn handle<T>(&self, kind: u8, address: u64, look: impl FnOnce(&Handle) -> T) -> Option<T> {
+    pub(super) fn handle<T>(&self, kind: u8, address: u64, look: impl FnOnce(&Known) -> T) -> Option<T> {
         let key = Key::new(kind, address);
-        let shard = self.shards[key.shard()].read().unwrap_or_else(PoisonError::into_inner);
-        shard.get(&key).map(look)
+        let find = || {
+            let shard = self.shards[key.shard()].read().unwrap_or_else(PoisonError::into_inner);
+            shard.get(&key).map(|handle| handle.known.clone())
+        };
+        recent::handle((self.id, self.handle_changes.load(Ordering::Acquire), key.0), find, look)
     }
 
     /// Adds a handle. One that is there already is given out once more, and what is not needed comes back.
     pub(super) fn add_handle(&self, handle: Handle) -> Option<Handle> {
-        let key = Key::new(handle.kind, handle.address);
+        let key = Key::new(handle.known.kind, handle.known.address);
         let mut shard = self.shard(key);
         match shard.get_mut(&key) {
             Some(_) if handle.lent => Some(handle),
-            Some(known) if known.lent => Some(std::mem::replace(known, handle)),
+            Some(known) if known.lent => {
+                self.handle_changes.fetch_add(1, Ordering::Release);
+                Some(std::mem::replace(known, handle))
+            }
             Some(known) => {
                 known.count += 1;
                 // One handle for all devices cannot be told apart any more.
-                if known.device != handle.device {
-                    known.device = NO_DEVICE;
+                if known.known.device != handle.known.device {
+                    known.known = known.known.on_any_device();
+                    self.handle_changes.fetch_add(1, Ordering::Release);
                 }
                 Some(handle)
             }
@@ -230,6 +155,7 @@ impl Plugin {
             return Some(Taken::OneOfMany { kind, address });
         }
         let handle = shard.remove(&key);
+        self.handle_changes.fetch_add(1, Ordering::Release);
         drop(shard);
         self.gone().add_handle(key, by);
         handle.map(Taken::Handle)
@@ -253,7 +179,7 @@ impl Plugin {
     pub(super) fn restore(&self, taken: Taken) {
         match taken {
             Taken::Handle(handle) => {
-                if let Some(stream) = handle.stream() {
+                if let Some(stream) = handle.known.stream() {
                     self.work.restore(stream);
                 }
                 self.add_handle(handle);
@@ -264,7 +190,7 @@ impl Plugin {
                     known.count += 1;
                 }
             }
-            Taken::Memory(allocation) => drop(self.memory_mut().insert(allocation)),
+            Taken::Memory(allocation) => drop(self.add_memory(allocation)),
         }
     }
 
@@ -286,8 +212,23 @@ impl Plugin {
         self.memory.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn memory_mut(&self) -> RwLockWriteGuard<'_, Memory> {
-        self.memory.write().unwrap_or_else(PoisonError::into_inner)
+    /// To be changed: nobody may rely on what he saw before.
+    fn memory_mut(&self) -> RwLockWriteGuard<'_, Memory> {
+        let memory = self.memory.write().unwrap_or_else(PoisonError::into_inner);
+        self.memory_changes.fetch_add(1, Ordering::Release);
+        ALL_CHANGES.fetch_add(1, Ordering::Release);
+        memory
+    }
+
+    /// Adds memory. Answers what it overlaps, which is forgotten.
+    pub(super) fn add_memory(&self, allocation: Arc<Allocation>) -> Option<Arc<Allocation>> {
+        self.memory_mut().insert(allocation)
+    }
+
+    /// What a look at the memory now may be remembered under.
+    #[inline]
+    pub(super) fn memory_version(&self) -> (u32, u64) {
+        (self.id, self.memory_changes.load(Ordering::Acquire))
     }
 
     /// Takes out memory that is about to be freed.
@@ -297,7 +238,7 @@ impl Plugin {
         address: u64,
         size: u64,
         by: Origin,
-    ) -> Option<Box<Allocation>> {
+    ) -> Option<Arc<Allocation>> {
         let taken = self.memory_mut().remove(device, space, address, size)?;
         self.gone().add_memory(GoneMemory { start: address, size, by });
         Some(taken)
@@ -344,13 +285,11 @@ impl Plugin {
     }
 
     /// Looks at all handles of a device, or of any.
-    pub(super) fn each_handle(&self, device: Option<i32>, mut look: impl FnMut(&mut Handle)) {
+    pub(super) fn each_handle(&self, device: Option<i32>, mut look: impl FnMut(&Handle)) {
         for shard in &self.shards {
-            let mut shard = shard.write().unwrap_or_else(PoisonError::into_inner);
-            let wanted = |handle: &&mut Handle| {
-                device.is_none_or(|device| handle.device == device) && handle.is_leak()
-            };
-            shard.values_mut().filter(wanted).for_each(&mut look);
+            let shard = shard.read().unwrap_or_else(PoisonError::into_inner);
+            let of = |handle: &&Handle| device.is_none_or(|device| handle.known.device == device);
+            shard.values().filter(of).filter(|handle| !handle.lent).for_each(&mut look);
         }
     }
 
@@ -359,12 +298,13 @@ impl Plugin {
         for shard in &self.shards {
             let mut shard = shard.write().unwrap_or_else(PoisonError::into_inner);
             for (key, handle) in shard.drain() {
-                if let State::Stream(stream) = handle.state {
+                if let Some(stream) = handle.known.stream() {
                     self.work.end(stream.id);
                 }
                 self.gone().add_handle(key, by.clone());
             }
         }
+        self.handle_changes.fetch_add(1, Ordering::Release);
         let memory = std::mem::take(&mut *self.memory_mut());
         for allocation in memory.all(None) {
             let (start, size) = (allocation.start, allocation.size);

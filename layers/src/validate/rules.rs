@@ -15,7 +15,7 @@ pub enum Severity {
 
 impl fmt::Display for Severity {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
+        formatter.pad(match self {
             Severity::Error => "error",
             Severity::Warning => "warning",
         })

@@ -5,8 +5,9 @@ use std::sync::atomic::Ordering;
 
 use tenon::device::Result;
 
+use super::handle::Known;
 use super::plan::{Act, HandleParam, KINDS, Life};
-use super::registry::{Handle, NO_DEVICE};
+use super::registry::NO_DEVICE;
 use super::rules::Rule;
 use super::work::{StreamWork, Use};
 use super::{Check, Problem};
@@ -131,7 +132,7 @@ impl Check<'_> {
     }
 
     #[inline]
-    fn look(&self, param: &HandleParam, handle: &Handle, seen: &mut Seen) {
+    fn look(&self, param: &HandleParam, handle: &Known, seen: &mut Seen) {
         if let Some(stream) = handle.stream() {
             self.look_at_stream(param, stream, seen);
         } else if let Some(record) = handle.event() {
@@ -145,9 +146,9 @@ impl Check<'_> {
     #[inline]
     fn look_at_stream(&self, param: &HandleParam, stream: &Arc<StreamWork>, seen: &mut Seen) {
         if self.plan.stream != Some(param.param) {
-            seen.stream = Some(self.plugin.work.until_now(stream.id));
+            seen.stream = Some(stream.until_now());
         } else if !self.plugin.is_capturing() {
-            seen.work = Some(self.plugin.work.queue(stream));
+            seen.work = Some(stream.queue());
             if self.plan.act == Act::StreamWaitEvent {
                 seen.waiting = Some(stream.clone());
             }

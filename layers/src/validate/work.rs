@@ -1,8 +1,8 @@
 //! Which work is known to be done.
 //!
-//! Each piece of work that is put into a stream gets a number, from one clock for all streams of a plugin. A stream is
-//! done up to a number once somebody has waited for it, or for an event behind it, or has asked and was told so. What a
-//! stream waited for on another is done when the wait is.
+//! Each piece of work that is put into a stream gets the next number of the stream. A stream is done up to a number once
+//! somebody has waited for it, or for an event behind it, or has asked and was told so. What a stream waited for on
+//! another is done when the wait is.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -26,11 +26,6 @@ impl Use {
 
     pub(super) fn stream(self) -> u32 {
         self.stream
-    }
-
-    /// The same time on another stream.
-    pub(super) fn on(self, stream: u32) -> Self {
-        Self { stream, ..self }
     }
 
     #[inline]
@@ -69,6 +64,18 @@ impl StreamWork {
     /// never for running too long.
     const WAITS: usize = 16;
 
+    /// Puts work into the stream.
+    #[inline]
+    pub(super) fn queue(&self) -> Use {
+        Use::new(self.id, self.queued.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    /// All that was put into the stream until now.
+    #[inline]
+    pub(super) fn until_now(&self) -> Use {
+        Use::new(self.id, self.queued.load(Ordering::Relaxed))
+    }
+
     pub(super) fn is_done(&self) -> bool {
         self.done.load(Ordering::Relaxed) >= self.queued.load(Ordering::Relaxed)
     }
@@ -91,7 +98,6 @@ impl StreamWork {
 /// The streams of a plugin.
 #[derive(Default)]
 pub(super) struct Work {
-    clock: AtomicU64,
     streams: RwLock<Streams>,
 }
 
@@ -132,25 +138,12 @@ impl Work {
         self.streams.read().unwrap_or_else(PoisonError::into_inner).known.get(&stream).cloned()
     }
 
-    /// Work is put into a stream.
-    #[inline]
-    pub(super) fn queue(&self, stream: &StreamWork) -> Use {
-        let number = self.clock.fetch_add(1, Ordering::Relaxed) + 1;
-        stream.queued.store(number, Ordering::Relaxed);
-        Use::new(stream.id, number)
-    }
-
     /// A stream waits for work on another.
     #[inline]
     pub(super) fn wait(&self, stream: &StreamWork, waiting: Use, work: Use) {
         if let Some(forgotten) = stream.wait(Wait { at: waiting.number, work }) {
             self.finish(forgotten);
         }
-    }
-
-    /// All that was put into the stream until now.
-    pub(super) fn until_now(&self, stream: u32) -> Use {
-        Use::new(stream, self.clock.load(Ordering::Relaxed))
     }
 
     /// What is known to be done, or whose stream is gone.
@@ -176,9 +169,9 @@ impl Work {
     }
 
     /// The streams of a device.
-    pub(super) fn of_device(&self, device: i32) -> Vec<u32> {
+    pub(super) fn of_device(&self, device: i32) -> Vec<Arc<StreamWork>> {
         let streams = self.streams.read().unwrap_or_else(PoisonError::into_inner);
-        streams.known.values().filter(|stream| stream.device == device).map(|stream| stream.id).collect()
+        streams.known.values().filter(|stream| stream.device == device).cloned().collect()
     }
 }
 
@@ -190,13 +183,13 @@ mod tests {
     fn what_a_stream_waited_for_is_done_with_it() {
         let work = Work::default();
         let [a, b, c] = [1, 2, 3].map(|address| work.begin(0, address));
-        let on_a = work.queue(&a);
-        work.wait(&b, work.queue(&b), on_a);
-        let on_b = work.queue(&b);
-        work.wait(&c, work.queue(&c), on_b);
-        let later = work.queue(&a);
+        let on_a = a.queue();
+        work.wait(&b, b.queue(), on_a);
+        let on_b = b.queue();
+        work.wait(&c, c.queue(), on_b);
+        let later = a.queue();
         assert!(!work.is_done(on_a) && !a.is_done());
-        work.finish(work.until_now(c.id));
+        work.finish(c.until_now());
         assert!(work.is_done(on_a) && work.is_done(on_b) && c.is_done());
         assert!(!work.is_done(later), "nobody waited for it");
         work.end(a.id);
@@ -207,8 +200,8 @@ mod tests {
     fn a_wait_that_was_not_passed_says_nothing() {
         let work = Work::default();
         let (a, b) = (work.begin(0, 1), work.begin(0, 2));
-        let (on_a, early) = (work.queue(&a), work.queue(&b));
-        work.wait(&b, work.queue(&b), on_a);
+        let (on_a, early) = (a.queue(), b.queue());
+        work.wait(&b, b.queue(), on_a);
         work.finish(early);
         assert!(!work.is_done(on_a));
     }
@@ -218,11 +211,11 @@ mod tests {
         let work = Work::default();
         let (a, b) = (work.begin(0, 1), work.begin(0, 2));
         for _ in 0..1000 {
-            let on_a = work.queue(&a);
-            work.wait(&b, work.queue(&b), on_a);
+            let on_a = a.queue();
+            work.wait(&b, b.queue(), on_a);
         }
         assert!(b.waits.lock().unwrap().len() <= StreamWork::WAITS);
-        work.finish(work.until_now(b.id));
+        work.finish(b.until_now());
         assert!(a.is_done());
     }
 

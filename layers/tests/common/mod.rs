@@ -1,6 +1,8 @@
 //! What several tests need: the CPU device behind layers.
 #![allow(dead_code)]
 
+pub mod faulty;
+
 use std::ffi::c_void;
 use std::sync::{Arc, Condvar, Mutex};
 
