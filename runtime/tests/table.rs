@@ -123,6 +123,31 @@ fn memory_that_does_not_suffice_is_a_null_address() {
 }
 
 #[test]
+fn properties_of_a_device_that_is_not_there_are_refused() {
+    let table = table();
+    for unknown in [-1, 2, i32::MAX] {
+        let mut number = 7;
+        for ask in [
+            table.get_runtime_version,
+            table.get_driver_version,
+            table.get_multi_process,
+            table.get_max_threads_per_mp,
+            table.get_max_threads_per_block,
+        ] {
+            // SAFETY: the table is filled, and both addresses lead to places of ours.
+            let status = unsafe { ask.expect("it is there")(&mut id(unknown), &mut number) };
+            assert_eq!((status, number), (Status::ERROR, 7), "device {unknown}");
+        }
+        let mut truth = true;
+        for ask in [table.is_float16_supported, table.is_bfloat16_supported, table.is_dnn_supported] {
+            // SAFETY: as above.
+            let status = unsafe { ask.expect("it is there")(&mut id(unknown), &mut truth) };
+            assert_eq!((status, truth), (Status::ERROR, true), "device {unknown}");
+        }
+    }
+}
+
+#[test]
 fn the_statistics_add_up() {
     let table = table();
     let (mut total, mut before, mut after) = (0, 0, 0);

@@ -31,13 +31,14 @@ fn main() {
     let plugin = build::scratch("bench").join("libidle.so");
     build::plugin("idle.c", &plugin, &["-O2"]);
     // SAFETY: the libraries are ours, and their initialisers do nothing unusual.
-    let [sdk, idle] =
-        [build::library().join("libtenon.so"), plugin.clone()].map(|path| unsafe { Library::new(path) }.expect("a library"));
+    let [sdk, idle] = [build::library().join("libtenon.so"), plugin.clone()]
+        .map(|path| unsafe { Library::new(path) }.expect("a library"));
     let table = table(&idle);
     let sdk = Sdk { library: &sdk };
     println!("a call of the SDK beside a call of the plugin's pointer ({ROUNDS} rounds of {CALLS} calls)\n");
     println!("{:<22} {:<16} {:>9} {:>9} {:>9}", "function", "layers", "raw ns", "SDK ns", "more ns");
-    let wanted: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
+    let wanted: Vec<String> =
+        std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
     for layers in [c"", c"validate", c"trace", c"validate,trace"] {
         let name = if layers.is_empty() { "none" } else { layers.to_str().expect("ASCII") };
         if !wanted.is_empty() && !wanted.iter().any(|wanted| wanted == name) {
@@ -77,7 +78,9 @@ impl Sdk<'_> {
     fn done(&self, status: i32) {
         if status != 0 {
             // SAFETY: the function has this type, and its text lives until the next failure.
-            let text = unsafe { CStr::from_ptr(self.function::<unsafe extern "C" fn() -> *const c_char>("tenon_error_text")()) };
+            let text = unsafe {
+                CStr::from_ptr(self.function::<unsafe extern "C" fn() -> *const c_char>("tenon_error_text")())
+            };
             panic!("{}", text.to_string_lossy());
         }
     }
@@ -94,7 +97,8 @@ fn measure(sdk: &Sdk, plugin: &std::path::Path, layers: &CStr, table: &C_DeviceI
     // SAFETY: the functions have these types, and get what their header asks for.
     unsafe {
         let init: unsafe extern "C" fn(*const Options) -> i32 = sdk.function("tenon_init");
-        let open: unsafe extern "C" fn(*const c_char, c_int, *mut Handle) -> i32 = sdk.function("tenon_device_open");
+        let open: unsafe extern "C" fn(*const c_char, c_int, *mut Handle) -> i32 =
+            sdk.function("tenon_device_open");
         let make: unsafe extern "C" fn(Handle, *mut Handle) -> i32 = sdk.function("tenon_create_stream");
         let make_event: unsafe extern "C" fn(Handle, *mut Handle) -> i32 = sdk.function("tenon_create_event");
         let allocate: unsafe extern "C" fn(Handle, *mut Handle, usize) -> i32 =
@@ -127,7 +131,8 @@ fn measure(sdk: &Sdk, plugin: &std::path::Path, layers: &CStr, table: &C_DeviceI
 
     let raw = table.record_event.expect("filled");
     // SAFETY: as above.
-    let called: unsafe extern "C" fn(Handle, Handle, Handle) -> i32 = unsafe { sdk.function("tenon_record_event") };
+    let called: unsafe extern "C" fn(Handle, Handle, Handle) -> i32 =
+        unsafe { sdk.function("tenon_record_event") };
     row(
         "record_event",
         side_by_side(
@@ -175,7 +180,7 @@ fn measure(sdk: &Sdk, plugin: &std::path::Path, layers: &CStr, table: &C_DeviceI
 /// Medians of both, in nanoseconds a call.
 fn side_by_side(mut one: impl FnMut(), mut other: impl FnMut()) -> (f64, f64) {
     let mut times = [Vec::new(), Vec::new()];
-    let mut measure = |body: &mut dyn FnMut(), times: &mut Vec<f64>| {
+    let measure = |body: &mut dyn FnMut(), times: &mut Vec<f64>| {
         let begun = Instant::now();
         body();
         times.push(begun.elapsed().as_secs_f64() * 1e9 / CALLS as f64);

@@ -34,7 +34,9 @@ pub(crate) fn forget_all() {
 impl From<PoolError> for Failure {
     fn from(error: PoolError) -> Self {
         match error {
-            PoolError::TooLarge { size } | PoolError::OutOfMemory { size } => Failure::OutOfMemory { bytes: size },
+            PoolError::TooLarge { size } | PoolError::OutOfMemory { size } => {
+                Failure::OutOfMemory { bytes: size }
+            }
             PoolError::HostMemory => Failure::new(Status::OUT_OF_MEMORY, error.to_string()),
             PoolError::Unknown { .. } | PoolError::Inside { .. } | PoolError::Free { .. } => {
                 Failure::invalid(error.to_string())

@@ -24,42 +24,23 @@ pub fn on_device(
     if matches!(function, Function::InitDevice | Function::DeinitDevice) {
         return own_affair(function, "a device is opened for the first time, or closed for the last");
     }
-    match Pin::current(handle.0) {
-        Some(pin) => on_pinned(&pin, function, body),
-        None => on_another(handle, function, body),
-    }
-}
-
-/// The same for a device that is not the thread's current one, or from inside of another call.
-#[cold]
-#[inline(never)]
-fn on_another(
-    handle: DeviceHandle,
-    function: Function,
-    body: impl FnOnce(&dyn Device, DeviceId) -> Result<(), Failure>,
-) -> Status {
-    match enter(handle.0) {
-        Ok(pin) => on_pinned(&pin, function, body),
-        Err(failure) => fail(&named(function), None, None, None, failure),
-    }
-}
-
-#[inline(always)]
-fn on_pinned(
-    pin: &Pin,
-    function: Function,
-    body: impl FnOnce(&dyn Device, DeviceId) -> Result<(), Failure>,
-) -> Status {
+    let pin = match Pin::current(handle.0) {
+        Some(pin) => pin,
+        None => match enter(handle.0) {
+            Ok(pin) => pin,
+            Err(failure) => return unopened(function, failure),
+        },
+    };
     pin.count(function);
     if function == Function::DestroyStream {
-        return on_retiring(pin, function, body);
+        return on_retiring(&pin, function, body);
     }
     // What a panic leaves behind in the device is the device's own affair: it sees `&self` only.
     let outcome = catch_unwind(AssertUnwindSafe(|| body(pin.device(), pin.id)));
     if let Ok(Ok(())) = outcome {
         return Status::SUCCESS;
     }
-    failed(pin, function, outcome)
+    failed(&pin, function, outcome)
 }
 
 /// Calls a function that destroys a stream, which the pool must forget before.
@@ -86,7 +67,10 @@ pub fn on_plugin(
     body: impl FnOnce(&dyn Device) -> Result<(), Failure>,
 ) -> Status {
     if matches!(function, Function::Initialize | Function::Finalize) {
-        return own_affair(function, "the first device of a plugin is opened, and when the plugin is unloaded");
+        return own_affair(
+            function,
+            "the first device of a plugin is opened, and when the plugin is unloaded",
+        );
     }
     let name = named(function);
     let plugin = match plugins::hold(handle.0).and_then(|plugin| plugin.ready().map(|()| plugin)) {
@@ -104,7 +88,11 @@ pub fn on_plugin(
 ///
 /// # Errors
 /// When it is not open, or is of another plugin.
-pub fn same_plugin(first: DeviceHandle, other: DeviceHandle, param: &'static str) -> Result<DeviceId, Failure> {
+pub fn same_plugin(
+    first: DeviceHandle,
+    other: DeviceHandle,
+    param: &'static str,
+) -> Result<DeviceId, Failure> {
     let (plugin, _) = open::identity(first.0)?;
     let (others, id) = open::identity(other.0)?;
     if plugin == others {
@@ -138,7 +126,7 @@ pub(crate) fn export_on(
     handle: DeviceHandle,
     body: impl FnOnce(&Pin) -> Result<(), Failure>,
 ) -> Status {
-    let pin = match enter(handle.0) {
+    let pin = match Pin::current(handle.0).map_or_else(|| enter(handle.0), Ok) {
         Ok(pin) => pin,
         Err(failure) => return fail(name, None, None, None, failure),
     };
@@ -180,6 +168,12 @@ fn named(function: Function) -> String {
 }
 
 #[cold]
+#[inline(never)]
+fn unopened(function: Function, failure: Failure) -> Status {
+    fail(&named(function), None, None, None, failure)
+}
+
+#[cold]
 fn own_affair(function: Function, when: &str) -> Status {
     let text = format!("the library calls `{}` itself, when {when}", function.name());
     fail(&named(function), None, None, None, Failure::busy(text))
@@ -214,7 +208,9 @@ pub(crate) fn fail(
     } else if let Failure::Device(error) = &failure {
         if plugin.zip(function).is_some_and(|(plugin, function)| plugin.lacks(function)) {
             status = Status::UNSUPPORTED;
-        } else if !is_made_up(&error.message) {
+        } else if !is_made_up(&error.message)
+            && !plugin.zip(function).is_some_and(|(plugin, of)| plugin.falls_back(of))
+        {
             plugin_message = Some(message.clone());
         }
     }

@@ -52,6 +52,13 @@ pub(crate) fn wait_for(handle: usize) -> Result<(), Failure> {
     Ok(device.device().synchronize_device(device.id)?)
 }
 
+/// Gives all memory of a device's pool back.
+fn give_back(handle: usize) -> Result<(), Failure> {
+    let device = enter(handle)?;
+    device.pool.get().map_or(Ok(0), |pool| pool.trim(0)).map(drop)?;
+    Ok(())
+}
+
 /// Closes a device for good. The library's own memory goes back first.
 pub(crate) fn end(_: &Lifecycle, handle: usize) -> Result<(), Failure> {
     let Some(device) = open::withdraw(handle, PATIENCE)? else {
@@ -175,8 +182,8 @@ pub unsafe extern "C" fn tenon_plugin_open_device(
 /// @retval TENON_INVALID_HANDLE It is no open device.
 /// @retval TENON_BUSY Buffers or memory of its pool are in use, or calls of other threads do not end within 10 seconds.
 ///     The device stays open.
-/// @retval other What the plugin answered: to `synchronize_device`, and the device stays open, or to `deinit_device`,
-///     and it is closed nevertheless.
+/// @retval other What the plugin answered: to `synchronize_device` or `device_memory_deallocate`, and the device stays
+///     open, or to `deinit_device`, and it is closed nevertheless.
 /// @par Threads
 ///     Any thread, but not a callback of a stream. Calls of other threads that are under way are waited for.
 #[unsafe(no_mangle)]
@@ -189,6 +196,7 @@ pub extern "C" fn tenon_device_close(device: DeviceHandle) -> Status {
             return Ok(());
         }
         wait_for(device.0)?;
+        give_back(device.0)?;
         end(&lifecycle, device.0)
     })
 }

@@ -89,7 +89,11 @@ impl<T> Registry<T> {
         let index = match free.pop() {
             Some(index) => index,
             None if places.len() >= 1 << INDEX_BITS => {
-                return Err(Failure::busy(format!("there are {} {}s already", places.len(), self.kind.name())));
+                return Err(Failure::busy(format!(
+                    "there are {} {}s already",
+                    places.len(),
+                    self.kind.name()
+                )));
             }
             None => {
                 places.push(Place { handle: 0, value: None });
@@ -125,7 +129,8 @@ impl<T> Registry<T> {
         let (places, free) = &mut *guard;
         let index = index(handle);
         let place = places.get_mut(index).filter(|place| place.handle == handle);
-        let Some(value) = place.and_then(|place| place.value.take_if(|_| true).map(|value| (place, value))) else {
+        let Some(value) = place.and_then(|place| place.value.take_if(|_| true).map(|value| (place, value)))
+        else {
             return Err(bad(self.kind, handle));
         };
         let (place, value) = value;

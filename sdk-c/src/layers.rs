@@ -43,7 +43,8 @@ impl Layers {
     /// The layers of a plugin, outermost first. They are fixed from now on.
     pub(crate) fn of_plugin(&mut self, plugin: &LoadedPlugin) -> Vec<Arc<dyn Layer>> {
         self.frozen = true;
-        let known = self.stack.iter().flat_map(|stack| stack.for_plugin(plugin.key(), &*plugin.host.partial()));
+        let known =
+            self.stack.iter().flat_map(|stack| stack.for_plugin(plugin.key(), &*plugin.host.partial()));
         // Of those, only validation refuses.
         let known = known.map(|layer| Arc::new(Noted { name: "validate", layer }) as Arc<dyn Layer>);
         let custom = self.custom.iter().map(|custom| {
@@ -148,7 +149,8 @@ pub struct LayerCall {
 
 /// Called before a call reaches the plugin. Whatever it answers but success refuses the call: the plugin does not see it,
 /// and the caller is answered the same.
-pub type Before = Option<unsafe extern "C" fn(user_data: *mut c_void, call: *const LayerCall, note: *mut u64) -> Status>;
+pub type Before =
+    Option<unsafe extern "C" fn(user_data: *mut c_void, call: *const LayerCall, note: *mut u64) -> Status>;
 /// Called after the call has come back, also when a layer further in refused it.
 pub type After =
     Option<unsafe extern "C" fn(user_data: *mut c_void, call: *const LayerCall, note: u64, status: Status)>;

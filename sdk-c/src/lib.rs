@@ -14,6 +14,7 @@ mod handle;
 pub mod layers;
 pub mod library;
 mod open;
+mod own;
 pub mod plugins;
 mod pool;
 mod refusal;

@@ -144,7 +144,10 @@ pub(crate) fn of_type(device_type: Option<&CStr>) -> Result<Arc<LoadedPlugin>, F
             0 => "",
             _ => "; `tenon_plugin_failures` tells what could not be loaded",
         };
-        Failure::not_found(format!("no plugin has devices of type `{wanted}`, but {}{failed}", known.join(", ")))
+        Failure::not_found(format!(
+            "no plugin has devices of type `{wanted}`, but {}{failed}",
+            known.join(", ")
+        ))
     })
 }
 
@@ -259,7 +262,8 @@ pub unsafe extern "C" fn tenon_init(options: *const Options) -> Status {
             given => {
                 let start = given.map_or_else(Start::default, |given| {
                     // SAFETY: the caller's promise.
-                    let [paths, layers] = [given.plugin_path, given.layers].map(|text| unsafe { optional(text) });
+                    let [paths, layers] =
+                        [given.plugin_path, given.layers].map(|text| unsafe { optional(text) });
                     Start {
                         path: paths.map(|paths| path(paths).into_os_string()),
                         layers: layers.map(|layers| layers.to_string_lossy().into_owned()),

@@ -153,6 +153,7 @@ impl Pin {
             return None;
         }
         let device = thread.device.get();
+        thread.active.store(device, Ordering::Relaxed);
         // A device is at hand only where the other side has the barrier.
         compiler_fence(Ordering::SeqCst);
         if !thread.slot.get().has(handle) {
@@ -214,7 +215,8 @@ impl Drop for Pin {
         if self.nested {
             self.nested_ended();
         } else {
-            }
+            self.thread.active.store(null_mut(), Ordering::Release);
+        }
     }
 }
 

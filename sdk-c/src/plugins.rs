@@ -88,6 +88,11 @@ impl LoadedPlugin {
         matches!(self.host.availability(function), Availability::Unavailable)
     }
 
+    /// Whether a fallback stands in for a function, whose messages are not the plugin's.
+    pub(crate) fn falls_back(&self, function: Function) -> bool {
+        matches!(self.host.availability(function), Availability::Fallback(_))
+    }
+
     /// Calls `initialize`, once.
     pub(crate) fn ready(&self) -> Result<(), Failure> {
         if self.ready.load(Ordering::Acquire) {
@@ -303,10 +308,12 @@ unsafe fn load_options(options: *const PluginLoadOptions) -> Result<LoadOptions,
         .map(|text| unsafe { optional(text) }.map(|text| text.to_string_lossy().into_owned()));
     let release = match release {
         None => None,
-        Some(name) => Some(Release::ALL.into_iter().find(|release| release.name() == name).ok_or_else(|| {
-            let known: Vec<&str> = Release::ALL.iter().map(|release| release.name()).collect();
-            Failure::invalid(format!("there is no release `{name}`; known are {}", known.join(", ")))
-        })?),
+        Some(name) => {
+            Some(Release::ALL.into_iter().find(|release| release.name() == name).ok_or_else(|| {
+                let known: Vec<&str> = Release::ALL.iter().map(|release| release.name()).collect();
+                Failure::invalid(format!("there is no release `{name}`; known are {}", known.join(", ")))
+            })?)
+        }
     };
     Ok(LoadOptions { release, name, lazy: options.lazy, ..LoadOptions::default() })
 }

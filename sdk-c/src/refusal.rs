@@ -25,9 +25,8 @@ impl Refusal {
     pub(crate) fn rule(&self) -> Option<String> {
         let words = self.message.split(|c: char| !c.is_ascii_alphanumeric());
         let mut rules = words.filter(|word| {
-            word.strip_prefix('V').is_some_and(|digits| {
-                digits.len() == 3 && digits.bytes().all(|byte| byte.is_ascii_digit())
-            })
+            word.strip_prefix('V')
+                .is_some_and(|digits| digits.len() == 3 && digits.bytes().all(|byte| byte.is_ascii_digit()))
         });
         rules.next().map(str::to_owned)
     }
@@ -53,7 +52,10 @@ pub(crate) fn take(message: &str) -> Option<Refusal> {
 /// What the caller of a call that failed is going to be answered, if a layer refused it.
 pub(crate) fn status_of(error: &device::Error) -> Status {
     let noted = LAST.try_with(|last| {
-        last.borrow().as_ref().filter(|refusal| refusal.message == *error.message).map(|refusal| refusal.status)
+        last.borrow()
+            .as_ref()
+            .filter(|refusal| refusal.message == *error.message)
+            .map(|refusal| refusal.status)
     });
     noted.ok().flatten().unwrap_or(Status::of_device(error.status))
 }

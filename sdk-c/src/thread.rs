@@ -9,6 +9,7 @@ use tenon::device::DeviceId;
 
 use crate::counts::{Column, Tally};
 use crate::open::{NOWHERE, OpenDevice, Slot, is_asymmetric};
+use crate::own;
 
 /// The state of a thread. Only the thread itself uses it, but for `active` and `entering`, which whoever closes a device reads.
 pub(crate) struct Thread {
@@ -64,76 +65,6 @@ impl Drop for End {
 
 thread_local! {
     static END: RefCell<Option<End>> = const { RefCell::new(None) };
-}
-
-/// Where each thread keeps the address of its state.
-///
-/// A shared library asks the system for the address of a thread-local, by a call that takes as long as all the rest of
-/// the way to a device. One that is laid out with the threads' stacks needs no call, and Rust has no way to say so.
-#[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
-mod own {
-    use super::Thread;
-
-    std::arch::global_asm!(
-        ".pushsection .tbss.tenon_own_thread,\"awT\",@nobits",
-        ".balign 8",
-        ".globl tenon_own_thread",
-        ".hidden tenon_own_thread",
-        ".type tenon_own_thread, @object",
-        ".size tenon_own_thread, 8",
-        "tenon_own_thread:",
-        ".zero 8",
-        ".popsection",
-    );
-
-    #[inline(always)]
-    pub(super) fn get() -> *const Thread {
-        let state: *const Thread;
-        // SAFETY: reads eight bytes that each thread has, at the offset that the dynamic linker has written down.
-        unsafe {
-            std::arch::asm!(
-                "mov {0}, qword ptr [rip + tenon_own_thread@GOTTPOFF]",
-                "mov {0}, qword ptr fs:[{0}]",
-                out(reg) state,
-                options(nostack, preserves_flags, readonly),
-            );
-        }
-        state
-    }
-
-    pub(super) fn set(state: *const Thread) {
-        // SAFETY: writes the same eight bytes, which nobody else reads.
-        unsafe {
-            std::arch::asm!(
-                "mov {0}, qword ptr [rip + tenon_own_thread@GOTTPOFF]",
-                "mov qword ptr fs:[{0}], {1}",
-                out(reg) _,
-                in(reg) state,
-                options(nostack, preserves_flags),
-            );
-        }
-    }
-}
-
-#[cfg(not(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu")))]
-mod own {
-    use std::cell::Cell;
-
-    use super::Thread;
-
-    thread_local! {
-        // Needs no destructor, so that reading it is one load.
-        static STATE: Cell<*const Thread> = const { Cell::new(std::ptr::null()) };
-    }
-
-    #[inline(always)]
-    pub(super) fn get() -> *const Thread {
-        STATE.get()
-    }
-
-    pub(super) fn set(state: *const Thread) {
-        STATE.set(state);
-    }
 }
 
 /// The calling thread's state, if it has one already.

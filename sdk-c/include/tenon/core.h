@@ -494,8 +494,8 @@ tenon_status tenon_plugin_open_device(tenon_plugin plugin, int ordinal, tenon_de
  * @retval TENON_INVALID_HANDLE It is no open device.
  * @retval TENON_BUSY Buffers or memory of its pool are in use, or calls of other threads do not end within 10 seconds.
  *     The device stays open.
- * @retval other What the plugin answered: to `synchronize_device`, and the device stays open, or to `deinit_device`,
- *     and it is closed nevertheless.
+ * @retval other What the plugin answered: to `synchronize_device` or `device_memory_deallocate`, and the device stays
+ *     open, or to `deinit_device`, and it is closed nevertheless.
  * @par Threads
  *     Any thread, but not a callback of a stream. Calls of other threads that are under way are waited for.
  */

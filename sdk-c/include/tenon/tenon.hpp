@@ -9,8 +9,9 @@
  * that it has not made its object, and no object is ever without a handle unless it was moved from. `std::expected`,
  * which would be the other choice, is not in C++17. Without exceptions, use tenon.h; nothing is missing there.
  *
- * **A destructor never throws and never waits by itself.** It drops the status of the call that gives the handle back;
- * where that status matters, wait first (`Stream::synchronize`) or give back by hand (`close`).
+ * **A destructor never throws.** It drops the status of the call that gives the handle back; where that status matters,
+ * give back by hand (`close`) or wait first (`Stream::synchronize`). It waits only where the call that it makes waits, as
+ * that of a device does for its work.
  *
  * **Objects can be moved, not copied**, but for `Plugin`, which owns nothing. A device outlives what is made on it, and
  * a stream the arrays that are made with it: declare it before them. Where that is broken, the call that gives back
@@ -47,7 +48,8 @@ class Error : public std::runtime_error {
     tenon_error last;
     static_cast<void>(tenon_error_last(&last));
     story_ = std::make_shared<const Story>(
-        Story{text(last.function), text(last.message), text(last.device), text(last.plugin), text(last.plugin_message)});
+        Story{text(last.function), text(last.message), text(last.device), text(last.plugin), text(last.plugin_message),
+              text(last.layer), text(last.rule)});
   }
 
   /** @brief What the function answered. */
@@ -62,6 +64,10 @@ class Error : public std::runtime_error {
   const std::string& plugin() const noexcept { return story_->plugin; }
   /** @brief What the plugin itself says; empty when it says nothing. */
   const std::string& plugin_message() const noexcept { return story_->plugin_message; }
+  /** @brief The layer that refused the call; empty when none did. */
+  const std::string& layer() const noexcept { return story_->layer; }
+  /** @brief The rule that was broken, such as `V001`; empty when it was none. */
+  const std::string& rule() const noexcept { return story_->rule; }
 
  private:
   struct Story {
@@ -70,6 +76,8 @@ class Error : public std::runtime_error {
     std::string device;
     std::string plugin;
     std::string plugin_message;
+    std::string layer;
+    std::string rule;
   };
 
   static std::string text(const char* borrowed) { return borrowed == nullptr ? std::string() : borrowed; }
@@ -161,7 +169,10 @@ class Plugin {
     return info;
   }
   /** @brief Unloads it. @throws Error while one of its devices is open */
-  void unload() { check(tenon_unload_plugin(std::exchange(plugin_, nullptr))); }
+  void unload() {
+    check(tenon_unload_plugin(plugin_));
+    plugin_ = nullptr;
+  }
   /** @brief The name under which its devices are opened. */
   std::string device_type() const { return info().device_type; }
   /** @brief The handle, for functions of tenon.h. */
@@ -196,8 +207,23 @@ class Device {
     }
   }
 
-  /** @brief Closes the device, and throws when that fails; what was made on it is of no use from then on. */
-  void close() { check(tenon_device_close(std::exchange(device_, nullptr))); }
+  /**
+   * @brief Closes the device; what was made on it is of no use from then on.
+   *
+   * @throws Error when that fails; `get()` tells whether the device stays open, as one does that is still in use
+   */
+  void close() {
+    const tenon_status status = tenon_device_close(device_);
+    if (status != TENON_SUCCESS) {
+      const Error error(status);
+      tenon_device_info info;
+      if (tenon_device_get_info(device_, &info) == TENON_INVALID_HANDLE) {
+        device_ = nullptr;
+      }
+      throw error;
+    }
+    device_ = nullptr;
+  }
   /** @brief Waits for all work on the device. */
   void synchronize() const { check(tenon_synchronize_device(device_)); }
   /** @brief Makes it the current device of this thread. */

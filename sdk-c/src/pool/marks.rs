@@ -58,12 +58,13 @@ impl Marks {
         if let Some(&slot) = self.by_handle.get(&stream) {
             return slot;
         }
-        let vacant =
-            |mark: &Mark| mark.stream.is_none() && mark.stored == 0 && mark.closed.is_empty() && !mark.asking;
+        let vacant = |mark: &Mark| mark.stream.is_none() && mark.stored == 0 && !mark.asking;
         let slot = self.streams.iter().position(vacant).unwrap_or_else(|| {
             self.streams.push(Mark::default());
             self.streams.len() - 1
         });
+        // Nothing waits for them any more.
+        self.spare.extend(self.streams[slot].closed.drain(..).map(|(_, event)| event));
         // The epochs go on, so that nothing of the stream before is taken for this one's.
         self.streams[slot].stream = Some(stream);
         self.by_handle.insert(stream, slot);
@@ -168,6 +169,12 @@ impl Marks {
         if let Some(stream) = self.streams[slot].stream.take() {
             self.by_handle.remove(&stream);
         }
+    }
+
+    /// How many streams are remembered.
+    #[cfg(test)]
+    pub(super) fn count(&self) -> usize {
+        self.streams.len()
     }
 
     /// Every event, for the end.

@@ -329,8 +329,11 @@ impl Drop for Pool {
     fn drop(&mut self) {
         let store = self.store.get_mut().unwrap_or_else(PoisonError::into_inner);
         for event in store.marks.drain_events() {
-            // A device that is going takes its events along.
-            let _ = self.device.destroy_event(self.id, event);
+            // Once more, since there is nobody to tell; a device that is going takes its events along.
+            let _ = self
+                .device
+                .destroy_event(self.id, event)
+                .or_else(|_| self.device.destroy_event(self.id, event));
         }
         for (at, bytes) in store.take_unusable() {
             let _ = self.device.device_memory_deallocate(self.id, at, bytes);

@@ -177,3 +177,36 @@ impl Keep {
         self.top = self.top.max(self.change);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_is_held_by_one_at_a_time() {
+        let rows = Rows::new();
+        let mine = rows.mine();
+        for _ in 0..2 {
+            assert!(mine.0.try_lock().is_none());
+        }
+        let others: Vec<_> = (1..rows.0.len()).map(|_| rows.mine()).collect();
+        assert!(others.iter().all(|other| !std::ptr::eq(other.0, mine.0)));
+        drop(others);
+        drop(mine);
+        assert_eq!(rows.each().count(), rows.0.len());
+    }
+
+    #[test]
+    fn a_row_keeps_the_shelves_of_few_streams() {
+        let mut keep = Keep::default();
+        for handle in 1..=SHELVES {
+            assert!(keep.put_up(Stream::from_addr(handle), handle, 1).is_none());
+        }
+        for handle in SHELVES + 1..100 {
+            let gone = keep.put_up(Stream::from_addr(handle), handle, 1).map(|shelf| shelf.slot);
+            assert_eq!(gone, Some(handle - SHELVES), "the oldest one goes");
+            assert!(keep.shelf(Stream::from_addr(handle)).is_some());
+        }
+        assert_eq!(keep.clear().count(), SHELVES);
+    }
+}

@@ -114,7 +114,8 @@ impl Store {
                 let next = if *of == slot {
                     queue.pop_back()
                 } else {
-                    queue.pop_front_if(|(epoch, _)| self.marks.has_passed(*of, *epoch))
+                    let is_passed = |(epoch, _): &(u64, Block)| self.marks.has_passed(*of, *epoch);
+                    if queue.front().is_some_and(is_passed) { queue.pop_front() } else { None }
                 };
                 let Some((_, block)) = next else { break };
                 self.marks.leave(*of);

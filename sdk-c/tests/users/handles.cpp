@@ -104,6 +104,18 @@ void moves() {
   device.close();
 }
 
+void closing() {
+  tenon::Device device;
+  void* memory = nullptr;
+  tenon::check(tenon_pool_allocate(device.get(), 64, nullptr, &memory));
+  // What is in use stays open, and can be closed later.
+  EXPECT(thrown_by([&] { device.close(); }).status() == TENON_BUSY);
+  EXPECT(device.get() != nullptr);
+  tenon::check(tenon_pool_free(device.get(), memory, nullptr));
+  device.close();
+  EXPECT(device.get() == nullptr);
+}
+
 void memory() {
   const tenon::Device device;
   const tenon::Stream stream(device);
@@ -164,6 +176,7 @@ void callbacks() {
 int main() {
   errors();
   moves();
+  closing();
   memory();
   callbacks();
   {

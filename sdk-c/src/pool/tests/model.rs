@@ -155,7 +155,12 @@ impl Model {
         if let Ok(given) = self.pool.trim(keep) {
             let after = self.pool.statistics();
             assert_eq!(before.from_device - after.from_device, given);
-            assert!(after.cached <= keep || after.in_use > 0, "{} bytes are left of {}", after.cached, before.cached);
+            assert!(
+                after.cached <= keep || after.in_use > 0,
+                "{} bytes are left of {}",
+                after.cached,
+                before.cached
+            );
         }
     }
 

@@ -124,20 +124,26 @@ fn one_stream_alone_makes_no_events() {
 
 #[test]
 fn many_streams_in_turn_leave_little_behind() {
-    let mock = Arc::new(Mock::default());
-    let pool = pool(&mock);
-    for handle in 1..1000 {
-        let stream = Stream::from_addr(handle);
-        let block = pool.allocate(3 * MIB, stream).unwrap();
-        mock.work(stream);
-        pool.free(block, stream).unwrap();
-        pool.retire(stream);
-        mock.run(stream);
+    for trim in [false, true] {
+        let mock = Arc::new(Mock::default());
+        let pool = pool(&mock);
+        for handle in 1..1000 {
+            let stream = Stream::from_addr(handle);
+            let block = pool.allocate(3 * MIB, stream).unwrap();
+            mock.work(stream);
+            pool.free(block, stream).unwrap();
+            pool.retire(stream);
+            mock.run(stream);
+            if trim {
+                pool.trim(0).unwrap();
+            }
+        }
+        assert!(
+            mock.events() <= 4 && mock.bytes() <= 2 * 3 * MIB,
+            "{} events, {} bytes",
+            mock.events(),
+            mock.bytes()
+        );
+        assert!(pool.store().marks.count() <= 4, "{} streams are remembered", pool.store().marks.count());
     }
-    assert!(
-        mock.events() <= 4 && mock.bytes() <= 2 * 3 * MIB,
-        "{} events, {} bytes",
-        mock.events(),
-        mock.bytes()
-    );
 }

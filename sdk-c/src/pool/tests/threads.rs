@@ -1,6 +1,8 @@
 //! Many threads on one pool.
 
+use std::hint::spin_loop;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::thread;
 
@@ -60,7 +62,7 @@ fn no_two_threads_have_the_same_block() {
                             block.0
                         );
                         // Some are freed by the thread that has them, some by the next one.
-                        if pick / 17 % 3 != 0 || next.try_send(block).is_err() {
+                        if !(pick / 17).is_multiple_of(3) || next.try_send(block).is_err() {
                             pool.free(block.0, stream).unwrap();
                         }
                     }
@@ -96,20 +98,42 @@ fn no_two_threads_have_the_same_block() {
 }
 
 #[test]
-fn of_many_threads_that_free_one_block_one_succeeds() {
+fn of_two_threads_that_free_one_block_one_succeeds() {
+    const ROUNDS: usize = 10_000;
     let mock = Arc::new(Mock::default());
     let pool = pool(&mock);
-    for round in 0..200 {
-        let size = if round % 2 == 0 { 64 } else { 2 * MIB };
-        let block = pool.allocate(size, Stream::NULL).unwrap();
-        let freed: usize = thread::scope(|scope| {
-            let threads: Vec<_> =
-                (0..4).map(|_| scope.spawn(|| pool.free(block, Stream::NULL).is_ok())).collect();
-            threads.into_iter().map(|thread| usize::from(thread.join().unwrap())).sum()
-        });
-        assert_eq!(freed, 1);
-    }
-    assert_eq!(pool.statistics().in_use, 0);
+    let block = pool.allocate(2 * MIB, Stream::NULL).unwrap();
+    let [round, done, freed] = [const { AtomicUsize::new(0) }; 3];
+    let wait = |figure: &AtomicUsize, least: usize| {
+        for spins in 1_usize.. {
+            match figure.load(Ordering::Acquire) >= least {
+                true => return,
+                false if spins % 64 == 0 => thread::yield_now(),
+                false => spin_loop(),
+            }
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                for this in 1..=ROUNDS {
+                    wait(&round, this);
+                    freed.fetch_add(usize::from(pool.free(block, Stream::NULL).is_ok()), Ordering::Relaxed);
+                    done.fetch_add(1, Ordering::Release);
+                }
+            });
+        }
+        for this in 1..=ROUNDS {
+            round.store(this, Ordering::Release);
+            wait(&done, 2 * this);
+            if freed.load(Ordering::Relaxed) != this {
+                // The threads have to come to their end.
+                round.store(ROUNDS, Ordering::Release);
+                panic!("the block was freed twice in round {this}");
+            }
+            assert_eq!(pool.allocate(2 * MIB, Stream::NULL), Ok(block));
+        }
+    });
 }
 
 #[test]

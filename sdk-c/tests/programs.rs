@@ -1,0 +1,88 @@
+//! Programs in C, compiled against the headers and run against the library.
+
+#[path = "common/build.rs"]
+mod build;
+
+use std::path::PathBuf;
+use std::process::Command;
+
+/// Compiles a program and runs it; it says `done` when all was as it should be.
+fn passes(source: &str, prepare: impl FnOnce(&mut Command)) -> String {
+    // Tests run side by side, and some share a source.
+    let test = std::thread::current().name().expect("a test's thread has its name").to_owned();
+    let program = build::scratch(&test).join("program");
+    build::program(source, &program);
+    let mut command = Command::new(program);
+    for (variable, _) in std::env::vars().filter(|(variable, _)| variable.starts_with("TENON_")) {
+        command.env_remove(variable);
+    }
+    prepare(&mut command);
+    let output = build::run(&mut command);
+    assert!(String::from_utf8_lossy(&output.stdout).ends_with("done\n"), "{output:?}");
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// The plugin with the required functions only, compiled for one test.
+fn required(folder: &str) -> PathBuf {
+    let library = build::scratch(folder).join("librequired.so");
+    build::plugin("required.c", &library, &["-pthread"]);
+    library
+}
+
+#[test]
+fn a_program_opens_copies_asks_and_is_told_its_mistakes() {
+    passes("basics.c", |_| {});
+}
+
+#[test]
+fn a_folder_of_plugins_good_and_bad_does_no_harm() {
+    let folder = build::scratch("folder");
+    build::plugin("idle.c", &folder.join("libidle.so"), &[]);
+    build::plugin("lacking.c", &folder.join("liblacking.so"), &[]);
+    std::fs::write(folder.join("text.so"), "no library").unwrap();
+    std::fs::write(folder.join("bad.json"), "{\"tenon_manifest\": 1}").unwrap();
+    let required = required("folder_required");
+    passes("plugins.c", |program| {
+        program.env("TENON_PLUGIN_PATH", &folder).arg(required);
+    });
+}
+
+#[test]
+fn devices_are_closed_while_threads_use_them() {
+    passes("threads.c", |_| {});
+}
+
+#[test]
+fn layers_refuse_see_and_report() {
+    let said = passes("layers.c", |program| {
+        program.env("TENON_CPU_DEVICES", "2");
+    });
+    assert!(said.contains("12345 bytes"), "the leak is not reported:\n{said}");
+}
+
+/// What failed in turn, and no leak.
+fn survives(said: &str) {
+    assert!(said.contains("calls made to fail"), "{said}");
+    assert!(!said.contains("V040"), "something was leaked:\n{said}");
+}
+
+#[test]
+fn each_call_to_the_cpu_device_may_fail() {
+    survives(&passes("faults.c", |_| {}));
+}
+
+#[test]
+fn each_call_to_a_plugin_may_fail_also_those_of_fallbacks() {
+    let required = required("faults_required");
+    survives(&passes("faults.c", |program| {
+        program.arg(required);
+    }));
+}
+
+#[test]
+fn each_fallback_is_called_and_does_what_the_spec_says() {
+    let required = required("fallbacks_required");
+    passes("fallbacks.c", |program| {
+        program.arg(required);
+    });
+}
