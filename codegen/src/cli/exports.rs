@@ -15,7 +15,7 @@ pub(super) enum ExportsError {
     #[error("cannot use `{}`: {reason}", path.display())]
     Config { path: PathBuf, reason: String },
     #[error("cannot read the exports from `{}`", path.display())]
-    Read { path: PathBuf, source: cbindgen::Error },
+    Read { path: PathBuf, source: Box<cbindgen::Error> },
 }
 
 /// Makes the header of a crate's exports.
@@ -28,7 +28,7 @@ pub(super) fn header(root: &Path, file: &ExportsFile, command: &str) -> Result<O
         .with_config(config)
         .with_src(&path)
         .generate()
-        .map_err(|source| ExportsError::Read { path, source })?;
+        .map_err(|source| ExportsError::Read { path, source: Box::new(source) })?;
     let mut written = Vec::new();
     bindings.write(&mut written);
     let written = String::from_utf8_lossy(&written);

@@ -1,0 +1,257 @@
+//! Copies that are queued.
+
+use tenon::device::Function::{
+    AsyncMemoryCopyD2d, AsyncMemoryCopyD2h, AsyncMemoryCopyH2d, HostMemoryAllocate, HostMemoryDeallocate,
+    StreamAddCallback, SynchronizeStream,
+};
+
+use crate::case::{Case, Level, Verdict, ensure};
+use crate::subject::{Gate, Guarded, Subject, linger_briefly, pattern, same};
+
+const LEN: usize = (1 << 20) + 7;
+
+pub(super) fn cases() -> Vec<Case> {
+    vec![
+        Case::written("async.h2d.pageable", Level::Required, h2d_pageable).of([AsyncMemoryCopyH2d]).spec(
+            "async_memory_copy_h2d",
+            "From pageable memory the device has to take the source over before it returns",
+        ),
+        Case::written("async.h2d.pageable.held", Level::Required, h2d_pageable_held)
+            .of([AsyncMemoryCopyH2d])
+            .uses([StreamAddCallback])
+            .native()
+            .spec(
+                "async_memory_copy_h2d",
+                "From pageable memory the device has to take the source over before it returns",
+            ),
+        Case::written("async.d2h.pageable.held", Level::Required, d2h_pageable_held)
+            .of([AsyncMemoryCopyD2h])
+            .uses([StreamAddCallback, AsyncMemoryCopyD2d])
+            .native()
+            .spec(
+                "async_memory_copy_d2h",
+                "To pageable memory the copy has to be done when the call returns",
+            ),
+        Case::written("async.d2h.pageable", Level::Required, d2h_pageable).of([AsyncMemoryCopyD2h]).spec(
+            "async_memory_copy_d2h",
+            "To pageable memory the copy has to be done when the call returns",
+        ),
+        Case::written("async.d2h.pageable.behind-work", Level::Required, d2h_behind_work)
+            .of([AsyncMemoryCopyD2h])
+            .uses([AsyncMemoryCopyD2d])
+            .spec("async_memory_copy_d2h", "the copy runs after all that was queued on the stream before"),
+        Case::written("async.h2d.pinned", Level::Promised, h2d_pinned)
+            .of([AsyncMemoryCopyH2d])
+            .uses([HostMemoryAllocate, HostMemoryDeallocate])
+            .spec("async_memory_copy_h2d", "the copy runs after all that was queued on the stream before"),
+        Case::written("async.d2h.pinned", Level::Promised, d2h_pinned)
+            .of([AsyncMemoryCopyD2h])
+            .uses([HostMemoryAllocate, HostMemoryDeallocate])
+            .spec("async_memory_copy_d2h", "holds the bytes only once the stream has passed the copy"),
+        Case::written("async.d2d", Level::Required, d2d)
+            .of([AsyncMemoryCopyD2d, SynchronizeStream])
+            .spec("async_memory_copy_d2d", "the copy runs after all that was queued on the stream before"),
+        Case::written("async.d2d.not-early", Level::Promised, d2d_not_early)
+            .of([AsyncMemoryCopyD2d])
+            .uses([StreamAddCallback])
+            .native()
+            .spec("async_memory_copy_d2d", "the copy runs after all that was queued on the stream before"),
+        Case::written("async.d2h.not-early", Level::Promised, d2h_not_early)
+            .of([AsyncMemoryCopyD2h])
+            .uses([StreamAddCallback, HostMemoryAllocate, HostMemoryDeallocate])
+            .native()
+            .spec("async_memory_copy_d2h", "the copy runs after all that was queued on the stream before"),
+        Case::written("async.h2d.not-early", Level::Promised, h2d_not_early)
+            .of([AsyncMemoryCopyH2d])
+            .uses([StreamAddCallback, HostMemoryAllocate, HostMemoryDeallocate])
+            .native()
+            .spec("async_memory_copy_h2d", "the copy runs after all that was queued on the stream before"),
+    ]
+}
+
+fn h2d_pageable(subject: &Subject) -> Verdict {
+    let stream = subject.stream(0)?;
+    let memory = subject.filled(0, &vec![0; LEN])?;
+    for round in 0..4 {
+        let bytes = pattern(LEN, round);
+        let mut source = Guarded::of(&bytes);
+        subject.queue_upload(stream, &memory, source.address())?;
+        source.bytes_mut().fill(0xDD);
+        drop(source);
+        subject.synchronize_stream(0, stream)?;
+        subject.expect(&memory, 0, &bytes, "a copy whose source was changed when the call had returned")?;
+    }
+    subject.free(memory)?;
+    subject.destroy_stream(0, stream)
+}
+
+fn h2d_pageable_held(subject: &Subject) -> Verdict {
+    const LEN: usize = 4096;
+    let (stream, bytes) = (subject.stream(0)?, pattern(LEN, 1));
+    let memory = subject.filled(0, &[0; LEN])?;
+    let gate = Gate::close(subject, 0, stream)?;
+    // The device waits for the stream, or takes a copy; in either case the source may change afterwards.
+    subject.beside(&gate, |this| {
+        let mut source = Guarded::of(&bytes);
+        this.queue_upload(stream, &memory, source.address())?;
+        source.bytes_mut().fill(0xDD);
+        // Kept: a plugin that is wrong is to read other bytes, not to crash.
+        std::mem::forget(source);
+        Ok(())
+    })?;
+    subject.synchronize_stream(0, stream)?;
+    subject.expect(&memory, 0, &bytes, "a copy whose source was changed when the call had returned")?;
+    subject.free(memory)?;
+    subject.destroy_stream(0, stream)
+}
+
+fn d2h_pageable_held(subject: &Subject) -> Verdict {
+    const LEN: usize = 4096;
+    let (stream, bytes) = (subject.stream(0)?, pattern(LEN, 1));
+    let (from, memory) = (subject.filled(0, &bytes)?, subject.filled(0, &[0; LEN])?);
+    let gate = Gate::close(subject, 0, stream)?;
+    subject.queue_copy(stream, &memory, &from)?;
+    let (seen, _) = subject.beside(&gate, |this| {
+        let mut target = Guarded::new(LEN, 0);
+        this.queue_download(stream, target.address(), &memory)?;
+        let seen = target.bytes().to_vec();
+        std::mem::forget(target);
+        Ok(seen)
+    })?;
+    subject.synchronize_stream(0, stream)?;
+    same(&seen, &bytes, "the destination, looked at when the call had returned")?;
+    subject.free(from)?;
+    subject.free(memory)?;
+    subject.destroy_stream(0, stream)
+}
+
+fn d2h_pageable(subject: &Subject) -> Verdict {
+    let stream = subject.stream(0)?;
+    let bytes = pattern(LEN, 3);
+    let memory = subject.filled(0, &bytes)?;
+    for _ in 0..4 {
+        let mut target = Guarded::new(LEN, 0);
+        subject.queue_download(stream, target.address(), &memory)?;
+        target.intact("the destination of `async_memory_copy_d2h`")?;
+        same(target.bytes(), &bytes, "the destination, looked at when the call had returned")?;
+    }
+    subject.free(memory)?;
+    subject.destroy_stream(0, stream)
+}
+
+fn d2h_behind_work(subject: &Subject) -> Verdict {
+    let stream = subject.stream(0)?;
+    let memory = subject.filled(0, &vec![0; LEN])?;
+    for round in 1..5 {
+        let bytes = pattern(LEN, round);
+        let from = subject.filled(0, &bytes)?;
+        subject.queue_copy(stream, &memory, &from)?;
+        let mut target = Guarded::new(LEN, 0);
+        subject.queue_download(stream, target.address(), &memory)?;
+        same(target.bytes(), &bytes, "a copy to the host behind one on the device")?;
+        subject.free(from)?;
+    }
+    subject.free(memory)?;
+    subject.destroy_stream(0, stream)
+}
+
+fn h2d_pinned(subject: &Subject) -> Verdict {
+    let stream = subject.stream(0)?;
+    let (source, memory) = (subject.pinned(0, LEN)?, subject.filled(0, &vec![0; LEN])?);
+    for round in 0..3 {
+        source.write_here(&pattern(LEN, round));
+        subject.queue_upload(stream, &memory, source.address)?;
+        subject.synchronize_stream(0, stream)?;
+        subject.expect(&memory, 0, &pattern(LEN, round), "a copy from pinned memory")?;
+    }
+    subject.free(memory)?;
+    subject.free(source)?;
+    subject.destroy_stream(0, stream)
+}
+
+fn d2h_pinned(subject: &Subject) -> Verdict {
+    let stream = subject.stream(0)?;
+    let target = subject.pinned(0, LEN)?;
+    for round in 0..3 {
+        let memory = subject.filled(0, &pattern(LEN, round))?;
+        target.write_here(&vec![0; LEN]);
+        subject.queue_download(stream, target.address, &memory)?;
+        subject.synchronize_stream(0, stream)?;
+        same(&target.read_here(), &pattern(LEN, round), "a copy to pinned memory")?;
+        subject.free(memory)?;
+    }
+    subject.free(target)?;
+    subject.destroy_stream(0, stream)
+}
+
+fn d2d(subject: &Subject) -> Verdict {
+    for device in subject.each_device() {
+        let stream = subject.stream(device)?;
+        let bytes = pattern(LEN, 1);
+        let first = subject.filled(device, &bytes)?;
+        let [second, third] =
+            [subject.filled(device, &vec![0; LEN])?, subject.filled(device, &vec![1; LEN])?];
+        subject.queue_copy(stream, &second, &first)?;
+        subject.queue_copy(stream, &third, &second)?;
+        subject.synchronize_stream(device, stream)?;
+        subject.expect(&third, 0, &bytes, "two copies, one behind the other")?;
+        for memory in [first, second, third] {
+            subject.free(memory)?;
+        }
+        subject.destroy_stream(device, stream)?;
+    }
+    Ok(())
+}
+
+fn d2d_not_early(subject: &Subject) -> Verdict {
+    let stream = subject.stream(0)?;
+    let (from, to) = (subject.filled(0, &[2; 4096])?, subject.filled(0, &[1; 4096])?);
+    let gate = Gate::close(subject, 0, stream)?;
+    subject.queue_copy(stream, &to, &from)?;
+    let seen = subject.peek(&gate, &to)?;
+    subject.synchronize_stream(0, stream)?;
+    let early = seen.is_some_and(|bytes| bytes.contains(&2));
+    ensure!(!early, "the copy ran although a callback before it on the stream had not returned");
+    subject.expect(&to, 0, &[2; 4096], "the copy, after all")?;
+    subject.free(from)?;
+    subject.free(to)?;
+    subject.destroy_stream(0, stream)
+}
+
+fn d2h_not_early(subject: &Subject) -> Verdict {
+    let stream = subject.stream(0)?;
+    let (from, target) = (subject.filled(0, &[2; 4096])?, subject.pinned(0, 4096)?);
+    target.write_here(&[1; 4096]);
+    let gate = Gate::close(subject, 0, stream)?;
+    let queued = subject.beside(&gate, |this| {
+        this.queue_download(stream, target.address, &from)?;
+        Ok(linger_briefly(|| target.read_here().contains(&2)))
+    });
+    // With a device that waits in the call, the look came after the gate was opened.
+    let (was_seen, was_held) = queued?;
+    let early = was_seen && was_held;
+    subject.synchronize_stream(0, stream)?;
+    ensure!(!early, "the copy ran although a callback before it on the stream had not returned");
+    same(&target.read_here(), &[2; 4096], "the copy, after all")?;
+    subject.free(from)?;
+    subject.free(target)?;
+    subject.destroy_stream(0, stream)
+}
+
+fn h2d_not_early(subject: &Subject) -> Verdict {
+    let stream = subject.stream(0)?;
+    let (source, to) = (subject.pinned(0, 4096)?, subject.filled(0, &[1; 4096])?);
+    source.write_here(&[2; 4096]);
+    let gate = Gate::close(subject, 0, stream)?;
+    let (seen, was_held) = subject.beside(&gate, |this| {
+        this.queue_upload(stream, &to, source.address)?;
+        this.read(&to, 0, 4096)
+    })?;
+    subject.synchronize_stream(0, stream)?;
+    let early = was_held && seen.contains(&2);
+    ensure!(!early, "the copy ran although a callback before it on the stream had not returned");
+    subject.expect(&to, 0, &[2; 4096], "the copy, after all")?;
+    subject.free(source)?;
+    subject.free(to)?;
+    subject.destroy_stream(0, stream)
+}

@@ -1,0 +1,240 @@
+//! Calls with good arguments, from the entries of the spec.
+
+use tenon::device::{Function, Status};
+use tenon::reflect::{Direction, FunctionInfo, Kind, Role, Space};
+
+use super::arguments::{Arguments, LEN, can_be_made, is_device, is_length, is_memory, is_written};
+use super::{functions, made};
+use crate::case::{Case, Level, Source, Verdict, ensure, failed, skipped};
+use crate::cases::statistics;
+use crate::subject::{Subject, told};
+
+/// What a place for an answer is filled with, in two runs: a byte that is neither's own twice was not written.
+const POISON: [u8; 2] = [0xA5, 0x5A];
+
+pub(in crate::cases) fn cases() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for (function, info) in functions().filter(|(function, info)| can_be_made(*function, info)) {
+        let name = info.name;
+        let id = |rule: &str| format!("contract.{name}.{rule}");
+        let status = (
+            Source::Spec("Status"),
+            "The call did what it says, or, where it may return early, has queued it.",
+        );
+        let promise = |(source, quote): (Source, &str)| (source, quote.to_owned());
+        cases.push(made(id("succeeds"), Level::Promised, function, promise(status), move |subject| {
+            succeeds(subject, function)
+        }));
+        if info.params.iter().any(is_written) {
+            cases.push(made(
+                id("writes-its-answers"),
+                Level::Promised,
+                function,
+                promise(answers(info)),
+                move |subject| writes_its_answers(subject, function),
+            ));
+        }
+        let has_places = info.params.iter().any(|param| {
+            is_written(param)
+                || (is_memory(param) && param.direction != Direction::In && param.space == Some(Space::Host))
+        });
+        if has_places {
+            cases.push(made(
+                id("stays-in-bounds"),
+                Level::Required,
+                function,
+                (Source::Host, "Behind an answer lies memory of the host".to_owned()),
+                move |subject| stays_in_bounds(subject, function),
+            ));
+        }
+        if let Some((index, quote)) = zero(info) {
+            cases.push(made(id("nothing"), Level::Promised, function, promise(quote), move |subject| {
+                nothing(subject, function, index)
+            }));
+        }
+        if has_default_stream(info) {
+            let quote = "A null stream stands for the default stream of the device";
+            let promise = (Source::Spec("device"), quote.to_owned());
+            cases.push(made(id("default-stream"), Level::Promised, function, promise, move |subject| {
+                default_stream(subject, function)
+            }));
+        }
+    }
+    cases
+}
+
+/// Where the spec says that answers are written.
+fn answers(info: &FunctionInfo) -> (Source, &'static str) {
+    match info.name {
+        "create_stream" | "create_event" => (
+            Source::Spec(info.name),
+            "The host hands over an uninitialised handle, so success must write it.",
+        ),
+        "get_device" => (
+            Source::Spec(info.name),
+            "The host hands over an uninitialised number, so the function must always write it.",
+        ),
+        name => (Source::Spec(name), info.summary),
+    }
+}
+
+/// The length that may be 0, and where the spec says so.
+fn zero(info: &'static FunctionInfo) -> Option<(usize, (Source, &'static str))> {
+    let index = (0..info.params.len()).find(|index| is_length(info, *index))?;
+    let quote = match info.name {
+        "device_memory_allocate" => "The host may ask for 0 bytes; then null is as good as an address.",
+        "memory_copy_h2d" | "memory_copy_d2h" => {
+            "A copy of 0 bytes does nothing, and then null addresses are allowed."
+        }
+        "device_memory_set" => "Length in bytes; 0 writes nothing.",
+        _ if info.name.contains("memory_copy") => "Length in bytes; 0 copies nothing.",
+        _ => return None,
+    };
+    Some((index, (Source::Spec(info.name), quote)))
+}
+
+fn has_default_stream(info: &FunctionInfo) -> bool {
+    info.params.iter().any(|param| {
+        matches!(param.kind, Kind::Handle { name: "Stream", null: true })
+            && param.direction == Direction::In
+            && param.role != Role::Destroys
+    })
+}
+
+/// Whether an answer is a good end of a call with good arguments.
+fn is_fine(info: &FunctionInfo, status: Status) -> bool {
+    status == Status::SUCCESS || (info.question && status == Status::FAILED)
+}
+
+/// Whether a function may well be a fallback, in the plugin or here, that takes a share of memory which is not there.
+fn is_made_of_nothing(subject: &Subject, function: Function) -> Verdict<bool> {
+    let shares = [
+        Function::DeviceInitAllocSize,
+        Function::DeviceReallocSize,
+        Function::DeviceMaxAllocSize,
+        Function::DeviceMaxChunkSize,
+    ];
+    Ok(shares.contains(&function)
+        && (!subject.answers(Function::DeviceMemoryStats) || statistics::stats(subject, 0)?.free == 0))
+}
+
+fn call(subject: &Subject, function: Function, arguments: &Arguments) -> Verdict {
+    let status = subject.call(function, &arguments.bits)?;
+    if is_fine(arguments.info, status) {
+        return Ok(());
+    }
+    if status == Status::FAILED && is_made_of_nothing(subject, function)? {
+        return skipped(
+            "it is a share of the free memory, and `device_memory_stats` says that there is none",
+        );
+    }
+    let because = arguments.info.returns.iter().find(|(name, _)| Some(*name) == status.name());
+    let because = because.map_or_else(String::new, |(_, when)| format!(", which means: {when}"));
+    failed(format!("`{}` answered {}{because}", function.name(), told(status)))
+}
+
+/// Waits for what the call may have queued, so that its memory can go.
+fn settle(subject: &Subject, arguments: &Arguments) -> Verdict {
+    if arguments.info.stream_ordered.is_some() { subject.synchronize_device(0) } else { Ok(()) }
+}
+
+fn succeeds(subject: &Subject, function: Function) -> Verdict {
+    let arguments = Arguments::make(subject, function, POISON[0])?;
+    call(subject, function, &arguments)?;
+    settle(subject, &arguments)?;
+    for (param, place) in arguments.info.params.iter().zip(&arguments.places) {
+        let Some(place) = place.as_ref().filter(|_| is_written(param)) else { continue };
+        let is_null = place.bytes().iter().all(|byte| *byte == 0);
+        let may_be_null = param.nullable || matches!(param.kind, Kind::Handle { null: true, .. });
+        ensure!(
+            !(is_null && !may_be_null && param.role == Role::Creates),
+            "`{}` answered `success` and made `{}` null",
+            function.name(),
+            param.name
+        );
+        ensure!(
+            !matches!(param.kind, Kind::Bool) || place.bytes()[0] <= 1,
+            "`{}` wrote {} for `{}`, which is no truth value",
+            function.name(),
+            place.bytes()[0],
+            param.name
+        );
+    }
+    Ok(())
+}
+
+fn writes_its_answers(subject: &Subject, function: Function) -> Verdict {
+    let mut runs = Vec::new();
+    for poison in POISON {
+        let arguments = Arguments::make(subject, function, poison)?;
+        call(subject, function, &arguments)?;
+        settle(subject, &arguments)?;
+        runs.push(arguments);
+    }
+    for (index, param) in runs[0].info.params.iter().enumerate().filter(|(_, param)| is_written(param)) {
+        let [Some(first), Some(second)] = [&runs[0].places[index], &runs[1].places[index]] else { continue };
+        let untouched = |(first, second): (&u8, &u8)| *first == POISON[0] && *second == POISON[1];
+        let left = first.bytes().iter().zip(second.bytes()).filter(|bytes| untouched(*bytes)).count();
+        ensure!(
+            left == 0,
+            "`{}` answered `success` and left {left} of the {} bytes of `{}` as they were",
+            function.name(),
+            first.bytes().len(),
+            param.name
+        );
+    }
+    Ok(())
+}
+
+fn stays_in_bounds(subject: &Subject, function: Function) -> Verdict {
+    let arguments = Arguments::make(subject, function, POISON[0])?;
+    call(subject, function, &arguments)?;
+    settle(subject, &arguments)?;
+    for (param, place) in arguments.info.params.iter().zip(&arguments.places) {
+        if let Some(place) = place {
+            place.intact(&format!("`{}` of `{}`", param.name, function.name()))?;
+        }
+    }
+    Ok(())
+}
+
+fn nothing(subject: &Subject, function: Function, length: usize) -> Verdict {
+    let mut arguments = Arguments::make(subject, function, POISON[0])?;
+    arguments.bits[length] = 0;
+    call(subject, function, &arguments)?;
+    settle(subject, &arguments)?;
+    if function == Function::DeviceMemoryAllocate {
+        return give_back_nothing(subject, &arguments);
+    }
+    for (param, place) in arguments.info.params.iter().zip(&arguments.places) {
+        let untouched = place.as_ref().is_none_or(|place| place.bytes() == [POISON[0]; LEN]);
+        ensure!(untouched, "`{}` with 0 bytes wrote to `{}`", function.name(), param.name);
+    }
+    if matches!(function, Function::MemoryCopyH2d | Function::MemoryCopyD2h) {
+        for (index, param) in arguments.info.params.iter().enumerate() {
+            if !is_device(param) {
+                arguments.bits[index] = 0;
+            }
+        }
+        call(subject, function, &arguments)?;
+    }
+    Ok(())
+}
+
+/// What 0 bytes gave can be given back like any other memory.
+fn give_back_nothing(subject: &Subject, arguments: &Arguments) -> Verdict {
+    let Some(place) = arguments.places.iter().flatten().next() else { return Ok(()) };
+    let address = u64::from_ne_bytes(place.bytes().try_into().unwrap_or_default());
+    subject.ok(Function::DeviceMemoryDeallocate, &[arguments.bits[0], address, 0])
+}
+
+fn default_stream(subject: &Subject, function: Function) -> Verdict {
+    let mut arguments = Arguments::make(subject, function, POISON[0])?;
+    for (index, param) in arguments.info.params.iter().enumerate() {
+        if matches!(param.kind, Kind::Handle { name: "Stream", .. }) && param.direction == Direction::In {
+            arguments.bits[index] = 0;
+        }
+    }
+    call(subject, function, &arguments)?;
+    settle(subject, &arguments)
+}

@@ -1,0 +1,70 @@
+//! Cases that nobody wrote: for each function of the spec, what its entry says of it.
+
+mod arguments;
+mod calls;
+mod handles;
+mod hostile;
+
+use tenon::device::{Function, reflection};
+use tenon::reflect::{FunctionInfo, Need};
+
+use crate::case::{Body, Case, Level, Place, Source, Verdict, failed};
+use crate::subject::Subject;
+
+pub(super) use calls::cases as calls;
+pub(super) use hostile::cases as hostile;
+
+/// What each entry says of it: the functions, with their entries.
+fn functions() -> impl Iterator<Item = (Function, &'static FunctionInfo)> {
+    Function::ALL.into_iter().zip(&reflection::FUNCTIONS)
+}
+
+/// A case of one function.
+fn made(
+    id: String,
+    level: Level,
+    function: Function,
+    (source, promise): (Source, String),
+    body: impl Fn(&Subject) -> Verdict + Send + Sync + 'static,
+) -> Case {
+    Case {
+        id: id.into(),
+        level,
+        functions: vec![function],
+        uses: Vec::new(),
+        native: false,
+        always: false,
+        promise: promise.into(),
+        source,
+        place: Place::Group,
+        body: Body::Made(Box::new(body)),
+    }
+}
+
+/// Whether a plugin has what a host needs.
+pub(super) fn presence() -> Vec<Case> {
+    functions()
+        .filter(|(_, info)| info.need != Need::Optional)
+        .map(|(function, info)| {
+            let (promise, message) = match info.need {
+                Need::Load => ("PaddlePaddle refuses a plugin without it", "a host does not load the plugin"),
+                _ => (
+                    "PaddlePaddle loads a plugin without it, and then crashes or computes with garbage",
+                    "a host crashes or computes with garbage",
+                ),
+            };
+            let case = made(
+                format!("presence.{}", info.name),
+                Level::Required,
+                function,
+                (Source::Host, promise.to_owned()),
+                move |subject| match subject.is_native(function) {
+                    true => Ok(()),
+                    false => failed(format!("`{}` is missing: {message}", function.name())),
+                },
+            );
+            // It is about what is not there, so nothing can be in its way.
+            Case { always: true, ..case }
+        })
+        .collect()
+}

@@ -1,0 +1,46 @@
+//! The cases: those that the spec makes, and those written by hand, a file for each subject.
+
+mod asynchronous;
+mod blas;
+mod callback;
+mod contract;
+mod copy;
+mod device;
+mod event;
+mod graph;
+mod life;
+mod memory;
+mod order;
+mod peer;
+mod statistics;
+mod stream;
+mod threads;
+
+use std::sync::OnceLock;
+
+use crate::case::Case;
+
+/// All cases, in the order in which they run.
+pub(crate) fn all() -> &'static [Case] {
+    static ALL: OnceLock<Vec<Case>> = OnceLock::new();
+    ALL.get_or_init(|| {
+        let mut cases = contract::presence();
+        cases.extend(device::cases());
+        cases.extend(memory::cases());
+        cases.extend(statistics::cases());
+        cases.extend(copy::cases());
+        cases.extend(asynchronous::cases());
+        cases.extend(stream::cases());
+        cases.extend(order::cases());
+        cases.extend(event::cases());
+        cases.extend(callback::cases());
+        cases.extend(peer::cases());
+        cases.extend(threads::cases());
+        cases.extend(blas::cases());
+        cases.extend(graph::cases());
+        cases.extend(contract::calls());
+        cases.extend(contract::hostile());
+        cases.extend(life::cases());
+        cases
+    })
+}

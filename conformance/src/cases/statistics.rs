@@ -1,0 +1,154 @@
+//! What a plugin says of its memory, and whether it adds up.
+
+use tenon::device::Function::{
+    self, DeviceInitAllocSize, DeviceMaxAllocSize, DeviceMaxChunkSize, DeviceMemoryStats, DeviceMinChunkSize,
+    DeviceReallocSize,
+};
+
+use crate::case::{Case, Level, Verdict, ensure, skipped};
+use crate::subject::{Subject, address, id};
+
+pub(super) fn cases() -> Vec<Case> {
+    vec![
+        Case::written("statistics.free-within-total", Level::Promised, within)
+            .of([DeviceMemoryStats])
+            .spec("device_memory_stats", "Bytes of it that are free; not more than `total_memory`."),
+        Case::written("statistics.allocation-counts", Level::Good, counts).of([DeviceMemoryStats]).spec(
+            "device_memory_stats",
+            "Says how much memory the device has and how much of it is free at the moment.",
+        ),
+        Case::written("statistics.no-leak", Level::Good, no_leak)
+            .of([DeviceMemoryStats])
+            .practice("memory that was given back is free again"),
+        Case::written("statistics.total-is-steady", Level::Good, steady)
+            .of([DeviceMemoryStats])
+            .practice("a device does not grow"),
+        Case::written("statistics.chunk.at-least-one", Level::Promised, chunk)
+            .of([DeviceMinChunkSize])
+            .spec("device_min_chunk_size", "The unit in bytes, at least 1."),
+        Case::written("statistics.chunk.power-of-two", Level::Good, chunk_power)
+            .of([DeviceMinChunkSize])
+            .spec("device_min_chunk_size", "should be a power of two that suits every kernel"),
+        limit("statistics.max-alloc-within-total", DeviceMaxAllocSize, |subject| {
+            limited(subject, DeviceMaxAllocSize)
+        }),
+        limit("statistics.max-chunk-within-total", DeviceMaxChunkSize, |subject| {
+            limited(subject, DeviceMaxChunkSize)
+        }),
+        limit("statistics.init-alloc-within-total", DeviceInitAllocSize, |subject| {
+            limited(subject, DeviceInitAllocSize)
+        }),
+        limit("statistics.realloc-within-total", DeviceReallocSize, |subject| {
+            limited(subject, DeviceReallocSize)
+        }),
+    ]
+}
+
+fn limit(id: &'static str, function: Function, body: fn(&Subject) -> Verdict) -> Case {
+    Case::written(id, Level::Good, body)
+        .of([function])
+        .uses([DeviceMemoryStats])
+        .practice("an allocator that asks for it gets it only where the device has as much")
+}
+
+/// What `device_memory_stats` says.
+pub(in crate::cases) struct Stats {
+    total: usize,
+    pub(in crate::cases) free: usize,
+}
+
+pub(in crate::cases) fn stats(subject: &Subject, device: i32) -> Verdict<Stats> {
+    let (mut total, mut free) = (usize::MAX, usize::MAX);
+    subject.ok(DeviceMemoryStats, &[id(device), address(&mut total), address(&mut free)])?;
+    Ok(Stats { total, free })
+}
+
+fn within(subject: &Subject) -> Verdict {
+    for device in subject.each_device() {
+        let Stats { total, free } = stats(subject, device)?;
+        ensure!(free <= total, "device {device} has {free} bytes free of {total}");
+    }
+    Ok(())
+}
+
+/// A piece that is large enough to be seen behind whatever unit the device allocates in.
+fn piece(subject: &Subject) -> Verdict<usize> {
+    let free = stats(subject, 0)?.free;
+    match (16 << 20).min(free / 4) {
+        0 => skipped("`device_memory_stats` says that there is no free memory"),
+        piece => Ok(piece),
+    }
+}
+
+fn counts(subject: &Subject) -> Verdict {
+    let piece = piece(subject)?;
+    let before = stats(subject, 0)?.free;
+    let memory = subject.allocate(0, piece)?;
+    let during = stats(subject, 0)?.free;
+    subject.free(memory)?;
+    subject.synchronize_device(0)?;
+    let after = stats(subject, 0)?.free;
+    ensure!(
+        before.saturating_sub(during) >= piece,
+        "{piece} bytes were allocated, and the free memory went from {before} to {during}"
+    );
+    ensure!(
+        after >= before,
+        "{piece} bytes were given back, and the free memory went from {before} to {after}"
+    );
+    Ok(())
+}
+
+fn no_leak(subject: &Subject) -> Verdict {
+    let piece = piece(subject)? / 16;
+    let before = stats(subject, 0)?.free;
+    for _ in 0..64 {
+        let memory = subject.allocate(0, piece)?;
+        subject.free(memory)?;
+    }
+    subject.synchronize_device(0)?;
+    let after = stats(subject, 0)?.free;
+    ensure!(
+        before.saturating_sub(after) < 8 * piece,
+        "{piece} bytes, allocated and given back 64 times, took {} bytes of the free memory",
+        before - after
+    );
+    Ok(())
+}
+
+fn steady(subject: &Subject) -> Verdict {
+    let before = stats(subject, 0)?.total;
+    let memory = subject.allocate(0, 1 << 16)?;
+    let after = stats(subject, 0)?.total;
+    ensure!(before == after, "the device had {before} bytes, and {after} after an allocation");
+    subject.free(memory)
+}
+
+fn number(subject: &Subject, function: Function, device: i32) -> Verdict<usize> {
+    let mut number = 0;
+    subject.ok(function, &[id(device), address(&mut number)])?;
+    Ok(number)
+}
+
+fn chunk(subject: &Subject) -> Verdict {
+    for device in subject.each_device() {
+        ensure!(number(subject, DeviceMinChunkSize, device)? >= 1, "the unit of device {device} is 0 bytes");
+    }
+    Ok(())
+}
+
+fn chunk_power(subject: &Subject) -> Verdict {
+    let unit = number(subject, DeviceMinChunkSize, 0)?;
+    ensure!(unit.is_power_of_two(), "the unit is {unit} bytes");
+    Ok(())
+}
+
+fn limited(subject: &Subject, function: Function) -> Verdict {
+    let total = stats(subject, 0)?.total;
+    if total == 0 {
+        return skipped("`device_memory_stats` says nothing of the memory");
+    }
+    let most = number(subject, function, 0)?;
+    ensure!(most <= total, "`{}` says {most} bytes on a device with {total}", function.name());
+    Ok(())
+}

@@ -1,0 +1,156 @@
+//! The process that runs cases: it opens the plugin, runs what it is told, and says how each case ended.
+
+use std::io::{BufRead, Write};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::time::{Duration, Instant};
+
+use tenon::device::Function;
+
+use crate::case::{Case, Stop, Verdict};
+use crate::cases;
+use crate::protocol::{Ending, PluginInfo, Reply, Request};
+use crate::subject::{Subject, current_function, set_timeout};
+
+/// Where the signal handler writes; -1 before there is a place.
+static REPLIES: AtomicI32 = AtomicI32::new(-1);
+
+/// Runs the cases that standard input asks for, and answers on standard output.
+///
+/// What the plugin prints goes to standard error, so that it cannot be taken for an answer. Does not return: the end of
+/// the plugin's own exit handlers is no case.
+pub fn serve() -> ! {
+    let mut replies = take_standard_output();
+    REPLIES.store(replies.as_raw_fd(), Ordering::Relaxed);
+    report_signals();
+    leave_no_core();
+    let mut line = String::new();
+    let request =
+        std::io::stdin().lock().read_line(&mut line).ok().and_then(|_| serde_json::from_str(&line).ok());
+    let code = match request {
+        Some(request) => {
+            let mut say = |reply: Reply| {
+                let mut line = serde_json::to_string(&reply).unwrap_or_default();
+                line.push('\n');
+                // Whoever asked may be gone; then nobody needs the answer.
+                let _ = replies.write_all(line.as_bytes());
+            };
+            run(&request, &mut say);
+            0
+        }
+        None => 2,
+    };
+    // SAFETY: ends the process and nothing else; what is buffered is not ours.
+    unsafe { libc::_exit(code) }
+}
+
+/// Opens the plugin of a request, and runs the cases.
+fn run(request: &Request, say: &mut dyn FnMut(Reply)) {
+    let subject = match Subject::open(&request.source, request.fallbacks) {
+        Ok(subject) => subject,
+        Err(error) => return say(Reply::Refused { message: error.to_string(), loaded: false }),
+    };
+    if !request.fresh
+        && let Err(message) = start(&subject)
+    {
+        return say(Reply::Refused { message, loaded: true });
+    }
+    cases(&subject, request, false, say);
+}
+
+/// Starts the plugin; the message of what went wrong.
+pub(crate) fn start(subject: &Subject) -> Result<(), String> {
+    subject.start().map_err(|(Stop::Failed(message) | Stop::Skipped(message))| message)
+}
+
+/// Runs the cases of a request, up to the first that fails or to the end.
+pub(crate) fn cases(subject: &Subject, request: &Request, to_the_end: bool, say: &mut dyn FnMut(Reply)) {
+    set_timeout(Duration::from_millis(request.timeout));
+    say(Reply::Loaded(info(subject)));
+    for case in request.cases.iter().filter_map(|id| cases::all().iter().find(|case| case.id == *id)) {
+        say(Reply::Begin { case: case.id.to_string() });
+        let start = Instant::now();
+        let verdict = one(case, subject);
+        let micros = u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX);
+        // What a case that failed left behind must not be blamed on the next one.
+        let is_over = matches!(verdict, Ending::Failed(_)) && !to_the_end;
+        say(Reply::End { case: case.id.to_string(), verdict, micros });
+        if is_over {
+            break;
+        }
+    }
+    say(Reply::Done);
+}
+
+fn one(case: &Case, subject: &Subject) -> Ending {
+    if let Some(obstacle) = case.obstacle(subject) {
+        return Ending::Skipped(obstacle);
+    }
+    let run = || -> Verdict { case.run(subject) };
+    match catch_unwind(AssertUnwindSafe(run)) {
+        Ok(Ok(())) => Ending::Passed,
+        Ok(Err(Stop::Failed(message))) => Ending::Failed(message),
+        Ok(Err(Stop::Skipped(reason))) => Ending::Skipped(reason),
+        Err(_) => Ending::Failed("the case itself panicked; that is a mistake of the runner".to_owned()),
+    }
+}
+
+fn info(subject: &Subject) -> PluginInfo {
+    let plugin = &subject.opened().plugin;
+    PluginInfo {
+        name: plugin.name().to_owned(),
+        device_type: plugin.device_type().to_string_lossy().into_owned(),
+        release: plugin.release().map(|release| release.name().to_owned()),
+        recognition: plugin.recognised_by().to_string(),
+        version: plugin.version(),
+        devices: subject.known_devices(),
+        native: Function::ALL
+            .into_iter()
+            .filter(|function| subject.is_native(*function))
+            .map(|function| function.name().to_owned())
+            .collect(),
+    }
+}
+
+/// Standard output as a file of our own; from now on prints go to standard error.
+fn take_standard_output() -> std::fs::File {
+    // SAFETY: both numbers are open in every process that was started with pipes, and the new one is nobody else's.
+    unsafe {
+        let copy = libc::dup(1);
+        libc::dup2(2, 1);
+        std::fs::File::from(OwnedFd::from_raw_fd(copy))
+    }
+}
+
+/// A crash is a result here, and its memory image of use to nobody.
+fn leave_no_core() {
+    let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: reads the struct and changes a limit of this process.
+    unsafe { libc::setrlimit(libc::RLIMIT_CORE, &raw const none) };
+}
+
+/// Says which function was called when a signal ends the process.
+fn report_signals() {
+    for signal in [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGABRT] {
+        // SAFETY: the handler only does what a handler may; the default comes back before it runs, so that the signal
+        // still ends the process.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = dying as extern "C" fn(i32) as usize;
+            action.sa_flags = libc::SA_RESETHAND | libc::SA_NODEFER;
+            libc::sigaction(signal, &raw const action, std::ptr::null_mut());
+        }
+    }
+}
+
+extern "C" fn dying(signal: i32) {
+    let name = current_function().map_or("", Function::name);
+    let parts: [&[u8]; 3] = [b"{\"dying\":{\"function\":\"", name.as_bytes(), b"\"}}\n"];
+    for part in parts {
+        // SAFETY: `write` may be called in a signal handler, and the memory is static.
+        unsafe { libc::write(REPLIES.load(Ordering::Relaxed), part.as_ptr().cast(), part.len()) };
+    }
+    // SAFETY: as above; the default has come back, so this ends the process.
+    unsafe { libc::raise(signal) };
+}

@@ -1,0 +1,75 @@
+//! Why nothing was tested.
+
+use std::path::PathBuf;
+
+/// Why the cases could not run. What a plugin does wrong is no error but a failed case.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The plugin was not loaded.
+    #[error("{message}")]
+    Load {
+        /// What the loader says.
+        message: String,
+    },
+    /// There is no such device in Tenon.
+    #[error("there is no device `{name}` in Tenon itself; there is `cpu`")]
+    UnknownBuiltin {
+        /// What was asked for.
+        name: String,
+    },
+    /// There is no such release.
+    #[error("there is no release `{name}`; the spec has {known}")]
+    UnknownRelease {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        known: String,
+    },
+    /// No case has a name with this text in it.
+    #[error("no case fits `{filter}` at level `{level}`; `--list` shows all")]
+    NoCases {
+        /// What was asked for.
+        filter: String,
+        /// Up to which level.
+        level: &'static str,
+    },
+    /// The plugin ended the process while it was loaded.
+    #[error("the process {how} while the plugin was loaded{output}")]
+    DiedLoading {
+        /// How it ended.
+        how: String,
+        /// The last that it printed, on lines of its own.
+        output: String,
+    },
+    /// The plugin could not be started.
+    #[error("the plugin was loaded, but did not start: {message}{output}")]
+    Start {
+        /// What went wrong.
+        message: String,
+        /// The last that it printed, on lines of its own.
+        output: String,
+    },
+    /// The program that runs the cases cannot be started.
+    #[error("`{}`, which runs the cases, cannot be started: {source}", program.display())]
+    Spawn {
+        /// The program.
+        program: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// The process that runs the cases said something else than it should.
+    #[error("the process that runs the cases cannot be understood: {reason}")]
+    Protocol {
+        /// What is wrong.
+        reason: String,
+    },
+    /// A report cannot be written.
+    #[error("`{}` cannot be written: {source}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+}

@@ -1,0 +1,66 @@
+//! What the process that runs cases and the one that reads them say to each other, one JSON object on a line.
+
+use serde::{Deserialize, Serialize};
+
+use crate::source::Source;
+
+/// What a child is to do; the one line that it reads.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Request {
+    pub(crate) source: Source,
+    pub(crate) fallbacks: bool,
+    /// Whether the cases start the plugin themselves.
+    pub(crate) fresh: bool,
+    pub(crate) cases: Vec<String>,
+    /// How long a case may take, in milliseconds.
+    pub(crate) timeout: u64,
+}
+
+/// What a child says.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Reply {
+    /// The plugin is loaded.
+    Loaded(PluginInfo),
+    /// It is not, or it did not start.
+    Refused { message: String, loaded: bool },
+    /// A case begins.
+    Begin { case: String },
+    /// A case has ended.
+    End { case: String, verdict: Ending, micros: u64 },
+    /// The process dies of a signal, in a call of this function.
+    Dying { function: String },
+    /// All is done.
+    Done,
+}
+
+/// How a case ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "verdict", content = "message", rename_all = "lowercase")]
+pub enum Ending {
+    /// The promise was kept.
+    Passed,
+    /// It was broken: how.
+    Failed(String),
+    /// It could not be tried: why.
+    Skipped(String),
+}
+
+/// What a plugin says of itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PluginInfo {
+    /// Its name.
+    pub name: String,
+    /// The type of its devices.
+    pub device_type: String,
+    /// The release whose table it filled; `None` for a device of Tenon's own.
+    pub release: Option<String>,
+    /// How the release was found.
+    pub recognition: String,
+    /// The version that it states.
+    pub version: [usize; 3],
+    /// How many devices there are, once it was started.
+    pub devices: Option<i32>,
+    /// The functions that it has, by name.
+    pub native: Vec<String>,
+}

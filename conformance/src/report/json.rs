@@ -1,0 +1,11 @@
+//! All that was found, as JSON.
+
+use crate::Outcome;
+
+/// The outcome as JSON, with its fields as they are.
+pub fn json(outcome: &Outcome) -> String {
+    // Nothing in it can fail: no map with keys that are not text, no number that is none.
+    let mut text = serde_json::to_string_pretty(outcome).unwrap_or_default();
+    text.push('\n');
+    text
+}

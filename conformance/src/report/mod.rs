@@ -1,0 +1,13 @@
+//! What people and programs read of a run.
+
+mod json;
+mod junit;
+mod list;
+mod style;
+mod table;
+
+pub use json::json;
+pub use junit::junit;
+pub use list::list;
+pub use style::Style;
+pub use table::{bar, table};
