@@ -1,0 +1,7 @@
+//! Damaged specs, by libFuzzer.
+#![no_main]
+
+#[path = "../targets/spec.rs"]
+mod target;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| target::run(data));
