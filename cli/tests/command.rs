@@ -35,7 +35,7 @@ fn a_summary_counts_what_is_there() {
     assert!(rows[0].starts_with("create_event "), "{text}");
     assert_eq!(
         cells,
-        ["set_device", "2", "1", "2.00µs", "1.00µs", "500.00ns", "500.00ns", "1.50µs"],
+        ["set_device", "2", "1", "2.00µs", "1.00µs", "500.00ns", "1.50µs", "1.50µs"],
         "{text}"
     );
     assert!(text.contains("device memory cpu:0") && text.contains("2.0 KiB"), "{text}");

@@ -226,7 +226,8 @@ impl Gathered {
 fn function(name: String, mut durations: Vec<u64>, errors: u64) -> FunctionSummary {
     durations.sort_unstable();
     let (count, total_ns) = (durations.len() as u64, durations.iter().sum::<u64>());
-    let at = |hundredths: u64| durations[((count - 1) * hundredths / 100) as usize];
+    // The nearest rank: the shortest duration that so many hundredths of the calls do not exceed.
+    let at = |hundredths: u64| durations[((count * hundredths).div_ceil(100) - 1) as usize];
     FunctionSummary {
         name,
         count,

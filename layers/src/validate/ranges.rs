@@ -161,7 +161,7 @@ impl Check<'_> {
         if let Some(gone) = self.plugin.gone_memory(address) {
             let (start, size) = (gone.start, gone.size);
             let message =
-                format!("{address:#x} lay in {size} bytes at {start:#x}, which {} freed", gone.by.text());
+                format!("{address:#x} lay in {size} bytes at {start:#x}, freed by {}", gone.by.text());
             let problem = Problem::new(Rule::FreedMemory, part.name, message);
             return self.object(problem.with_place(gone.by.place("freed")));
         }
