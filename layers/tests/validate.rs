@@ -252,7 +252,7 @@ fn v026_freed_memory() {
     free(&cpu, memory, 64);
     let middle = DevicePtr::from_addr(memory.addr() + 8);
     let text = cpu.refused(Rule::FreedMemory, cpu.device.device_memory_set(ID, middle, 0, 8));
-    assert!(text.contains("`device_memory_deallocate`, ") && text.ends_with(" ago freed"), "{text}");
+    assert!(text.contains("freed by `device_memory_deallocate`, ") && text.ends_with(" ago"), "{text}");
 }
 
 #[test]
