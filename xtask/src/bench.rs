@@ -7,7 +7,7 @@ use crate::process::{Failure, cargo};
 /// What is measured.
 #[derive(Args)]
 pub struct Options {
-    /// One benchmark, rather than all: `table`, `streams`, `memory`, `call`, `layers`, `pool` or `codegen`
+    /// One benchmark, rather than all: `table`, `streams`, `memory`, `call`, `load`, `layers`, `pool` or `codegen`
     name: Option<String>,
 }
 
@@ -17,6 +17,7 @@ const BENCHES: &[(&str, &str)] = &[
     ("streams", "tenon-cpu"),
     ("memory", "tenon-cpu"),
     ("call", "tenon-sdk"),
+    ("load", "tenon-host"),
     ("layers", "tenon-layers"),
     ("pool", "tenon-sdk"),
     ("codegen", "codegen"),
