@@ -33,11 +33,7 @@ fn a_summary_counts_what_is_there() {
     let rows: Vec<&str> = by_time.lines().skip(1).take(2).collect();
     let cells: Vec<&str> = rows[1].split_whitespace().collect();
     assert!(rows[0].starts_with("create_event "), "{text}");
-    assert_eq!(
-        cells,
-        ["set_device", "2", "1", "2.00µs", "1.00µs", "500.00ns", "1.50µs", "1.50µs"],
-        "{text}"
-    );
+    assert_eq!(cells, ["set_device", "2", "1", "2.00µs", "1.00µs", "500.00ns", "1.50µs", "1.50µs"], "{text}");
     assert!(text.contains("device memory cpu:0") && text.contains("2.0 KiB"), "{text}");
     let text = said(&["trace", "summary", &file, "--top", "1"]);
     assert_eq!(text.matches("create_event").count() + text.matches("set_device").count(), 2, "{text}");

@@ -100,7 +100,10 @@ pub fn run(data: &[u8]) {
             if let Err(error) = emit(&inputs) {
                 panic!("a spec that keeps every rule cannot be written: {error}");
             }
-            for interface in &loaded.spec.interfaces {
+            let is_touched = |name: &str| input.contains(&format!("file: {name}/"));
+            for interface in
+                loaded.spec.interfaces.iter().filter(|interface| is_touched(&interface.name.value))
+            {
                 if let Err(error) = rust::interface_text(&loaded.spec, interface) {
                     panic!("the expansion of `{}` is not Rust: {error}", interface.name.value);
                 }

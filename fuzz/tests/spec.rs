@@ -7,5 +7,5 @@ mod target;
 
 #[test]
 fn kept_inputs_find_nothing_any_more() {
-    corpus::each("spec", target::run);
+    corpus::each("corpus/spec", target::run);
 }

@@ -222,6 +222,19 @@ fn a_callback_gets_what_it_was_given() {
 }
 
 #[test]
+fn a_callback_is_not_captured_since_graphs_run_more_than_once() {
+    let table = table();
+    let (mut stream, mut graph) = (null_mut(), null_mut());
+    ok!(table.create_stream(&mut id(0), &mut stream));
+    ok!(table.cuda_stream_begin_capture(&mut id(0), stream, CaptureMode::GLOBAL));
+    let added = call!(table.stream_add_callback(&mut id(0), stream, Some(count), null_mut()));
+    assert_eq!(added, Status::ERROR);
+    assert!(message().contains("`stream_add_callback` is not possible while a stream is being captured"));
+    assert_eq!(call!(table.cuda_stream_end_captrue(&mut id(0), stream, &mut graph)), Status::ERROR);
+    ok!(table.destroy_stream(&mut id(0), stream));
+}
+
+#[test]
 fn a_peer_copy_comes_after_the_source_s_own_work() {
     let table = table();
     let (mut on_source, mut on_target) = (null_mut(), null_mut());

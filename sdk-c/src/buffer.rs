@@ -26,9 +26,9 @@ struct Buffer {
     size: usize,
 }
 
-/// Takes every buffer's handle away; their memory goes with the pools.
-pub(crate) fn forget_all() {
-    BUFFERS.remove_all(|_| true);
+/// Takes the handles of a device's buffers away; their memory goes with the pool.
+pub(crate) fn forget(device: usize) {
+    BUFFERS.remove_all(|buffer| buffer.device == device);
 }
 
 impl From<PoolError> for Failure {

@@ -10,6 +10,7 @@ use crate::error::{Story, panicked, remember};
 use crate::open::{self, Pin};
 use crate::plugins::{self, LoadedPlugin};
 use crate::refusal::{self, Refusal};
+pub use crate::thread::Inside;
 use crate::{DeviceHandle, PluginHandle, Status, buffer};
 
 type Outcome = std::thread::Result<Result<(), Failure>>;
@@ -73,7 +74,7 @@ pub fn on_plugin(
         );
     }
     let name = named(function);
-    let plugin = match plugins::hold(handle.0).and_then(|plugin| plugin.ready().map(|()| plugin)) {
+    let plugin = match plugins::hold_ready(handle.0) {
         Ok(plugin) => plugin,
         Err(failure) => return fail(&name, None, None, Some(function), failure),
     };
@@ -84,7 +85,17 @@ pub fn on_plugin(
     }
 }
 
-/// The number of a further device of a call, which must be of the same plugin.
+/// A further device of a call, which is not closed before this is dropped.
+pub struct Further(Pin);
+
+impl Further {
+    /// Its number.
+    pub fn id(&self) -> DeviceId {
+        self.0.id
+    }
+}
+
+/// A further device of a call, which must be of the same plugin.
 ///
 /// # Errors
 /// When it is not open, or is of another plugin.
@@ -92,14 +103,19 @@ pub fn same_plugin(
     first: DeviceHandle,
     other: DeviceHandle,
     param: &'static str,
-) -> Result<DeviceId, Failure> {
+) -> Result<Further, Failure> {
     let (plugin, _) = open::identity(first.0)?;
-    let (others, id) = open::identity(other.0)?;
-    if plugin == others {
-        Ok(id)
+    let other = Pin::of(other.0)?;
+    if plugin == other.plugin.handle {
+        Ok(Further(other))
     } else {
         Err(Failure::invalid(format!("`{param}` is a device of another plugin")))
     }
+}
+
+/// Marks the thread as being inside of a stream's callback until this is dropped.
+pub fn called_back() -> Inside {
+    Inside::new()
 }
 
 /// The open device of a number that a plugin gave.
@@ -208,9 +224,7 @@ pub(crate) fn fail(
     } else if let Failure::Device(error) = &failure {
         if plugin.zip(function).is_some_and(|(plugin, function)| plugin.lacks(function)) {
             status = Status::UNSUPPORTED;
-        } else if !is_made_up(&error.message)
-            && !plugin.zip(function).is_some_and(|(plugin, of)| plugin.falls_back(of))
-        {
+        } else if error.is_quoted || plugin.is_some_and(|plugin| plugin.speaks_by_itself(function)) {
             plugin_message = Some(message.clone());
         }
     }
@@ -229,11 +243,6 @@ pub(crate) fn fail(
         message,
     });
     status
-}
-
-/// Whether a message was made for a plugin that has none to give.
-fn is_made_up(message: &str) -> bool {
-    message.starts_with('`') && message.contains("` answered ")
 }
 
 impl Pin {

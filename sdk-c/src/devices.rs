@@ -5,18 +5,18 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use tenon::device::DeviceId;
+use tenon::device::{DeviceId, Function};
 
 use crate::call::{enter, export, export_on};
 use crate::error::Failure;
 use crate::library::{self, Lifecycle};
 use crate::open::{self, OpenDevice, Pin};
-use crate::plugins::{LoadedPlugin, hold};
+use crate::plugins::{LoadedPlugin, hold, hold_ready};
 use crate::text::{optional, place};
-use crate::{DeviceHandle, PluginHandle, Status, thread};
+use crate::{DeviceHandle, PluginHandle, Status, buffer, thread};
 
 /// How long closing waits for calls of other threads.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Opens a device of a plugin; what is open already is found again.
 fn open_of(lifecycle: &Lifecycle, plugin: &Arc<LoadedPlugin>, ordinal: c_int) -> Result<usize, Failure> {
@@ -42,13 +42,22 @@ fn open_of(lifecycle: &Lifecycle, plugin: &Arc<LoadedPlugin>, ordinal: c_int) ->
         open::open_again(handle);
         return Ok(handle);
     }
-    device.init_device(id)?;
-    open::publish(plugin.clone(), device, id, index)
+    let begun = device.init_device(id);
+    thread::here().distrust(plugin.handle);
+    begun?;
+    open::publish(plugin.clone(), device.clone(), id, index).inspect_err(|_| {
+        // What is told is why it was not opened.
+        let _ = device.deinit_device(id);
+    })
 }
 
-/// Waits for all work on a device.
+/// Waits for all work on a device, if its plugin has a way to.
 pub(crate) fn wait_for(handle: usize) -> Result<(), Failure> {
     let device = enter(handle)?;
+    // A host loads a plugin without it, so its devices must not stay open for ever.
+    if device.plugin.lacks(Function::SynchronizeDevice) {
+        return Ok(());
+    }
     Ok(device.device().synchronize_device(device.id)?)
 }
 
@@ -59,11 +68,14 @@ fn give_back(handle: usize) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Closes a device for good. The library's own memory goes back first.
-pub(crate) fn end(_: &Lifecycle, handle: usize) -> Result<(), Failure> {
-    let Some(device) = open::withdraw(handle, PATIENCE)? else {
-        return Err(Failure::busy("calls of other threads to the device do not end"));
-    };
+/// Closes a device for good, if `may` agrees once no call uses it. The library's own memory goes back first.
+pub(crate) fn end(
+    _: &Lifecycle,
+    handle: usize,
+    may: impl FnOnce(&OpenDevice) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let device = open::withdraw(handle, PATIENCE, may)?;
+    buffer::forget(handle);
     let thread = thread::here();
     thread.forget_current();
     thread.note_told(device.plugin.handle, None);
@@ -85,7 +97,10 @@ pub(crate) fn end(_: &Lifecycle, handle: usize) -> Result<(), Failure> {
 /// @param[out] count Gets their number.
 /// @retval TENON_SUCCESS On success.
 /// @retval TENON_NOT_FOUND No plugin has such devices.
-/// @retval TENON_INVALID_ARGUMENT `count` is null.
+/// @retval TENON_INVALID_ARGUMENT `count` is null;
+///     or this call begins the library, and `TENON_LAYERS` names what is no layer.
+/// @retval TENON_BUSY The plugin is not initialised, and the call comes from inside of another one or from a
+///     callback of a stream.
 /// @retval other What the plugin answered.
 /// @par Threads
 ///     Any thread, also several at once.
@@ -98,8 +113,7 @@ pub unsafe extern "C" fn tenon_device_count(r#type: *const c_char, count: *mut u
         let count = place("count", count)?;
         library::running()?;
         // SAFETY: the caller's promise.
-        let plugin = library::of_type(unsafe { optional(r#type) })?;
-        plugin.ready()?;
+        let plugin = hold_ready(library::of_type(unsafe { optional(r#type) })?.handle)?;
         let found = plugin.device()?.get_device_count()?;
         // SAFETY: checked to be not null and aligned; writable by the caller's promise.
         unsafe { count.write(found) };
@@ -116,8 +130,10 @@ pub unsafe extern "C" fn tenon_device_count(r#type: *const c_char, count: *mut u
 /// @param[out] device Gets the device.
 /// @retval TENON_SUCCESS On success.
 /// @retval TENON_NOT_FOUND There is no such device.
-/// @retval TENON_INVALID_ARGUMENT `device` is null.
-/// @retval TENON_BUSY The call comes from inside of another one, as from a layer, or 256 devices are open.
+/// @retval TENON_INVALID_ARGUMENT `device` is null;
+///     or this call begins the library, and `TENON_LAYERS` names what is no layer.
+/// @retval TENON_BUSY The call comes from inside of another one or from a callback of a stream, or 256 devices
+///     are open.
 /// @retval other What the plugin answered.
 /// @par Threads
 ///     Any thread, also several at once; they wait for each other.
@@ -151,7 +167,8 @@ pub unsafe extern "C" fn tenon_device_open(
 /// @retval TENON_INVALID_HANDLE It is no loaded plugin.
 /// @retval TENON_NOT_FOUND There is no such device.
 /// @retval TENON_INVALID_ARGUMENT `device` is null.
-/// @retval TENON_BUSY The call comes from inside of another one, as from a layer, or 256 devices are open.
+/// @retval TENON_BUSY The call comes from inside of another one or from a callback of a stream, or 256 devices
+///     are open.
 /// @retval other What the plugin answered.
 /// @par Threads
 ///     Any thread, also several at once; they wait for each other.
@@ -180,8 +197,8 @@ pub unsafe extern "C" fn tenon_plugin_open_device(
 /// @param[in] device The device; after the last time the handle leads nowhere.
 /// @retval TENON_SUCCESS On success.
 /// @retval TENON_INVALID_HANDLE It is no open device.
-/// @retval TENON_BUSY Buffers or memory of its pool are in use, or calls of other threads do not end within 10 seconds.
-///     The device stays open.
+/// @retval TENON_BUSY Buffers or memory of its pool are in use, or calls of other threads do not end within 10 seconds,
+///     or the call comes from inside of another one or from a callback of a stream. The device stays open.
 /// @retval other What the plugin answered: to `synchronize_device` or `device_memory_deallocate`, and the device stays
 ///     open, or to `deinit_device`, and it is closed nevertheless.
 /// @par Threads
@@ -191,22 +208,21 @@ pub extern "C" fn tenon_device_close(device: DeviceHandle) -> Status {
     export("tenon_device_close", || {
         open::identity(device.0)?;
         let lifecycle = Lifecycle::begin()?;
-        may_close(device.0)?;
+        // Before anything is waited for; and once more when nobody can take anything.
+        if !open::is_shared(device.0) {
+            may_close(&*Pin::of(device.0)?)?;
+        }
         if open::close_once(device.0) {
             return Ok(());
         }
         wait_for(device.0)?;
         give_back(device.0)?;
-        end(&lifecycle, device.0)
+        end(&lifecycle, device.0, may_close)
     })
 }
 
 /// Whether nothing is in use that the device owes its user.
-fn may_close(handle: usize) -> Result<(), Failure> {
-    let device = Pin::of(handle)?;
-    if open::is_shared(handle) {
-        return Ok(());
-    }
+fn may_close(device: &OpenDevice) -> Result<(), Failure> {
     match device.buffers.load(Ordering::Acquire) {
         0 => {}
         count => return Err(Failure::busy(format!("buffers of {} are alive: {count}", device.name()))),

@@ -143,6 +143,16 @@ impl<T> Registry<T> {
         Ok(value)
     }
 
+    /// Takes everything out, or nothing if `may` does not agree to one of them.
+    pub(crate) fn drain_if(&self, may: impl Fn(&T) -> Result<(), Failure>) -> Result<(), Failure> {
+        let mut guard = self.places.write().unwrap_or_else(PoisonError::into_inner);
+        let (places, free) = &mut *guard;
+        places.iter().filter_map(|place| place.value.as_deref()).try_for_each(may)?;
+        places.clear();
+        free.clear();
+        Ok(())
+    }
+
     /// Takes out everything that `which` wants.
     pub(crate) fn remove_all(&self, which: impl Fn(&T) -> bool) -> Vec<Arc<T>> {
         let mut guard = self.places.write().unwrap_or_else(PoisonError::into_inner);

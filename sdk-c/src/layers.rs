@@ -17,17 +17,35 @@ use crate::{PluginHandle, Status, library, thread};
 /// The layers of the process.
 pub(crate) struct Layers {
     stack: Option<Arc<Stack>>,
+    /// What that was made of.
+    names: String,
     custom: Vec<Arc<Custom>>,
     /// Whether a plugin was used already, so that layers come too late.
     frozen: bool,
 }
 
 impl Layers {
-    pub(crate) const NONE: Self = Layers { stack: None, custom: Vec::new(), frozen: false };
+    pub(crate) const NONE: Self =
+        Layers { stack: None, names: String::new(), custom: Vec::new(), frozen: false };
 
     /// Makes the layers of a list of names, in place of those that there are.
     pub(crate) fn open(&mut self, names: &str) -> Result<(), Failure> {
         self.may_change()?;
+        let made = self.make(names);
+        match made {
+            Ok(()) => self.names = names.to_owned(),
+            Err(_) => {
+                let _ = self.make(&self.names.clone());
+            }
+        }
+        made
+    }
+
+    fn make(&mut self, names: &str) -> Result<(), Failure> {
+        // A trace goes to a file, which the old one must have closed before the new one opens it.
+        if let Some(old) = self.stack.take() {
+            old.finish();
+        }
         let stack = tenon_layers::open(names).map_err(|error| Failure::invalid(error.to_string()))?;
         self.stack = (!stack.is_empty()).then(|| Arc::new(stack));
         Ok(())
@@ -158,7 +176,8 @@ pub type After =
 pub type Finish = Option<unsafe extern "C" fn(user_data: *mut c_void)>;
 
 /// A layer of a program's own. Set `size` to `sizeof(tenon_layer)`. Its functions are called by whatever thread makes a
-/// call, by many at once. They may call the library, but not open or close anything.
+/// call, by many at once. They may call the library, but not open or close anything. They must return: no C++ exception
+/// and no `longjmp` may leave them.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct CustomLayer {
@@ -300,12 +319,13 @@ fn kind(kind: &Kind) -> (ParamKind, String) {
     }
 }
 
-/// Chooses the layers by name, in place of those in `TENON_LAYERS`.
+/// Chooses the layers by name, in place of those in `TENON_LAYERS`, which stay if these cannot be made.
 ///
 /// @param[in] names A list such as `"validate,trace"`; empty: none.
 /// @retval TENON_SUCCESS On success.
 /// @retval TENON_INVALID_ARGUMENT `names` is null, there is no such layer, or it cannot be made; the last error says why.
-/// @retval TENON_BUSY A plugin is in use already, and the layers come too late.
+/// @retval TENON_BUSY A plugin is in use already, and the layers come too late; or the call comes from inside of
+///     another one or from a callback of a stream.
 /// @par Threads
 ///     Any thread, also several at once; they wait for each other.
 ///
@@ -326,7 +346,8 @@ pub unsafe extern "C" fn tenon_layers_enable(names: *const c_char) -> Status {
 ///     has ended.
 /// @retval TENON_SUCCESS On success.
 /// @retval TENON_INVALID_ARGUMENT `layer` or its name is null, its size is not what it should be, or there are too many.
-/// @retval TENON_BUSY A plugin is in use already, and the layer comes too late.
+/// @retval TENON_BUSY A plugin is in use already, and the layer comes too late; or the call comes from inside of
+///     another one or from a callback of a stream.
 /// @par Threads
 ///     Any thread, also several at once; they wait for each other.
 ///

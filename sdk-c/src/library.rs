@@ -1,7 +1,6 @@
 //! The library as a whole: begun with the first call or by hand, ended by hand.
 
 use std::ffi::{CStr, CString, OsString, c_char};
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tenon::device::Layer;
@@ -13,7 +12,7 @@ use crate::layers::Layers;
 use crate::plugins::{self, LoadedPlugin};
 use crate::text::{c_text, optional, path};
 use crate::thread::{self, Thread};
-use crate::{Status, buffer, devices, open};
+use crate::{Status, devices, open};
 
 /// Where the library looks for plugins, and which layers there are.
 const PATH: &str = tenon_host::PATH_VARIABLE;
@@ -69,8 +68,10 @@ impl Lifecycle {
     fn lock() -> Result<Self, Failure> {
         let thread = thread::here();
         // From inside of a call, as a layer makes it, the wait would be one for itself.
-        if thread.in_lifecycle.get() || !thread.active.load(Ordering::Relaxed).is_null() {
-            return Err(Failure::busy("nothing can be opened or closed from inside of another call"));
+        if thread.is_inside() {
+            return Err(Failure::busy(
+                "nothing can be opened or closed from inside of another call, or of a stream's callback",
+            ));
         }
         let lock = LIFECYCLE.lock().unwrap_or_else(PoisonError::into_inner);
         thread.in_lifecycle.set(true);
@@ -96,15 +97,12 @@ struct Start {
     layers: Option<String>,
 }
 
-fn start(_: &Lifecycle, options: &Start) -> Result<(), Failure> {
+fn start(lifecycle: &Lifecycle, options: &Start) -> Result<(), Failure> {
     let names = match &options.layers {
         Some(names) => names.clone(),
         None => std::env::var(LAYERS).unwrap_or_default(),
     };
-    let mut layers = std::mem::replace(&mut state().layers, Layers::NONE);
-    let opened = layers.open(&names);
-    state().layers = layers;
-    opened?;
+    with_layers(lifecycle, |layers| layers.open(&names))?;
     let mut plugins = vec![plugins::adopt(Plugin::builtin())?];
     let mut failures = Vec::new();
     let paths = options.path.clone().or_else(|| std::env::var_os(PATH)).unwrap_or_default();
@@ -169,20 +167,32 @@ pub(crate) fn unlist(_: &Lifecycle, handle: usize) {
     state().plugins.retain(|plugin| plugin.handle != handle);
 }
 
+/// Takes the layers out, so that the state is not held while they work.
+fn with_layers<R>(_: &Lifecycle, work: impl FnOnce(&mut Layers) -> R) -> R {
+    struct Out(Layers);
+    impl Drop for Out {
+        fn drop(&mut self) {
+            std::mem::swap(&mut state().layers, &mut self.0);
+        }
+    }
+    let mut out = Out(std::mem::replace(&mut state().layers, Layers::NONE));
+    work(&mut out.0)
+}
+
 /// The layers of a plugin, outermost first; from now on they stay as they are.
-pub(crate) fn layers_for(plugin: &LoadedPlugin) -> Vec<Arc<dyn Layer>> {
-    state().layers.of_plugin(plugin)
+pub(crate) fn layers_for(lifecycle: &Lifecycle, plugin: &LoadedPlugin) -> Vec<Arc<dyn Layer>> {
+    with_layers(lifecycle, |layers| layers.of_plugin(plugin))
 }
 
 /// Lets the layers forget a plugin that is unloaded.
-pub(crate) fn forget_in_layers(plugin: &LoadedPlugin) {
-    state().layers.forget(plugin);
+pub(crate) fn forget_in_layers(lifecycle: &Lifecycle, plugin: &LoadedPlugin) {
+    with_layers(lifecycle, |layers| layers.forget(plugin));
 }
 
 /// Changes which layers there are, before the first use.
 pub(crate) fn change_layers(change: impl FnOnce(&mut Layers) -> Result<(), Failure>) -> Result<(), Failure> {
-    let _lifecycle = Lifecycle::begin()?;
-    change(&mut state().layers)
+    let lifecycle = Lifecycle::begin()?;
+    with_layers(&lifecycle, change)
 }
 
 /// How the library begins. Set `size` to `sizeof(tenon_options)`; what is left zero is taken from the environment.
@@ -198,7 +208,7 @@ pub struct Options {
     pub layers: *const c_char,
 }
 
-/// What has a size in front, so that a later release can add to it.
+/// What has a size in front, so that a struct of another release is refused and not misread.
 ///
 /// # Safety
 /// A value can be read as bytes of any kind, and begins with its size.
@@ -235,13 +245,20 @@ pub(crate) unsafe fn options<T: WithSize>(options: *const T) -> Result<Option<T>
 
 /// Begins the library: opens the layers, and loads the plugins that are found.
 ///
-/// It need not be called: whatever comes first begins the library with what the environment says. Each call asks for a
-/// #tenon_shutdown of its own.
+/// It need not be called: whatever comes first begins the library with what the environment says. So each function that
+/// needs the library to run may answer #TENON_INVALID_ARGUMENT for a `TENON_LAYERS` that is wrong, and #TENON_BUSY if
+/// it would begin the library from inside of a call or a callback. Each call asks for a #tenon_shutdown of its own.
+///
+/// After `fork` a child may only `exec`: the threads of devices do not come along.
+///
+/// What opens, closes, loads, begins or ends something is refused with #TENON_BUSY from inside of another call, as from
+/// a layer, and from a callback of a stream. A callback must not call anything else that reaches a device either.
 ///
 /// @param[in] options How it begins; null: as the environment says, `TENON_PLUGIN_PATH` and `TENON_LAYERS`.
 /// @retval TENON_SUCCESS On success. Plugins that could not be loaded are no failure: see #tenon_plugin_failures.
 /// @retval TENON_INVALID_ARGUMENT `options` are not what they should be, or there is no such layer.
-/// @retval TENON_BUSY It runs already, and `options` are given, which are too late.
+/// @retval TENON_BUSY It runs already, and `options` are given, which are too late; or the call comes from inside of
+///     another one, or from a callback of a stream.
 /// @par Threads
 ///     Any thread, also several at once; they wait for each other.
 ///
@@ -285,7 +302,8 @@ pub unsafe extern "C" fn tenon_init(options: *const Options) -> Status {
 ///
 /// @retval TENON_SUCCESS On success.
 /// @retval TENON_NOT_INITIALISED The library does not run.
-/// @retval TENON_BUSY The call comes from inside of another one, as from a layer.
+/// @retval TENON_BUSY The call comes from inside of another one, as from a layer, or from a stream's callback; or calls
+///     of other threads do not end within 10 seconds. The library still runs; devices may be closed.
 /// @retval other What the first plugin that failed has answered; the library has ended nevertheless.
 /// @par Threads
 ///     Any thread, but not a callback of a stream. Calls of other threads that are under way are waited for.
@@ -307,7 +325,7 @@ pub extern "C" fn tenon_shutdown() -> Status {
     })
 }
 
-/// Ends everything, come what may; returns the first failure.
+/// Ends everything, whatever the plugins answer; returns the first failure. Only calls that do not end keep it running.
 fn stop(lifecycle: &Lifecycle) -> Result<(), Failure> {
     let mut first = Ok(());
     let mut note = |outcome: Result<(), Failure>| {
@@ -319,10 +337,14 @@ fn stop(lifecycle: &Lifecycle) -> Result<(), Failure> {
     for handle in &handles {
         note(devices::wait_for(*handle));
     }
-    buffer::forget_all();
     for handle in handles {
-        note(devices::end(lifecycle, handle));
+        let ended = devices::end(lifecycle, handle, |_| Ok(()));
+        if open::identity(handle).is_ok() {
+            return ended;
+        }
+        note(ended);
     }
+    plugins::withdraw_all(devices::PATIENCE)?;
     let (plugins, layers) = {
         let mut state = state();
         state.running = false;
@@ -331,10 +353,7 @@ fn stop(lifecycle: &Lifecycle) -> Result<(), Failure> {
         (std::mem::take(&mut state.plugins), std::mem::replace(&mut state.layers, Layers::NONE))
     };
     for plugin in &plugins {
-        match plugins::withdraw(plugin.handle) {
-            Ok(plugin) => note(plugin.finalize(lifecycle)),
-            Err(failure) => note(Err(failure)),
-        }
+        note(plugin.finalize(lifecycle));
     }
     layers.finish();
     first

@@ -309,8 +309,12 @@ pub(crate) fn close_once(handle: usize) -> bool {
 
 /// Takes a handle away and waits until no call uses its device, which is then the caller's alone.
 ///
-/// The device stays open, and `None` comes back, if calls have not ended after that time.
-pub(crate) fn withdraw(handle: usize, patience: Duration) -> Result<Option<Box<OpenDevice>>, Failure> {
+/// The device stays open if calls have not ended after that time, or if `may` does not agree when they have.
+pub(crate) fn withdraw(
+    handle: usize,
+    patience: Duration,
+    may: impl FnOnce(&OpenDevice) -> Result<(), Failure>,
+) -> Result<Box<OpenDevice>, Failure> {
     let slot = Slot::of(handle).ok_or_else(|| bad(Kind::Device, handle))?;
     let device = slot.device.load(Ordering::Acquire);
     slot.handle.store(0, Ordering::SeqCst);
@@ -320,11 +324,16 @@ pub(crate) fn withdraw(handle: usize, patience: Duration) -> Result<Option<Box<O
     while thread::any_in(device) || unsafe { &*device }.nested.load(Ordering::Acquire) > 0 {
         if begun.elapsed() > patience {
             slot.handle.store(handle, Ordering::SeqCst);
-            return Ok(None);
+            return Err(Failure::busy("calls of other threads to the device do not end"));
         }
         std::thread::sleep(Duration::from_micros(50));
     }
+    // SAFETY: as above.
+    if let Err(failure) = may(unsafe { &*device }) {
+        slot.handle.store(handle, Ordering::SeqCst);
+        return Err(failure);
+    }
     slot.device.store(null_mut(), Ordering::Release);
     // SAFETY: made by `into_raw` in `publish`; the handle is gone, and so is everybody who had found it.
-    Ok(Some(unsafe { Box::from_raw(device) }))
+    Ok(unsafe { Box::from_raw(device) })
 }

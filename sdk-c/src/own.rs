@@ -29,6 +29,11 @@ fn asked() -> *const Thread {
     STATE.get()
 }
 
+/// Sets the state of a thread that does not live to take it away.
+pub(crate) fn set_unseated(state: *const Thread) {
+    STATE.set(state);
+}
+
 /// Sets the state of the calling thread, or takes it away.
 pub(crate) fn set(state: *const Thread) {
     STATE.set(state);

@@ -5,6 +5,7 @@ use std::ops::Deref;
 use std::ptr::null;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use tenon::device::{Device, Function, Layer, Release};
 use tenon_host::{Availability, LoadOptions, Plugin};
@@ -15,6 +16,7 @@ use crate::error::Failure;
 use crate::handle::{Kind, Registry};
 use crate::library::{self, Lifecycle};
 use crate::text::{c_text, optional, path, place, required};
+use crate::thread::{self, Inside};
 use crate::{PluginHandle, Status, open};
 
 static PLUGINS: Registry<LoadedPlugin> = Registry::new(Kind::Plugin);
@@ -88,23 +90,24 @@ impl LoadedPlugin {
         matches!(self.host.availability(function), Availability::Unavailable)
     }
 
-    /// Whether a fallback stands in for a function, whose messages are not the plugin's.
-    pub(crate) fn falls_back(&self, function: Function) -> bool {
-        matches!(self.host.availability(function), Availability::Fallback(_))
+    /// Whether errors of a function are the device's own without being quoted: no table is before the built-in one.
+    pub(crate) fn speaks_by_itself(&self, function: Option<Function>) -> bool {
+        self.host.path().is_none()
+            && function.is_none_or(|of| matches!(self.host.availability(of), Availability::Native))
     }
 
     /// Calls `initialize`, once.
-    pub(crate) fn ready(&self) -> Result<(), Failure> {
-        if self.ready.load(Ordering::Acquire) {
-            return Ok(());
-        }
-        self.ready_in(&Lifecycle::begin()?)
-    }
-
-    /// The same, for whoever opens or closes something.
-    pub(crate) fn ready_in(&self, _: &Lifecycle) -> Result<(), Failure> {
+    pub(crate) fn ready_in(&self, lifecycle: &Lifecycle) -> Result<(), Failure> {
         if !self.ready.load(Ordering::Acquire) {
-            self.stack()?.device.initialize()?;
+            let stack = self.stack.get_or_init(|| {
+                let layers = library::layers_for(lifecycle, self);
+                let device =
+                    if layers.is_empty() { self.host.device() } else { self.host.layered(layers.clone()) };
+                Stack { device, layers }
+            });
+            let begun = stack.device.initialize();
+            thread::here().distrust(self.handle);
+            begun?;
             self.ready.store(true, Ordering::Release);
         }
         Ok(())
@@ -118,7 +121,7 @@ impl LoadedPlugin {
         Ok(())
     }
 
-    /// The device, with layers and fallbacks. From the first use on no layers can be added.
+    /// The device, with layers and fallbacks; once the plugin is ready.
     pub(crate) fn device(&self) -> Result<Arc<dyn Device>, Failure> {
         Ok(self.stack()?.device.clone())
     }
@@ -136,12 +139,9 @@ impl LoadedPlugin {
     }
 
     fn stack(&self) -> Result<&Stack, Failure> {
-        if let Some(stack) = self.stack.get() {
-            return Ok(stack);
-        }
-        let layers = library::layers_for(self);
-        let device = if layers.is_empty() { self.host.device() } else { self.host.layered(layers.clone()) };
-        Ok(self.stack.get_or_init(|| Stack { device, layers }))
+        self.stack
+            .get()
+            .ok_or_else(|| Failure::new(Status::NOT_INITIALISED, "the plugin is not initialised".to_owned()))
     }
 
     /// How many of its devices are open.
@@ -154,19 +154,22 @@ impl LoadedPlugin {
 }
 
 /// A plugin that a call uses; it is not unloaded before this is dropped.
-pub(crate) struct Held(Arc<LoadedPlugin>);
+pub(crate) struct Held {
+    plugin: Arc<LoadedPlugin>,
+    _inside: Inside,
+}
 
 impl Deref for Held {
     type Target = Arc<LoadedPlugin>;
 
     fn deref(&self) -> &Arc<LoadedPlugin> {
-        &self.0
+        &self.plugin
     }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        self.0.calls.fetch_sub(1, Ordering::AcqRel);
+        self.plugin.calls.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
@@ -174,8 +177,22 @@ impl Drop for Held {
 pub(crate) fn hold(handle: usize) -> Result<Held, Failure> {
     PLUGINS.with(handle, |plugin| {
         plugin.calls.fetch_add(1, Ordering::AcqRel);
-        Held(plugin.clone())
+        Held { plugin: plugin.clone(), _inside: Inside::new() }
     })
+}
+
+/// The same, initialised.
+pub(crate) fn hold_ready(handle: usize) -> Result<Held, Failure> {
+    loop {
+        let plugin = hold(handle)?;
+        if plugin.ready.load(Ordering::Acquire) {
+            return Ok(plugin);
+        }
+        // Not held while this waits for its turn, since whoever has the turn may wait for those that hold it.
+        drop(plugin);
+        let lifecycle = Lifecycle::begin()?;
+        PLUGINS.get(handle)?.ready_in(&lifecycle)?;
+    }
 }
 
 /// Takes a plugin in; one that is there already is found again.
@@ -200,6 +217,21 @@ pub(crate) fn adopt(host: Arc<Plugin>) -> Result<Arc<LoadedPlugin>, Failure> {
         stack: OnceLock::new(),
     })?;
     Ok(plugin)
+}
+
+/// Takes all plugins' handles away once nobody is inside of a call to one; else, after that time, none.
+pub(crate) fn withdraw_all(patience: Duration) -> Result<(), Failure> {
+    let begun = Instant::now();
+    let idle = |plugin: &LoadedPlugin| match plugin.calls.load(Ordering::Acquire) {
+        0 => Ok(()),
+        _ => Err(Failure::busy(format!("a call to the plugin {} does not end", plugin.name()))),
+    };
+    loop {
+        match PLUGINS.drain_if(idle) {
+            Err(_) if begun.elapsed() <= patience => std::thread::sleep(Duration::from_micros(50)),
+            outcome => return outcome,
+        }
+    }
 }
 
 /// Takes a plugin's handle away, if nobody uses it.
@@ -270,8 +302,9 @@ pub struct PluginFailure {
 /// @retval TENON_SUCCESS On success.
 /// @retval TENON_NOT_FOUND There is no such file.
 /// @retval TENON_LOAD_FAILED It cannot be loaded; the last error says why, and what to do.
-/// @retval TENON_INVALID_ARGUMENT `path` or `plugin` is null, or `options` are not what they should be.
-/// @retval TENON_BUSY The call comes from inside of another one, as from a layer.
+/// @retval TENON_INVALID_ARGUMENT `path` or `plugin` is null, or `options` are not what they should be;
+///     or this call begins the library, and `TENON_LAYERS` names what is no layer.
+/// @retval TENON_BUSY The call comes from inside of another one or from a callback of a stream.
 /// @par Threads
 ///     Any thread, also several at once; they wait for each other.
 ///
@@ -324,7 +357,8 @@ unsafe fn load_options(options: *const PluginLoadOptions) -> Result<LoadOptions,
 /// @retval TENON_SUCCESS On success.
 /// @retval TENON_INVALID_HANDLE It is no loaded plugin.
 /// @retval TENON_INVALID_ARGUMENT It is the built-in device, which stays.
-/// @retval TENON_BUSY One of its devices is open, or a thread is inside of a call to it.
+/// @retval TENON_BUSY One of its devices is open, or a thread is inside of a call to it; or the call comes from inside
+///     of another one or from a callback of a stream.
 /// @retval other What the plugin's `finalize` answered; the plugin is gone nevertheless.
 /// @par Threads
 ///     Any thread, also several at once; they wait for each other.
@@ -339,7 +373,7 @@ pub extern "C" fn tenon_unload_plugin(plugin: PluginHandle) -> Status {
         let gone = withdraw(plugin.0)?;
         library::unlist(&lifecycle, plugin.0);
         let ended = gone.finalize(&lifecycle);
-        library::forget_in_layers(&gone);
+        library::forget_in_layers(&lifecycle, &gone);
         ended
     })
 }
@@ -348,7 +382,8 @@ pub extern "C" fn tenon_unload_plugin(plugin: PluginHandle) -> Status {
 ///
 /// @param[out] count Gets their number.
 /// @retval TENON_SUCCESS On success.
-/// @retval TENON_INVALID_ARGUMENT `count` is null.
+/// @retval TENON_INVALID_ARGUMENT `count` is null;
+///     or this call begins the library, and `TENON_LAYERS` names what is no layer.
 /// @par Threads
 ///     Any thread, also several at once.
 ///
@@ -371,7 +406,8 @@ pub unsafe extern "C" fn tenon_plugin_count(count: *mut usize) -> Status {
 /// @param[out] plugin Gets the plugin.
 /// @retval TENON_SUCCESS On success.
 /// @retval TENON_NOT_FOUND There are not so many.
-/// @retval TENON_INVALID_ARGUMENT `plugin` is null.
+/// @retval TENON_INVALID_ARGUMENT `plugin` is null;
+///     or this call begins the library, and `TENON_LAYERS` names what is no layer.
 /// @par Threads
 ///     Any thread, also several at once.
 ///
@@ -398,7 +434,8 @@ pub unsafe extern "C" fn tenon_plugin_get(index: usize, plugin: *mut PluginHandl
 /// @param[out] plugin Gets the plugin.
 /// @retval TENON_SUCCESS On success.
 /// @retval TENON_NOT_FOUND No plugin has such devices; the last error names those that there are.
-/// @retval TENON_INVALID_ARGUMENT `plugin` is null.
+/// @retval TENON_INVALID_ARGUMENT `plugin` is null;
+///     or this call begins the library, and `TENON_LAYERS` names what is no layer.
 /// @par Threads
 ///     Any thread, also several at once.
 ///
@@ -459,7 +496,8 @@ pub unsafe extern "C" fn tenon_plugin_get_info(plugin: PluginHandle, info: *mut 
 /// @param[out] failures Room for them; may be null.
 /// @param[in,out] count Their number.
 /// @retval TENON_SUCCESS On success.
-/// @retval TENON_INVALID_ARGUMENT `count` is null, or the room is too small; then `count` gets what is needed.
+/// @retval TENON_INVALID_ARGUMENT `count` is null, or the room is too small; then `count` gets what is needed;
+///     or this call begins the library, and `TENON_LAYERS` names what is no layer.
 /// @par Threads
 ///     Any thread, also several at once.
 ///

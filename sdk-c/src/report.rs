@@ -41,8 +41,8 @@ pub struct ReportEntry {
     pub fallback: *const c_char,
     /// What the fallback costs; null if none stands in, or nothing is said.
     pub costs: *const c_char,
-    /// How often the function was called since the device was opened, failed calls included. What a fallback calls does
-    /// not count; what the pool calls does.
+    /// How often the function was called since the device was opened, or, if it is about no device, since its plugin
+    /// was loaded; failed calls included. What a fallback calls does not count; what the pool calls does.
     pub calls: u64,
 }
 

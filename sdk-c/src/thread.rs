@@ -29,6 +29,8 @@ pub(crate) struct Thread {
     pub(crate) entering: AtomicPtr<OpenDevice>,
     /// Whether the thread opens or closes something, and must not begin to do so again from inside.
     pub(crate) in_lifecycle: Cell<bool>,
+    /// How many calls about a plugin, and callbacks of streams, the thread is inside of.
+    pub(crate) depth: Cell<usize>,
     columns: RefCell<Vec<OwnColumn>>,
     /// Which device each plugin takes for the thread's current one.
     told: RefCell<Vec<(usize, DeviceId)>>,
@@ -90,13 +92,18 @@ fn new() -> &'static Thread {
         active: AtomicPtr::new(null_mut()),
         entering: AtomicPtr::new(null_mut()),
         in_lifecycle: Cell::new(false),
+        depth: Cell::new(0),
         columns: RefCell::default(),
         told: RefCell::default(),
     }));
     THREADS.lock().unwrap_or_else(PoisonError::into_inner).push(Known(thread));
-    own::set(thread);
-    // A thread that calls while its thread-locals are being destroyed leaves its state behind.
-    let _ = END.try_with(|end| *end.borrow_mut() = Some(End(thread)));
+    if END.try_with(|end| *end.borrow_mut() = Some(End(thread))).is_ok() {
+        own::set(thread);
+    } else {
+        // A thread that calls while its thread-locals are being destroyed leaves its state behind, where the thread
+        // that gets its address next must not find it.
+        own::set_unseated(thread);
+    }
     // SAFETY: just made, and alive until the thread ends.
     unsafe { &*thread }
 }
@@ -112,7 +119,35 @@ pub(crate) fn any_in(device: *mut OpenDevice) -> bool {
     })
 }
 
+/// While this lives the thread is inside of a call or a callback, from where nothing can be opened or closed.
+pub struct Inside(&'static Thread);
+
+impl Inside {
+    pub(crate) fn new() -> Self {
+        let thread = here();
+        thread.depth.set(thread.depth.get() + 1);
+        Inside(thread)
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        self.0.depth.set(self.0.depth.get() - 1);
+    }
+}
+
 impl Thread {
+    /// Whether the thread is inside of something of the library's, and must not wait for its turn to open or close.
+    pub(crate) fn is_inside(&self) -> bool {
+        self.in_lifecycle.get() || self.depth.get() > 0 || !self.active.load(Ordering::Relaxed).is_null()
+    }
+
+    /// Forgets what a plugin takes for the current device: it may choose another one while it begins or ends something.
+    pub(crate) fn distrust(&self, plugin: usize) {
+        self.note_told(plugin, None);
+        self.at_hand.set(NOWHERE);
+    }
+
     /// Forgets the current device.
     pub(crate) fn forget_current(&self) {
         self.current.set(NOWHERE);

@@ -86,3 +86,31 @@ fn each_fallback_is_called_and_does_what_the_spec_says() {
         program.arg(required);
     });
 }
+
+#[test]
+fn what_opens_and_closes_waits_for_what_goes_on_and_is_refused_from_inside() {
+    passes("lifecycle.c", |program| {
+        program.env("TENON_CPU_DEVICES", "2");
+    });
+}
+
+#[test]
+fn a_plugin_may_choose_the_current_device_have_too_many_and_explain_itself() {
+    let library = build::scratch("vendor").join("libvendor.so");
+    build::plugin("vendor.c", &library, &["-pthread"]);
+    passes("vendor.c", |program| {
+        program.arg(library);
+    });
+}
+
+#[test]
+fn a_trace_is_whole_also_when_its_layer_is_chosen_twice() {
+    let file = build::scratch("traced").join("trace.json");
+    passes("traced.c", |program| {
+        program.env("TENON_LAYERS", "trace").env("TENON_TRACE_FILE", &file);
+    });
+    let trace = std::fs::read_to_string(&file).unwrap();
+    let events: serde_json::Value = serde_json::from_str(&trace).unwrap();
+    assert!(events.is_array() || events.is_object());
+    assert_eq!(trace.matches("device_memory_allocate").count(), 20, "{trace}");
+}

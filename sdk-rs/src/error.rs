@@ -34,13 +34,21 @@ pub struct Reason<S> {
     pub status: S,
     /// What [`last_error`] says.
     pub message: Cow<'static, str>,
+    /// Whether the message is a loaded plugin's, word for word.
+    pub is_quoted: bool,
 }
 
 impl<S: StatusCode> Error<S> {
     /// An error with a status and a message.
     #[cold]
     pub fn new(status: S, message: impl Into<Cow<'static, str>>) -> Self {
-        Error(Box::new(Reason { status, message: message.into() }))
+        Error(Box::new(Reason { status, message: message.into(), is_quoted: false }))
+    }
+
+    /// An error that a loaded plugin has explained in its own words.
+    #[cold]
+    pub fn quoted(status: S, message: impl Into<Cow<'static, str>>) -> Self {
+        Error(Box::new(Reason { status, message: message.into(), is_quoted: true }))
     }
 
     /// An argument is null, out of range or stale.

@@ -249,7 +249,7 @@ pub unsafe fn answered<S: StatusCode>(
         Some(message) if !message.is_null() => {
             // SAFETY: not null, and a text by the caller's promise.
             let message = unsafe { std::ffi::CStr::from_ptr(message) };
-            Error::new(status, message.to_string_lossy().into_owned())
+            Error::quoted(status, message.to_string_lossy().into_owned())
         }
         _ => Error::new(status, format!("`{function}` answered {status:?}")),
     }

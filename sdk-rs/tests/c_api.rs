@@ -84,12 +84,30 @@ mod call {
         if handle == PLUGIN { answer(body(&Fake)) } else { Status::INVALID_HANDLE }
     }
 
+    /// A further device, held for as long as this lives.
+    pub struct Further(DeviceId);
+
+    impl Further {
+        pub fn id(&self) -> DeviceId {
+            self.0
+        }
+    }
+
     pub fn same_plugin(
         _: DeviceHandle,
         other: DeviceHandle,
         param: &'static str,
-    ) -> Result<DeviceId, Failure> {
-        number(other).ok_or_else(|| Failure::Argument(tenon::Error::new(Status::INVALID_HANDLE, param)))
+    ) -> Result<Further, Failure> {
+        number(other)
+            .map(Further)
+            .ok_or_else(|| Failure::Argument(tenon::Error::new(Status::INVALID_HANDLE, param)))
+    }
+
+    /// A thread of the device that is inside of a callback, for as long as this lives.
+    pub struct Inside;
+
+    pub fn called_back() -> Inside {
+        Inside
     }
 
     pub fn device_of_same(_: PluginHandle, device: DeviceId) -> Result<DeviceHandle, Failure> {

@@ -1266,8 +1266,11 @@ impl<D> Layered<D> {
     }
 }
 impl<D: SensorBus> Layered<D> {
-    fn before(&self, call: &::tenon::reflect::Call<'_>) -> Result<[u64; 8]> {
-        let mut notes = [0; 8];
+    fn before(
+        &self,
+        call: &::tenon::reflect::Call<'_>,
+        notes: &mut [u64; 8],
+    ) -> Result<()> {
         for (index, layer) in self.layers.iter().enumerate() {
             match layer.before(call, &self.inner) {
                 Ok(note) => notes[index] = note,
@@ -1284,16 +1287,16 @@ impl<D: SensorBus> Layered<D> {
                 }
             }
         }
-        Ok(notes)
+        Ok(())
     }
     fn after(
         &self,
         call: &::tenon::reflect::Call<'_>,
-        notes: [u64; 8],
+        notes: &[u64; 8],
         outcome: &Outcome<'_>,
     ) {
-        for (layer, note) in self.layers.iter().zip(notes).rev() {
-            layer.after(call, note, outcome, &self.inner);
+        for index in (0..self.layers.len()).rev() {
+            self.layers[index].after(call, notes[index], outcome, &self.inner);
         }
     }
 }
@@ -1306,14 +1309,15 @@ impl<D: Partial> Partial for Layered<D> {
 impl<D: SensorBus> SensorBus for Layered<D> {
     fn open_bus(&self) -> Result<Bus> {
         let mut arguments: [u64; _] = [0];
-        let notes = self
-            .before(
-                &::tenon::reflect::Call {
-                    function: Function::OpenBus.info(),
-                    index: Function::OpenBus as usize,
-                    arguments: &arguments,
-                },
-            )?;
+        let mut notes = [0; 8];
+        self.before(
+            &::tenon::reflect::Call {
+                function: Function::OpenBus.info(),
+                index: Function::OpenBus as usize,
+                arguments: &arguments,
+            },
+            &mut notes,
+        )?;
         let result = self.inner.open_bus();
         if let Ok(yielded) = &result {
             arguments[0] = (*yielded).addr() as u64;
@@ -1324,7 +1328,7 @@ impl<D: SensorBus> SensorBus for Layered<D> {
                 index: Function::OpenBus as usize,
                 arguments: &arguments,
             },
-            notes,
+            &notes,
             &Outcome {
                 error: result.as_ref().err(),
                 answer: ::core::option::Option::None,
@@ -1334,14 +1338,15 @@ impl<D: SensorBus> SensorBus for Layered<D> {
     }
     fn close_bus(&self, bus: Bus) -> Result<()> {
         let arguments: [u64; _] = [bus.addr() as u64];
-        let notes = self
-            .before(
-                &::tenon::reflect::Call {
-                    function: Function::CloseBus.info(),
-                    index: Function::CloseBus as usize,
-                    arguments: &arguments,
-                },
-            )?;
+        let mut notes = [0; 8];
+        self.before(
+            &::tenon::reflect::Call {
+                function: Function::CloseBus.info(),
+                index: Function::CloseBus as usize,
+                arguments: &arguments,
+            },
+            &mut notes,
+        )?;
         let result = self.inner.close_bus(bus);
         self.after(
             &::tenon::reflect::Call {
@@ -1349,7 +1354,7 @@ impl<D: SensorBus> SensorBus for Layered<D> {
                 index: Function::CloseBus as usize,
                 arguments: &arguments,
             },
-            notes,
+            &notes,
             &Outcome {
                 error: result.as_ref().err(),
                 answer: ::core::option::Option::None,
@@ -1359,14 +1364,15 @@ impl<D: SensorBus> SensorBus for Layered<D> {
     }
     fn count_sensors(&self, bus: Bus) -> Result<usize> {
         let mut arguments: [u64; _] = [bus.addr() as u64, 0];
-        let notes = self
-            .before(
-                &::tenon::reflect::Call {
-                    function: Function::CountSensors.info(),
-                    index: Function::CountSensors as usize,
-                    arguments: &arguments,
-                },
-            )?;
+        let mut notes = [0; 8];
+        self.before(
+            &::tenon::reflect::Call {
+                function: Function::CountSensors.info(),
+                index: Function::CountSensors as usize,
+                arguments: &arguments,
+            },
+            &mut notes,
+        )?;
         let result = self.inner.count_sensors(bus);
         if let Ok(yielded) = &result {
             arguments[1] = (*yielded) as u64;
@@ -1377,7 +1383,7 @@ impl<D: SensorBus> SensorBus for Layered<D> {
                 index: Function::CountSensors as usize,
                 arguments: &arguments,
             },
-            notes,
+            &notes,
             &Outcome {
                 error: result.as_ref().err(),
                 answer: ::core::option::Option::None,
@@ -1391,14 +1397,15 @@ impl<D: SensorBus> SensorBus for Layered<D> {
             sensors.as_ptr().addr() as u64,
             sensors.len() as u64,
         ];
-        let notes = self
-            .before(
-                &::tenon::reflect::Call {
-                    function: Function::ListSensors.info(),
-                    index: Function::ListSensors as usize,
-                    arguments: &arguments,
-                },
-            )?;
+        let mut notes = [0; 8];
+        self.before(
+            &::tenon::reflect::Call {
+                function: Function::ListSensors.info(),
+                index: Function::ListSensors as usize,
+                arguments: &arguments,
+            },
+            &mut notes,
+        )?;
         let result = self.inner.list_sensors(bus, sensors);
         self.after(
             &::tenon::reflect::Call {
@@ -1406,7 +1413,7 @@ impl<D: SensorBus> SensorBus for Layered<D> {
                 index: Function::ListSensors as usize,
                 arguments: &arguments,
             },
-            notes,
+            &notes,
             &Outcome {
                 error: result.as_ref().err(),
                 answer: ::core::option::Option::None,
@@ -1427,14 +1434,15 @@ impl<D: SensorBus> SensorBus for Layered<D> {
             samples.len() as u64,
             0,
         ];
-        let notes = self
-            .before(
-                &::tenon::reflect::Call {
-                    function: Function::ReadSamples.info(),
-                    index: Function::ReadSamples as usize,
-                    arguments: &arguments,
-                },
-            )?;
+        let mut notes = [0; 8];
+        self.before(
+            &::tenon::reflect::Call {
+                function: Function::ReadSamples.info(),
+                index: Function::ReadSamples as usize,
+                arguments: &arguments,
+            },
+            &mut notes,
+        )?;
         let result = self.inner.read_samples(bus, sensor, samples);
         if let Ok(yielded) = &result {
             arguments[4] = (*yielded) as u64;
@@ -1445,7 +1453,7 @@ impl<D: SensorBus> SensorBus for Layered<D> {
                 index: Function::ReadSamples as usize,
                 arguments: &arguments,
             },
-            notes,
+            &notes,
             &Outcome {
                 error: result.as_ref().err(),
                 answer: ::core::option::Option::None,
@@ -1461,14 +1469,15 @@ impl<D: SensorBus> SensorBus for Layered<D> {
                 as u64,
             callback.context().addr() as u64,
         ];
-        let notes = self
-            .before(
-                &::tenon::reflect::Call {
-                    function: Function::Subscribe.info(),
-                    index: Function::Subscribe as usize,
-                    arguments: &arguments,
-                },
-            )?;
+        let mut notes = [0; 8];
+        self.before(
+            &::tenon::reflect::Call {
+                function: Function::Subscribe.info(),
+                index: Function::Subscribe as usize,
+                arguments: &arguments,
+            },
+            &mut notes,
+        )?;
         let result = self.inner.subscribe(bus, sensor, callback);
         self.after(
             &::tenon::reflect::Call {
@@ -1476,7 +1485,7 @@ impl<D: SensorBus> SensorBus for Layered<D> {
                 index: Function::Subscribe as usize,
                 arguments: &arguments,
             },
-            notes,
+            &notes,
             &Outcome {
                 error: result.as_ref().err(),
                 answer: ::core::option::Option::None,
@@ -1486,14 +1495,15 @@ impl<D: SensorBus> SensorBus for Layered<D> {
     }
     fn unsubscribe(&self, bus: Bus, sensor: u32) -> Result<()> {
         let arguments: [u64; _] = [bus.addr() as u64, u64::from(sensor)];
-        let notes = self
-            .before(
-                &::tenon::reflect::Call {
-                    function: Function::Unsubscribe.info(),
-                    index: Function::Unsubscribe as usize,
-                    arguments: &arguments,
-                },
-            )?;
+        let mut notes = [0; 8];
+        self.before(
+            &::tenon::reflect::Call {
+                function: Function::Unsubscribe.info(),
+                index: Function::Unsubscribe as usize,
+                arguments: &arguments,
+            },
+            &mut notes,
+        )?;
         let result = self.inner.unsubscribe(bus, sensor);
         self.after(
             &::tenon::reflect::Call {
@@ -1501,7 +1511,7 @@ impl<D: SensorBus> SensorBus for Layered<D> {
                 index: Function::Unsubscribe as usize,
                 arguments: &arguments,
             },
-            notes,
+            &notes,
             &Outcome {
                 error: result.as_ref().err(),
                 answer: ::core::option::Option::None,
@@ -1516,14 +1526,15 @@ impl<D: SensorBus> SensorBus for Layered<D> {
             low.to_bits(),
             high.to_bits(),
         ];
-        let notes = self
-            .before(
-                &::tenon::reflect::Call {
-                    function: Function::SetRange.info(),
-                    index: Function::SetRange as usize,
-                    arguments: &arguments,
-                },
-            )?;
+        let mut notes = [0; 8];
+        self.before(
+            &::tenon::reflect::Call {
+                function: Function::SetRange.info(),
+                index: Function::SetRange as usize,
+                arguments: &arguments,
+            },
+            &mut notes,
+        )?;
         let result = self.inner.set_range(bus, sensor, low, high);
         self.after(
             &::tenon::reflect::Call {
@@ -1531,7 +1542,7 @@ impl<D: SensorBus> SensorBus for Layered<D> {
                 index: Function::SetRange as usize,
                 arguments: &arguments,
             },
-            notes,
+            &notes,
             &Outcome {
                 error: result.as_ref().err(),
                 answer: ::core::option::Option::None,
@@ -2403,7 +2414,7 @@ impl Loaded {
                             arguments[1] as _,
                             ::core::mem::transmute::<
                                 *mut ::core::ffi::c_void,
-                                _,
+                                ffi::BusSampleCallback,
                             >(
                                 ::core::ptr::with_exposed_provenance_mut::<
                                     ::core::ffi::c_void,

@@ -317,8 +317,11 @@ impl<D> Layered<D> {
     }
 }
 impl<D: SensorLog> Layered<D> {
-    fn before(&self, call: &::tenon::reflect::Call<'_>) -> Result<[u64; 8]> {
-        let mut notes = [0; 8];
+    fn before(
+        &self,
+        call: &::tenon::reflect::Call<'_>,
+        notes: &mut [u64; 8],
+    ) -> Result<()> {
         for (index, layer) in self.layers.iter().enumerate() {
             match layer.before(call, &self.inner) {
                 Ok(note) => notes[index] = note,
@@ -335,16 +338,16 @@ impl<D: SensorLog> Layered<D> {
                 }
             }
         }
-        Ok(notes)
+        Ok(())
     }
     fn after(
         &self,
         call: &::tenon::reflect::Call<'_>,
-        notes: [u64; 8],
+        notes: &[u64; 8],
         outcome: &Outcome<'_>,
     ) {
-        for (layer, note) in self.layers.iter().zip(notes).rev() {
-            layer.after(call, note, outcome, &self.inner);
+        for index in (0..self.layers.len()).rev() {
+            self.layers[index].after(call, notes[index], outcome, &self.inner);
         }
     }
 }
@@ -361,14 +364,15 @@ impl<D: SensorLog> SensorLog for Layered<D> {
             samples.as_ptr().addr() as u64,
             samples.len() as u64,
         ];
-        let notes = self
-            .before(
-                &::tenon::reflect::Call {
-                    function: Function::Append.info(),
-                    index: Function::Append as usize,
-                    arguments: &arguments,
-                },
-            )?;
+        let mut notes = [0; 8];
+        self.before(
+            &::tenon::reflect::Call {
+                function: Function::Append.info(),
+                index: Function::Append as usize,
+                arguments: &arguments,
+            },
+            &mut notes,
+        )?;
         let result = self.inner.append(sensor, samples);
         self.after(
             &::tenon::reflect::Call {
@@ -376,7 +380,7 @@ impl<D: SensorLog> SensorLog for Layered<D> {
                 index: Function::Append as usize,
                 arguments: &arguments,
             },
-            notes,
+            &notes,
             &Outcome {
                 error: result.as_ref().err(),
                 answer: ::core::option::Option::None,
@@ -386,14 +390,15 @@ impl<D: SensorLog> SensorLog for Layered<D> {
     }
     fn mean(&self, sensor: u32) -> Result<f64> {
         let mut arguments: [u64; _] = [u64::from(sensor), 0];
-        let notes = self
-            .before(
-                &::tenon::reflect::Call {
-                    function: Function::Mean.info(),
-                    index: Function::Mean as usize,
-                    arguments: &arguments,
-                },
-            )?;
+        let mut notes = [0; 8];
+        self.before(
+            &::tenon::reflect::Call {
+                function: Function::Mean.info(),
+                index: Function::Mean as usize,
+                arguments: &arguments,
+            },
+            &mut notes,
+        )?;
         let result = self.inner.mean(sensor);
         if let Ok(yielded) = &result {
             arguments[1] = (*yielded).to_bits();
@@ -404,7 +409,7 @@ impl<D: SensorLog> SensorLog for Layered<D> {
                 index: Function::Mean as usize,
                 arguments: &arguments,
             },
-            notes,
+            &notes,
             &Outcome {
                 error: result.as_ref().err(),
                 answer: ::core::option::Option::None,

@@ -216,9 +216,7 @@ impl Program<'_> {
                 }
                 61 => {
                     let mode = self.input.below(3) as c_int;
-                    let status = tenon_cuda_stream_begin_capture(self.device(), self.stream(), mode);
-                    self.captures |= status == SUCCESS;
-                    status
+                    tenon_cuda_stream_begin_capture(self.device(), self.stream(), mode)
                 }
                 62 => {
                     let (device, stream) = (self.device(), self.stream());

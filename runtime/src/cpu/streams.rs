@@ -94,6 +94,19 @@ impl Cpu {
         streams.iter().find_map(|stream| stream.take_failure()).map_or(Ok(()), Err)
     }
 
+    /// Ends the capture of a stream, if it is in one, since the call cannot be captured.
+    pub(crate) fn refuse_in_capture(
+        &self,
+        device: usize,
+        stream: StreamHandle,
+        call: &'static str,
+    ) -> Result<()> {
+        match self.core()?.stream(device, stream)?.capture() {
+            Some(capture) => Err(capture.refuse(call)),
+            None => Ok(()),
+        }
+    }
+
     /// Queues a host callback. It runs after all that the stream has queued, and what is queued
     /// later runs after it.
     ///

@@ -109,6 +109,8 @@ impl Device for Cpu {
     }
 
     fn stream_add_callback(&self, device: DeviceId, stream: Stream, callback: StreamCallback) -> Result<()> {
+        // The host's function is called once and may free what it was given; a graph would call it at each launch.
+        self.refuse_in_capture(index(device), stream_of(stream), "stream_add_callback")?;
         let body = move || match callback.call(device, stream) {
             Status::SUCCESS => Ok(()),
             status => Err(format!("the host's callback answered {status:?}")),

@@ -192,7 +192,8 @@ typedef void (*tenon_layer_finish)(void* user_data);
 
 /**
  * @brief A layer of a program's own. Set `size` to `sizeof(tenon_layer)`. Its functions are called by whatever thread makes a
- * call, by many at once. They may call the library, but not open or close anything.
+ * call, by many at once. They may call the library, but not open or close anything. They must return: no C++ exception
+ * and no `longjmp` may leave them.
  */
 typedef struct {
   /** Size of this struct in bytes. */
@@ -287,8 +288,8 @@ typedef struct {
   /** What the fallback costs; null if none stands in, or nothing is said. */
   const char* costs;
   /**
-   * How often the function was called since the device was opened, failed calls included. What a fallback calls does
-   * not count; what the pool calls does.
+   * How often the function was called since the device was opened, or, if it is about no device, since its plugin
+   * was loaded; failed calls included. What a fallback calls does not count; what the pool calls does.
    */
   uint64_t calls;
 } tenon_report_entry;
@@ -442,7 +443,10 @@ tenon_status tenon_buffer_device(tenon_buffer buffer, tenon_device* device);
  * @param[out] count Gets their number.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_NOT_FOUND No plugin has such devices.
- * @retval TENON_INVALID_ARGUMENT `count` is null.
+ * @retval TENON_INVALID_ARGUMENT `count` is null;
+ *     or this call begins the library, and `TENON_LAYERS` names what is no layer.
+ * @retval TENON_BUSY The plugin is not initialised, and the call comes from inside of another one or from a
+ *     callback of a stream.
  * @retval other What the plugin answered.
  * @par Threads
  *     Any thread, also several at once.
@@ -459,8 +463,10 @@ tenon_status tenon_device_count(const char* type, size_t* count);
  * @param[out] device Gets the device.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_NOT_FOUND There is no such device.
- * @retval TENON_INVALID_ARGUMENT `device` is null.
- * @retval TENON_BUSY The call comes from inside of another one, as from a layer, or 256 devices are open.
+ * @retval TENON_INVALID_ARGUMENT `device` is null;
+ *     or this call begins the library, and `TENON_LAYERS` names what is no layer.
+ * @retval TENON_BUSY The call comes from inside of another one or from a callback of a stream, or 256 devices
+ *     are open.
  * @retval other What the plugin answered.
  * @par Threads
  *     Any thread, also several at once; they wait for each other.
@@ -479,7 +485,8 @@ tenon_status tenon_device_open(const char* type,
  * @retval TENON_INVALID_HANDLE It is no loaded plugin.
  * @retval TENON_NOT_FOUND There is no such device.
  * @retval TENON_INVALID_ARGUMENT `device` is null.
- * @retval TENON_BUSY The call comes from inside of another one, as from a layer, or 256 devices are open.
+ * @retval TENON_BUSY The call comes from inside of another one or from a callback of a stream, or 256 devices
+ *     are open.
  * @retval other What the plugin answered.
  * @par Threads
  *     Any thread, also several at once; they wait for each other.
@@ -492,8 +499,8 @@ tenon_status tenon_plugin_open_device(tenon_plugin plugin, int ordinal, tenon_de
  * @param[in] device The device; after the last time the handle leads nowhere.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_INVALID_HANDLE It is no open device.
- * @retval TENON_BUSY Buffers or memory of its pool are in use, or calls of other threads do not end within 10 seconds.
- *     The device stays open.
+ * @retval TENON_BUSY Buffers or memory of its pool are in use, or calls of other threads do not end within 10 seconds,
+ *     or the call comes from inside of another one or from a callback of a stream. The device stays open.
  * @retval other What the plugin answered: to `synchronize_device` or `device_memory_deallocate`, and the device stays
  *     open, or to `deinit_device`, and it is closed nevertheless.
  * @par Threads
@@ -584,12 +591,13 @@ const char* tenon_status_name(tenon_status status);
 const char* tenon_status_string(tenon_status status);
 
 /**
- * @brief Chooses the layers by name, in place of those in `TENON_LAYERS`.
+ * @brief Chooses the layers by name, in place of those in `TENON_LAYERS`, which stay if these cannot be made.
  *
  * @param[in] names A list such as `"validate,trace"`; empty: none.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_INVALID_ARGUMENT `names` is null, there is no such layer, or it cannot be made; the last error says why.
- * @retval TENON_BUSY A plugin is in use already, and the layers come too late.
+ * @retval TENON_BUSY A plugin is in use already, and the layers come too late; or the call comes from inside of
+ *     another one or from a callback of a stream.
  * @par Threads
  *     Any thread, also several at once; they wait for each other.
  */
@@ -602,7 +610,8 @@ tenon_status tenon_layers_enable(const char* names);
  *     has ended.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_INVALID_ARGUMENT `layer` or its name is null, its size is not what it should be, or there are too many.
- * @retval TENON_BUSY A plugin is in use already, and the layer comes too late.
+ * @retval TENON_BUSY A plugin is in use already, and the layer comes too late; or the call comes from inside of
+ *     another one or from a callback of a stream.
  * @par Threads
  *     Any thread, also several at once; they wait for each other.
  */
@@ -611,13 +620,20 @@ tenon_status tenon_layer_register(const tenon_layer* layer);
 /**
  * @brief Begins the library: opens the layers, and loads the plugins that are found.
  *
- * It need not be called: whatever comes first begins the library with what the environment says. Each call asks for a
- * #tenon_shutdown of its own.
+ * It need not be called: whatever comes first begins the library with what the environment says. So each function that
+ * needs the library to run may answer #TENON_INVALID_ARGUMENT for a `TENON_LAYERS` that is wrong, and #TENON_BUSY if
+ * it would begin the library from inside of a call or a callback. Each call asks for a #tenon_shutdown of its own.
+ *
+ * After `fork` a child may only `exec`: the threads of devices do not come along.
+ *
+ * What opens, closes, loads, begins or ends something is refused with #TENON_BUSY from inside of another call, as from
+ * a layer, and from a callback of a stream. A callback must not call anything else that reaches a device either.
  *
  * @param[in] options How it begins; null: as the environment says, `TENON_PLUGIN_PATH` and `TENON_LAYERS`.
  * @retval TENON_SUCCESS On success. Plugins that could not be loaded are no failure: see #tenon_plugin_failures.
  * @retval TENON_INVALID_ARGUMENT `options` are not what they should be, or there is no such layer.
- * @retval TENON_BUSY It runs already, and `options` are given, which are too late.
+ * @retval TENON_BUSY It runs already, and `options` are given, which are too late; or the call comes from inside of
+ *     another one, or from a callback of a stream.
  * @par Threads
  *     Any thread, also several at once; they wait for each other.
  */
@@ -632,7 +648,8 @@ tenon_status tenon_init(const tenon_options* options);
  *
  * @retval TENON_SUCCESS On success.
  * @retval TENON_NOT_INITIALISED The library does not run.
- * @retval TENON_BUSY The call comes from inside of another one, as from a layer.
+ * @retval TENON_BUSY The call comes from inside of another one, as from a layer, or from a stream's callback; or calls
+ *     of other threads do not end within 10 seconds. The library still runs; devices may be closed.
  * @retval other What the first plugin that failed has answered; the library has ended nevertheless.
  * @par Threads
  *     Any thread, but not a callback of a stream. Calls of other threads that are under way are waited for.
@@ -652,8 +669,9 @@ tenon_status tenon_shutdown(void);
  * @retval TENON_SUCCESS On success.
  * @retval TENON_NOT_FOUND There is no such file.
  * @retval TENON_LOAD_FAILED It cannot be loaded; the last error says why, and what to do.
- * @retval TENON_INVALID_ARGUMENT `path` or `plugin` is null, or `options` are not what they should be.
- * @retval TENON_BUSY The call comes from inside of another one, as from a layer.
+ * @retval TENON_INVALID_ARGUMENT `path` or `plugin` is null, or `options` are not what they should be;
+ *     or this call begins the library, and `TENON_LAYERS` names what is no layer.
+ * @retval TENON_BUSY The call comes from inside of another one or from a callback of a stream.
  * @par Threads
  *     Any thread, also several at once; they wait for each other.
  */
@@ -668,7 +686,8 @@ tenon_status tenon_load_plugin(const char* path,
  * @retval TENON_SUCCESS On success.
  * @retval TENON_INVALID_HANDLE It is no loaded plugin.
  * @retval TENON_INVALID_ARGUMENT It is the built-in device, which stays.
- * @retval TENON_BUSY One of its devices is open, or a thread is inside of a call to it.
+ * @retval TENON_BUSY One of its devices is open, or a thread is inside of a call to it; or the call comes from inside
+ *     of another one or from a callback of a stream.
  * @retval other What the plugin's `finalize` answered; the plugin is gone nevertheless.
  * @par Threads
  *     Any thread, also several at once; they wait for each other.
@@ -680,7 +699,8 @@ tenon_status tenon_unload_plugin(tenon_plugin plugin);
  *
  * @param[out] count Gets their number.
  * @retval TENON_SUCCESS On success.
- * @retval TENON_INVALID_ARGUMENT `count` is null.
+ * @retval TENON_INVALID_ARGUMENT `count` is null;
+ *     or this call begins the library, and `TENON_LAYERS` names what is no layer.
  * @par Threads
  *     Any thread, also several at once.
  */
@@ -693,7 +713,8 @@ tenon_status tenon_plugin_count(size_t* count);
  * @param[out] plugin Gets the plugin.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_NOT_FOUND There are not so many.
- * @retval TENON_INVALID_ARGUMENT `plugin` is null.
+ * @retval TENON_INVALID_ARGUMENT `plugin` is null;
+ *     or this call begins the library, and `TENON_LAYERS` names what is no layer.
  * @par Threads
  *     Any thread, also several at once.
  */
@@ -706,7 +727,8 @@ tenon_status tenon_plugin_get(size_t index, tenon_plugin* plugin);
  * @param[out] plugin Gets the plugin.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_NOT_FOUND No plugin has such devices; the last error names those that there are.
- * @retval TENON_INVALID_ARGUMENT `plugin` is null.
+ * @retval TENON_INVALID_ARGUMENT `plugin` is null;
+ *     or this call begins the library, and `TENON_LAYERS` names what is no layer.
  * @par Threads
  *     Any thread, also several at once.
  */
@@ -734,7 +756,8 @@ tenon_status tenon_plugin_get_info(tenon_plugin plugin, tenon_plugin_info* info)
  * @param[out] failures Room for them; may be null.
  * @param[in,out] count Their number.
  * @retval TENON_SUCCESS On success.
- * @retval TENON_INVALID_ARGUMENT `count` is null, or the room is too small; then `count` gets what is needed.
+ * @retval TENON_INVALID_ARGUMENT `count` is null, or the room is too small; then `count` gets what is needed;
+ *     or this call begins the library, and `TENON_LAYERS` names what is no layer.
  * @par Threads
  *     Any thread, also several at once.
  */

@@ -333,7 +333,8 @@ class Stream {
   /**
    * @brief Queues a function of the host, called once, in a thread of the device, when the work before it is done.
    *
-   * It must call nothing of the library. An exception that leaves it becomes the callback's failure.
+   * It must call nothing that reaches a device, and can open and close nothing (#TENON_BUSY). An exception that leaves
+   * it becomes the callback's failure.
    */
   template <class Function>
   void call(Function&& function) const {

@@ -78,6 +78,8 @@ typedef struct tenon_stream_st* tenon_stream;
  * @param[in] stream The stream that has come to the callback.
  * @param[in] user_data The pointer that was handed over with the callback.
  * @param[out] status How the callback ended.
+ * @note It must call nothing that reaches a device. What opens, closes, loads, begins or ends
+ *     something is refused with #TENON_BUSY.
  */
 typedef void (*tenon_stream_callback)(
     tenon_device device, tenon_stream stream, void* user_data, tenon_status* status);

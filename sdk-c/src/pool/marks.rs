@@ -142,6 +142,19 @@ impl Marks {
         self.first(slot)
     }
 
+    /// The oldest event cannot be asked, and may never be; answers it. What waits for it waits for a later one.
+    pub(super) fn unanswered(&mut self, slot: Slot) -> Option<Event> {
+        let mark = &mut self.streams[slot];
+        let (_, event) = mark.closed.pop_front()?;
+        mark.touched = true;
+        Some(event)
+    }
+
+    /// An event that nothing waits for and the device still has.
+    pub(super) fn keep_event(&mut self, event: Event) {
+        self.spare.push(event);
+    }
+
     /// Takes the event that was recorded when the epoch was closed; says what is next.
     pub(super) fn recorded(&mut self, slot: Slot, event: Event) -> Step {
         let mark = &mut self.streams[slot];

@@ -46,7 +46,8 @@
 //! Everything may be called from every thread. Each thread keeps up to 64 freed blocks or 1 MiB (and at least four
 //! blocks) of each size up to 1 MiB, for each of four streams: it allocates and frees without waiting for anybody.
 //! That is no memory lost to others: before the device is asked for more of a size, what other threads keep of it is
-//! taken. No lock is held while the device is called, so a callback of a stream may allocate and free too.
+//! taken. No lock is held while the device is called, so the pool may be entered from inside of such a call, also by a
+//! callback of a stream if its device may be called from there; programs are told not to rely on that.
 
 mod class;
 mod error;

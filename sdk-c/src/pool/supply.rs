@@ -5,7 +5,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
 
 use tenon::DevicePtr;
-use tenon::device::{Error, Status, Stream};
+use tenon::device::{CaptureStatus, Error, Status, Stream};
 
 use super::class::Class;
 use super::marks::{Slot, Step};
@@ -58,9 +58,23 @@ impl Pool {
                 Step::Rest => return true,
                 Step::Query(event) => match self.device.query_event(self.id, event) {
                     Ok(done) => self.store().marks.answered(slot, done),
-                    // What cannot be asked is not done; it is asked again the next time.
-                    Err(_) => return false,
+                    // What cannot be asked is not done. An event that was captured never can: the next time it is
+                    // another one that is asked.
+                    Err(_) => {
+                        let event = self.store().marks.unanswered(slot);
+                        if let Some(event) = event
+                            && self.device.destroy_event(self.id, event).is_err()
+                        {
+                            self.store().marks.keep_event(event);
+                        }
+                        return false;
+                    }
                 },
+                // The event would become part of what the user captures.
+                Step::Record(stream, event) if self.is_capturing(stream) => {
+                    self.store().marks.not_recorded(slot, event);
+                    return false;
+                }
                 Step::Record(stream, event) => {
                     let event = event.map_or_else(|| self.device.create_event(self.id), Ok);
                     let recorded = event.map_err(|_| None).and_then(|event| {
@@ -77,6 +91,13 @@ impl Pool {
                 }
             }
         }
+    }
+
+    /// Whether a stream is known to take down its work instead of doing it.
+    fn is_capturing(&self, stream: Stream) -> bool {
+        self.device
+            .cuda_stream_capture_info(self.id, stream)
+            .is_ok_and(|info| info.capture_status != CaptureStatus::NONE)
     }
 
     /// A block of memory that the device gives, if need be once the pool has given back what it keeps.

@@ -8,7 +8,8 @@
 
 #include "tenon/device_ext.h"
 
-enum { DEVICES = 2, MOST = 65536 };
+/* Pieces keep a distance, so that an address that leaves one a little does not lie in the next. */
+enum { DEVICES = 2, MOST = 65536, DISTANCE = 256 };
 
 struct piece {
   char* begin;
@@ -141,13 +142,13 @@ static C_Status allocate(C_Device device, void** ptr, size_t size) {
   if (size > ((size_t)1 << 32)) {
     return C_SUCCESS;
   }
-  char* begin = malloc(size > 0 ? size : 1);
+  char* block = malloc(DISTANCE + size + DISTANCE);
   pthread_mutex_lock(&lock);
-  if (begin != NULL && count < MOST) {
-    pieces[count++] = (struct piece){begin, size, device->id};
-    *ptr = begin;
+  if (block != NULL && count < MOST) {
+    *ptr = block + DISTANCE;
+    pieces[count++] = (struct piece){*ptr, size, device->id};
   } else {
-    free(begin);
+    free(block);
   }
   pthread_mutex_unlock(&lock);
   return C_SUCCESS;
@@ -166,7 +167,7 @@ static C_Status deallocate(C_Device device, void* ptr, size_t size) {
   const int found = i < count;
   if (found) {
     pieces[i] = pieces[--count];
-    free(ptr);
+    free((char*)ptr - DISTANCE);
   }
   pthread_mutex_unlock(&lock);
   return found ? C_SUCCESS : wrong("the memory is not of this device");

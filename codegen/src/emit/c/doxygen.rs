@@ -93,6 +93,11 @@ impl<'a> Comments<'a> {
                 lines.extend(
                     result.iter().flat_map(|result| tagged("@return", &sentence(&collapse(&result.doc)))),
                 );
+                if self.face.is_some_and(|face| face.is_translated(ty)) {
+                    let rule = "It must call nothing that reaches a device. What opens, closes, loads, begins or ends \
+                                something is refused with #TENON_BUSY.";
+                    lines.extend(tagged("@note", rule));
+                }
             }
             _ => {}
         }

@@ -109,7 +109,8 @@ fn argument(context: Context, index: usize, param: &Param) -> TokenStream {
     }
     match (param.ty, named(context, param.ty)) {
         (_, Some(TypeKind::Callback { .. })) => {
-            quote!(::core::mem::transmute::<*mut ::core::ffi::c_void, _>(#pointer))
+            let ty = raw_param(context, param);
+            quote!(::core::mem::transmute::<*mut ::core::ffi::c_void, #ty>(#pointer))
         }
         (_, Some(TypeKind::Enum { .. })) => {
             let path = super::types::scalar(context, param.ty);

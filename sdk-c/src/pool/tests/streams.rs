@@ -4,7 +4,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 
 use tenon::DevicePtr;
-use tenon::device::{Device, Stream};
+use tenon::device::{CaptureMode, Device, Stream};
 use tenon_cpu::{Config, Cpu, StreamHandle};
 
 use super::mock::Mock;
@@ -146,4 +146,39 @@ fn many_streams_in_turn_leave_little_behind() {
         );
         assert!(pool.store().marks.count() <= 4, "{} streams are remembered", pool.store().marks.count());
     }
+}
+
+#[test]
+fn a_stream_that_is_captured_gets_no_event_and_gives_its_blocks_afterwards() {
+    let (cpu, pool) = cpu();
+    let [a, b] = [0; 2].map(|_| Device::create_stream(&*cpu, ID).unwrap());
+    let block = pool.allocate(3 * MIB, a).unwrap();
+    cpu.cuda_stream_begin_capture(ID, a, CaptureMode::RELAXED).unwrap();
+    pool.free(block, a).unwrap();
+    assert_ne!(pool.allocate(3 * MIB, b), Ok(block), "stream a has not run");
+    let graph = cpu.cuda_stream_end_capture(ID, a).unwrap();
+    let mut nodes = 0;
+    cpu.cuda_graph_get_nodes(graph, None, &mut nodes).unwrap();
+    assert_eq!(nodes, 0, "the graph is the user's alone");
+    Device::synchronize_stream(&*cpu, ID, a).unwrap();
+    let found = (0..8).any(|_| pool.allocate(3 * MIB, b) == Ok(block));
+    assert!(found, "stream a has passed the free, and yet b does not get the block");
+}
+
+#[test]
+fn an_event_that_cannot_be_asked_is_given_up_for_another_one() {
+    let mock = Arc::new(Mock::default());
+    let pool = pool(&mock);
+    let [a, b] = [7, 8].map(Stream::from_addr);
+    let block = pool.allocate(3 * MIB, a).unwrap();
+    mock.work(a);
+    pool.free(block, a).unwrap();
+    pool.allocate(3 * MIB, b).unwrap();
+    assert_eq!(mock.events(), 1);
+    mock.run(a);
+    // The first thing that the next request asks the device for.
+    mock.fail_in(1);
+    assert_ne!(pool.allocate(3 * MIB, b), Ok(block));
+    assert_eq!(mock.events(), 0);
+    assert_eq!(pool.allocate(3 * MIB, b), Ok(block));
 }

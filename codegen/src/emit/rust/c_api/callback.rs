@@ -67,6 +67,7 @@ impl Exports<'_> {
             unsafe extern "C-unwind" fn #shim(#(#raw),*) {
                 // SAFETY: the address was handed to the device for one call, which is this one.
                 let carried = unsafe { ::std::boxed::Box::from_raw(#context.cast::<#carried>()) };
+                let _inside = crate::call::called_back();
                 #(#outcomes)*
                 // SAFETY: the caller handed the function over to be called with its context.
                 unsafe { (carried.function)(#(#arguments),*) };

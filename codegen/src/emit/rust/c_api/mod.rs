@@ -181,7 +181,14 @@ impl Exports<'_> {
             let is_first = matches!(handle, Handle::Device(id) if std::ptr::eq(function.param(id), param));
             return match param.dir {
                 Direction::In if is_first => TokenStream::new(),
-                Direction::In => quote! { let #name = crate::call::same_plugin(handle, #name, #text)?; },
+                Direction::In => {
+                    // Held until the body ends, so that nobody closes the device meanwhile.
+                    let held = format_ident!("{}_held", param.name.value);
+                    quote! {
+                        let #held = crate::call::same_plugin(handle, #name, #text)?;
+                        let #name = #held.id();
+                    }
+                }
                 _ => place_of(param, Report::Own),
             };
         }
