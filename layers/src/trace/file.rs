@@ -58,7 +58,7 @@ thread_local! {
 }
 
 /// The rings of a thread, one for each trace.
-struct Owned(Vec<(u32, &'static Ring)>);
+struct Owned(Vec<(&'static Tracer, &'static Ring)>);
 
 impl Drop for Owned {
     fn drop(&mut self) {
@@ -115,6 +115,11 @@ impl Tracer {
 
     pub(super) fn plugin(&self, number: u8) -> &'static str {
         self.plugins.get(usize::from(number)).and_then(|name| name.get()).copied().unwrap_or("plugin")
+    }
+
+    /// Whether all is written, and nothing is read any more.
+    fn has_ended(&self) -> bool {
+        self.is_closed() && self.file.load(Ordering::Acquire) < 0
     }
 
     pub(super) fn is_closed(&self) -> bool {
@@ -184,18 +189,21 @@ impl Tracer {
         OWNED
             .try_with(|owned| {
                 let mut owned = owned.try_borrow_mut().ok()?;
-                if let Some((_, ring)) = owned.0.iter().find(|(id, _)| *id == self.id) {
+                if let Some((_, ring)) = owned.0.iter().find(|(tracer, _)| tracer.id == self.id) {
                     return Some(*ring);
                 }
-                let spare = SPARE.lock().unwrap_or_else(PoisonError::into_inner).pop();
-                let ring = spare.unwrap_or_else(Ring::leak);
+                // What the thread recorded into for a trace that has ended, nobody reads any more.
+                let own = owned.0.iter().position(|(tracer, _)| tracer.has_ended());
+                let own = own.map(|index| owned.0.swap_remove(index).1).inspect(|ring| ring.forget());
+                let spare = || SPARE.lock().unwrap_or_else(PoisonError::into_inner).pop();
+                let ring = own.or_else(spare).unwrap_or_else(Ring::leak);
                 ring.thread.store(u64::from(thread_id().cast_unsigned()), Ordering::Relaxed);
                 ring.ended.store(false, Ordering::Relaxed);
                 if !self.add_ring(ring) {
                     SPARE.lock().unwrap_or_else(PoisonError::into_inner).push(ring);
                     return None;
                 }
-                owned.0.push((self.id, ring));
+                owned.0.push((self, ring));
                 let name = thread_name();
                 let header = header(Kind::Thread, 3);
                 self.push(ring, &[header.pack(), name[0], name[1]]);
@@ -227,8 +235,11 @@ impl Tracer {
             self.woken.store(false, Ordering::Relaxed);
             if self.begin_writing(Duration::MAX) {
                 let mut buffer = self.buffer.lock().unwrap_or_else(PoisonError::into_inner);
-                self.drain(&mut buffer);
-                self.give_back_rings();
+                // Once the trace has ended, its rings may be another's.
+                if !self.is_closed() {
+                    self.drain(&mut buffer);
+                    self.give_back_rings();
+                }
                 drop(buffer);
                 self.end_writing();
             }
@@ -241,7 +252,9 @@ impl Tracer {
             return;
         }
         let mut buffer = self.buffer.lock().unwrap_or_else(PoisonError::into_inner);
-        self.drain(&mut buffer);
+        if !self.is_closed() {
+            self.drain(&mut buffer);
+        }
         drop(buffer);
         self.end_writing();
     }
@@ -261,6 +274,8 @@ impl Tracer {
             let file = self.file.swap(-1, Ordering::AcqRel);
             // SAFETY: the file was opened here, and this was its only owner. Whether it could be closed changes nothing.
             unsafe { libc::close(file) };
+            // The trace itself is kept for ever, and needs no room any more.
+            *buffer = Box::default();
         }
         self.end_writing();
         self.wake();

@@ -143,6 +143,11 @@ impl Ring {
         self.tail.store(until, Ordering::Release);
     }
 
+    /// Empties it. Only for the owner, and when nobody reads.
+    pub(super) fn forget(&self) {
+        self.tail.store(self.head.load(Ordering::Relaxed), Ordering::Release);
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.tail.load(Ordering::Relaxed) == self.head.load(Ordering::Acquire)
     }
