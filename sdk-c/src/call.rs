@@ -7,8 +7,8 @@ use tenon::device::{Device, DeviceId, Function};
 
 pub use crate::error::Failure;
 use crate::error::{Story, panicked, remember};
+use crate::loaded::{self, LoadedPlugin};
 use crate::open::{self, Pin};
-use crate::plugins::{self, LoadedPlugin};
 use crate::refusal::{self, Refusal};
 pub use crate::thread::Inside;
 use crate::{DeviceHandle, PluginHandle, Status, buffer};
@@ -74,7 +74,7 @@ pub fn on_plugin(
         );
     }
     let name = named(function);
-    let plugin = match plugins::hold_ready(handle.0) {
+    let plugin = match loaded::hold_ready(handle.0) {
         Ok(plugin) => plugin,
         Err(failure) => return fail(&name, None, None, Some(function), failure),
     };

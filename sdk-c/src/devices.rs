@@ -10,8 +10,8 @@ use tenon::device::{DeviceId, Function};
 use crate::call::{enter, export, export_on};
 use crate::error::Failure;
 use crate::library::{self, Lifecycle};
+use crate::loaded::{LoadedPlugin, hold, hold_ready};
 use crate::open::{self, OpenDevice, Pin};
-use crate::plugins::{LoadedPlugin, hold, hold_ready};
 use crate::text::{optional, place};
 use crate::{DeviceHandle, PluginHandle, Status, buffer, thread};
 

@@ -9,7 +9,7 @@ use tenon_layers::Stack;
 
 use crate::call::export;
 use crate::error::Failure;
-use crate::plugins::LoadedPlugin;
+use crate::loaded::LoadedPlugin;
 use crate::refusal::{self, Noted};
 use crate::text::{c_text, required};
 use crate::{PluginHandle, Status, library, thread};

@@ -13,6 +13,7 @@ pub mod functions;
 mod handle;
 pub mod layers;
 pub mod library;
+mod loaded;
 mod open;
 mod own;
 pub mod plugins;

@@ -9,7 +9,7 @@ use tenon_host::{LoadOptions, Plugin};
 use crate::call::export;
 use crate::error::Failure;
 use crate::layers::Layers;
-use crate::plugins::{self, LoadedPlugin};
+use crate::loaded::{self, LoadedPlugin};
 use crate::text::{c_text, optional, path};
 use crate::thread::{self, Thread};
 use crate::{Status, devices, open};
@@ -103,11 +103,11 @@ fn start(lifecycle: &Lifecycle, options: &Start) -> Result<(), Failure> {
         None => std::env::var(LAYERS).unwrap_or_default(),
     };
     with_layers(lifecycle, |layers| layers.open(&names))?;
-    let mut plugins = vec![plugins::adopt(Plugin::builtin())?];
+    let mut plugins = vec![loaded::adopt(Plugin::builtin())?];
     let mut failures = Vec::new();
     let paths = options.path.clone().or_else(|| std::env::var_os(PATH)).unwrap_or_default();
     for candidate in tenon_host::search_in(&paths, &LoadOptions::default()) {
-        match candidate.outcome.map_err(Failure::from).and_then(plugins::adopt) {
+        match candidate.outcome.map_err(Failure::from).and_then(loaded::adopt) {
             Ok(plugin) if plugins.iter().all(|known| known.handle != plugin.handle) => plugins.push(plugin),
             Ok(_) => {}
             Err(failure) => failures.push(Arc::new(FailedPlugin {
@@ -216,7 +216,7 @@ pub(crate) unsafe trait WithSize: Copy {}
 // SAFETY: pointers only, behind the size.
 unsafe impl WithSize for Options {}
 // SAFETY: pointers and a flag behind the size. That the flag is 0 or 1 is the caller's promise.
-unsafe impl WithSize for plugins::PluginLoadOptions {}
+unsafe impl WithSize for crate::plugins::PluginLoadOptions {}
 // SAFETY: pointers and functions that may be null behind the size.
 unsafe impl WithSize for crate::layers::CustomLayer {}
 
@@ -344,7 +344,7 @@ fn stop(lifecycle: &Lifecycle) -> Result<(), Failure> {
         }
         note(ended);
     }
-    plugins::withdraw_all(devices::PATIENCE)?;
+    loaded::withdraw_all(devices::PATIENCE)?;
     let (plugins, layers) = {
         let mut state = state();
         state.running = false;

@@ -16,7 +16,7 @@ use tenon::device::{Device, DeviceId};
 use crate::counts::Tally;
 use crate::error::Failure;
 use crate::handle::{self, Kind, bad};
-use crate::plugins::LoadedPlugin;
+use crate::loaded::LoadedPlugin;
 use crate::pool::Pool;
 use crate::thread::{self, Thread};
 

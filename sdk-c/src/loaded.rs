@@ -1,0 +1,243 @@
+//! The plugins that are loaded, and what holds them.
+
+use std::ffi::{CString, c_char};
+use std::ops::Deref;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use tenon::device::{Device, Function, Layer};
+use tenon_host::{Availability, Plugin};
+
+use crate::counts::Tally;
+use crate::error::Failure;
+use crate::handle::{Kind, Registry};
+use crate::library::{self, Lifecycle};
+use crate::text::c_text;
+use crate::thread::{self, Inside};
+use crate::{Status, open};
+
+static PLUGINS: Registry<LoadedPlugin> = Registry::new(Kind::Plugin);
+
+/// A plugin as the library knows it.
+pub(crate) struct LoadedPlugin {
+    pub(crate) handle: usize,
+    pub(crate) host: Arc<Plugin>,
+    pub(crate) tally: Arc<Tally>,
+    /// A name that no other plugin has.
+    key: String,
+    pub(crate) texts: Texts,
+    ready: AtomicBool,
+    /// Calls that name the plugin and no device.
+    calls: AtomicUsize,
+    stack: OnceLock<Stack>,
+}
+
+/// The device of a plugin with all that is around it.
+struct Stack {
+    device: Arc<dyn Device>,
+    layers: Vec<Arc<dyn Layer>>,
+}
+
+/// What C reads of a plugin.
+pub(crate) struct Texts {
+    name: CString,
+    pub(crate) path: Option<CString>,
+    device_type: CString,
+    pub(crate) sub_device_type: Option<CString>,
+    pub(crate) release: Option<CString>,
+    pub(crate) recognition: CString,
+}
+
+impl Texts {
+    fn new(host: &Plugin) -> Self {
+        Texts {
+            name: c_text(host.name()),
+            path: host.path().map(|path| c_text(&path.to_string_lossy())),
+            device_type: host.device_type().to_owned(),
+            sub_device_type: host.sub_device_type().map(ToOwned::to_owned),
+            release: host.release().map(|release| c_text(release.name())),
+            recognition: c_text(&host.recognised_by().to_string()),
+        }
+    }
+}
+
+impl LoadedPlugin {
+    pub(crate) fn name(&self) -> &str {
+        self.host.name()
+    }
+
+    pub(crate) fn key(&self) -> &str {
+        &self.key
+    }
+
+    pub(crate) fn device_type(&self) -> std::borrow::Cow<'_, str> {
+        self.host.device_type().to_string_lossy()
+    }
+
+    pub(crate) fn c_name(&self) -> *const c_char {
+        self.texts.name.as_ptr()
+    }
+
+    pub(crate) fn c_device_type(&self) -> *const c_char {
+        self.texts.device_type.as_ptr()
+    }
+
+    /// Whether neither the plugin nor a fallback has a function.
+    pub(crate) fn lacks(&self, function: Function) -> bool {
+        matches!(self.host.availability(function), Availability::Unavailable)
+    }
+
+    /// Whether errors of a function are the device's own without being quoted: no table is before the built-in one.
+    pub(crate) fn speaks_by_itself(&self, function: Option<Function>) -> bool {
+        self.host.path().is_none()
+            && function.is_none_or(|of| matches!(self.host.availability(of), Availability::Native))
+    }
+
+    /// Calls `initialize`, once.
+    pub(crate) fn ready_in(&self, lifecycle: &Lifecycle) -> Result<(), Failure> {
+        if !self.ready.load(Ordering::Acquire) {
+            let stack = self.stack.get_or_init(|| {
+                let layers = library::layers_for(lifecycle, self);
+                let device =
+                    if layers.is_empty() { self.host.device() } else { self.host.layered(layers.clone()) };
+                Stack { device, layers }
+            });
+            let begun = stack.device.initialize();
+            thread::here().distrust(self.handle);
+            begun?;
+            self.ready.store(true, Ordering::Release);
+        }
+        Ok(())
+    }
+
+    /// Calls `finalize`, if `initialize` was called.
+    pub(crate) fn finalize(&self, _: &Lifecycle) -> Result<(), Failure> {
+        if self.ready.swap(false, Ordering::AcqRel) {
+            self.stack()?.device.finalize()?;
+        }
+        Ok(())
+    }
+
+    /// The device, with layers and fallbacks; once the plugin is ready.
+    pub(crate) fn device(&self) -> Result<Arc<dyn Device>, Failure> {
+        Ok(self.stack()?.device.clone())
+    }
+
+    /// The device with one layer more, the innermost.
+    pub(crate) fn device_through(&self, layer: Arc<dyn Layer>) -> Result<Arc<dyn Device>, Failure> {
+        let layers = self.stack()?.layers.iter().cloned().chain([layer]);
+        Ok(self.host.layered(layers.collect()))
+    }
+
+    /// The device with one layer more, the outermost.
+    pub(crate) fn device_behind(&self, layer: Arc<dyn Layer>) -> Result<Arc<dyn Device>, Failure> {
+        let layers = [layer].into_iter().chain(self.stack()?.layers.iter().cloned());
+        Ok(self.host.layered(layers.collect()))
+    }
+
+    fn stack(&self) -> Result<&Stack, Failure> {
+        self.stack
+            .get()
+            .ok_or_else(|| Failure::new(Status::NOT_INITIALISED, "the plugin is not initialised".to_owned()))
+    }
+
+    /// How many of its devices are open.
+    pub(crate) fn open_devices(&self) -> usize {
+        open::handles()
+            .into_iter()
+            .filter(|handle| open::identity(*handle).is_ok_and(|(plugin, _)| plugin == self.handle))
+            .count()
+    }
+}
+
+/// A plugin that a call uses; it is not unloaded before this is dropped.
+pub(crate) struct Held {
+    plugin: Arc<LoadedPlugin>,
+    _inside: Inside,
+}
+
+impl Deref for Held {
+    type Target = Arc<LoadedPlugin>;
+
+    fn deref(&self) -> &Arc<LoadedPlugin> {
+        &self.plugin
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.plugin.calls.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// The plugin of a handle.
+pub(crate) fn hold(handle: usize) -> Result<Held, Failure> {
+    PLUGINS.with(handle, |plugin| {
+        plugin.calls.fetch_add(1, Ordering::AcqRel);
+        Held { plugin: plugin.clone(), _inside: Inside::new() }
+    })
+}
+
+/// The same, initialised.
+pub(crate) fn hold_ready(handle: usize) -> Result<Held, Failure> {
+    loop {
+        let plugin = hold(handle)?;
+        if plugin.ready.load(Ordering::Acquire) {
+            return Ok(plugin);
+        }
+        // Not held while this waits for its turn, since whoever has the turn may wait for those that hold it.
+        drop(plugin);
+        let lifecycle = Lifecycle::begin()?;
+        PLUGINS.get(handle)?.ready_in(&lifecycle)?;
+    }
+}
+
+/// Takes a plugin in; one that is there already is found again.
+pub(crate) fn adopt(host: Arc<Plugin>) -> Result<Arc<LoadedPlugin>, Failure> {
+    let known = PLUGINS.all();
+    if let Some(known) = known.iter().find(|known| Arc::ptr_eq(&known.host, &host)) {
+        return Ok(known.clone());
+    }
+    let taken = |key: &str| known.iter().any(|known| known.key == key);
+    let key = (1..)
+        .map(|number| if number == 1 { host.name().to_owned() } else { format!("{}#{number}", host.name()) })
+        .find(|key| !taken(key))
+        .unwrap_or_default();
+    let (_, plugin) = PLUGINS.insert(|handle| LoadedPlugin {
+        handle,
+        key,
+        texts: Texts::new(&host),
+        host,
+        tally: Tally::new(),
+        ready: AtomicBool::new(false),
+        calls: AtomicUsize::new(0),
+        stack: OnceLock::new(),
+    })?;
+    Ok(plugin)
+}
+
+/// Takes all plugins' handles away once nobody is inside of a call to one; else, after that time, none.
+pub(crate) fn withdraw_all(patience: Duration) -> Result<(), Failure> {
+    let begun = Instant::now();
+    let idle = |plugin: &LoadedPlugin| match plugin.calls.load(Ordering::Acquire) {
+        0 => Ok(()),
+        _ => Err(Failure::busy(format!("a call to the plugin {} does not end", plugin.name()))),
+    };
+    loop {
+        match PLUGINS.drain_if(idle) {
+            Err(_) if begun.elapsed() <= patience => std::thread::sleep(Duration::from_micros(50)),
+            outcome => return outcome,
+        }
+    }
+}
+
+/// Takes a plugin's handle away, if nobody uses it.
+pub(crate) fn withdraw(handle: usize) -> Result<Arc<LoadedPlugin>, Failure> {
+    PLUGINS.remove_if(handle, |plugin| match plugin.open_devices() {
+        0 if plugin.calls.load(Ordering::Acquire) == 0 => Ok(()),
+        0 => Err(Failure::busy("another thread is inside of a call to the plugin")),
+        1 => Err(Failure::busy("a device of the plugin is open")),
+        open => Err(Failure::busy(format!("{open} devices of the plugin are open"))),
+    })
+}
