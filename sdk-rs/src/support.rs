@@ -1,7 +1,10 @@
 //! What the expansion of the macros calls. Not for anybody else: it changes without notice.
 
 use std::any::Any;
+use std::collections::BTreeMap;
+use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Mutex, PoisonError};
 
 use crate::error::remember;
 pub use crate::error::{Error, StatusCode};
@@ -252,5 +255,35 @@ pub unsafe fn answered<S: StatusCode>(
             Error::quoted(status, message.to_string_lossy().into_owned())
         }
         _ => Error::new(status, format!("`{function}` answered {status:?}")),
+    }
+}
+
+/// What callbacks take along, until they are called: each once, whatever number comes back.
+pub struct Kept<T>(Mutex<(usize, BTreeMap<usize, T>)>);
+
+impl<T> Kept<T> {
+    /// With nothing in it.
+    pub const fn new() -> Self {
+        Kept(Mutex::new((0, BTreeMap::new())))
+    }
+
+    /// Keeps something, and gives out a number for it that looks like a pointer and leads nowhere.
+    pub fn put(&self, kept: T) -> *mut c_void {
+        let mut guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (last, entries) = &mut *guard;
+        *last += 1;
+        entries.insert(*last, kept);
+        std::ptr::without_provenance_mut(*last)
+    }
+
+    /// Gives out what was kept under a number; `None` if it was given out before, or never was.
+    pub fn take(&self, number: *mut c_void) -> Option<T> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).1.remove(&number.addr())
+    }
+}
+
+impl<T> Default for Kept<T> {
+    fn default() -> Self {
+        Self::new()
     }
 }

@@ -294,7 +294,6 @@ fn a_callback_sees_the_handle_and_answers_in_statuses_of_the_library() {
         // SAFETY: the callback does not follow its context.
         unsafe { tenon_stream_add_callback(SECOND, stream as *mut _, Some(called), 0x1234 as *mut c_void) }
     };
-    // A call that fails gives back what was kept; valgrind and the sanitizers see that.
     assert_eq!(add(0), Status::FAILED);
     assert!(KEPT.lock().unwrap().is_none());
     assert_eq!(add(8), Status::SUCCESS);
@@ -302,6 +301,9 @@ fn a_callback_sees_the_handle_and_answers_in_statuses_of_the_library() {
     let outcome = kept.call(DeviceId(1), Stream::from_addr(8));
     assert_eq!(CALLED.load(Ordering::Relaxed), 1);
     assert_eq!(outcome, tenon::device::Status::ERROR, "a device knows no statuses but its own");
+    let again = kept.call(DeviceId(1), Stream::from_addr(8));
+    assert_eq!(CALLED.load(Ordering::Relaxed), 1, "a device may call twice, the caller's function runs once");
+    assert_eq!(again, tenon::device::Status::INTERNAL_ERROR);
     // SAFETY: no callback is checked before anything else.
     let status = unsafe { tenon_stream_add_callback(SECOND, null_mut(), None, null_mut()) };
     assert_eq!(status, Status::INVALID_ARGUMENT);

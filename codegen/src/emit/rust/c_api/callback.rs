@@ -14,7 +14,7 @@ impl Exports<'_> {
     /// caller's until it is called, and the function that a device calls in its place.
     pub(super) fn callback(&self, ty: &Type) -> TokenStream {
         let TypeKind::Callback { params, .. } = &ty.kind else { return TokenStream::new() };
-        let Translated { function, carried, shim } = Translated::of(ty);
+        let Translated { function, carried, kept, shim } = Translated::of(ty);
         let docs = doc(&ty.summary, "");
         let own = params.iter().map(|param| self.callback_param(param));
         let raw = params.iter().map(|param| {
@@ -27,6 +27,15 @@ impl Exports<'_> {
         let outcomes = statuses().map(|param| {
             let outcome = format_ident!("{}_outcome", param.name.value);
             quote! { let mut #outcome = Status::SUCCESS; }
+        });
+        let unknown = statuses().map(|param| {
+            let name = names::snake(&param.name.value);
+            quote! {
+                if !#name.is_null() {
+                    // SAFETY: not null, and the device waits for the status there.
+                    unsafe { #name.write(<Status as ::tenon::StatusCode>::INTERNAL.to_device()) };
+                }
+            }
         });
         let reports = statuses().map(|param| {
             let (name, outcome) =
@@ -62,11 +71,18 @@ impl Exports<'_> {
                 device: crate::DeviceHandle,
             }
 
-            /// Calls the caller's function, in its own terms.
+            // SAFETY: the context is the caller's, which hands it over to whatever thread the device calls from.
+            unsafe impl Send for #carried {}
+
+            static #kept: ::tenon::support::Kept<#carried> = ::tenon::support::Kept::new();
+
+            /// Calls the caller's function, in its own terms and once, however often the device calls.
             #[allow(unused_variables, reason = "the library knows the device without being told")]
             unsafe extern "C-unwind" fn #shim(#(#raw),*) {
-                // SAFETY: the address was handed to the device for one call, which is this one.
-                let carried = unsafe { ::std::boxed::Box::from_raw(#context.cast::<#carried>()) };
+                let ::core::option::Option::Some(carried) = #kept.take(#context) else {
+                    #(#unknown)*
+                    return;
+                };
                 let _inside = crate::call::called_back();
                 #(#outcomes)*
                 // SAFETY: the caller handed the function over to be called with its context.
@@ -105,7 +121,7 @@ impl Exports<'_> {
         let (name, text) = (names::snake(&param.name.value), &param.name.value);
         let wrapper = names::symbol(&ty.name.value);
         let carrier = format_ident!("{}_carried", param.name.value);
-        let Translated { carried, shim, .. } = Translated::of(ty);
+        let Translated { carried, kept, shim, .. } = Translated::of(ty);
         let context = match form {
             Form::Callback { context: Some(id) } => {
                 let context = names::snake(&function.param(*id).name.value);
@@ -114,16 +130,16 @@ impl Exports<'_> {
             _ => quote!(::core::ptr::null_mut()),
         };
         let keep = quote! {
-            ::std::boxed::Box::into_raw(::std::boxed::Box::new(#carried { function, context: #context, device: handle }))
+            #kept.put(#carried { function, context: #context, device: handle })
         };
-        // SAFETY of the emitted code: a device calls ours once, with the address that it was handed.
+        // SAFETY of the emitted code: ours follows nothing that the device hands it.
         let wrap = quote! {
             unsafe { #wrapper::from_raw(::core::option::Option::Some(#shim), ::tenon::AnyPtr::from_ptr(#carrier)) }
         };
         Some(if param.nullable {
             quote! {
                 let #carrier = #name.map_or(::core::ptr::null_mut(), |function| #keep);
-                // SAFETY: ours is called once, with the address that it was handed.
+                // SAFETY: ours follows nothing that the device hands it.
                 let #name = (!#carrier.is_null()).then(|| #wrap);
             }
         } else {
@@ -132,7 +148,7 @@ impl Exports<'_> {
                     return ::core::result::Result::Err(Error::invalid(concat!("`", #text, "` is null")).into());
                 };
                 let #carrier = #keep;
-                // SAFETY: ours is called once, with the address that it was handed.
+                // SAFETY: ours follows nothing that the device hands it.
                 let #name = #wrap;
             }
         })
@@ -140,21 +156,17 @@ impl Exports<'_> {
 
     /// Drops what was kept for a callback: a call that failed does not call back.
     pub(super) fn take_back(&self, param: &Param) -> Option<TokenStream> {
-        self.face.translated(param)?;
+        let Translated { kept, .. } = Translated::of(self.face.translated(param)?);
         let carrier = format_ident!("{}_carried", param.name.value);
-        // SAFETY of the emitted code: made by `into_raw`, and nobody calls back after a failure.
-        let drop = quote! { drop(unsafe { ::std::boxed::Box::from_raw(#carrier) }); };
-        Some(match param.nullable {
-            true => quote! { if !#carrier.is_null() { #drop } },
-            false => drop,
-        })
+        Some(quote! { #kept.take(#carrier); })
     }
 }
 
-/// Names of the three parts of a callback that is called through one of ours.
+/// Names of the parts of a callback that is called through one of ours.
 pub(super) struct Translated {
     pub(super) function: Ident,
     carried: Ident,
+    kept: Ident,
     shim: Ident,
 }
 
@@ -164,6 +176,7 @@ impl Translated {
         Translated {
             function: format_ident!("{name}Function"),
             carried: format_ident!("Carried{name}"),
+            kept: format_ident!("KEPT_{}", crate::sdk::snake(name).to_uppercase()),
             shim: format_ident!("call_{}", crate::sdk::snake(name)),
         }
     }
