@@ -96,9 +96,7 @@ impl Failure {
 /// The failure that a panic stands for. Nothing unwinds into a caller in C.
 #[cold]
 pub(crate) fn panicked(panic: Box<dyn Any + Send>) -> Failure {
-    let said =
-        panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    let text = format!("a panic was stopped: {}", said.unwrap_or("no message"));
+    let text = format!("a panic was stopped: {}", tenon::support::panic_text(&*panic));
     // The payload's own destructor may panic; it is not worth the process.
     std::mem::forget(panic);
     Failure::new(<Status as tenon::StatusCode>::INTERNAL, text)

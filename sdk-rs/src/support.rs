@@ -1,4 +1,5 @@
-//! What the expansion of the macros calls. Not for anybody else: it changes without notice.
+//! What the expansion of the macros calls, and what stands at a boundary beside it. Not for anybody else: it changes without
+//! notice.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -36,7 +37,8 @@ fn panicked<S: StatusCode>(function: &str, panic: Box<dyn Any + Send>) -> S {
     S::INTERNAL
 }
 
-fn panic_text(panic: &(dyn Any + Send)) -> &str {
+/// What a panic says.
+pub fn panic_text(panic: &(dyn Any + Send)) -> &str {
     panic
         .downcast_ref::<&str>()
         .copied()

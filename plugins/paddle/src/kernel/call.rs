@@ -1,6 +1,5 @@
 //! One call of an operator.
 
-use std::any::Any;
 use std::cell::RefCell;
 use std::ffi::CStr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -54,7 +53,9 @@ impl Call {
         // What a panic leaves half done are tensors that the error tells Paddle not to use.
         match catch_unwind(AssertUnwindSafe(work)) {
             Ok(outcome) => Ok(outcome?),
-            Err(panic) => Err(Error::new(Code::Fatal, format!("panicked: {}", panic_text(&*panic)))),
+            Err(panic) => {
+                Err(Error::new(Code::Fatal, format!("panicked: {}", tenon::support::panic_text(&*panic))))
+            }
         }
     }
 }
@@ -71,14 +72,6 @@ impl Drop for Kept {
         // SAFETY: made by `keep`, and deleted once. The function is there, and throws nothing.
         let _ = unsafe { self.api.delete_tensor(self.holder) };
     }
-}
-
-fn panic_text(panic: &(dyn Any + Send)) -> &str {
-    panic
-        .downcast_ref::<&str>()
-        .copied()
-        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("no message")
 }
 
 /// The body of an entry point: runs an operator, and raises its error in Paddle's way.
