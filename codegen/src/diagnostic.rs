@@ -130,6 +130,14 @@ catalogue! {
         "In the releases without the type there is no way to declare what uses it.";
     SdkMisfit = 48, "what the SDK offers, it can hand on",
         "The SDK puts its own handles and statuses in the place of devices and statuses, looks them up, and carries a callback for exactly one call.";
+    PythonPlace = 49, "a Python function has a place",
+        "It is in the package that `python` in `interface.yaml` names, or in one of its modules.";
+    PythonParameters = 50, "a Python function takes and returns the parameters of the C function",
+        "What C reads is an argument, what it writes is returned, and the length of a list goes without saying.";
+    PythonForm = 51, "what a Python function takes and returns has a form in Python",
+        "Numbers, texts, lists and dicts have one; a callback needs `by_hand: true`.";
+    HeaderCycle = 52, "headers do not include each other",
+        "The interface's header includes the others, and each of those includes what its types come from.";
 }
 
 impl std::fmt::Display for Code {

@@ -45,6 +45,7 @@ static OUTPUTS: Shape = Shape {
         key("reference", Value::Line, "Folder of the Markdown reference."),
         key("schema", Value::Line, "Folder of the JSON Schema of the spec language."),
         key("rust", Value::Line, "Folder of the macro's expansion, for reading."),
+        key("python", Value::Line, "Folder of the Python packages."),
         key(
             "summary",
             Value::Shape(&SUMMARY_FILE),
@@ -112,7 +113,29 @@ pub static INTERFACE: Shape = Shape {
         ),
         key("prefix", Value::Symbol, "What the C names of functions begin with."),
         key("sdk", Value::Shape(&SDK), "Kind `table`: the functions that the SDK offers for it."),
+        key(
+            "python",
+            Value::Shape(&PYTHON_PACKAGE),
+            "Kind `export`: the Python package that has the functions.",
+        ),
     ],
+};
+
+static PYTHON_PACKAGE: Shape = Shape {
+    name: "a Python package",
+    keys: &[
+        needed("package", Value::Snake, "Its name; it has the functions that name no module."),
+        key(
+            "modules",
+            Value::Map(&Value::Shape(&PYTHON_MODULE)),
+            "The modules in it, in the order of the docs.",
+        ),
+    ],
+};
+
+static PYTHON_MODULE: Shape = Shape {
+    name: "a Python module",
+    keys: &[SUMMARY, DOC, key("by_hand", Value::Bool, "Whether the whole file is written by hand.")],
 };
 
 static SDK: Shape = Shape {
@@ -211,6 +234,11 @@ pub static GROUP: Shape = Shape {
         needed("title", Value::Line, "Heading in the docs."),
         SUMMARY,
         DOC,
+        key(
+            "header",
+            Value::Line,
+            "Kind `export`: the header that declares it; the interface's if left out.",
+        ),
         key("types", Value::List(&Value::Shape(&TYPE)), "Types, in the order in which C needs them."),
         key("functions", Value::List(&Value::Shape(&FUNCTION)), "Functions, in the order of the docs."),
     ],
@@ -228,13 +256,23 @@ static TYPE: Shape = Shape {
         needed("c", Value::Symbol, "Its name in C."),
         SUMMARY,
         DOC,
-        key("tag", Value::Symbol, "The struct tag behind a handle or an id."),
+        key(
+            "tag",
+            Value::Symbol,
+            "The struct tag behind a handle or an id; a handle without one is a `void*`.",
+        ),
         key("by", Value::Word(&["pointer"]), "A handle that C passes as `c*` rather than as `c`."),
         key("null", Value::Line, "What a null handle means, if null is allowed."),
         key("field", Value::Shape(&ID_FIELD), "The member of an id."),
         key("flags", Value::Bool, "Whether the values of an enum are bits."),
+        key(
+            "as",
+            Value::Word(&["int"]),
+            "An enum whose C type is `int`: a typedef of it, and the values in an enum without a name.",
+        ),
         key("values", Value::List(&Value::Shape(&ENUM_VALUE)), "The values of an enum."),
         key("anonymous", Value::Bool, "A typedef of a struct without a tag."),
+        key("union", Value::Bool, "A struct whose members share one place."),
         key("fields", Value::Map(&Value::Shape(&PARAM)), "The members of a struct."),
         key("params", Value::Map(&Value::Shape(&PARAM)), "The parameters of a callback."),
         key(
@@ -285,6 +323,8 @@ static PARAM: Shape = Shape {
     name: "a parameter, field or result",
     keys: &[
         needed("type", Value::Type, "A primitive or a type of the spec."),
+        key("c", Value::Symbol, "Of a field: its name in C, where that is another."),
+        key("python", Value::Symbol, "Of a field: its key in the dicts of Python, where that is another."),
         key("dir", Value::Word(&["in", "out", "inout"]), "Who writes it; `in` if left out."),
         key(
             "space",
@@ -302,6 +342,7 @@ static PARAM: Shape = Shape {
             "Number of elements; makes it an array.",
         ),
         key("nullable", Value::Bool, "Whether null is allowed."),
+        key("by", Value::Word(&["pointer"]), "A struct that is passed as `const c*` rather than as `c`."),
         key(
             "role",
             Value::Word(&["creates", "destroys", "uses"]),
@@ -311,6 +352,11 @@ static PARAM: Shape = Shape {
         key("held", Value::Snake, "The stream parameter that must have passed before the memory may go."),
         key("context_of", Value::Snake, "The callback parameter that gets this pointer."),
         key("status", Value::Bool, "Whether the call reports through this parameter."),
+        key(
+            "failure",
+            Value::Integer,
+            "Of the result of an export: what it returns when it failed; 0 or null if left out.",
+        ),
         key("const", Value::Bool, "Whether the ABI points to const, where that is not as `dir` says."),
         key("upstream", Value::Line, "The C++ spelling of the type, where C cannot say it."),
         SINCE,
@@ -356,7 +402,31 @@ static FUNCTION: Shape = Shape {
         key("fallback", Value::Shape(&FALLBACK), "What stands in when an implementation has none."),
         key("returns", Value::Map(&Value::Prose), "Status value → when it is returned."),
         key("analogue", Value::Map(&Value::Line), "Its name elsewhere."),
+        key(
+            "python",
+            Value::Shape(&PYTHON_FUNCTION),
+            "How the Python package has it; it does not if left out.",
+        ),
         key("see", Value::List(&Value::Snake), "Related functions."),
+    ],
+};
+
+static PYTHON_FUNCTION: Shape = Shape {
+    name: "a Python function",
+    keys: &[
+        needed("name", Value::Snake, "Its name."),
+        key("module", Value::Snake, "The module that it is in; the package itself if left out."),
+        key(
+            "args",
+            Value::List(&Value::Snake),
+            "The parameters that it takes, in order; if left out, those that are neither an output nor the length of a list.",
+        ),
+        key(
+            "returns",
+            Value::List(&Value::Snake),
+            "The parameters that it returns, in order, before the status; every output if left out.",
+        ),
+        key("by_hand", Value::Bool, "Whether its body is written by hand."),
     ],
 };
 

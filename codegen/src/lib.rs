@@ -1,8 +1,9 @@
 //! Tenon's generator.
 //!
 //! Data flows one way: [`source`] reads YAML and keeps spans, [`grammar`] says what a file may hold, [`model`] is the
-//! resolved spec, [`check`] holds it to the rules, [`abi`] computes layouts, [`sdk`] names what the SDK offers, and
-//! [`emit`] writes what people use.
+//! resolved spec, [`check`] holds it to the rules, [`abi`] computes layouts, [`sdk`] names what the SDK offers,
+//! [`exports`] reads what a crate exports beside it, [`python`] says how Python has an export, [`headers`] which C header declares what, and [`emit`] writes what people
+//! use.
 //! Nothing after [`model`] reads YAML; nothing before [`emit`] knows an output language.
 
 pub mod abi;
@@ -11,9 +12,12 @@ pub mod check;
 pub mod cli;
 pub mod diagnostic;
 pub mod emit;
+pub mod exports;
 pub mod grammar;
+pub mod headers;
 pub mod model;
 pub mod out;
+pub mod python;
 pub mod sdk;
 pub mod source;
 

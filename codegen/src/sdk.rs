@@ -30,6 +30,13 @@ pub struct SdkStatus {
 /// Statuses of the SDK's own begin here, so that those of an interface stay as they are.
 pub const FIRST_OWN: i64 = 16;
 
+impl SdkStatus {
+    /// Whether it is one of the SDK's own.
+    pub fn is_own(&self) -> bool {
+        self.value >= FIRST_OWN
+    }
+}
+
 /// The statuses of the SDK's own. A number is never given anew.
 const OWN: [(&str, &str); 9] = [
     ("invalid_argument", "An argument is null, out of range, or does not fit the others"),

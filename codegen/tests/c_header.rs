@@ -17,7 +17,7 @@ fn generate(spec: &str, name: &str) -> PathBuf {
         Err(mistakes) => panic!("{}", mistakes.render(false)),
     };
     let summary = Some("{{ reference }}\n");
-    let inputs = codegen::emit::Inputs { loaded: &loaded, folder: "spec", summary };
+    let inputs = codegen::emit::Inputs { loaded: &loaded, folder: "spec", summary, exports: None };
     let files = codegen::emit::emit(&inputs).expect("the outputs can be emitted");
     files.write(&out).expect("the folder for tests can be written");
     out.join(loaded.spec.outputs.header.expect("the spec asks for headers"))
@@ -55,7 +55,8 @@ fn compiles_everywhere(include: &Path, header: &str) {
 }
 
 fn compile_together_everywhere(include: &Path, headers: &[&str]) {
-    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{}.c", headers.join("-")));
+    let file =
+        Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{}.c", headers.join("-").replace('/', "-")));
     let lines: String = headers.iter().map(|header| format!("#include \"{header}\"\n")).collect();
     // Twice, so that the guards are seen to work.
     std::fs::write(&file, format!("{lines}{lines}int unused;\n"))
@@ -74,18 +75,43 @@ fn compile_together_everywhere(include: &Path, headers: &[&str]) {
 #[test]
 fn the_headers_compile_in_every_standard() {
     let include = generate("spec", "headers");
-    compiles_everywhere(&include, "device_ext.h");
-    compiles_everywhere(&include, "paddle_capi.h");
+    compiles_everywhere(&include, "tenon/device_ext.h");
+    compiles_everywhere(&include, "tenon/paddle_capi.h");
 }
 
 #[test]
 fn the_headers_of_the_sdk_compile_in_every_standard() {
     let include = generate("spec", "headers-of-sdk");
-    compiles_everywhere(&include, "types.h");
-    compiles_everywhere(&include, "functions.h");
+    compiles_everywhere(&include, "tenon/types.h");
+    compiles_everywhere(&include, "tenon/functions.h");
     // A layer written in C needs both.
-    compile_together_everywhere(&include, &["functions.h", "device_ext.h"]);
-    compile_together_everywhere(&include, &["device_ext.h", "functions.h"]);
+    compile_together_everywhere(&include, &["tenon/functions.h", "tenon/device_ext.h"]);
+    compile_together_everywhere(&include, &["tenon/device_ext.h", "tenon/functions.h"]);
+}
+
+#[test]
+fn each_header_of_an_export_stands_alone() {
+    let include = generate("spec", "headers-of-acl");
+    for header in ["acl/acl_base.h", "acl/acl_rt.h", "acl/acl_mdl.h", "acl/acl_op.h", "acl/acl.h"] {
+        compiles_everywhere(&include, header);
+    }
+    compile_together_everywhere(&include, &["acl/acl_rt.h", "acl/acl.h", "tenon/functions.h"]);
+}
+
+#[test]
+fn a_program_written_for_ascend_compiles_as_it_is() {
+    let include = generate("spec", "headers-for-ascend");
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c");
+    for (compiler, standards) in COMPILERS.into_iter().filter(|(compiler, _)| is_installed(compiler)) {
+        for standard in standards {
+            compile(compiler, standard, &include, &tests.join("ascend.c"), &["-fsyntax-only"])
+                .unwrap_or_else(|reason| panic!("{reason}"));
+        }
+    }
+    for (compiler, standard) in [("g++", "c++17"), ("clang++", "c++20")] {
+        compile(compiler, standard, &include, &tests.join("ascend.cpp"), &["-fsyntax-only"])
+            .unwrap_or_else(|reason| panic!("{reason}"));
+    }
 }
 
 #[test]
@@ -94,7 +120,7 @@ fn the_handles_of_the_sdk_are_told_apart() {
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("handles.c");
     let call = |argument: &str| {
         let text = format!(
-            "#include \"functions.h\"\ntenon_status f(tenon_device device, tenon_stream stream, tenon_event event) {{\n  \
+            "#include \"tenon/functions.h\"\ntenon_status f(tenon_device device, tenon_stream stream, tenon_event event) {{\n  \
              return tenon_synchronize_event({argument});\n}}\n"
         );
         std::fs::write(&file, text).expect("the folder for tests can be written");

@@ -21,7 +21,7 @@ fn outputs(project: &Path) -> FileMap {
     };
     let template = loaded.spec.outputs.summary.as_ref().map(|file| project.join(&file.template));
     let summary = template.map(|path| std::fs::read_to_string(path).expect("the template is there"));
-    emit(&Inputs { loaded: &loaded, folder: "spec", summary: summary.as_deref() })
+    emit(&Inputs { loaded: &loaded, folder: "spec", summary: summary.as_deref(), exports: None })
         .expect("the outputs can be emitted")
 }
 

@@ -133,6 +133,22 @@ pub fn struct_layout(spec: &Spec, fields: &[Param], release: Option<ReleaseId>) 
     StructLayout { size: end.next_multiple_of(align), align, fields: placed }
 }
 
+/// The layout of a union of the fields in a release.
+pub fn union_layout(spec: &Spec, fields: &[Param], release: Option<ReleaseId>) -> StructLayout {
+    let one = |(index, field): (usize, &Param)| {
+        let layout = struct_layout(spec, std::slice::from_ref(field), release);
+        layout.fields.first().map(|(_, _, size)| ((index, 0, *size), layout.align))
+    };
+    let placed: Vec<_> = fields.iter().enumerate().filter_map(one).collect();
+    let align = placed.iter().map(|(_, align)| *align).max().unwrap_or(1);
+    let size = placed.iter().map(|((_, _, size), _)| *size).max().unwrap_or_default();
+    StructLayout {
+        size: size.next_multiple_of(align),
+        align,
+        fields: placed.into_iter().map(|(field, _)| field).collect(),
+    }
+}
+
 /// Size and alignment of a field: an array of fixed length is part of the struct, any other one is pointed to.
 fn field_size(spec: &Spec, field: &Param, release: Option<ReleaseId>) -> (u64, u64) {
     match &field.length {
@@ -157,8 +173,11 @@ pub fn size_of(spec: &Spec, ty: Ty, release: Option<ReleaseId>) -> (u64, u64) {
         Ty::Size | Ty::String | Ty::Pointer => scalar(POINTER),
         Ty::Named(id) => match &spec.ty(id).kind {
             TypeKind::Enum { .. } => scalar(4),
-            TypeKind::Struct { fields, .. } => {
-                let layout = struct_layout(spec, fields, release);
+            TypeKind::Struct { fields, is_union, .. } => {
+                let layout = match is_union {
+                    true => union_layout(spec, fields, release),
+                    false => struct_layout(spec, fields, release),
+                };
                 (layout.size, layout.align)
             }
             TypeKind::Handle { .. } | TypeKind::Id { .. } | TypeKind::Callback { .. } => scalar(POINTER),

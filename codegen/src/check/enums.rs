@@ -73,7 +73,7 @@ fn enums<'a>(check: &Check<'a>) -> Vec<(bool, &'a [EnumValue])> {
     let kinds = check.interface.types.iter().map(|Type { kind, .. }| kind);
     kinds
         .filter_map(|kind| match kind {
-            TypeKind::Enum { flags, values } => Some((*flags, &values[..])),
+            TypeKind::Enum { flags, values, .. } => Some((*flags, &values[..])),
             TypeKind::Handle { .. }
             | TypeKind::Id { .. }
             | TypeKind::Struct { .. }

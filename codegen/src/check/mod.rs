@@ -6,9 +6,11 @@
 mod enums;
 mod fallbacks;
 mod functions;
+mod headers;
 mod names;
 mod owners;
 mod params;
+mod python;
 mod releases;
 mod sdk;
 mod show;
@@ -46,6 +48,7 @@ const DESCRIPTIONS: &[fn(&Check)] = &[
     params::check_length_type,
     params::check_length_call,
     params::check_status_parameter,
+    params::check_keys,
     owners::check_owner,
     owners::check_holder,
     owners::check_order,
@@ -71,6 +74,12 @@ const DESCRIPTIONS: &[fn(&Check)] = &[
     sdk::check_callbacks,
     sdk::check_fields,
     sdk::check_symbols,
+    headers::check_place,
+    headers::check_no_circle,
+    python::check_place,
+    python::check_names,
+    python::check_parameters,
+    python::check_forms,
 ];
 
 /// Rules about what stands in for what is missing; they build on descriptions that are sound.
@@ -140,6 +149,11 @@ impl<'a> Check<'a> {
     /// Whether nothing is wrong with a parameter.
     fn is_sound(&self, param: &Param) -> bool {
         param.places.has("type") && self.before.trusts(param.places.extent)
+    }
+
+    /// Whether a caller may pass null for a parameter.
+    fn may_be_null(&self, param: &Param) -> bool {
+        param.nullable || matches!(self.kind(param.ty), Some(TypeKind::Handle { null: Some(_), .. }))
     }
 
     fn lists(&self) -> Vec<ParamList<'a>> {

@@ -37,9 +37,8 @@ pub(super) fn check_symbols_are_distinct(check: &Check) {
 /// Struct tags have a space of names of their own.
 pub(super) fn check_tags_are_distinct(check: &Check) {
     let tags = check.interface.types.iter().filter_map(|ty| match &ty.kind {
-        TypeKind::Handle { tag, .. } | TypeKind::Id { tag, .. } => {
-            Some((&**tag, ty.places.span("tag"), ty.availability))
-        }
+        TypeKind::Handle { form, .. } => Some((form.tag()?, ty.places.span("tag"), ty.availability)),
+        TypeKind::Id { tag, .. } => Some((&**tag, ty.places.span("tag"), ty.availability)),
         TypeKind::Struct { anonymous: false, .. } => {
             Some((&*ty.c_name, ty.places.span("c"), ty.availability))
         }
@@ -78,7 +77,8 @@ pub(super) fn check_keywords(check: &Check) {
     let tags = check.interface.types.iter().filter_map(|ty| {
         let place = ty.places.get("tag")?;
         match &ty.kind {
-            TypeKind::Handle { tag, .. } | TypeKind::Id { tag, .. } => Some((&**tag, place.value)),
+            TypeKind::Handle { form, .. } => Some((form.tag()?, place.value)),
+            TypeKind::Id { tag, .. } => Some((&**tag, place.value)),
             TypeKind::Enum { .. } | TypeKind::Struct { .. } | TypeKind::Callback { .. } => None,
         }
     });

@@ -83,7 +83,10 @@ pub(super) fn check_space(check: &Check) {
 pub(super) fn check_null(check: &Check) {
     let params = check.params().into_iter().map(|(_, param)| param);
     for param in params.chain(check.results()) {
-        let by_pointer = param.dir != Direction::In || param.length.is_some() || can_be_null(check, param.ty);
+        let by_pointer = param.dir != Direction::In
+            || param.by_pointer
+            || param.length.is_some()
+            || can_be_null(check, param.ty);
         if param.nullable && !by_pointer {
             let message = format!("{} that is passed by value cannot be null", check.show_a(param.ty));
             let span = param.places.at("nullable").key;
@@ -243,5 +246,32 @@ fn check_status_type(check: &Check, param: &Param) {
         let message = format!("`{}` carries the status, but nobody writes it", param.name.value);
         let span = param.places.span("dir");
         check.report(check.error(Code::StatusParameter, span, message).label("`dir: out` is expected"));
+    }
+}
+
+/// Some keys belong to parameters, some to fields, and one to a result.
+pub(super) fn check_keys(check: &Check) {
+    let wrong = |param: &Param, key: &str, of: &str, belongs: &str| {
+        let Some(place) = param.places.get(key) else { return };
+        let message = format!("{of} has no key `{key}`");
+        check.report(
+            check.error(Code::UnknownKey, place.key, message).label(format!("it belongs to {belongs}")),
+        );
+    };
+    for (list, param) in check.params() {
+        let of = if matches!(list.of, ParamsOf::Struct(_)) { "a field" } else { "a parameter" };
+        let is_struct = matches!(check.kind(param.ty), Some(TypeKind::Struct { .. }));
+        wrong(param, "failure", of, "the result of an export");
+        match list.of {
+            ParamsOf::Struct(_) => wrong(param, "by", of, "a parameter"),
+            ParamsOf::Function(_) | ParamsOf::Callback(_) => wrong(param, "c", of, "a field"),
+        }
+        if !matches!(list.of, ParamsOf::Struct(_)) && !is_struct {
+            wrong(param, "by", check.show_a(param.ty).as_str(), "a struct");
+        }
+    }
+    for result in check.results() {
+        wrong(result, "c", "a result", "a field");
+        wrong(result, "by", "a result", "a parameter");
     }
 }

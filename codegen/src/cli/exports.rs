@@ -1,8 +1,9 @@
-//! The header of the exports that are written by hand: cbindgen reads them, and what it writes is put into the form of
-//! the other headers.
+//! The exports that are written by hand: what emitters see of them, and their header. cbindgen reads them for that, and
+//! what it writes is put into the form of the other headers.
 
 use std::path::{Path, PathBuf};
 
+use crate::exports::Exports;
 use crate::model::ExportsFile;
 use crate::out::{MARKER, Output};
 
@@ -16,16 +17,27 @@ pub(super) enum ExportsError {
     Config { path: PathBuf, reason: String },
     #[error("cannot read the exports from `{}`", path.display())]
     Read { path: PathBuf, source: Box<cbindgen::Error> },
+    #[error(transparent)]
+    Source(#[from] crate::exports::ReadError),
+}
+
+/// Reads a crate's exports for the emitters.
+pub(super) fn read(root: &Path, file: &ExportsFile) -> Result<Exports, ExportsError> {
+    let mut exports = crate::exports::read(&root.join(&file.from))?;
+    exports.renamed = config(root, file)?.export.rename.into_iter().collect();
+    Ok(exports)
+}
+
+fn config(root: &Path, file: &ExportsFile) -> Result<cbindgen::Config, ExportsError> {
+    let path = root.join(&file.config);
+    cbindgen::Config::from_file(&path).map_err(|reason| ExportsError::Config { path, reason })
 }
 
 /// Makes the header of a crate's exports.
 pub(super) fn header(root: &Path, file: &ExportsFile, command: &str) -> Result<Output, ExportsError> {
-    let config = root.join(&file.config);
-    let config = cbindgen::Config::from_file(&config)
-        .map_err(|reason| ExportsError::Config { path: config.clone(), reason })?;
     let path = root.join(&file.from);
     let bindings = cbindgen::Builder::new()
-        .with_config(config)
+        .with_config(config(root, file)?)
         .with_src(&path)
         .generate()
         .map_err(|source| ExportsError::Read { path, source: Box::new(source) })?;

@@ -1,7 +1,8 @@
 //! Writing the outputs, or comparing them.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -9,6 +10,7 @@ use serde_json::json;
 
 use super::table::Table;
 use super::{Answer, Common, DONE, Failure, Format, REFUSED, exports, folder_name};
+use crate::Loaded;
 use crate::emit::text::count;
 use crate::emit::{self, Inputs};
 use crate::out::{Difference, Fate, FileMap, Report};
@@ -78,12 +80,7 @@ pub(super) fn run(common: &Common, options: &Options) -> Result<Answer, Failure>
         }
         None => None,
     };
-    let inputs = Inputs { loaded: &loaded, folder: &folder_name(&folder), summary: summary.as_deref() };
-    let mut files = emit::emit(&inputs)?;
-    if let Some(file) = &loaded.spec.outputs.exports {
-        clock.step("read the exports");
-        files.add(exports::header(&root, file, &loaded.spec.command)?).map_err(emit::EmitError::from)?;
-    }
+    let files = emitted(&loaded, &root, &folder_name(&folder), summary.as_deref())?;
     clock.step(if options.check { "compare" } else { "write" });
     if options.check {
         let differences = files.check(&root)?;
@@ -93,8 +90,28 @@ pub(super) fn run(common: &Common, options: &Options) -> Result<Answer, Failure>
     Ok(written(common, options, &files, reports, &clock))
 }
 
+/// Every output, in memory; also those of exports that are written by hand.
+fn emitted(loaded: &Loaded, root: &Path, folder: &str, summary: Option<&str>) -> Result<FileMap, Failure> {
+    let Some(file) = &loaded.spec.outputs.exports else {
+        return Ok(emit::emit(&Inputs { loaded, folder, summary, exports: None })?);
+    };
+    // cbindgen takes as long as all else.
+    let (header, files) = thread::scope(|scope| {
+        let header = scope.spawn(|| exports::header(root, file, &loaded.spec.command));
+        let python = loaded.spec.outputs.python.as_ref();
+        let read = python.map(|_| exports::read(root, file)).transpose().map_err(Failure::from);
+        let files = read.and_then(|exports| {
+            Ok(emit::emit(&Inputs { loaded, folder, summary, exports: exports.as_ref() })?)
+        });
+        (header.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), files)
+    });
+    let mut files = files?;
+    files.add(header?).map_err(emit::EmitError::from)?;
+    Ok(files)
+}
+
 /// The folder that holds another one; `spec` lies in `.`.
-fn beside(folder: &std::path::Path) -> PathBuf {
+fn beside(folder: &Path) -> PathBuf {
     let ends_in_name = folder.file_name().is_some();
     match folder.parent() {
         Some(parent) if ends_in_name && parent.as_os_str().is_empty() => PathBuf::from("."),

@@ -8,6 +8,7 @@ pub mod c;
 mod callers;
 pub mod changes;
 pub mod docs;
+pub mod python;
 mod run;
 pub mod rust;
 pub mod schema;

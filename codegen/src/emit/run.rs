@@ -6,8 +6,9 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, UndefinedBehavior};
 
 use super::stamp::Stamp;
-use super::{c, docs, rust, schema};
+use super::{c, docs, python, rust, schema};
 use crate::Loaded;
+use crate::exports::Exports;
 use crate::out::{DuplicatePath, FileMap, Output};
 use crate::sdk::Face;
 
@@ -23,6 +24,9 @@ pub enum EmitError {
     /// The Rust that was put together does not parse.
     #[error("the expansion is not Rust: {0}")]
     Rust(String),
+    /// What is exported by hand has no form in Python.
+    #[error(transparent)]
+    Python(#[from] python::CoreError),
     /// The table of contents has no place for the reference.
     #[error("`{0}` has no line `{{{{ reference }}}}`")]
     NoReference(String),
@@ -37,6 +41,8 @@ pub struct Inputs<'a> {
     pub folder: &'a str,
     /// The text of the table of contents that is written by hand, where `outputs.summary` names one.
     pub summary: Option<&'a str>,
+    /// What is exported by hand, where `outputs.exports` names a crate.
+    pub exports: Option<&'a Exports>,
 }
 
 /// Writes every output that the spec asks for.
@@ -53,9 +59,9 @@ pub fn emit(inputs: &Inputs) -> Result<FileMap, EmitError> {
             Some(_) => docs::reference(&templates, spec, &stamp),
             None => Ok(Vec::new()),
         });
-        let header = |interface| c::header(&templates, spec, interface, stamp.interface(interface));
-        let headers: Result<Vec<String>, minijinja::Error> = match spec.outputs.header {
-            Some(_) => spec.interfaces.iter().map(header).collect(),
+        let of_interface = |interface| c::headers(&templates, spec, interface, &stamp.interface(interface));
+        let headers: Result<Vec<Vec<Output>>, minijinja::Error> = match spec.outputs.header {
+            Some(_) => spec.interfaces.iter().map(of_interface).collect(),
             None => Ok(Vec::new()),
         };
         (headers, reference.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
@@ -63,13 +69,8 @@ pub fn emit(inputs: &Inputs) -> Result<FileMap, EmitError> {
     let mut files = FileMap::default();
     if let Some(folder) = &spec.outputs.header {
         files.own(folder, false);
-        for (interface, text) in spec.interfaces.iter().zip(headers?) {
-            files.add(Output::new(format!("{folder}/{}", interface.header), text, c::tally(interface)))?;
-        }
-        for face in spec.interfaces.iter().filter_map(|interface| Face::of(spec, interface)) {
-            for output in c::sdk_headers(&templates, face, &stamp.interface(face.interface))? {
-                files.add(Output { path: format!("{folder}/{}", output.path), ..output })?;
-            }
+        for output in headers?.into_iter().flatten() {
+            files.add(Output { path: format!("{folder}/{}", output.path), ..output })?;
         }
     }
     if let Some(folder) = &spec.outputs.schema {
@@ -101,6 +102,25 @@ pub fn emit(inputs: &Inputs) -> Result<FileMap, EmitError> {
             ))?;
         }
     }
+    if let Some(folder) = &spec.outputs.python {
+        for interface in &spec.interfaces {
+            let Some(package) = &interface.python else { continue };
+            files.own(&format!("{folder}/{}", package.name.value), false);
+            let marker = stamp.interface(interface);
+            for output in python::package(&templates, spec, interface, &marker)? {
+                files.add(Output { path: format!("{folder}/{}", output.path), ..output })?;
+            }
+        }
+        for face in spec.interfaces.iter().filter_map(|interface| Face::of(spec, interface)) {
+            files.own(&format!("{folder}/{}", python::folder(face)), false);
+            let marker = stamp.interface(face.interface);
+            let exports = inputs.exports.zip(spec.outputs.exports.as_ref());
+            let exports = exports.map(|(exports, file)| (exports, stamp.file(&file.from)));
+            for output in python::bindings(&templates, face, &marker, exports)? {
+                files.add(Output { path: format!("{folder}/{}", output.path), ..output })?;
+            }
+        }
+    }
     Ok(files)
 }
 
@@ -114,6 +134,9 @@ fn templates() -> Result<Environment<'static>, minijinja::Error> {
     templates.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
     templates.add_filter("doxygen", |lines: Vec<String>, margin: Option<&str>| c::comment(lines, margin));
     for (name, text) in c::TEMPLATES {
+        templates.add_template(name, text)?;
+    }
+    for (name, text) in python::TEMPLATES {
         templates.add_template(name, text)?;
     }
     for (name, text) in docs::TEMPLATES {

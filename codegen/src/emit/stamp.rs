@@ -45,6 +45,11 @@ impl Stamp {
         self.line(&format!("{}/{}/{}.yaml", self.folder, interface.name.value, group.name))
     }
 
+    /// For an output that is made from a file that is no spec.
+    pub fn file(&self, file: &str) -> String {
+        self.line(file)
+    }
+
     /// For an output that speaks of the whole spec.
     pub fn spec(&self) -> String {
         self.line(&self.folder)

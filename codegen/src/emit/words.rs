@@ -56,6 +56,7 @@ impl<'a> Words<'a> {
     pub fn need(self, function: &Function) -> &'static str {
         match (&self.interface.kind, function.need) {
             (InterfaceKind::Import { .. }, _) => "offered by the host",
+            (InterfaceKind::Export, _) => "offered by the library",
             (_, Need::Load) => "required to load",
             (_, Need::Use) => "required to use",
             (_, Need::Optional) => "optional",

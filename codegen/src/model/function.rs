@@ -1,6 +1,6 @@
 //! Functions, and what stands in for those that are absent.
 
-use super::{Availability, Constant, FunctionId, GroupId, Param, ParamId, Places};
+use super::{Availability, Constant, FunctionId, GroupId, Param, ParamId, Places, PythonFunction};
 use crate::source::{At, Span};
 
 /// What a function returns.
@@ -60,6 +60,8 @@ pub struct Function {
     pub returns: Vec<(StatusValue, String)>,
     /// Its names elsewhere.
     pub analogue: Vec<(String, String)>,
+    /// How the Python package has it, if it does.
+    pub python: Option<PythonFunction>,
     /// Related functions.
     pub see: Vec<FunctionId>,
     /// The group that describes it.

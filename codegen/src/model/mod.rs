@@ -6,6 +6,7 @@
 mod function;
 pub mod lower;
 mod param;
+mod python;
 mod query;
 mod table;
 mod types;
@@ -14,8 +15,9 @@ pub use function::{
     Argument, Buffer, Call, Fallback, FallbackKind, Function, Need, ResultKind, Rule, StatusValue,
 };
 pub use param::{Absent, Constant, Direction, Extent, Length, Param, Role, Space};
+pub use python::{PythonFunction, PythonModule, PythonPackage};
 pub use table::{Block, Plugin, Reserved, Slot, Table};
-pub use types::{EnumValue, Meaning, Ty, Type, TypeKind};
+pub use types::{EnumValue, HandleForm, Meaning, Ty, Type, TypeKind};
 
 use crate::source::{At, Span};
 
@@ -45,6 +47,8 @@ pub struct Outputs {
     pub schema: Option<String>,
     /// Rust, for reading.
     pub rust: Option<String>,
+    /// Python packages.
+    pub python: Option<String>,
     /// The table of contents of the book.
     pub summary: Option<SummaryFile>,
     /// The header of exports that are written by hand.
@@ -148,6 +152,8 @@ pub struct Interface {
     pub prefix: String,
     /// Its face in the SDK, if it has one.
     pub sdk: Option<Sdk>,
+    /// The Python package that has its functions, if there is one.
+    pub python: Option<PythonPackage>,
     /// Where `interface.yaml` says what.
     pub places: Places,
 }
@@ -210,4 +216,6 @@ pub struct Group {
     pub summary: String,
     /// Longer, in Markdown.
     pub doc: String,
+    /// File name of the header that declares it.
+    pub header: At<String>,
 }

@@ -63,6 +63,10 @@ pub enum Role {
 pub struct Param {
     /// Its name.
     pub name: At<String>,
+    /// Of a field: the ABI's spelling, where that is another.
+    pub c_name: Option<String>,
+    /// Of a field: its key in the dicts of Python, where that is not its name.
+    pub python_name: Option<String>,
     /// Its type.
     pub ty: Ty,
     /// Who writes it.
@@ -73,6 +77,8 @@ pub struct Param {
     pub length: Option<Length>,
     /// Whether null is allowed.
     pub nullable: bool,
+    /// Whether a struct that the function only reads is passed by its address.
+    pub by_pointer: bool,
     /// Its part in a life.
     pub role: Role,
     /// The parameter that owns it.
@@ -83,6 +89,8 @@ pub struct Param {
     pub context_of: Option<ParamId>,
     /// Whether the call reports through it.
     pub is_status: bool,
+    /// Of a result: what is returned when the call failed.
+    pub failure: i64,
     /// Whether the ABI points to const, where it is not as `dir` says.
     pub constness: Option<bool>,
     /// The C++ spelling, where C cannot say it.

@@ -163,6 +163,19 @@ impl Param {
         self.dir == Direction::Out && !self.is_status && !self.is_caller_memory()
     }
 
+    /// Whether a Python function returns it: an address of memory stays an argument, text and lists come back.
+    pub fn is_python_output(&self) -> bool {
+        let is_address = self.ty == Ty::Pointer
+            && self.role != Role::Creates
+            && !matches!(self.length, Some(Length::Count(_)));
+        self.dir == Direction::Out && !is_address
+    }
+
+    /// Whether it is a list that Python takes, and whose length the other parameter is.
+    pub fn is_python_list_of(&self, length: ParamId) -> bool {
+        self.dir == Direction::In && self.length == Some(Length::Count(Extent::Param(length)))
+    }
+
     /// Whether it is an address that a callback gets back, which nobody but its owner follows.
     pub fn is_context(&self) -> bool {
         self.ty == Ty::Pointer && self.space.is_none() && self.length.is_none()
@@ -172,7 +185,7 @@ impl Param {
     pub fn is_caller_memory(&self) -> bool {
         match self.ty {
             Ty::Pointer => self.role != Role::Creates,
-            Ty::Char => {
+            Ty::Char | Ty::String => {
                 matches!(self.length, Some(Length::Bytes(Extent::Param(_)) | Length::Count(Extent::Param(_))))
             }
             _ => matches!(self.length, Some(Length::Count(Extent::Param(_)))),

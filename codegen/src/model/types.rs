@@ -29,10 +29,8 @@ pub struct Type {
 pub enum TypeKind {
     /// An opaque pointer.
     Handle {
-        /// The struct tag behind it.
-        tag: String,
-        /// Whether C passes it as `Name*` rather than as `Name`.
-        by_pointer: bool,
+        /// What C knows of it.
+        form: HandleForm,
         /// What null means, if it is allowed.
         null: Option<String>,
     },
@@ -49,6 +47,8 @@ pub enum TypeKind {
     Enum {
         /// Whether they are bits.
         flags: bool,
+        /// Whether the C type is `int`, and the enum of the values has no name.
+        as_int: bool,
         /// The numbers.
         values: Vec<EnumValue>,
     },
@@ -56,6 +56,8 @@ pub enum TypeKind {
     Struct {
         /// Whether it has no tag.
         anonymous: bool,
+        /// Whether its members share one place.
+        is_union: bool,
         /// Its members.
         fields: Vec<Param>,
     },
@@ -68,6 +70,27 @@ pub enum TypeKind {
         /// Whether it is called once each time it is handed over, and never if that call fails.
         once: bool,
     },
+}
+
+/// How C declares a handle.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HandleForm {
+    /// `typedef void* Name`
+    Void,
+    /// `typedef struct Tag* Name`
+    Tagged(String),
+    /// `typedef struct Tag Name`, which C passes as `Name*`
+    Pointee(String),
+}
+
+impl HandleForm {
+    /// The struct tag behind it, if there is one.
+    pub fn tag(&self) -> Option<&str> {
+        match self {
+            HandleForm::Void => None,
+            HandleForm::Tagged(tag) | HandleForm::Pointee(tag) => Some(tag),
+        }
+    }
 }
 
 /// A named number.

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "device_ext.h"
+#include "tenon/device_ext.h"
 
 static C_Status set_device(const C_Device device) {
   return device->id == 0 ? C_SUCCESS : C_ERROR;

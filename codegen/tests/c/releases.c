@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "device_ext.h"
+#include "tenon/device_ext.h"
 
 // NOLINTNEXTLINE: a check that stays in when assertions are compiled out.
 #define CHECK(condition)                                          \

@@ -428,8 +428,9 @@ mod thunk {
         samples: *const sensor_bus::ffi::BusSample,
         number: usize,
     ) -> sensor_bus::BusStatus {
-        ::tenon::support::call(
-            "append",
+        ::tenon::support::call_export(
+            &LAST,
+            "fieldwork_log_append",
             || {
                 let this = WithFallbacks(D::instance());
                 let samples = unsafe {
@@ -448,8 +449,9 @@ mod thunk {
         sensor: u32,
         mean: *mut f64,
     ) -> sensor_bus::BusStatus {
-        ::tenon::support::call(
-            "mean",
+        ::tenon::support::call_export(
+            &LAST,
+            "fieldwork_log_mean",
             || {
                 let this = WithFallbacks(D::instance());
                 let mean_place = ::tenon::support::place("mean", mean)?;
@@ -461,6 +463,24 @@ mod thunk {
             },
         )
     }
+}
+::std::thread_local! {
+    static LAST : ::tenon::support::LastFailure = const {
+    ::tenon::support::LastFailure::new() };
+}
+/// Takes the message of the last exported function that failed on the calling thread: `function: why`.
+///
+/// The next call yields nothing unless another one failed meanwhile. A call that succeeds leaves it alone.
+pub fn take_last_message() -> ::core::option::Option<::std::ffi::CString> {
+    LAST.try_with(::tenon::support::LastFailure::take).ok().flatten()
+}
+/// The status of the last exported function that failed on the calling thread; it stays until it is taken.
+pub fn last_status() -> ::core::option::Option<i32> {
+    LAST.try_with(::tenon::support::LastFailure::code).ok().flatten()
+}
+/// Takes the status of the last exported function that failed on the calling thread. The message stays.
+pub fn take_last_status() -> ::core::option::Option<i32> {
+    LAST.try_with(::tenon::support::LastFailure::take_code).ok().flatten()
 }
 /// An implementation that can be exported: one instance.
 pub trait Plugin: 'static {

@@ -116,6 +116,11 @@ typedef struct {
   bool float16;
   /** Whether its kernels compute in `bfloat16`. */
   bool bfloat16;
+  /**
+   * Whether the host reads and writes its memory at the address that the device uses, once the work that uses the
+   * memory is done. True for the built-in device; a plugin has no way to promise it.
+   */
+  bool host_accessible;
 } tenon_device_info;
 
 /**

@@ -1,7 +1,7 @@
 //! The form of a fallback: keys that go together, and what has to be said beside it.
 
 use crate::diagnostic::Code;
-use crate::model::{Direction, FallbackKind, Param, ResultKind, Rule, Ty};
+use crate::model::{Direction, FallbackKind, InterfaceKind, Param, ResultKind, Rule, Ty};
 
 use super::super::Check;
 use super::sites;
@@ -30,7 +30,9 @@ pub(in super::super) fn check_keys(check: &Check) {
 /// What is not the host's rule has a reason.
 pub(in super::super) fn check_reason(check: &Check) {
     for site in sites(check) {
-        if site.fallback.rule == Rule::Ours && !site.places.has("why") {
+        // The functions of an export are called by programs, and no host has a rule for them.
+        let has_host = !matches!(check.interface.kind, InterfaceKind::Export);
+        if has_host && site.fallback.rule == Rule::Ours && !site.places.has("why") {
             let message =
                 format!("nothing says why the fallback of `{}` is not the host's", site.function.name.value);
             let place = site.places.get("rule").map_or(site.fallback.span, |rule| rule.value);
@@ -51,7 +53,9 @@ pub(in super::super) fn check_refusal(check: &Check) {
         let name = &site.function.name.value;
         let value = check.spec.status_values(check.interface).get(status.0);
         let place = site.places.at("refuse");
-        let reports = site.function.params.iter().any(|param| param.is_status);
+        // An export that returns a value leaves the status with the message, and answers null or 0.
+        let leaves = matches!(check.interface.kind, InterfaceKind::Export);
+        let reports = leaves || site.function.params.iter().any(|param| param.is_status);
         if value.is_some_and(|value| value.value == 0) {
             let message = format!("`{name}` refuses with a status that means success");
             check.report(check.error(Code::BadStatus, place.value, message).label("another one is expected"));

@@ -5,8 +5,9 @@
 
 use std::collections::BTreeSet;
 
+use super::names::Names;
 use super::types::{Dialect, Speller};
-use crate::abi::{self, MemberKind};
+use crate::abi::{self, MemberKind, StructLayout};
 use crate::model::*;
 
 /// The assertions about an interface in a release. `declared` knows the names that the header declares: it may
@@ -86,11 +87,13 @@ impl Asserts<'_> {
     fn ty(&mut self, ty: &Type, declared: &dyn Fn(&str) -> bool) {
         let name = &ty.c_name;
         match &ty.kind {
-            TypeKind::Handle { tag, by_pointer: true, .. } => {
-                self.same(name.clone(), tag.clone(), format!("handle {name}"));
-            }
-            TypeKind::Handle { tag, .. } => {
-                self.same(name.clone(), format!("{tag}*"), format!("handle {name}"));
+            TypeKind::Handle { form, .. } => {
+                let spelled = match form {
+                    HandleForm::Void => "void*".to_owned(),
+                    HandleForm::Tagged(tag) => format!("{tag}*"),
+                    HandleForm::Pointee(tag) => tag.clone(),
+                };
+                self.same(name.clone(), spelled, format!("handle {name}"));
             }
             TypeKind::Id { tag, field, ty } => {
                 let (size, _) = abi::size_of(self.spec, *ty, self.release);
@@ -118,7 +121,12 @@ impl Asserts<'_> {
                     }
                 }
             }
-            TypeKind::Struct { fields, .. } => self.fields(ty, fields),
+            TypeKind::Struct { fields, is_union: true, .. } => {
+                self.fields(ty, fields, &abi::union_layout(self.spec, fields, self.release));
+            }
+            TypeKind::Struct { fields, .. } => {
+                self.fields(ty, fields, &abi::struct_layout(self.spec, fields, self.release));
+            }
             TypeKind::Callback { params, result, .. } => {
                 if declared(name) {
                     let whole = self.speller.callback(params, result.as_deref(), "");
@@ -128,13 +136,12 @@ impl Asserts<'_> {
         }
     }
 
-    fn fields(&mut self, ty: &Type, fields: &[Param]) {
+    fn fields(&mut self, ty: &Type, fields: &[Param], layout: &StructLayout) {
         let name = &ty.c_name;
-        let layout = abi::struct_layout(self.spec, fields, self.release);
         self.assert(format!("sizeof({name}) == {}", layout.size), format!("size of {name}"));
-        for (index, offset, _) in layout.fields {
-            let field = &fields[index];
-            let member = &field.name.value;
+        for (index, offset, _) in &layout.fields {
+            let field = &fields[*index];
+            let member = Names::new(self.spec, self.interface).field(field);
             let (spelled, brackets) = self.speller.field(field);
             self.assert(
                 format!("offsetof({name}, {member}) == {offset}"),

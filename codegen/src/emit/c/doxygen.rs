@@ -1,7 +1,8 @@
 //! Doxygen comments, as lines without the stars.
 
-use crate::emit::text::{capital, collapse, count, map_code_spans, sentence, uncapital, wrap};
+use crate::emit::text::{capital, collapse, count, enumerate, map_code_spans, sentence, uncapital, wrap};
 use crate::emit::words::Words;
+use crate::headers::Headers;
 use crate::model::*;
 use crate::sdk::Face;
 
@@ -27,10 +28,13 @@ impl<'a> Comments<'a> {
         Comments { words: Words::new(face.spec, face.interface), face: Some(face) }
     }
 
-    /// The comment of the whole header.
-    pub fn header(self) -> Vec<String> {
+    /// The comment of a whole header.
+    pub fn header(self, headers: &Headers, name: &str) -> Vec<String> {
         let interface = self.words.interface;
-        let mut lines = vec![format!("@file {}", interface.header), format!("@brief {}.", interface.title)];
+        if name != interface.header {
+            return self.part(headers, name);
+        }
+        let mut lines = vec![format!("@file {name}"), format!("@brief {}.", interface.title)];
         lines.push(String::new());
         lines.extend(wrap(&sentence(&interface.summary), WIDTH));
         if !interface.doc.is_empty() {
@@ -44,11 +48,23 @@ impl<'a> Comments<'a> {
                 &format!(
                     "Enumerators are spelled as in the ABI, where some are as short as {}: keep this header apart \
                      from others that use such names, above all as macros.",
-                    crate::emit::text::enumerate(&short)
+                    enumerate(&short)
                 ),
                 WIDTH,
             ));
         }
+        self.finish(lines)
+    }
+
+    /// The comment of a header that the interface's own includes.
+    fn part(self, headers: &Headers, name: &str) -> Vec<String> {
+        let interface = self.words.interface;
+        let groups: Vec<String> = headers.groups(name).map(|group| title_in_list(&group.title)).collect();
+        let brief = format!("@brief {}: {}.", interface.title, enumerate(&groups));
+        let mut lines = vec![format!("@file {name}")];
+        lines.extend(wrap(&brief, WIDTH));
+        lines.push(String::new());
+        lines.push(format!("`{}` includes it.", interface.header));
         self.finish(lines)
     }
 
@@ -307,6 +323,17 @@ pub(super) fn tagged(tag: &str, text: &str) -> Vec<String> {
     let lines = wrap(&format!("{tag} {text}"), WIDTH - 4);
     let indent = |(index, line): (usize, String)| if index == 0 { line } else { format!("    {line}") };
     lines.into_iter().enumerate().map(indent).collect()
+}
+
+/// A title between others: abbreviations keep their capitals.
+fn title_in_list(title: &str) -> String {
+    let mut letters = title.chars();
+    match (letters.next(), letters.next()) {
+        (Some(first), Some(second)) if second.is_lowercase() => {
+            first.to_lowercase().chain([second]).chain(letters).collect()
+        }
+        _ => title.to_owned(),
+    }
 }
 
 fn sentence_end(text: &str) -> String {

@@ -12,10 +12,14 @@ use minijinja::Environment;
 use minijinja::value::Serde;
 
 pub use doxygen::{comment, tally};
-pub use sdk::{headers as sdk_headers, prototype as sdk_prototype};
+pub use sdk::prototype as sdk_prototype;
 pub use types::{Dialect, Speller};
 
+use super::text::count;
+use crate::headers::Headers;
 use crate::model::{Function, Interface, ReleaseId, Spec};
+use crate::out::Output;
+use crate::sdk::Face;
 
 /// Names and texts of the templates.
 pub const TEMPLATES: [(&str, &str); 4] = [
@@ -45,33 +49,58 @@ pub fn declaration(
 
 /// The C declaration of a type, as documentation shows it: without the members of enums and structs.
 pub fn type_declaration(spec: &Spec, interface: &Interface, ty: &crate::model::Type) -> String {
-    use crate::model::TypeKind;
+    use crate::model::{HandleForm, TypeKind};
     let speller = Speller::new(spec, interface, interface.newest(), Dialect::C);
     let name = &ty.c_name;
     match &ty.kind {
-        TypeKind::Handle { tag, by_pointer: true, .. } => format!("typedef struct {tag} {name};"),
-        TypeKind::Handle { tag, .. } => format!("typedef struct {tag}* {name};"),
+        TypeKind::Handle { form, .. } => match form {
+            HandleForm::Void => format!("typedef void* {name};"),
+            HandleForm::Tagged(tag) => format!("typedef struct {tag}* {name};"),
+            HandleForm::Pointee(tag) => format!("typedef struct {tag} {name};"),
+        },
         TypeKind::Id { tag, field, ty } => {
             format!("typedef struct {tag} {{ {} {field}; }}* {name};", speller.base(*ty))
         }
+        TypeKind::Enum { as_int: true, .. } => format!("typedef int {name};"),
         TypeKind::Enum { .. } => format!("typedef enum {{ … }} {name};"),
-        TypeKind::Struct { anonymous: true, .. } => format!("typedef struct {{ … }} {name};"),
-        TypeKind::Struct { .. } => format!("typedef struct {name} {{ … }} {name};"),
+        TypeKind::Struct { anonymous, is_union, .. } => {
+            let word = if *is_union { "union" } else { "struct" };
+            let tag = if *anonymous { String::new() } else { format!("{name} ") };
+            format!("typedef {word} {tag}{{ … }} {name};")
+        }
         TypeKind::Callback { params, result, .. } => {
             format!("typedef {};", speller.callback(params, result.as_deref(), name))
         }
     }
 }
 
-/// The header of an interface.
+/// The headers of an interface and of its face in the SDK, with paths relative to the folder of headers.
 ///
 /// # Errors
-/// When the template does not fit the model, which is a mistake of ours.
-pub fn header(
+/// When a template does not fit its data, which is a mistake of ours.
+pub fn headers(
     templates: &Environment,
     spec: &Spec,
     interface: &Interface,
-    marker: String,
-) -> Result<String, minijinja::Error> {
-    templates.get_template("c/header.h.j2")?.render(Serde(model::header(spec, interface, marker)))
+    marker: &str,
+) -> Result<Vec<Output>, minijinja::Error> {
+    let template = templates.get_template("c/header.h.j2")?;
+    let headers = Headers::of(spec, interface);
+    let mut outputs = Vec::new();
+    for name in headers.names() {
+        let text = template.render(Serde(model::header(spec, interface, name, marker.to_owned())))?;
+        let note = match headers.names() {
+            [_] => tally(interface),
+            _ => count(headers.functions(name).count(), "function"),
+        };
+        outputs.push(Output::new(*name, text, note));
+    }
+    if let Some(face) = Face::of(spec, interface) {
+        let folder = interface.header.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let beside =
+            |file: &str| if folder.is_empty() { file.to_owned() } else { format!("{folder}/{file}") };
+        let own = sdk::headers(templates, face, marker)?;
+        outputs.extend(own.into_iter().map(|output| Output { path: beside(&output.path), ..output }));
+    }
+    Ok(outputs)
 }

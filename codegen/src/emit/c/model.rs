@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use super::doxygen::Comments;
-use super::names::Names;
+use super::names::{self, Names};
 use super::table::{PluginItem, ReleasesItem, TableItem};
 use super::types::{Dialect, Speller};
 use crate::abi::{self, StructLayout};
+use crate::headers::Headers;
 use crate::model::*;
 use crate::sdk::Face;
 
@@ -35,7 +36,7 @@ pub struct Header {
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub(super) enum TypeItem {
     Plain { comment: Vec<String>, declaration: String },
-    Enum { comment: Vec<String>, name: String, values: Vec<ValueItem>, size: u64 },
+    Enum { comment: Vec<String>, name: String, is_int: bool, values: Vec<ValueItem>, size: u64 },
     Struct(StructItem),
 }
 
@@ -49,6 +50,8 @@ pub(super) struct ValueItem {
 #[derive(Debug, Serialize)]
 pub(super) struct StructItem {
     comment: Vec<String>,
+    /// `struct` or `union`.
+    word: &'static str,
     name: String,
     anonymous: bool,
     fields: Vec<FieldItem>,
@@ -75,8 +78,8 @@ pub(super) struct FunctionItem {
     pub(super) declaration: String,
 }
 
-/// Prepares the header of an interface.
-pub fn header(spec: &Spec, interface: &Interface, marker: String) -> Header {
+/// Prepares one of the headers of an interface.
+pub fn header(spec: &Spec, interface: &Interface, name: &str, marker: String) -> Header {
     Builder {
         spec,
         interface,
@@ -85,7 +88,7 @@ pub fn header(spec: &Spec, interface: &Interface, marker: String) -> Header {
         newest: Speller::new(spec, interface, interface.newest(), Dialect::C),
         face: None,
     }
-    .header(marker)
+    .header(name, marker)
 }
 
 pub(super) struct Builder<'a> {
@@ -99,22 +102,27 @@ pub(super) struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    fn header(&self, marker: String) -> Header {
+    fn header(&self, name: &str, marker: String) -> Header {
         let interface = self.interface;
+        let headers = Headers::of(self.spec, interface);
+        let is_here = |group| headers.has_group(name, group);
         let table = interface.table();
+        let used = interface.uses.iter().map(|id| self.spec.interfaces[id.0].header.as_str());
+        let includes = used.chain(headers.included_by(name)).map(|other| names::beside(name, other));
+        let types = self.types_in_order().into_iter().map(|index| &interface.types[index]);
         let plugin = table.and_then(|table| Some((table, table.plugin.as_ref()?)));
         Header {
             marker,
-            guard: self.names.guard(),
-            comment: self.comments.header(),
-            includes: interface.uses.iter().map(|id| self.spec.interfaces[id.0].header.clone()).collect(),
+            guard: self.names.guard(name),
+            comment: self.comments.header(&headers, name),
+            includes: includes.collect(),
             forward: table.iter().map(|table| table.c_name.clone()).collect(),
-            types: self.types_in_order().into_iter().map(|index| self.ty(&interface.types[index])).collect(),
+            types: types.filter(|ty| is_here(ty.group)).map(|ty| self.ty(ty)).collect(),
             tables: table.map(|table| self.tables(table)).unwrap_or_default(),
             old_structs: self.old_structs(),
             plugin: plugin.map(|(table, plugin)| self.plugin(table, plugin)),
             releases: table.and_then(|table| self.releases(table)),
-            sections: if table.is_some() { Vec::new() } else { self.sections() },
+            sections: if table.is_some() { Vec::new() } else { self.sections(&is_here) },
         }
     }
 
@@ -156,7 +164,8 @@ impl Builder<'_> {
     /// The names of a type and of the struct behind it, if there is one.
     fn type_names(&self, ty: &Type) -> (String, String) {
         let tag = match &ty.kind {
-            TypeKind::Handle { tag, .. } | TypeKind::Id { tag, .. } => tag.clone(),
+            TypeKind::Handle { form, .. } => form.tag().unwrap_or_default().to_owned(),
+            TypeKind::Id { tag, .. } => tag.clone(),
             TypeKind::Enum { .. } | TypeKind::Struct { .. } | TypeKind::Callback { .. } => String::new(),
         };
         match self.face.map(|face| face.ty(ty)) {
@@ -170,8 +179,11 @@ impl Builder<'_> {
         let (name, tag) = &self.type_names(ty);
         let plain = |declaration| TypeItem::Plain { comment: comment.clone(), declaration };
         match &ty.kind {
-            TypeKind::Handle { by_pointer: true, .. } => plain(format!("typedef struct {tag} {name};")),
-            TypeKind::Handle { .. } => plain(format!("typedef struct {tag}* {name};")),
+            TypeKind::Handle { form, .. } => plain(match form {
+                HandleForm::Void => format!("typedef void* {name};"),
+                HandleForm::Tagged(_) => format!("typedef struct {tag}* {name};"),
+                HandleForm::Pointee(_) => format!("typedef struct {tag} {name};"),
+            }),
             TypeKind::Id { field, ty, .. } => {
                 let member = format!("{} {}", self.newest.base(*ty), self.names.variable(field));
                 plain(format!("typedef struct {tag} {{\n  {member};\n}}* {name};"))
@@ -179,8 +191,9 @@ impl Builder<'_> {
             TypeKind::Callback { params, result, .. } => {
                 plain(format!("typedef {};", self.newest.callback(params, result.as_deref(), name)))
             }
-            TypeKind::Enum { values, .. } => TypeItem::Enum {
+            TypeKind::Enum { values, as_int, .. } => TypeItem::Enum {
                 name: name.clone(),
+                is_int: *as_int && self.face.is_none(),
                 values: values
                     .iter()
                     .map(|value| ValueItem {
@@ -192,9 +205,13 @@ impl Builder<'_> {
                 size: 4,
                 comment,
             },
-            TypeKind::Struct { anonymous, fields } => {
-                let layout = abi::struct_layout(self.spec, fields, self.interface.newest());
+            TypeKind::Struct { anonymous, is_union, fields } => {
+                let layout = match is_union {
+                    true => abi::union_layout(self.spec, fields, self.interface.newest()),
+                    false => abi::struct_layout(self.spec, fields, self.interface.newest()),
+                };
                 TypeItem::Struct(StructItem {
+                    word: if *is_union { "union" } else { "struct" },
                     name: name.clone(),
                     anonymous: *anonymous && self.face.is_none(),
                     fields: self.fields(ty, fields, &layout, self.interface.newest()),
@@ -215,7 +232,7 @@ impl Builder<'_> {
         let place = |(index, offset, _): &(usize, u64, u64)| {
             let field = &fields[*index];
             let (spelled, brackets) = self.newest.field(field);
-            let name = self.names.variable(&field.name.value);
+            let name = self.names.field(field);
             // The params of the hand-over point to the table, which is no type of the spec.
             let spelled = match self.table_behind(ty, field) {
                 Some(table) => format!("{}*", self.table_name(table, release)),
@@ -262,6 +279,7 @@ impl Builder<'_> {
                     fields.iter_mut().for_each(|field| field.comment.clear());
                     items.push(StructItem {
                         comment: vec![format!("`{}` of release {named}.", ty.c_name)],
+                        word: "struct",
                         name: self.names.versioned(&ty.c_name, release),
                         anonymous: false,
                         fields,
@@ -273,9 +291,10 @@ impl Builder<'_> {
         items
     }
 
-    fn sections(&self) -> Vec<Section> {
+    fn sections(&self, is_here: &dyn Fn(GroupId) -> bool) -> Vec<Section> {
         let groups = self.interface.groups.iter().enumerate();
         groups
+            .filter(|(index, _)| is_here(GroupId(*index)))
             .map(|(index, group)| Section {
                 comment: self.comments.heading(group),
                 functions: self

@@ -15,10 +15,17 @@ impl<'a> Names<'a> {
         Names { spec, interface }
     }
 
-    /// `TENON_DEVICE_EXT_H`
-    pub fn guard(self) -> String {
-        format!("{}_{}", self.spec.project, self.interface.header.replace(['.', '-', '/'], "_"))
-            .to_uppercase()
+    /// `TENON_DEVICE_EXT_H`; the project stands before the name of the header if it is not part of it.
+    pub fn guard(self, header: &str) -> String {
+        let name = header.replace(['.', '-', '/'], "_");
+        let project = &self.spec.project;
+        let own = name.strip_prefix(project.as_str()).is_some_and(|rest| rest.starts_with('_'));
+        if own { name } else { format!("{project}_{name}") }.to_uppercase()
+    }
+
+    /// A field by the ABI's own spelling, or by the spec's.
+    pub fn field(self, field: &Param) -> String {
+        field.c_name.clone().unwrap_or_else(|| self.variable(&field.name.value))
     }
 
     /// `stream`; a keyword of C or C++ gets an underscore behind it.
@@ -85,6 +92,20 @@ impl<'a> Names<'a> {
     fn release(self, id: ReleaseId) -> String {
         self.interface.releases[id.0].name.value.replace('.', "_")
     }
+}
+
+/// A header as another one includes it: by its path from there, so that it is found wherever both are installed.
+pub fn beside(from: &str, to: &str) -> String {
+    let folders = |path: &str| -> Vec<String> {
+        let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        folder.split('/').filter(|part| !part.is_empty()).map(str::to_owned).collect()
+    };
+    let (here, there) = (folders(from), folders(to));
+    let shared = here.iter().zip(&there).take_while(|(a, b)| a == b).count();
+    let up = here[shared..].iter().map(|_| "..");
+    let down = there[shared..].iter().map(String::as_str);
+    let name = to.rsplit('/').next().unwrap_or(to);
+    up.chain(down).chain([name]).collect::<Vec<_>>().join("/")
 }
 
 fn pascal(snake: &str) -> String {
@@ -175,6 +196,13 @@ mod tests {
     fn keywords_are_found() {
         assert!(["alignas", "default", "new", "not", "register", "xor"].into_iter().all(is_keyword));
         assert!(!["device", "interface", "value"].into_iter().any(is_keyword));
+    }
+
+    #[test]
+    fn headers_are_included_by_their_path_from_each_other() {
+        assert_eq!(beside("acl/acl.h", "acl/acl_rt.h"), "acl_rt.h");
+        assert_eq!(beside("acl/acl.h", "tenon/types.h"), "../tenon/types.h");
+        assert_eq!(beside("log.h", "bus/bus.h"), "bus/bus.h");
     }
 
     #[test]

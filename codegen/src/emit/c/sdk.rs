@@ -145,6 +145,7 @@ fn types_of(face: Face) -> Vec<TypeItem> {
         value: status.value,
     });
     let status = TypeItem::Enum {
+        is_int: false,
         comment: wrap(
             "@brief How a call ended: what a device answered, or, from 16 on, what the library has to say.",
             WIDTH,

@@ -76,10 +76,17 @@ impl<'a> Speller<'a> {
             // The SDK's handle of a device is no pointer to a number, so that it is written through one.
             TypeKind::Id { .. } if by_pointer && self.is_device(param) => format!("{base}*"),
             TypeKind::Id { .. } => base,
-            TypeKind::Handle { by_pointer: true, .. } if by_pointer && param.role == Role::Creates => {
+            TypeKind::Handle { form: HandleForm::Pointee(_), .. }
+                if by_pointer && param.role == Role::Creates =>
+            {
                 format!("{base}**")
             }
-            TypeKind::Handle { by_pointer: true, .. } => format!("{}{base}*", constness(param, !by_pointer)),
+            TypeKind::Handle { form: HandleForm::Pointee(_), .. } => {
+                format!("{}{base}*", constness(param, !by_pointer))
+            }
+            TypeKind::Struct { .. } if param.by_pointer => {
+                format!("{}{base}*", constness(param, !by_pointer))
+            }
             _ if by_pointer => format!("{}{base}*", constness(param, false)),
             _ => base,
         }
@@ -91,7 +98,9 @@ impl<'a> Speller<'a> {
             // An array of addresses: what is const is the memory behind them.
             Ty::Pointer => format!("{}void**", constness(param, reads)),
             Ty::String => format!("{}char**", constness(param, reads)),
-            Ty::Named(id) if matches!(self.spec.ty(id).kind, TypeKind::Handle { by_pointer: true, .. }) => {
+            Ty::Named(id)
+                if matches!(self.spec.ty(id).kind, TypeKind::Handle { form: HandleForm::Pointee(_), .. }) =>
+            {
                 format!("{}{}**", constness(param, reads), self.base(param.ty))
             }
             ty => format!("{}{}*", constness(param, reads), self.base(ty)),

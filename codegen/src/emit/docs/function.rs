@@ -6,7 +6,7 @@ use super::links::{Links, c_api_page, function_page, group_page, interface_page}
 use crate::abi;
 use crate::emit::text::{capital, collapse, sentence};
 use crate::emit::words::Words;
-use crate::emit::{c, rust};
+use crate::emit::{c, python, rust};
 use crate::model::*;
 use crate::sdk::Face;
 
@@ -21,6 +21,8 @@ pub struct FunctionPage {
     group: Link,
     interface: Link,
     c: String,
+    /// As the Python package has it.
+    python: Option<String>,
     /// As the SDK offers it.
     sdk: Option<Link>,
     rust: String,
@@ -100,6 +102,7 @@ pub fn page(spec: &Spec, interface: &Interface, id: FunctionId, marker: String) 
         group: Link { name: group.title.clone(), to: links.to(&group_page(interface, function.group)) },
         interface: Link { name: interface.title.clone(), to: links.to(&interface_page(interface)) },
         c: c::declaration(spec, interface, function, newest_with(interface, function)),
+        python: python::signature(spec, interface, function),
         sdk: Face::of(spec, interface).map(|face| Link {
             name: format!("{};", c::sdk_prototype(face, function)),
             to: links.to(&c_api_page(interface)),
@@ -113,7 +116,7 @@ pub fn page(spec: &Spec, interface: &Interface, id: FunctionId, marker: String) 
         },
         statuses: statuses(words, links, function),
         behaviour: words.order(function).iter().map(|line| links.markdown(line)).collect(),
-        absence: interface.table().map(|_| absence(words, links, function)),
+        absence: can_be_absent(interface, function).then(|| absence(words, links, function)),
         releases: releases(words, links, id),
         analogues: function
             .analogue
@@ -126,6 +129,15 @@ pub fn page(spec: &Spec, interface: &Interface, id: FunctionId, marker: String) 
             .map(|id| interface.function(*id))
             .map(|other| Link { name: other.name.value.clone(), to: links.function(other) })
             .collect(),
+    }
+}
+
+/// Whether there is something to say of a function that an implementation leaves out.
+fn can_be_absent(interface: &Interface, function: &Function) -> bool {
+    match interface.kind {
+        InterfaceKind::Table(_) => true,
+        InterfaceKind::Export => function.fallback.is_some(),
+        InterfaceKind::Import { .. } => false,
     }
 }
 

@@ -128,7 +128,7 @@ fn type_item(spec: &Spec, interface: &Interface, links: Links, ty: &Type) -> Typ
             item.kind = "id";
             item.notes.push(format!("C passes it by the address of a struct with the member `{field}`."));
         }
-        TypeKind::Enum { flags, values } => {
+        TypeKind::Enum { flags, values, .. } => {
             item.kind = if *flags { "flags" } else { "enum" };
             item.values = values
                 .iter()

@@ -6,6 +6,7 @@ use super::links::{Links, c_api_page, group_page, interface_page, layout_page};
 use crate::abi::{self, MemberKind, TableLayout};
 use crate::emit::changes::{Explained, Kind, changes};
 use crate::emit::text::{count, enumerate, sentence};
+use crate::headers::Headers;
 use crate::model::*;
 
 /// What the page of an interface says.
@@ -114,7 +115,16 @@ fn kind_sentence(interface: &Interface) -> String {
 }
 
 fn facts(spec: &Spec, interface: &Interface, links: Links) -> Vec<Fact> {
-    let mut facts = vec![Fact { name: "C header", value: format!("`{}`", interface.header) }];
+    let headers = Headers::of(spec, interface);
+    let others: Vec<String> = headers.names()[1..].iter().map(|name| format!("`{name}`")).collect();
+    let includes = match others.is_empty() {
+        true => String::new(),
+        false => format!(", which includes {}", enumerate(&others)),
+    };
+    let mut facts = vec![Fact { name: "C header", value: format!("`{}`{includes}", interface.header) }];
+    if let Some(python) = &interface.python {
+        facts.push(Fact { name: "In Python", value: format!("the package `{}`", python.name.value) });
+    }
     let rust = match interface.kind {
         InterfaceKind::Import { .. } => "struct",
         _ => "trait",

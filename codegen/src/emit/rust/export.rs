@@ -5,7 +5,7 @@ use quote::{format_ident, quote};
 
 use super::ffi::{convention, raw_param, raw_result};
 use super::{Context, names};
-use crate::model::Function;
+use crate::model::{Function, InterfaceKind};
 
 pub(super) fn emit(context: Context) -> TokenStream {
     let macro_name = format_ident!("export_{}", context.interface.name.value);
@@ -38,7 +38,10 @@ pub(super) fn emit(context: Context) -> TokenStream {
             }
         }
     });
+    let failures = keeps_failures(context).then(failures);
     quote! {
+        #failures
+
         /// An implementation that can be exported: one instance.
         pub trait Plugin: 'static {
             /// What the symbols call. Mostly the type itself.
@@ -68,6 +71,37 @@ pub(super) fn emit(context: Context) -> TokenStream {
                     #(#exports)*
                 };
             };
+        }
+    }
+}
+
+/// Whether the exported functions keep what went wrong for each thread: in the status of the interface, if it has one.
+pub(super) fn keeps_failures(context: Context) -> bool {
+    matches!(context.interface.kind, InterfaceKind::Export) && context.interface.status.is_some()
+}
+
+/// What the exported functions keep of a failure, and how an implementation reads it.
+fn failures() -> TokenStream {
+    quote! {
+        ::std::thread_local! {
+            static LAST: ::tenon::support::LastFailure = const { ::tenon::support::LastFailure::new() };
+        }
+
+        /// Takes the message of the last exported function that failed on the calling thread: `function: why`.
+        ///
+        /// The next call yields nothing unless another one failed meanwhile. A call that succeeds leaves it alone.
+        pub fn take_last_message() -> ::core::option::Option<::std::ffi::CString> {
+            LAST.try_with(::tenon::support::LastFailure::take).ok().flatten()
+        }
+
+        /// The status of the last exported function that failed on the calling thread; it stays until it is taken.
+        pub fn last_status() -> ::core::option::Option<i32> {
+            LAST.try_with(::tenon::support::LastFailure::code).ok().flatten()
+        }
+
+        /// Takes the status of the last exported function that failed on the calling thread. The message stays.
+        pub fn take_last_status() -> ::core::option::Option<i32> {
+            LAST.try_with(::tenon::support::LastFailure::take_code).ok().flatten()
         }
     }
 }

@@ -3,13 +3,12 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use super::form::{Form, Output, forms, outputs, parameters};
+use super::form::{Form, Output, forms, is_fallible, outputs, parameters};
 use super::traits::signature;
 use super::types::type_path;
 use super::{Context, names};
 use crate::model::{
-    Argument, Buffer, Call, Constant, Extent, FallbackKind, Function, Param, ParamId, ResultKind, Ty,
-    TypeKind,
+    Argument, Buffer, Call, Constant, Extent, FallbackKind, Function, Param, ParamId, Ty, TypeKind,
 };
 
 pub(super) fn emit(context: Context) -> TokenStream {
@@ -68,10 +67,7 @@ fn method(context: Context, function: &Function) -> TokenStream {
 }
 
 fn body(context: Context, function: &Function, forms: &[Form], kind: &FallbackKind) -> TokenStream {
-    let wrap = |value: TokenStream| match function.result {
-        ResultKind::Status => quote!(Ok(#value)),
-        _ => value,
-    };
+    let wrap = |value: TokenStream| if is_fallible(context, function) { quote!(Ok(#value)) } else { value };
     match kind {
         FallbackKind::Nothing => wrap(quote!(())),
         FallbackKind::Constant(constants) => {

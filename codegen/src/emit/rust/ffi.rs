@@ -7,8 +7,8 @@ use super::types::{doc, is_by_pointer, scalar, type_path};
 use super::{Context, names};
 use crate::abi;
 use crate::model::{
-    Direction, Extent, Function, Length, Param, Release, ReleaseId, ResultKind, Role, Ty, Type, TypeId,
-    TypeKind,
+    Direction, Extent, Function, HandleForm, Length, Param, Release, ReleaseId, ResultKind, Role, Ty, Type,
+    TypeId, TypeKind,
 };
 
 pub(super) fn emit(context: Context) -> TokenStream {
@@ -45,9 +45,15 @@ fn emit_type(context: Context, ty: &Type) -> TokenStream {
     let c_name = names::symbol(&ty.c_name);
     let docs = doc(&ty.summary, "");
     match &ty.kind {
-        TypeKind::Handle { tag, by_pointer, .. } => {
-            let tag = names::symbol(tag);
-            let alias = (!by_pointer).then(|| quote! { #docs pub type #c_name = *mut #tag; });
+        TypeKind::Handle { form, .. } => {
+            let Some(tag) = form.tag().map(names::symbol) else {
+                return quote! { #docs pub type #c_name = *mut ::core::ffi::c_void; };
+            };
+            let alias = match form {
+                HandleForm::Pointee(_) if tag == c_name => TokenStream::new(),
+                HandleForm::Pointee(_) => quote! { #docs pub type #c_name = #tag; },
+                HandleForm::Tagged(_) | HandleForm::Void => quote! { #docs pub type #c_name = *mut #tag; },
+            };
             quote! {
                 #docs
                 #[repr(C)]
@@ -71,6 +77,7 @@ fn emit_type(context: Context, ty: &Type) -> TokenStream {
                 pub type #c_name = *mut #tag;
             }
         }
+        TypeKind::Struct { fields, is_union: true, .. } => emit_union(context, ty, fields),
         TypeKind::Struct { fields, .. } if !depends_on_release(fields) => {
             emit_struct(context, ty, fields, None)
         }
@@ -94,7 +101,9 @@ pub(super) fn struct_path(context: Context, id: TypeId, release: &TokenStream) -
     let ty = context.spec.ty(id);
     let c_name = names::symbol(&ty.c_name);
     match &ty.kind {
-        TypeKind::Struct { fields, .. } if depends_on_release(fields) => quote!(#release::#c_name),
+        TypeKind::Struct { fields, is_union: false, .. } if depends_on_release(fields) => {
+            quote!(#release::#c_name)
+        }
         _ => ffi_path(context, id),
     }
 }
@@ -130,6 +139,34 @@ fn emit_struct(context: Context, ty: &Type, fields: &[Param], release: Option<Re
             assert!(size_of::<#c_name>() == #size);
             #(#asserts)*
         };
+    }
+}
+
+fn emit_union(context: Context, ty: &Type, fields: &[Param]) -> TokenStream {
+    let c_name = names::symbol(&ty.c_name);
+    let docs = doc(&ty.summary, &ty.doc);
+    let members = fields.iter().map(|field| {
+        let (name, ty, docs) =
+            (names::snake(&field.name.value), field_type(context, field), doc(&field.doc, ""));
+        quote! { #docs pub #name: #ty, }
+    });
+    let size = names::number(abi::union_layout(context.spec, fields, None).size);
+    let debug = format!("{} {{{{ .. }}}}", ty.name.value);
+    quote! {
+        #docs
+        #[derive(Clone, Copy)]
+        #[repr(C)]
+        pub union #c_name {
+            #(#members)*
+        }
+
+        impl ::core::fmt::Debug for #c_name {
+            fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                ::core::write!(formatter, #debug)
+            }
+        }
+
+        const _: () = assert!(size_of::<#c_name>() == #size);
     }
 }
 
@@ -269,7 +306,12 @@ pub(super) fn raw_param(context: Context, param: &Param) -> TokenStream {
             pointer(quote!(::core::ffi::c_void), read_only)
         }
         Ty::String => pointer(quote!(::core::ffi::c_char), !written),
-        Ty::Named(id) if is_by_pointer(&context.spec.ty(id).kind) => pointer(ffi_path(context, id), !written),
+        Ty::Named(id) if is_by_pointer(&context.spec.ty(id).kind) => {
+            let target = ffi_path(context, id);
+            let is_made = written && param.role == Role::Creates;
+            if is_made { quote!(*mut *mut #target) } else { pointer(target, !written) }
+        }
+        Ty::Named(id) if param.by_pointer => pointer(ffi_path(context, id), !written),
         Ty::Named(id) if matches!(context.spec.ty(id).kind, TypeKind::Id { .. }) => ffi_path(context, id),
         _ => {
             let ty = raw_element(context, param);
@@ -289,6 +331,10 @@ fn raw_element(context: Context, param: &Param) -> TokenStream {
         Ty::Named(id) => match context.spec.ty(id).kind {
             // An enum is its number on both sides.
             TypeKind::Enum { .. } => type_path(context, id),
+            TypeKind::Handle { form: HandleForm::Pointee(_), .. } => {
+                let target = ffi_path(context, id);
+                quote!(*mut #target)
+            }
             _ => ffi_path(context, id),
         },
         ty => scalar(context, ty),

@@ -6,7 +6,7 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use super::types::{is_byte_buffer, value};
+use super::types::{is_by_pointer, is_byte_buffer, value};
 use super::{Context, names};
 use crate::model::{
     Direction, Extent, Function, Length, Param, ParamId, ResultKind, Role, Space, Ty, TypeId, TypeKind,
@@ -92,6 +92,8 @@ fn form(context: Context, function: &Function, id: ParamId, param: &Param) -> Fo
         match kind {
             TypeKind::Struct { fields, .. } if is_byte_buffer(fields) => return Form::ByteBuffer { mutable },
             TypeKind::Struct { .. } if param.dir != Direction::Out => return Form::StructRef { mutable },
+            // What C passes by its address it also changes through it; only what is made comes back.
+            _ if is_by_pointer(kind) && param.role != Role::Creates => return Form::Value,
             TypeKind::Callback { .. } => {
                 let taken = function.params.iter().position(|other| other.context_of == Some(id));
                 return Form::Callback { context: taken.map(ParamId) };
@@ -111,6 +113,7 @@ fn form(context: Context, function: &Function, id: ParamId, param: &Param) -> Fo
         (Some(Length::Bytes(len) | Length::Count(len)), Ty::Char) => {
             Form::Bytes { len: len.clone(), mutable }
         }
+        (Some(Length::Bytes(len)), Ty::String) if mutable => Form::Bytes { len: len.clone(), mutable },
         // The array of addresses is the caller's to keep; `dir` speaks of the memory behind them.
         (Some(Length::Count(len)), Ty::Pointer) => Form::Slice { len: len.clone(), mutable: false },
         (Some(Length::Count(len)), _) => Form::Slice { len: len.clone(), mutable },
@@ -123,9 +126,8 @@ fn form(context: Context, function: &Function, id: ParamId, param: &Param) -> Fo
 
 fn output(param: &Param) -> Output {
     match (&param.length, param.ty) {
-        (Some(Length::Count(Extent::Number(count)) | Length::Bytes(Extent::Number(count))), Ty::Char) => {
-            Output::Text(*count)
-        }
+        (Some(Length::Count(Extent::Number(count)) | Length::Bytes(Extent::Number(count))), Ty::Char)
+        | (Some(Length::Bytes(Extent::Number(count))), Ty::String) => Output::Text(*count),
         (Some(Length::Count(Extent::Number(count))), _) => Output::Array(*count),
         (Some(Length::Count(Extent::Call(function))), _) => Output::Vec(*function),
         _ => Output::Value,
@@ -150,7 +152,7 @@ pub(super) fn named_id(ty: Ty) -> Option<TypeId> {
 
 /// The type of a parameter in a signature; `None` for what is no parameter there.
 pub(super) fn parameter_type(context: Context, param: &Param, form: &Form) -> Option<TokenStream> {
-    let plain = value(context, param.ty, param.space);
+    let plain = element(context, param);
     let reference =
         |mutable: bool, target: TokenStream| if mutable { quote!(&mut #target) } else { quote!(&#target) };
     let optional = |ty: TokenStream| {
@@ -164,9 +166,17 @@ pub(super) fn parameter_type(context: Context, param: &Param, form: &Form) -> Op
         Form::Slice { mutable, .. } => optional(reference(*mutable, quote!([#plain]))),
         Form::ByteBuffer { mutable } => reference(*mutable, quote!([u8])),
         Form::Text => optional(quote!(&::core::ffi::CStr)),
-        Form::StructRef { mutable } => reference(*mutable, plain),
+        Form::StructRef { mutable } => optional(reference(*mutable, plain)),
         Form::Callback { .. } => optional(plain),
     })
+}
+
+/// The type of a value, or of an element of an array.
+pub(super) fn element(context: Context, param: &Param) -> TokenStream {
+    match (param.ty, &param.length) {
+        (Ty::String, Some(Length::Count(_))) => quote!(*const ::core::ffi::c_char),
+        _ => value(context, param.ty, param.space),
+    }
 }
 
 /// The parameters of a signature: names and types.
@@ -211,6 +221,15 @@ pub(super) fn outputs<'a>(
         .collect()
 }
 
+/// Whether a method answers in a `Result`: where the ABI returns a status, and in an export, which keeps the error of
+/// a call that returns something else for whoever asks.
+pub(super) fn is_fallible(context: Context, function: &Function) -> bool {
+    match function.result {
+        ResultKind::Status => true,
+        ResultKind::None | ResultKind::Value(_) => super::export::keeps_failures(context),
+    }
+}
+
 /// What a method of the trait returns inside its `Result`.
 pub(super) fn result_type(context: Context, function: &Function, forms: &[Form]) -> TokenStream {
     if function.question.is_some() {
@@ -218,6 +237,11 @@ pub(super) fn result_type(context: Context, function: &Function, forms: &[Form])
     }
     if let ResultKind::Value(result) = &function.result {
         return match result.ty {
+            // A library may hand out what it has to keep; a plugin answers with what is in its own code.
+            Ty::String if super::export::keeps_failures(context) => {
+                let text = quote!(::std::borrow::Cow<'static, ::core::ffi::CStr>);
+                if result.nullable { quote!(::core::option::Option<#text>) } else { text }
+            }
             Ty::String => quote!(&'static ::core::ffi::CStr),
             ty => value(context, ty, result.space),
         };
@@ -233,11 +257,8 @@ pub(super) fn result_type(context: Context, function: &Function, forms: &[Form])
     }
 }
 
-/// The return type of a method of the trait: a `Result` where the ABI has a status to say so.
+/// The return type of a method of the trait.
 pub(super) fn return_type(context: Context, function: &Function, forms: &[Form]) -> TokenStream {
     let inner = result_type(context, function, forms);
-    match function.result {
-        ResultKind::Status => quote!(Result<#inner>),
-        ResultKind::None | ResultKind::Value(_) => inner,
-    }
+    if is_fallible(context, function) { quote!(Result<#inner>) } else { inner }
 }

@@ -29,10 +29,11 @@ pub(super) fn emit(context: Context) -> TokenStream {
                 .as_ref()
                 .is_some_and(|fallback| !matches!(fallback.kind, FallbackKind::Refuse { .. }))
     });
+    let number = names::symbol(if functions.len() <= 256 { "u8" } else { "u16" });
     quote! {
         /// A function of the interface.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-        #[repr(u8)]
+        #[repr(#number)]
         pub enum Function {
             #(#variants)*
         }

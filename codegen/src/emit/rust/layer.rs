@@ -3,7 +3,7 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use super::form::{Form, Output, forms, named, outputs};
+use super::form::{Form, Output, forms, is_fallible, named, outputs};
 use super::traits::signature;
 use super::{Context, names};
 use crate::model::{Extent, Function, Param, ParamId, ResultKind, Ty, TypeKind};
@@ -136,18 +136,16 @@ fn method(context: Context, function: &Function) -> TokenStream {
         true => (TokenStream::new(), TokenStream::new()),
         false => (
             quote!(mut),
-            match function.result {
-                ResultKind::Status => {
-                    let yielded =
-                        if outputs(function, &forms).is_empty() { quote!(_) } else { quote!(yielded) };
-                    quote! { if let Ok(#yielded) = &result { #updates } }
-                }
-                _ => updates,
+            if is_fallible(context, function) {
+                let yielded = if outputs(function, &forms).is_empty() { quote!(_) } else { quote!(yielded) };
+                quote! { if let Ok(#yielded) = &result { #updates } }
+            } else {
+                updates
             },
         ),
     };
     let (start, outcome) = match &function.result {
-        ResultKind::Status => {
+        _ if is_fallible(context, function) => {
             let answer = if function.question.is_some() {
                 quote!(result.as_ref().ok().copied())
             } else {
@@ -166,13 +164,11 @@ fn method(context: Context, function: &Function) -> TokenStream {
             )
         }
     };
-    let bind = match function.result {
-        ResultKind::None => quote!(let () =),
-        _ => quote!(let result =),
-    };
-    let end = match function.result {
-        ResultKind::None => TokenStream::new(),
-        _ => quote!(result),
+    let is_silent = matches!(function.result, ResultKind::None) && !is_fallible(context, function);
+    let (bind, end) = if is_silent {
+        (quote!(let () =), TokenStream::new())
+    } else {
+        (quote!(let result =), quote!(result))
     };
     quote! {
         #signature {
@@ -224,7 +220,10 @@ fn bits(
             optional(quote!(#name.as_ptr().addr()), quote!(given.as_ptr().addr()))
         }
         Form::ByteBuffer { .. } => quote!(#name.as_ptr().addr() as u64),
-        Form::StructRef { .. } => quote!(::core::ptr::from_ref(&*#name).addr() as u64),
+        Form::StructRef { .. } => {
+            let address = |name: TokenStream| quote!(::core::ptr::from_ref(&*#name).addr());
+            optional(address(quote!(#name)), quote!(::core::ptr::from_ref(&**given).addr()))
+        }
         Form::Callback { .. } => {
             let address = |name: TokenStream| quote!(#name.as_raw().map_or(0, |function| (function as *const ()).addr()));
             optional(address(quote!(#name)), address(quote!(given)))

@@ -5,7 +5,7 @@
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
-use super::form::{Form, Output, named, outputs};
+use super::form::{Form, Output, element, named, outputs};
 use super::types::{is_by_pointer, value};
 use super::{Context, names};
 use crate::model::{Direction, Extent, Function, Length, Param, Ty, TypeKind};
@@ -70,7 +70,7 @@ pub(super) fn prepare(
             let len = length(len);
             let element = match form {
                 Form::Bytes { .. } => quote!(u8),
-                _ => value(context, param.ty, param.space),
+                _ => element(context, param),
             };
             let slice = if *mutable {
                 quote!(::tenon::support::slice_mut #beside(#text, #name.cast::<#element>(), #len)?)
@@ -126,13 +126,26 @@ pub(super) fn prepare(
                 }
             }
         }
+        Form::StructRef { mutable: false } if !param.by_pointer => quote! { let #name = &#name; },
         Form::StructRef { mutable } => {
             let reference = if *mutable { quote!(&mut *#name) } else { quote!(&*#name) };
             let check = if *mutable { quote!(place) } else { quote!(non_null) };
-            quote! {
-                let #name = ::tenon::support::#check #beside(#text, #name)?;
-                // SAFETY: checked to be not null and aligned; the host lends it for the call.
-                let #name = unsafe { #reference };
+            if param.nullable {
+                quote! {
+                    let #name = if #name.is_null() {
+                        ::core::option::Option::None
+                    } else {
+                        let #name = ::tenon::support::#check #beside(#text, #name)?;
+                        // SAFETY: checked to be aligned; the host lends it for the call.
+                        ::core::option::Option::Some(unsafe { #reference })
+                    };
+                }
+            } else {
+                quote! {
+                    let #name = ::tenon::support::#check #beside(#text, #name)?;
+                    // SAFETY: checked to be not null and aligned; the host lends it for the call.
+                    let #name = unsafe { #reference };
+                }
             }
         }
         Form::Callback { context: taken } => {

@@ -4,10 +4,10 @@ use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
 use super::ffi::{convention, raw_param, raw_result};
-use super::form::{Form, forms, named, outputs};
+use super::form::{Form, forms, is_fallible, named, outputs};
 use super::pieces::{Report, argument, prepare, to_raw, write_back, write_output, yielded};
-use super::types::value;
-use super::{Context, names};
+use super::types::{is_by_pointer, value};
+use super::{Context, export, names};
 use crate::model::{Absent, Constant, Function, Param, ReleaseId, ResultKind, Ty, TypeKind};
 
 pub(super) fn emit(context: Context) -> TokenStream {
@@ -67,14 +67,21 @@ fn thunk(context: Context, function: &Function, release: Option<ReleaseId>) -> T
     let write_back =
         function.params.iter().zip(&forms).filter_map(|(param, form)| write_back(context, param, form));
     let output = raw_result(context, function);
-    let text = &function.name.value;
+    // Programs know the function by its symbol, devices by its place in the table.
+    let keeps = export::keeps_failures(context);
+    let text = if keeps { &function.c_name } else { &function.name.value };
+    let last = keeps.then(|| quote!(&LAST,));
+    let (call, call_value) = match keeps {
+        true => (quote!(call_export), quote!(call_export_value)),
+        false => (quote!(call), quote!(call_value)),
+    };
     let body = match &function.result {
         ResultKind::Status => {
             let yields = yields(context, function, &forms);
             let is_empty = function.question.is_none() && outputs(function, &forms).is_empty();
             let bind = (!is_empty).then(|| quote!(let yielded =));
             quote! {
-                ::tenon::support::call(#text, || {
+                ::tenon::support::#call(#last #text, || {
                     let this = WithFallbacks(D::instance());
                     #(#prepare)*
                     #bind this.#method(#(#arguments),*)?;
@@ -84,24 +91,16 @@ fn thunk(context: Context, function: &Function, release: Option<ReleaseId>) -> T
             }
         }
         ResultKind::None | ResultKind::Value(_) => {
-            let convert = match &function.result {
-                ResultKind::Value(result) => to_raw(context, result, &quote!(yielded)),
-                _ => quote!(yielded),
+            let (convert, default) = match &function.result {
+                ResultKind::Value(result) => (returned(context, result, keeps), failure(context, result)),
+                _ => (quote!(yielded), quote!(())),
             };
-            let default = match &function.result {
-                ResultKind::Value(result)
-                    if matches!(result.ty, Ty::Pointer | Ty::String) || is_raw_pointer(context, result) =>
-                {
-                    quote!(::core::ptr::null_mut())
-                }
-                ResultKind::Value(_) => quote!(::core::default::Default::default()),
-                _ => quote!(()),
-            };
+            let question = is_fallible(context, function).then(|| quote!(?));
             quote! {
-                ::tenon::support::call_value(#text, #default, || {
+                ::tenon::support::#call_value(#last #text, #default, || {
                     let this = WithFallbacks(D::instance());
                     #(#prepare)*
-                    let yielded = this.#method(#(#arguments),*);
+                    let yielded = this.#method(#(#arguments),*) #question;
                     #(#write_back)*
                     ::core::result::Result::<_, Error>::Ok(#convert)
                 })
@@ -115,8 +114,50 @@ fn thunk(context: Context, function: &Function, release: Option<ReleaseId>) -> T
     }
 }
 
-fn is_raw_pointer(context: Context, param: &Param) -> bool {
-    matches!(named(context, param.ty), Some(TypeKind::Handle { .. } | TypeKind::Id { .. }))
+/// What the method returned as the ABI returns it.
+fn returned(context: Context, result: &Param, keeps: bool) -> TokenStream {
+    let raw = to_raw(context, result, &quote!(yielded));
+    match result.ty {
+        Ty::String if keeps => {
+            let text = match result.nullable {
+                true => quote!(yielded),
+                false => quote!(::core::option::Option::Some(yielded)),
+            };
+            quote!({
+                ::std::thread_local! {
+                    static KEPT: ::tenon::support::KeptText = const { ::tenon::support::KeptText::new() };
+                }
+                ::tenon::support::lend(&KEPT, #text)
+            })
+        }
+        _ if is_const_pointer(context, result) => quote!(#raw.cast_const()),
+        _ => raw,
+    }
+}
+
+/// What a function without a status returns when it failed.
+fn failure(context: Context, result: &Param) -> TokenStream {
+    let number = proc_macro2::Literal::i64_unsuffixed(result.failure);
+    match (result.ty, named(context, result.ty)) {
+        (Ty::String, _) => quote!(::core::ptr::null()),
+        (_, Some(TypeKind::Handle { .. })) if is_const_pointer(context, result) => {
+            quote!(::core::ptr::null())
+        }
+        (Ty::Pointer, _) | (_, Some(TypeKind::Handle { .. } | TypeKind::Id { .. })) => {
+            quote!(::core::ptr::null_mut())
+        }
+        (_, Some(TypeKind::Enum { .. })) => {
+            let ty = value(context, result.ty, None);
+            quote!(#ty(#number))
+        }
+        (Ty::Int { .. } | Ty::Size | Ty::ULongLong, _) => quote!(#number),
+        _ => quote!(::core::default::Default::default()),
+    }
+}
+
+/// Whether a handle is returned as a pointer to const.
+fn is_const_pointer(context: Context, result: &Param) -> bool {
+    named(context, result.ty).is_some_and(is_by_pointer) && result.constness != Some(false)
 }
 
 /// What the implementation gets from a host that does not pass the parameter.

@@ -3,10 +3,10 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use super::form::{Form, forms, output_type, outputs, parameters, return_type};
+use super::form::{Form, forms, is_fallible, output_type, outputs, parameters, return_type};
 use super::types::doc;
 use super::{Context, names};
-use crate::model::{Function, Interface, Need, Param, ResultKind, Spec};
+use crate::model::{Function, Interface, Need, Param, Spec};
 
 pub(super) fn emit(context: Context) -> TokenStream {
     let name = names::symbol(&context.interface.trait_name);
@@ -36,7 +36,7 @@ fn method(context: Context, function: &Function) -> TokenStream {
     let forms = forms(context, function);
     let signature = signature(context, function, &forms);
     let docs = doc(&function.summary, &details(context, function, &forms));
-    if !function.is_optional() || !matches!(function.result, ResultKind::Status) {
+    if !function.is_optional() || !is_fallible(context, function) {
         return quote! { #docs #signature; };
     }
     let unused = parameters(context, function, &forms).map(|(name, _)| name);

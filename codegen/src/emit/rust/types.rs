@@ -4,7 +4,7 @@ use proc_macro2::TokenStream;
 use quote::quote;
 
 use super::{Context, names};
-use crate::model::{EnumValue, Meaning, Param, ParamId, Space, Ty, Type, TypeId, TypeKind};
+use crate::model::{EnumValue, HandleForm, Meaning, Param, ParamId, Space, Ty, Type, TypeId, TypeKind};
 
 pub(super) fn emit(context: Context) -> TokenStream {
     let types = context.interface.types.iter().map(|ty| emit_type(context, ty));
@@ -188,7 +188,7 @@ impl<'a> Context<'a> {
 
 /// Whether C passes a handle as `Name*`.
 pub(super) fn is_by_pointer(kind: &TypeKind) -> bool {
-    matches!(kind, TypeKind::Handle { by_pointer: true, .. })
+    matches!(kind, TypeKind::Handle { form: HandleForm::Pointee(_), .. })
 }
 
 /// Whether a struct is a length and the bytes of that length: Rust has slices for that.

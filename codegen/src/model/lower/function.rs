@@ -30,6 +30,7 @@ impl Lowerer<'_> {
             doc: prose(node, "doc"),
             stream_ordered: node.get("stream_ordered").and_then(|node| self.param_id(&params, node)),
             fallback: node.get("fallback").map(|node| self.fallback(scope, node, &params, trees)),
+            python: node.get("python").and_then(|node| self.python_function(trees, node, &params)),
             params,
             result,
             need: match node.get("required").and_then(Node::text) {

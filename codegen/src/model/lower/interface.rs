@@ -33,6 +33,9 @@ impl Lowerer<'_> {
             .collect();
         let kind = self.kind(scope, node);
         let sdk = node.get("sdk").and_then(|node| self.sdk(scope, node));
+        let python = node.get("python").and_then(|node| self.python_package(node));
+        let header = node.get("header").and_then(Node::at);
+        let header = header.unwrap_or(At { value: String::new(), span: node.span });
         Interface {
             name: trees.name.clone(),
             kind,
@@ -40,7 +43,7 @@ impl Lowerer<'_> {
             summary: text(node, "summary").unwrap_or_default(),
             doc: prose(node, "doc"),
             trait_name: text(node, "trait").unwrap_or_default(),
-            header: text(node, "header").unwrap_or_default(),
+            header: header.value.clone(),
             status,
             unwinds: flag(node, "unwinds"),
             groups: trees
@@ -51,12 +54,14 @@ impl Lowerer<'_> {
                     title: text(node, "title").unwrap_or_default(),
                     summary: text(node, "summary").unwrap_or_default(),
                     doc: prose(node, "doc"),
+                    header: node.get("header").and_then(Node::at).unwrap_or_else(|| header.clone()),
                 })
                 .collect(),
             types,
             functions,
             prefix,
             sdk,
+            python,
             places: Places::of(node.get("interface").map_or(node.span, |name| name.span), node),
             uses,
             releases,
@@ -176,9 +181,13 @@ impl Lowerer<'_> {
 
     fn kind(&mut self, scope: Scope, node: &Node) -> InterfaceKind {
         let kind = node.get("kind").and_then(Node::text).unwrap_or_default();
-        for (section, belongs) in
-            [("table", "table"), ("plugin", "table"), ("sdk", "table"), ("libraries", "import")]
-        {
+        for (section, belongs) in [
+            ("table", "table"),
+            ("plugin", "table"),
+            ("sdk", "table"),
+            ("libraries", "import"),
+            ("python", "export"),
+        ] {
             if let Some((key, _)) = node.entries().iter().find(|(key, _)| key.value == section)
                 && kind != belongs
                 && ["table", "export", "import"].contains(&kind)

@@ -4,6 +4,7 @@ mod fallback;
 mod function;
 mod interface;
 mod param;
+mod python;
 mod table;
 mod types;
 
@@ -283,6 +284,7 @@ impl Lowerer<'_> {
                 reference: output("reference"),
                 schema: output("schema"),
                 rust: output("rust"),
+                python: output("python"),
                 summary: outputs.and_then(|node| node.get("summary")).and_then(|node| {
                     Some(SummaryFile { template: text(node, "template")?, to: text(node, "to")? })
                 }),

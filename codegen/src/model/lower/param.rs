@@ -31,6 +31,8 @@ impl Lowerer<'_> {
         let (of, held, context_of) = (sibling("of"), sibling("held"), sibling("context_of"));
         Param {
             name: name.clone(),
+            c_name: text(node, "c"),
+            python_name: text(node, "python"),
             ty: node.get("type").map_or(Ty::Size, |ty| self.resolve(scope, ty)),
             dir: match node.get("dir").and_then(Node::text) {
                 Some("out") => Direction::Out,
@@ -46,6 +48,7 @@ impl Lowerer<'_> {
             },
             length,
             nullable: flag(node, "nullable"),
+            by_pointer: node.get("by").is_some(),
             role: match node.get("role").and_then(Node::text) {
                 Some("creates") => Role::Creates,
                 Some("destroys") => Role::Destroys,
@@ -55,6 +58,7 @@ impl Lowerer<'_> {
             held,
             context_of,
             is_status: flag(node, "status"),
+            failure: node.get("failure").and_then(Node::integer).unwrap_or_default(),
             constness: node.get("const").and_then(Node::bool),
             upstream: text(node, "upstream"),
             availability: self.availability(scope, node),

@@ -67,6 +67,7 @@ impl Lowerer<'_> {
             }
             "enum" => TypeKind::Enum {
                 flags: flag(node, "flags"),
+                as_int: node.get("as").is_some(),
                 values: node
                     .get("values")
                     .into_iter()
@@ -76,6 +77,7 @@ impl Lowerer<'_> {
             },
             "struct" => TypeKind::Struct {
                 anonymous: flag(node, "anonymous"),
+                is_union: flag(node, "union"),
                 fields: self.params(scope, node.get("fields")),
             },
             "callback" => TypeKind::Callback {
@@ -87,8 +89,11 @@ impl Lowerer<'_> {
                 once: flag(node, "once"),
             },
             _ => TypeKind::Handle {
-                tag: tag(),
-                by_pointer: node.get("by").is_some(),
+                form: match (node.get("by"), node.get("tag")) {
+                    (Some(_), _) => HandleForm::Pointee(tag()),
+                    (None, Some(_)) => HandleForm::Tagged(tag()),
+                    (None, None) => HandleForm::Void,
+                },
                 null: text(node, "null"),
             },
         }
@@ -96,14 +101,16 @@ impl Lowerer<'_> {
 
     /// Each kind of type has keys of its own.
     fn check_sections(&mut self, node: &Node, kind: &str) {
-        let sections: [(&str, &[&str]); 10] = [
+        let sections: [(&str, &[&str]); 12] = [
             ("tag", &["handle", "id"]),
             ("by", &["handle"]),
             ("null", &["handle"]),
             ("field", &["id"]),
             ("flags", &["enum"]),
+            ("as", &["enum"]),
             ("values", &["enum"]),
             ("anonymous", &["struct"]),
+            ("union", &["struct"]),
             ("fields", &["struct"]),
             ("params", &["callback"]),
             ("once", &["callback"]),

@@ -1,0 +1,44 @@
+//! Headers: which ones there are, and that none needs itself.
+
+use crate::diagnostic::Code;
+use crate::headers::Headers;
+
+use super::Check;
+
+/// A header of a group stands before those that need it, and the interface's own behind all.
+pub(super) fn check_no_circle(check: &Check) {
+    let headers = Headers::of(check.spec, check.interface);
+    let names = headers.names();
+    for (index, name) in names.iter().enumerate() {
+        let others = names[..index].iter().filter(|other| headers.needs(name, other));
+        for other in others.filter(|other| headers.included_by(other).contains(name)) {
+            let mut groups = headers.groups(name);
+            let Some(group) = groups.next() else { continue };
+            let message = format!("`{name}` and `{other}` need each other");
+            check.report(
+                check
+                    .error(Code::HeaderCycle, group.header.span, message)
+                    .label(format!("it names a type of `{other}`"))
+                    .help(format!("move the type into a header that `{other}` includes")),
+            );
+        }
+    }
+}
+
+/// Only symbols of a library are declared in more than one header.
+pub(super) fn check_place(check: &Check) {
+    let interface = check.interface;
+    if check.interface.kind_name() == "export" {
+        return;
+    }
+    let kind = interface.places.span("kind");
+    let named = interface.groups.iter().filter(|group| group.header.span.file != interface.places.key.file);
+    for group in named.filter(|_| check.before.trusts(kind)) {
+        let message = format!("the {} `{}` has one header", interface.kind_name(), interface.name.value);
+        check.report(
+            check
+                .error(Code::WrongKind, group.header.span, message)
+                .label("only a group of an export has its own"),
+        );
+    }
+}

@@ -1,0 +1,301 @@
+//! The functions and types that the library exports beside those of the spec.
+
+use super::call::{Answer, Argument, Call, Pass};
+use super::ctypes::Form;
+use super::docstring::{Docstring, spans};
+use super::names;
+use super::raises::Exceptions;
+use super::sdk::{nullless, room};
+use super::types::{EnumClass, Member, StructClass, TypeClass};
+use crate::emit::text::{capital, enumerate};
+use crate::exports::{Direction, Doc, Exports, Function, Ty, Type, TypeKind};
+use crate::sdk::Face;
+
+/// Speaks of exports in Python's words.
+#[derive(Clone, Copy)]
+pub struct Core<'a> {
+    /// What is exported.
+    pub exports: &'a Exports,
+    /// The library's face, whose handles and statuses they share.
+    pub face: Face<'a>,
+    /// Its statuses.
+    pub exceptions: &'a Exceptions,
+}
+
+/// What is exported has no form in Python.
+#[derive(Debug, thiserror::Error)]
+#[error("`{item}` cannot be put into Python: {reason}")]
+pub struct CoreError {
+    item: String,
+    reason: String,
+}
+
+impl Core<'_> {
+    /// The classes, in the order of the sources.
+    pub(super) fn types(self) -> Result<Vec<TypeClass>, CoreError> {
+        let classes =
+            self.exports.types.iter().map(|ty| self.ty(ty).map_err(|reason| mistake(&ty.name, reason)));
+        Ok(classes.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
+    }
+
+    /// The functions, in the order of the sources.
+    pub(super) fn functions(self) -> Result<Vec<Call>, CoreError> {
+        let functions = self.exports.functions.iter();
+        functions
+            .map(|function| self.function(function).map_err(|reason| mistake(&function.name, reason)))
+            .collect()
+    }
+
+    fn function(self, function: &Function) -> Result<Call, String> {
+        let outputs: Vec<&str> = function
+            .doc
+            .params
+            .iter()
+            .filter(|(_, direction, _)| *direction != Direction::In)
+            .map(|(name, ..)| name.as_str())
+            .collect();
+        let arguments = function.params.iter().map(|(name, ty)| self.argument(function, name, ty));
+        let mut doc = self.docstring(&function.doc, &outputs);
+        let mut raises = Vec::new();
+        for (status, reason) in &function.doc.results {
+            let reason = self.prose(&without(reason, &outputs));
+            match self.exceptions.of_c(status) {
+                Some("success") => doc.paragraph(reason.trim_start_matches("On success.")),
+                _ if reason.is_empty() => {}
+                Some(status) => raises.extend(self.exceptions.raised(status, &reason)),
+                None if status == "other" => raises.push(Exceptions::other(&reason)),
+                None => return Err(format!("`{status}` is no status")),
+            }
+        }
+        let result = match &function.result {
+            None => Answer::Nothing,
+            Some(ty) if self.is_status(ty) => Answer::Status,
+            Some(ty) => Answer::Value(self.value(ty)?, self.prose(&nullless(&function.doc.returned, "None"))),
+        };
+        let threads = self.prose(&function.doc.threads);
+        Ok(Call {
+            name: names::variable(self.bare(&function.name)),
+            symbol: function.name.clone(),
+            arguments: arguments.collect::<Result<_, _>>()?,
+            result,
+            doc,
+            raises,
+            notes: Vec::from([format!("Threads: {}{}", threads[..1].to_lowercase(), &threads[1..])]),
+        })
+    }
+
+    fn argument(self, function: &Function, name: &str, ty: &Ty) -> Result<Argument, String> {
+        let told = function.doc.params.iter().find(|(known, ..)| known == name);
+        let (_, direction, doc) = told.ok_or_else(|| format!("nothing is said of `{name}`"))?;
+        let nullable = doc.contains("null");
+        let counter = function.doc.params.iter().find(|(_, direction, _)| *direction == Direction::InOut);
+        let (form, pass) = match (direction, ty) {
+            (Direction::InOut, Ty::Pointer(to)) => (self.value(to)?, Pass::Filling),
+            (Direction::Out, Ty::Pointer(to)) => match counter {
+                Some((count, ..)) => (self.element(to)?, Pass::Filled(count.clone())),
+                None => (self.value(to)?, Pass::Output),
+            },
+            (Direction::In, Ty::Pointer(to)) => match self.value(ty)? {
+                form @ (Form::Text | Form::Address | Form::Callback(_)) => (form, Pass::Value { nullable }),
+                _ => (self.value(to)?, Pass::Address { nullable }),
+            },
+            (Direction::In, _) => (self.value(ty)?, Pass::Value { nullable }),
+            _ => return Err(format!("`{name}` is written, and is no pointer")),
+        };
+        let doc = doc.strip_prefix("Gets ").map_or_else(|| doc.clone(), capital);
+        let null = match pass {
+            Pass::Value { .. } | Pass::Address { .. } => form.null(),
+            _ => "None",
+        };
+        Ok(Argument { name: name.to_owned(), doc: self.prose(&nullless(&room(&doc), null)), form, pass })
+    }
+
+    fn ty(self, ty: &Type) -> Result<Option<TypeClass>, String> {
+        let name = self.class(&ty.name);
+        let mut doc = self.docstring(&self.sizeless(&ty.doc), &[]);
+        Ok(match &ty.kind {
+            TypeKind::Handle => None,
+            TypeKind::Enum(values) => {
+                let members = values.iter().map(|(name, value, doc)| Member {
+                    name: names::member(name),
+                    value: *value,
+                    doc: self.prose(doc),
+                });
+                Some(TypeClass::Enum(EnumClass { name, doc, flags: false, members: members.collect() }))
+            }
+            TypeKind::Struct(fields) => {
+                let sized = fields.first().is_some_and(|field| field.doc.starts_with("Size of this struct"));
+                let fields = fields.iter().map(|field| {
+                    let doc = self.prose(&nullless(&field.doc, "None"));
+                    Ok((names::variable(&field.name), self.value(&field.ty)?, doc))
+                });
+                let fields = fields.collect::<Result<_, String>>()?;
+                Some(TypeClass::Struct(StructClass { name, doc, fields, sized }))
+            }
+            TypeKind::Callback { params, result } => {
+                let taken: Vec<String> = params.iter().map(|(name, _)| format!("``{name}``")).collect();
+                doc.paragraph(&format!("It takes {}.", enumerate(&taken)));
+                let params = params.iter().map(|(_, ty)| self.value(ty)).collect::<Result<_, _>>()?;
+                let result = result.as_ref().map(|ty| self.value(ty)).transpose()?;
+                Some(TypeClass::Callback { name, doc, params, result })
+            }
+        })
+    }
+
+    /// The doc of a struct that fills in its own size, without the request to do so.
+    fn sizeless(self, doc: &Doc) -> Doc {
+        let told = |text: &String| {
+            let Some((before, rest)) = text.split_once(" Set `size` to ") else { return text.clone() };
+            let end = rest.find([';', '.']).map_or(rest.len(), |end| end + 1);
+            format!("{before} {}", capital(rest[end..].trim()).replace("left zero", "left out"))
+        };
+        Doc { paragraphs: doc.paragraphs.iter().map(told).collect(), ..doc.clone() }
+    }
+
+    /// What is there, as long as no parameter says that it is one of many.
+    fn element(self, ty: &Ty) -> Result<Form, String> {
+        match ty {
+            Ty::Named(name) if name == "c_char" => Ok(Form::Char),
+            ty => self.value(ty),
+        }
+    }
+
+    fn value(self, ty: &Ty) -> Result<Form, String> {
+        Ok(match ty {
+            Ty::Array(of, count) => Form::Array(Box::new(self.value(of)?), *count),
+            Ty::Pointer(to) => match &**to {
+                Ty::Named(name) if name == "c_char" => Form::Text,
+                Ty::Named(name) if name == "c_void" => Form::Address,
+                to => Form::Pointer(Box::new(self.value(to)?)),
+            },
+            Ty::Named(name) => match name.as_str() {
+                "bool" => Form::Bool,
+                "i8" => Form::Int("c_int8"),
+                "i16" => Form::Int("c_int16"),
+                "i32" => Form::Int("c_int32"),
+                "i64" => Form::Int("c_int64"),
+                "u8" => Form::Int("c_uint8"),
+                "u16" => Form::Int("c_uint16"),
+                "u32" => Form::Int("c_uint32"),
+                "u64" => Form::Int("c_uint64"),
+                "usize" => Form::Int("c_size_t"),
+                "c_int" => Form::Int("c_int"),
+                "f32" => Form::Float("c_float"),
+                "f64" => Form::Float("c_double"),
+                name => self.named(name)?,
+            },
+        })
+    }
+
+    /// A type of the exports, or one that they share with the spec.
+    fn named(self, name: &str) -> Result<Form, String> {
+        if let Some(ty) = self.exports.types.iter().find(|ty| ty.name == name) {
+            let class = self.class(name);
+            return Ok(match ty.kind {
+                TypeKind::Handle => Form::Address,
+                TypeKind::Enum(_) => Form::Enum(class),
+                TypeKind::Struct(_) => Form::Struct(class),
+                TypeKind::Callback { .. } => Form::Callback(class),
+            });
+        }
+        let c_name =
+            self.exports.renamed.get(name).ok_or_else(|| format!("`{name}` is no type that C has"))?;
+        if *c_name == self.face.handle("status") {
+            return Ok(Form::Enum("Status".to_owned()));
+        }
+        let described = self.face.types().into_iter().find(|ty| self.face.ty(ty) == *c_name);
+        let described = described.ok_or_else(|| format!("`{name}` is no type of the spec"))?;
+        Ok(Form::of_type(described))
+    }
+
+    fn is_status(self, ty: &Ty) -> bool {
+        matches!(ty, Ty::Named(name) if self.exports.renamed.get(name) == Some(&self.face.handle("status")))
+    }
+
+    /// `DeviceInfo` → `tenon_device_info` → `DeviceInfo`, and `PoolFigures` → `PoolStatistics`.
+    fn class(self, name: &str) -> String {
+        self.exports
+            .renamed
+            .get(name)
+            .map_or_else(|| name.to_owned(), |c_name| names::class(self.bare(c_name)))
+    }
+
+    /// A symbol without what all of them begin with.
+    fn bare(self, symbol: &str) -> &str {
+        symbol.strip_prefix(&self.face.handle("")).unwrap_or(symbol)
+    }
+
+    fn docstring(self, doc: &Doc, outputs: &[&str]) -> Docstring {
+        let mut paragraphs = doc
+            .paragraphs
+            .iter()
+            // How the library is asked twice is no matter of Python's.
+            .filter(|text| !outputs.iter().any(|name| text.starts_with(&format!("With `{name}` null"))));
+        let told = |text: &String| self.prose(&nullless(text, "None"));
+        let mut docstring = Docstring::new(&paragraphs.next().map(told).unwrap_or_default());
+        paragraphs.for_each(|text| docstring.paragraph(&told(text)));
+        docstring
+    }
+
+    /// Prose of C as docstrings have it: `#tenon_init` and `` `tenon_init` `` are functions, `#TENON_BUSY` is raised.
+    fn prose(self, text: &str) -> String {
+        let raised = text.replace("may answer #", "may raise #").replace("answers #", "raises #");
+        let mut linked = String::with_capacity(raised.len());
+        let mut rest = raised.as_str();
+        while let Some(at) = rest.find('#') {
+            let name = &rest[at + 1..];
+            let end = name.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(name.len());
+            linked.push_str(&rest[..at]);
+            linked.push_str(&format!("`{}`", &name[..end]));
+            rest = &name[end..];
+        }
+        linked.push_str(rest);
+        spans(&linked, |span| {
+            let status = self.exceptions.of_c(span).and_then(|status| self.exceptions.spelled(status));
+            let known = self.exports.functions.iter().any(|function| function.name == span)
+                || self.face.interface.functions.iter().any(|function| self.face.function(function) == span);
+            let class = span.strip_prefix("sizeof(").and_then(|span| span.strip_suffix(')'));
+            let class = class.map(|name| format!("sizeof({})", names::class(self.bare(name))));
+            status.or(class).or_else(|| known.then(|| self.bare(span).to_owned()))
+        })
+    }
+}
+
+fn mistake(item: &str, reason: String) -> CoreError {
+    CoreError { item: item.to_owned(), reason }
+}
+
+/// What is said of a failure, without the part that cannot be: what Python makes room for itself is never null, and
+/// never too small.
+fn without(reason: &str, outputs: &[&str]) -> String {
+    let mut reason = reason.to_owned();
+    for name in outputs {
+        reason = reason.replace(&format!(" or `{name}` is null"), " is null");
+    }
+    let is_ours = |clause: &str| {
+        outputs.iter().any(|name| {
+            [format!("`{name}` is null"), format!("then `{name}` gets")]
+                .iter()
+                .any(|known| clause.starts_with(known))
+        })
+    };
+    let told = |clause: &str| clause.trim().trim_start_matches("or ").to_owned();
+    let clauses: Vec<String> =
+        reason.split(';').map(str::trim).filter(|clause| !is_ours(clause)).map(told).collect();
+    clauses.join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_said_of_what_cannot_be() {
+        assert_eq!(without("`ptr` is null.", &["ptr"]), "");
+        let reason =
+            "`count` is null, or the room is too small; then `count` gets what is needed; or this is late.";
+        assert_eq!(without(reason, &["failures", "count"]), "this is late.");
+        assert_eq!(without("`path` or `plugin` is null, or odd.", &["plugin"]), "`path` is null, or odd.");
+        assert_eq!(without("It is no buffer.", &["size"]), "It is no buffer.");
+    }
+}

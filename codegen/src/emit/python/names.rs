@@ -1,0 +1,101 @@
+//! Every identifier of the Python output is spelled here.
+
+use std::cmp::Ordering;
+
+use crate::emit::text::capital;
+use crate::python::is_keyword;
+
+/// `stream`; a keyword of Python gets an underscore behind it.
+pub fn variable(name: &str) -> String {
+    if is_keyword(name) { format!("{name}_") } else { name.to_owned() }
+}
+
+/// `FLOAT32`: a member of an enum.
+pub fn member(name: &str) -> String {
+    name.to_uppercase()
+}
+
+/// `pool_statistics` → `PoolStatistics`
+pub fn class(snake: &str) -> String {
+    snake.split('_').map(capital).collect()
+}
+
+/// `_device_open`: the function of ctypes below `device_open`.
+pub fn bound(function: &str) -> String {
+    format!("_{function}")
+}
+
+/// Puts names in the order in which a line of imports has them: constants, classes, then the others.
+pub fn sort_imports(names: &mut Vec<String>) {
+    names.sort_by(|a, b| rank(a).cmp(&rank(b)).then_with(|| natural(a, b)));
+    names.dedup();
+}
+
+fn rank(name: &str) -> u8 {
+    let name = name.trim_start_matches('_');
+    let is_constant = name.len() > 1 && !name.contains(|c: char| c.is_lowercase());
+    match name.chars().next() {
+        _ if is_constant => 0,
+        Some(first) if first.is_uppercase() => 1,
+        _ => 2,
+    }
+}
+
+/// `c_uint8` comes before `c_uint16`.
+fn natural(a: &str, b: &str) -> Ordering {
+    let (mut a, mut b) = (pieces(a).into_iter(), pieces(b).into_iter());
+    loop {
+        let order = match (a.next(), b.next()) {
+            (None, None) => return Ordering::Equal,
+            (Some((a_text, a_number)), Some((b_text, b_number))) => {
+                a_text.cmp(&b_text).then(a_number.cmp(&b_number))
+            }
+            (a, b) => a.is_some().cmp(&b.is_some()),
+        };
+        if order != Ordering::Equal {
+            return order;
+        }
+    }
+}
+
+/// Texts and the numbers behind them.
+fn pieces(name: &str) -> Vec<(String, Option<u64>)> {
+    let mut pieces = Vec::new();
+    let mut rest = name;
+    while !rest.is_empty() {
+        let text = rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len());
+        let digits = rest[text..].find(|c: char| !c.is_ascii_digit()).map_or(rest.len(), |end| text + end);
+        pieces.push((rest[..text].to_lowercase(), rest[text..digits].parse().ok()));
+        rest = &rest[digits..];
+    }
+    pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keywords_are_found() {
+        assert!(["False", "and", "from", "lambda", "yield"].into_iter().all(is_keyword));
+        assert!(!["device", "match", "type"].into_iter().any(is_keyword));
+        assert_eq!(variable("from"), "from_");
+    }
+
+    #[test]
+    fn imports_stand_as_isort_puts_them() {
+        let names =
+            ["c_void_p", "c_uint16", "POINTER", "c_uint8", "Structure", "CDLL", "Array", "c_int", "c_void_p"];
+        let mut names: Vec<String> = names.map(str::to_owned).to_vec();
+        sort_imports(&mut names);
+        assert_eq!(
+            names,
+            ["CDLL", "POINTER", "Array", "Structure", "c_int", "c_uint8", "c_uint16", "c_void_p"]
+        );
+    }
+
+    #[test]
+    fn snake_becomes_a_class() {
+        assert_eq!(class("pool_statistics"), "PoolStatistics");
+    }
+}

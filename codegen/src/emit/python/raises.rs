@@ -1,0 +1,69 @@
+//! Which exception stands for which status, and how docstrings speak of statuses.
+
+use super::names;
+use crate::sdk::{Face, SdkStatus};
+
+/// The exception for what the interface's own statuses say: the device failed.
+const DEVICE: &str = "DeviceError";
+
+/// Knows the statuses of a library.
+#[derive(Debug)]
+pub struct Exceptions {
+    statuses: Vec<SdkStatus>,
+    /// What names of statuses begin with in C: `TENON_`.
+    prefix: String,
+}
+
+impl Exceptions {
+    /// Those of the library that offers an interface.
+    pub fn of(face: Face) -> Self {
+        Exceptions { statuses: face.statuses(), prefix: face.status("") }
+    }
+
+    /// The exception that a status becomes, by the status's name in the spec; `None` for one that is none, or success.
+    pub fn name(&self, status: &str) -> Option<String> {
+        let status = self.statuses.iter().find(|known| known.name == status)?;
+        match status.value {
+            0 => None,
+            _ if status.is_own() => Some(format!("{}Error", names::class(&status.name))),
+            _ => Some(DEVICE.to_owned()),
+        }
+    }
+
+    /// What is raised when a status is answered for a reason; of statuses that share an exception, the text says which.
+    pub fn raised(&self, status: &str, reason: &str) -> Option<(String, String)> {
+        let known = self.statuses.iter().find(|known| known.name == status)?;
+        let exception = self.name(status)?;
+        let reason = reason.trim().trim_end_matches('.');
+        let reason = match known.is_own() {
+            true => format!("{}.", crate::emit::text::capital(reason)),
+            false => format!("{} ({}).", crate::emit::text::capital(reason), self.member(&known.name)),
+        };
+        Some((exception, reason))
+    }
+
+    /// What is raised for whatever else a plugin answers.
+    pub fn other(reason: &str) -> (String, String) {
+        (DEVICE.to_owned(), crate::emit::text::sentence(reason))
+    }
+
+    /// `` ``Status.FAILED`` ``
+    fn member(&self, status: &str) -> String {
+        format!("``Status.{}``", names::member(status))
+    }
+
+    /// How a docstring names a status: by its exception where it has one of its own.
+    pub fn spelled(&self, status: &str) -> Option<String> {
+        let known = self.statuses.iter().find(|known| known.name == status)?;
+        Some(match known.is_own() {
+            true => format!("{}Error", names::class(&known.name)),
+            false => format!("Status.{}", names::member(&known.name)),
+        })
+    }
+
+    /// The name in the spec of a status of C: `TENON_BUSY` → `busy`.
+    pub fn of_c(&self, name: &str) -> Option<&str> {
+        let name = name.strip_prefix(&self.prefix)?.to_lowercase();
+        self.statuses.iter().map(|status| status.name.as_str()).find(|known| *known == name)
+    }
+}

@@ -1,0 +1,114 @@
+//! Documentation that was written for C: prose, and the tags of Doxygen behind it.
+
+use crate::emit::text::collapse;
+
+/// The documentation of an export.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Doc {
+    /// Paragraphs, each on one line.
+    pub paragraphs: Vec<String>,
+    /// `@param`: name, direction and text.
+    pub params: Vec<(String, Direction, String)>,
+    /// `@retval`: the status, or `other`, and when.
+    pub results: Vec<(String, String)>,
+    /// `@return`: what is returned that is no status.
+    pub returned: String,
+    /// `@par Threads`: who may call when.
+    pub threads: String,
+}
+
+/// Who writes a parameter, as its tag says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// The caller.
+    In,
+    /// The function.
+    Out,
+    /// Both.
+    InOut,
+}
+
+impl Doc {
+    /// Reads the lines of a documentation comment.
+    ///
+    /// # Errors
+    /// What is wrong with a tag.
+    pub fn parse(lines: &[String]) -> Result<Self, String> {
+        let mut doc = Doc::default();
+        for block in blocks(lines) {
+            let Some(tagged) = block.strip_prefix('@') else {
+                doc.paragraphs.push(block);
+                continue;
+            };
+            let (tag, rest) = tagged.split_once(' ').unwrap_or((tagged, ""));
+            let (word, text) = rest.split_once(' ').unwrap_or((rest, ""));
+            match tag {
+                "param[in]" => doc.params.push((word.to_owned(), Direction::In, text.to_owned())),
+                "param[out]" => doc.params.push((word.to_owned(), Direction::Out, text.to_owned())),
+                "param[in,out]" => doc.params.push((word.to_owned(), Direction::InOut, text.to_owned())),
+                "retval" => doc.results.push((word.to_owned(), text.to_owned())),
+                "return" => doc.returned = rest.to_owned(),
+                "par" if word == "Threads" => doc.threads = text.to_owned(),
+                _ => return Err(format!("the tag `@{tag}` has no meaning here")),
+            }
+        }
+        Ok(doc)
+    }
+
+    /// All paragraphs as one text.
+    pub fn text(&self) -> String {
+        self.paragraphs.join(" ")
+    }
+}
+
+/// Paragraphs and tags with what belongs to each, on one line each; what is said to users of Rust is left out.
+fn blocks(lines: &[String]) -> Vec<String> {
+    let mut blocks: Vec<String> = Vec::new();
+    let mut open = false;
+    for line in lines.iter().take_while(|line| !line.trim_start().starts_with("# Safety")) {
+        let line = line.trim();
+        if line.is_empty() {
+            open = false;
+        } else if open && !line.starts_with('@') {
+            let block = blocks.last_mut().into_iter();
+            block.for_each(|block| *block = format!("{block} {line}"));
+        } else {
+            blocks.push(line.to_owned());
+            open = true;
+        }
+    }
+    blocks.iter().map(|block| collapse(block)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(text: &str) -> Vec<String> {
+        text.lines().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn prose_and_tags_are_told_apart() {
+        let doc = Doc::parse(&lines(
+            "Opens it.\n\nEach\nonce.\n\n@param[in] type The type; null:\n    the first.\n@param[out] device Gets it.\n\
+             @retval TENON_SUCCESS On success.\n@par Threads\n    Any.\n\n# Safety\nNone.",
+        ));
+        let expected = Doc {
+            paragraphs: vec!["Opens it.".to_owned(), "Each once.".to_owned()],
+            params: vec![
+                ("type".to_owned(), Direction::In, "The type; null: the first.".to_owned()),
+                ("device".to_owned(), Direction::Out, "Gets it.".to_owned()),
+            ],
+            results: vec![("TENON_SUCCESS".to_owned(), "On success.".to_owned())],
+            returned: String::new(),
+            threads: "Any.".to_owned(),
+        };
+        assert_eq!(doc, Ok(expected));
+    }
+
+    #[test]
+    fn a_tag_that_is_not_known_is_a_mistake() {
+        assert!(Doc::parse(&lines("@retvals X y")).is_err());
+    }
+}

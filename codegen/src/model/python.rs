@@ -1,0 +1,41 @@
+//! The Python package of an export: its modules, and how each function looks there.
+
+use super::ParamId;
+use crate::source::At;
+
+/// A Python package with the functions of an interface.
+#[derive(Debug)]
+pub struct PythonPackage {
+    /// Its name.
+    pub name: At<String>,
+    /// The modules in it, in the order of the docs.
+    pub modules: Vec<PythonModule>,
+}
+
+/// A module of a package.
+#[derive(Debug)]
+pub struct PythonModule {
+    /// Its name.
+    pub name: At<String>,
+    /// One line.
+    pub summary: String,
+    /// Longer, in Markdown.
+    pub doc: String,
+    /// Whether the whole file is written by hand.
+    pub by_hand: bool,
+}
+
+/// A function as Python has it.
+#[derive(Debug)]
+pub struct PythonFunction {
+    /// Its name.
+    pub name: At<String>,
+    /// Index into [`PythonPackage::modules`]; `None`: it is in the package itself.
+    pub module: Option<usize>,
+    /// The parameters that it takes, in order.
+    pub args: Vec<ParamId>,
+    /// The parameters that it returns, in order, before the status.
+    pub returns: Vec<ParamId>,
+    /// Whether its body is written by hand.
+    pub by_hand: bool,
+}

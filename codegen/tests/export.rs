@@ -1,0 +1,74 @@
+//! An export in several headers and with a Python package: what comes out of its spec, and that it works.
+//!
+//! `export/` has the spec, what it has to become, the library in C, and the program that calls it from Python.
+//! `UPDATE_EXPECT=1` writes what it has to become anew; read it.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use codegen::emit::{Inputs, emit};
+use codegen::out::FileMap;
+use codegen::source::Folder;
+
+fn here() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/export")
+}
+
+fn outputs() -> FileMap {
+    let loaded = match codegen::load(&Folder::new(here().join("spec"))) {
+        Ok(loaded) => loaded,
+        Err(mistakes) => panic!("{}", mistakes.render(false)),
+    };
+    let inputs = Inputs { loaded: &loaded, folder: "spec", summary: None, exports: None };
+    emit(&inputs).expect("the outputs can be emitted")
+}
+
+fn run(command: &mut Command) -> String {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?} fails with {}:\n{said}", output.status);
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn the_outputs_are_as_expected() {
+    let folder = here().join("expected");
+    let files = outputs();
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        files.write(&folder).expect("the expected files can be written");
+    }
+    let differences = files.check(&folder).expect("the expected files can be read");
+    assert!(differences.is_empty(), "{differences:#?}");
+}
+
+#[test]
+fn a_python_program_calls_the_library() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("export");
+    outputs().write(&folder).expect("the folder for tests can be written");
+    let library = folder.join("libkit.so");
+    let mut compiler = Command::new("gcc");
+    compiler.args(["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-shared", "-fPIC", "-I"]);
+    run(compiler.arg(folder.join("include")).arg(here().join("kit.c")).arg("-o").arg(&library));
+
+    // What people write beside the generated modules. `_call.py` is the one of the repository's own package.
+    let python = folder.join("python");
+    let call = Path::new(env!("CARGO_MANIFEST_DIR")).join("../sdk-py/src/acl/_call.py");
+    let call = std::fs::read_to_string(call).expect("the package is part of the repository");
+    let write = |path: &str, text: &str| {
+        let path = python.join(path);
+        std::fs::create_dir_all(path.parent().expect("it is in a folder")).expect("a folder can be made");
+        std::fs::write(path, text).expect("a file can be written");
+    };
+    write("kit/_call.py", &call);
+    write("kit/_message.py", "def leave(message):\n    pass\n");
+    write("kit/_hand/__init__.py", "");
+    write("kit/_hand/kit.py", "def visit(*args):\n    return args\n");
+    write("kit/bench.py", "BY_HAND = True\n");
+    let bind = "import ctypes\nimport os\n\nLIBRARY = ctypes.CDLL(os.environ['KIT_LIBRARY'])\n\n\n\
+                def bind(symbol, *argtypes, restype=ctypes.c_int):\n    function = LIBRARY[symbol]\n    \
+                function.argtypes = argtypes\n    function.restype = restype\n    return function\n";
+    write("tenon/_native/library.py", bind);
+    let mut program = Command::new("python3");
+    program.arg(here().join("kit_test.py")).env("PYTHONPATH", &python).env("KIT_LIBRARY", &library);
+    assert_eq!(run(&mut program), "done\n");
+}

@@ -1,0 +1,122 @@
+//! The Python bindings: what they look like, and that each function of the headers is there with the types of C.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+fn root() -> &'static Path {
+    // The crate lies in the workspace's root.
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a crate has a folder above it")
+}
+
+fn read(path: &str) -> String {
+    std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("`{path}`: {error}"))
+}
+
+/// The spec in `python/` has a function for each way of passing a parameter; what is made of it is committed beside it.
+#[test]
+fn each_way_of_passing_a_parameter_looks_as_it_should() {
+    let spec = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python/spec");
+    let output = Command::new(env!("CARGO_BIN_EXE_codegen")).arg("--check").arg("--spec").arg(spec).output();
+    let output = output.expect("the command was built with this test");
+    let [said, failed] =
+        [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+    assert!(output.status.success(), "{said}{failed}");
+}
+
+/// Result and parameters of each function of a header, without names and `const`.
+fn prototypes(header: &str) -> BTreeMap<String, (String, Vec<String>)> {
+    let mut prototypes = BTreeMap::new();
+    // Outside of comments a line that begins a declaration begins with its type.
+    let code: Vec<&str> =
+        header.lines().filter(|line| !line.trim_start().starts_with(['*', '/', '#'])).collect();
+    for declaration in code.join(" ").split(';') {
+        let Some((head, params)) = declaration.split_once('(') else { continue };
+        let Some((result, name)) = head.trim().rsplit_once(' ') else { continue };
+        if declaration.contains("typedef") || !name.starts_with("tenon_") {
+            continue;
+        }
+        let result = result.rsplit(['{', '}']).next().unwrap_or(result);
+        let bare = |text: &str| text.replace("const ", "").trim().to_owned();
+        let params = params.trim_end_matches(')').split(',').map(bare).filter(|param| param != "void");
+        let typed = params.map(|param| {
+            let name = param.rfind(|c: char| !(c.is_alphanumeric() || c == '_')).map_or(0, |index| index + 1);
+            param[..name].replace(' ', "")
+        });
+        prototypes.insert(name.to_owned(), (bare(result).replace(' ', ""), typed.collect()));
+    }
+    prototypes
+}
+
+/// Result and parameters of each function that a module binds.
+fn bound(module: &str) -> BTreeMap<String, (String, Vec<String>)> {
+    let code: String = module.lines().map(str::trim).collect();
+    let calls = code.split("= bind(").skip(1).map(|rest| {
+        let mut depth = 1;
+        let end = rest.find(|c| {
+            depth += i32::from(c == '(') - i32::from(c == ')');
+            depth == 0
+        });
+        let items = rest[..end.expect("a bracket is closed")].split(',').map(str::trim);
+        let mut items: Vec<&str> = items.filter(|item| !item.is_empty()).collect();
+        let name = items.remove(0).trim_matches('"').to_owned();
+        let result = items.last().and_then(|item| item.strip_prefix("restype=")).map(str::to_owned);
+        items.truncate(items.len() - usize::from(result.is_some()));
+        let result = result.unwrap_or_else(|| "c_int".to_owned());
+        (name, (result, items.into_iter().map(str::to_owned).collect()))
+    });
+    calls.collect()
+}
+
+/// Whether a type of ctypes is that of C.
+fn fits(c: &str, python: &str) -> bool {
+    const PLAIN: &[(&str, &str)] = &[
+        ("bool", "c_bool"),
+        ("char*", "c_char_p"),
+        ("double", "c_double"),
+        ("float", "c_float"),
+        ("int", "c_int"),
+        ("int32_t", "c_int32"),
+        ("size_t", "c_size_t"),
+        ("tenon_capture_mode", "c_int"),
+        ("tenon_capture_status", "c_int"),
+        ("tenon_data_type", "c_int"),
+        ("tenon_reduce_op", "c_int"),
+        ("tenon_status", "c_int"),
+        ("uint8_t", "c_uint8"),
+        ("uint32_t", "c_uint32"),
+        ("uint64_t", "c_uint64"),
+        ("unsignedlonglong", "c_ulonglong"),
+        ("void*", "c_void_p"),
+        ("tenon_stream_callback", "StreamCallback"),
+    ];
+    // Memory of the caller's goes by its address, also for a text that is written into it.
+    if PLAIN.contains(&(c, python)) || (c, python) == ("char*", "c_void_p") {
+        return true;
+    }
+    if let (Some(c), Some(python)) =
+        (c.strip_suffix('*'), python.strip_prefix("POINTER(").and_then(|python| python.strip_suffix(')')))
+    {
+        return fits(c, python) || c.replace('_', "") == format!("tenon{}", python.to_lowercase());
+    }
+    // What is left are handles.
+    c.starts_with("tenon_") && !c.ends_with('*') && python == "c_void_p"
+}
+
+#[test]
+fn each_function_of_the_headers_is_bound_with_the_types_of_c() {
+    for (header, module, number) in [("functions", "functions", 93), ("core", "core", 36)] {
+        let prototypes = prototypes(&read(&format!("sdk-c/include/tenon/{header}.h")));
+        let bound = bound(&read(&format!("sdk-py/src/tenon/_native/{module}.py")));
+        assert_eq!(prototypes.len(), number, "in `{header}.h`");
+        assert_eq!(prototypes.keys().collect::<Vec<_>>(), bound.keys().collect::<Vec<_>>());
+        for (name, (result, params)) in prototypes {
+            let (restype, argtypes) = &bound[&name];
+            assert!(fits(&result, restype), "`{name}` answers `{result}`, and not `{restype}`");
+            assert_eq!(params.len(), argtypes.len(), "`{name}` takes {params:?}, and not {argtypes:?}");
+            for (param, argtype) in params.iter().zip(argtypes) {
+                assert!(fits(param, argtype), "`{name}` takes `{param}`, and not `{argtype}`");
+            }
+        }
+    }
+}
