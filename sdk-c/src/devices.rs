@@ -19,7 +19,11 @@ use crate::{DeviceHandle, PluginHandle, Status, buffer, thread};
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Opens a device of a plugin; what is open already is found again.
-fn open_of(lifecycle: &Lifecycle, plugin: &Arc<LoadedPlugin>, ordinal: c_int) -> Result<usize, Failure> {
+pub(crate) fn open_of(
+    lifecycle: &Lifecycle,
+    plugin: &Arc<LoadedPlugin>,
+    ordinal: c_int,
+) -> Result<usize, Failure> {
     plugin.ready_in(lifecycle)?;
     let device = plugin.device()?;
     let list = device.get_device_list()?;
@@ -205,20 +209,23 @@ pub unsafe extern "C" fn tenon_plugin_open_device(
 ///     Any thread, but not a callback of a stream. Calls of other threads that are under way are waited for.
 #[unsafe(no_mangle)]
 pub extern "C" fn tenon_device_close(device: DeviceHandle) -> Status {
-    export("tenon_device_close", || {
-        open::identity(device.0)?;
-        let lifecycle = Lifecycle::begin()?;
-        // Before anything is waited for; and once more when nobody can take anything.
-        if !open::is_shared(device.0) {
-            may_close(&*Pin::of(device.0)?)?;
-        }
-        if open::close_once(device.0) {
-            return Ok(());
-        }
-        wait_for(device.0)?;
-        give_back(device.0)?;
-        end(&lifecycle, device.0, may_close)
-    })
+    export("tenon_device_close", || close(device.0))
+}
+
+/// Closes a device once.
+pub(crate) fn close(handle: usize) -> Result<(), Failure> {
+    open::identity(handle)?;
+    let lifecycle = Lifecycle::begin()?;
+    // Before anything is waited for; and once more when nobody can take anything.
+    if !open::is_shared(handle) {
+        may_close(&*Pin::of(handle)?)?;
+    }
+    if open::close_once(handle) {
+        return Ok(());
+    }
+    wait_for(handle)?;
+    give_back(handle)?;
+    end(&lifecycle, handle, may_close)
 }
 
 /// Whether nothing is in use that the device owes its user.
@@ -305,6 +312,9 @@ pub struct DeviceInfo {
     pub float16: bool,
     /// Whether its kernels compute in `bfloat16`.
     pub bfloat16: bool,
+    /// Whether the host reads and writes its memory at the address that the device uses, once the work that uses the
+    /// memory is done. True for the built-in device; a plugin has no way to promise it.
+    pub host_accessible: bool,
 }
 
 /// Tells what is known of a device.
@@ -348,5 +358,6 @@ fn describe(open: &Pin) -> DeviceInfo {
         multi_processors: device.get_multi_process(id).unwrap_or(0),
         float16: device.is_float16_supported(id).unwrap_or(false),
         bfloat16: device.is_bfloat16_supported(id).unwrap_or(false),
+        host_accessible: open.plugin.is_built_in(),
     }
 }

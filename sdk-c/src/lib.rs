@@ -4,6 +4,7 @@
 //! pool. What does not: how plugins are found and recognised, which is `tenon-host`, and what the layers do, which is
 //! `tenon-layers`. The functions of the spec are generated; `include/tenon/core.h` is made from the others.
 
+pub mod acl;
 pub mod buffer;
 pub mod call;
 mod counts;

@@ -90,6 +90,21 @@ pub(crate) fn running() -> Result<(), Failure> {
     if state().running { Ok(()) } else { Lifecycle::begin().map(drop) }
 }
 
+/// Whether the library runs.
+pub(crate) fn is_running() -> bool {
+    state().running
+}
+
+/// Ends the library, unless somebody has initialised it by hand or has a device open.
+pub(crate) fn end_if_idle() -> Result<(), Failure> {
+    let lifecycle = Lifecycle::lock()?;
+    let is_wanted = {
+        let state = state();
+        !state.running || state.references > 0
+    };
+    if is_wanted || !open::handles().is_empty() { Ok(()) } else { stop(&lifecycle) }
+}
+
 /// What the library begins with; `None`: what the environment says.
 #[derive(Debug, Default)]
 struct Start {

@@ -88,9 +88,14 @@ impl LoadedPlugin {
         matches!(self.host.availability(function), Availability::Unavailable)
     }
 
+    /// Whether it is the device in this library, and no plugin's.
+    pub(crate) fn is_built_in(&self) -> bool {
+        self.host.path().is_none()
+    }
+
     /// Whether errors of a function are the device's own without being quoted: no table is before the built-in one.
     pub(crate) fn speaks_by_itself(&self, function: Option<Function>) -> bool {
-        self.host.path().is_none()
+        self.is_built_in()
             && function.is_none_or(|of| matches!(self.host.availability(of), Availability::Native))
     }
 

@@ -135,7 +135,7 @@ unsafe fn load_options(options: *const PluginLoadOptions) -> Result<LoadOptions,
 pub extern "C" fn tenon_unload_plugin(plugin: PluginHandle) -> Status {
     export("tenon_unload_plugin", || {
         let lifecycle = Lifecycle::begin()?;
-        let built_in = hold(plugin.0)?.host.path().is_none();
+        let built_in = hold(plugin.0)?.is_built_in();
         if built_in {
             return Err(Failure::invalid("the built-in device cannot be unloaded"));
         }

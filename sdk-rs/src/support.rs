@@ -2,13 +2,16 @@
 //! notice.
 
 use std::any::Any;
+use std::borrow::Cow;
+use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::ffi::c_void;
+use std::ffi::{CStr, CString, c_char, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
+use std::thread::LocalKey;
 
-use crate::error::remember;
 pub use crate::error::{Error, StatusCode};
+use crate::error::{last_error, remember};
 pub use crate::pointer::{AnyPtr, DevicePtr, HostPtr, UnifiedPtr};
 
 /// Runs the body of a thunk: nothing unwinds across the boundary, and a failure leaves its message.
@@ -201,6 +204,103 @@ pub fn call_value<S: StatusCode, T>(
         Ok(S::SUCCESS)
     });
     yielded
+}
+
+/// Runs the body of a function that a library exports, as [`call`] does, and keeps the message of a failure for the
+/// interface that it is of.
+pub fn call_export<S: StatusCode>(
+    last: &'static LocalKey<LastFailure>,
+    function: &'static str,
+    body: impl FnOnce() -> Result<S, Error<S>>,
+) -> S {
+    let status = call(function, body);
+    if status.code() != S::SUCCESS.code() {
+        keep_failure(last, status.code());
+    }
+    status
+}
+
+/// Runs the body of a function that a library exports and that has no status, as [`call_value`] does, and keeps the
+/// message of a failure for the interface that it is of.
+pub fn call_export_value<S: StatusCode, T>(
+    last: &'static LocalKey<LastFailure>,
+    function: &'static str,
+    default: T,
+    body: impl FnOnce() -> Result<T, Error<S>>,
+) -> T {
+    let mut yielded = default;
+    let place = &mut yielded;
+    call_export::<S>(last, function, move || {
+        *place = body()?;
+        Ok(S::SUCCESS)
+    });
+    yielded
+}
+
+#[cold]
+fn keep_failure(last: &'static LocalKey<LastFailure>, code: i32) {
+    let message = last_error(|message| message.map(CStr::to_owned));
+    // A thread that is shutting down has no message to keep.
+    let _ = last.try_with(|last| {
+        last.message.replace(message);
+        last.code.set(Some(code));
+    });
+}
+
+/// What the last function of an interface that failed on a thread has left. Message and code are taken apart.
+#[derive(Default)]
+pub struct LastFailure {
+    message: Cell<Option<CString>>,
+    code: Cell<Option<i32>>,
+}
+
+impl LastFailure {
+    /// Nothing has failed.
+    pub const fn new() -> Self {
+        LastFailure { message: Cell::new(None), code: Cell::new(None) }
+    }
+
+    /// Takes the message.
+    pub fn take(&self) -> Option<CString> {
+        self.message.take()
+    }
+
+    /// The code, which stays.
+    pub fn code(&self) -> Option<i32> {
+        self.code.get()
+    }
+
+    /// Takes the code.
+    pub fn take_code(&self) -> Option<i32> {
+        self.code.take()
+    }
+}
+
+/// A text that a thread was lent, until it asks again.
+#[derive(Default)]
+pub struct KeptText(Cell<Option<CString>>);
+
+impl KeptText {
+    /// Nothing was lent.
+    pub const fn new() -> Self {
+        KeptText(Cell::new(None))
+    }
+}
+
+/// Hands a text out to C: one that has to be kept stays valid until the thread asks again or ends.
+pub fn lend(kept: &'static LocalKey<KeptText>, text: Option<Cow<'static, CStr>>) -> *const c_char {
+    match text {
+        None => std::ptr::null(),
+        Some(Cow::Borrowed(text)) => text.as_ptr(),
+        Some(Cow::Owned(text)) => {
+            let pointer = text.as_ptr();
+            // A thread that is shutting down keeps nothing, so that nothing is lent to it.
+            match kept.try_with(|kept| kept.0.replace(Some(text))) {
+                Ok(_) => pointer,
+                Err(_) => std::ptr::null(),
+            }
+        }
+    }
 }
 
 /// The length that slices have in common.

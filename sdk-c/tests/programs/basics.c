@@ -214,6 +214,17 @@ static void what_is_open(tenon_device device) {
   CHECK(count >= 1);
   OK(tenon_device_get_info(device, &info));
   CHECK(strcmp(info.type, "cpu") == 0 && info.ordinal == 0 && info.total_memory > 0);
+  /* What is said of host access is so. */
+  char* memory;
+  CHECK(info.host_accessible);
+  OK(tenon_device_memory_allocate(device, (void**)&memory, 1));
+  OK(tenon_device_memory_set(device, memory, 'a', 1));
+  CHECK(*memory == 'a');
+  *memory = 'b';
+  char back = 0;
+  OK(tenon_memory_copy_d2h(device, &back, memory, 1));
+  CHECK(back == 'b');
+  OK(tenon_device_memory_deallocate(device, memory, 1));
   OK(tenon_plugin_get_info(info.plugin, &plugin));
   CHECK(plugin.path == NULL && plugin.release == NULL && plugin.open_devices == 1);
   CHECK(strcmp(plugin.name, "cpu") == 0 && strcmp(plugin.device_type, "cpu") == 0);

@@ -93,6 +93,10 @@ static void questions(tenon_device device) {
   yes = true;
   OK(tenon_is_dnn_supported(device, &yes));
   CHECK(!yes);
+  /* Its memory is the host's, as it happens; but no table promises that. */
+  tenon_device_info info;
+  OK(tenon_device_get_info(device, &info));
+  CHECK(!info.host_accessible);
 }
 
 static void nothing_to_do(tenon_plugin plugin, tenon_device device) {

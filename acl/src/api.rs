@@ -1,0 +1,3 @@
+//! The interface: the trait [`Acl`], its types, and the symbols, expanded from `spec/acl`.
+
+tenon::interface!("acl");

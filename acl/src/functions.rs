@@ -1,0 +1,1256 @@
+//! The functions of the interface, each as one line that says where its meaning is.
+//!
+//! This is the only `impl` of the trait [`Acl`]. A function that is left out answers with its fallback, and the spec says
+//! which. The state is [`Runtime`]: `self.context()` is the current context of the thread, `self.stream(handle)` a stream
+//! of it, `self.home(number)` a device. Handles are looked up there, so nothing here checks them. Sections are the groups of
+//! the spec, in its order.
+
+use std::borrow::Cow;
+use std::ffi::CStr;
+
+use tenon::{AnyPtr, DevicePtr, HostPtr};
+
+use crate::Runtime;
+use crate::api::*;
+use crate::batch::Batch;
+use crate::callback::Kind;
+use crate::copy::{Claim, Rows};
+use crate::event::Make;
+use crate::exception::Listener;
+use crate::fill::Pattern;
+use crate::notify::Sort;
+use crate::reduce::Reduction;
+use crate::signal::Change;
+use crate::{copy_desc, element, limits, notify, share, thread};
+
+#[tenon::device(module = crate::api)]
+impl Acl for Runtime {
+    // --- init ---
+
+    fn init(&self, config_path: Option<&CStr>) -> Result<()> {
+        self.initialise(config_path)
+    }
+
+    fn finalize(&self) -> Result<()> {
+        self.finalise(true).map(drop)
+    }
+
+    fn finalize_reference(&self) -> Result<u64> {
+        self.finalise(false)
+    }
+
+    fn get_recent_err_msg(&self) -> Result<Option<Cow<'static, CStr>>> {
+        Ok(take_last_message().map(Cow::Owned))
+    }
+
+    fn rt_get_version(&self) -> Result<RtGetVersion> {
+        Ok(crate::info::VERSION)
+    }
+
+    fn rt_get_soc_name(&self) -> Result<Option<Cow<'static, CStr>>> {
+        Ok(Some(Cow::Borrowed(self.soc_name())))
+    }
+
+    fn rt_check_arch_compatibility(&self, soc_version: &CStr) -> Result<i32> {
+        Ok(i32::from(soc_version == self.soc_name()))
+    }
+
+    fn get_cann_attribute(&self, cann_attr: CannAttr) -> Result<i32> {
+        crate::info::stack_has(cann_attr)
+    }
+
+    fn get_device_capability(&self, device_id: u32, device_info: DeviceInfo) -> Result<i64> {
+        self.device_capability(device_id, device_info)
+    }
+
+    // --- device ---
+
+    fn rt_set_device(&self, device_id: i32) -> Result<()> {
+        self.set_device(device_id)
+    }
+
+    fn rt_reset_device(&self, device_id: i32) -> Result<()> {
+        self.reset_device(device_id)
+    }
+
+    fn rt_reset_device_force(&self, device_id: i32) -> Result<()> {
+        self.reset_device_force(device_id)
+    }
+
+    fn rt_get_device(&self) -> Result<i32> {
+        Ok(self.current_device()?.ordinal.cast_signed())
+    }
+
+    fn rt_get_device_count(&self) -> Result<u32> {
+        self.device_count()
+    }
+
+    fn rt_get_run_mode(&self) -> Result<RunMode> {
+        Ok(RunMode::HOST)
+    }
+
+    fn rt_set_ts_device(&self, ts_id: TsId) -> Result<()> {
+        crate::info::check_scheduler(ts_id)
+    }
+
+    fn rt_synchronize_device(&self) -> Result<()> {
+        self.synchronize_device(-1)
+    }
+
+    fn rt_synchronize_device_with_timeout(&self, timeout: i32) -> Result<()> {
+        self.synchronize_device(timeout)
+    }
+
+    fn rt_query_device_status(&self, device_id: i32) -> Result<DeviceStatus> {
+        Ok(self.device_status(&self.home(device_id.into())?))
+    }
+
+    fn rt_get_device_utilization_rate(&self, device_id: i32) -> Result<UtilizationInfo> {
+        self.utilisation(&self.home(device_id.into())?)
+    }
+
+    fn rt_get_device_info(&self, device_id: u32, attr: DevAttr) -> Result<i64> {
+        self.device_info(device_id, attr)
+    }
+
+    fn rt_get_device_capability(&self, device_id: i32, dev_feature_type: DevFeatureType) -> Result<i32> {
+        self.device_feature(&self.home(device_id.into())?, dev_feature_type)
+    }
+
+    fn rt_device_get_stream_priority_range(&self) -> Result<RtDeviceGetStreamPriorityRange> {
+        self.context().map(|_| crate::info::PRIORITIES)
+    }
+
+    fn rt_get_devices_topo(&self, device_id: u32, other_device_id: u32) -> Result<u64> {
+        self.topology(device_id, other_device_id)
+    }
+
+    fn rt_get_logic_dev_id_by_user_dev_id(&self, user_devid: i32) -> Result<i32> {
+        self.same_number(user_devid)
+    }
+
+    fn rt_get_user_dev_id_by_logic_dev_id(&self, logic_dev_id: i32) -> Result<i32> {
+        self.same_number(logic_dev_id)
+    }
+
+    fn rt_get_logic_dev_id_by_phy_dev_id(&self, phy_dev_id: i32) -> Result<i32> {
+        self.same_number(phy_dev_id)
+    }
+
+    fn rt_get_phy_dev_id_by_logic_dev_id(&self, logic_dev_id: i32) -> Result<i32> {
+        self.same_number(logic_dev_id)
+    }
+
+    fn rt_get_user_dev_id_by_phy_dev_id(&self, phy_dev_id: i32) -> Result<i32> {
+        self.same_number(phy_dev_id)
+    }
+
+    fn rt_get_phy_dev_id_by_user_dev_id(&self, user_dev_id: i32) -> Result<i32> {
+        self.same_number(user_dev_id)
+    }
+
+    fn rt_device_get_uuid(&self, device_id: i32) -> Result<Uuid> {
+        Ok(self.uuid(&self.home(device_id.into())?))
+    }
+
+    fn rt_device_get_bare_tgid(&self) -> Result<i32> {
+        Ok(std::process::id().cast_signed())
+    }
+
+    fn rt_device_can_access_peer(&self, device_id: i32, peer_device_id: i32) -> Result<i32> {
+        self.can_be_peers(device_id, peer_device_id).map(i32::from)
+    }
+
+    fn rt_device_enable_peer_access(&self, peer_device_id: i32, flags: u32) -> Result<()> {
+        self.enable_peer(peer_device_id, flags)
+    }
+
+    fn rt_device_disable_peer_access(&self, peer_device_id: i32) -> Result<()> {
+        self.disable_peer(peer_device_id)
+    }
+
+    fn rt_device_peer_access_status(&self, device_id: i32, peer_device_id: i32) -> Result<i32> {
+        self.is_peer_enabled(device_id, peer_device_id).map(i32::from)
+    }
+
+    fn rt_device_set_limit(&self, limit: DeviceLimit, value: usize) -> Result<()> {
+        self.set_device_limit(limit, value)
+    }
+
+    fn rt_device_get_limit(&self, limit: DeviceLimit) -> Result<usize> {
+        self.device_limit(limit)
+    }
+
+    // --- context ---
+
+    fn rt_create_context(&self, device_id: i32) -> Result<Context> {
+        self.create_context(device_id).map(Context::from_addr)
+    }
+
+    fn rt_destroy_context(&self, context: Context) -> Result<()> {
+        self.destroy_context(context.addr())
+    }
+
+    fn rt_set_current_context(&self, context: Context) -> Result<()> {
+        self.set_current_context(context.addr())
+    }
+
+    fn rt_get_current_context(&self) -> Result<Context> {
+        self.context().map(|context| Context::from_addr(context.handle))
+    }
+
+    fn rt_ctx_get_current_default_stream(&self) -> Result<Stream> {
+        self.context().map(|context| Stream::from_addr(context.default_stream.handle))
+    }
+
+    fn rt_ctx_set_sys_param_opt(&self, opt: SysParamOpt, value: i64) -> Result<()> {
+        self.context()?.options.set(opt, value)
+    }
+
+    fn rt_ctx_get_sys_param_opt(&self, opt: SysParamOpt) -> Result<i64> {
+        self.context()?.options.get(opt)
+    }
+
+    fn rt_set_sys_param_opt(&self, opt: SysParamOpt, value: i64) -> Result<()> {
+        self.options.set(opt, value)
+    }
+
+    fn rt_get_sys_param_opt(&self, opt: SysParamOpt) -> Result<i64> {
+        self.options.get(opt)
+    }
+
+    fn rt_get_primary_ctx_state(&self, device_id: i32) -> Result<RtGetPrimaryCtxState> {
+        let is_active = self.home(device_id.into())?.state().primary.is_some();
+        Ok(RtGetPrimaryCtxState { flags: 0, active: i32::from(is_active) })
+    }
+
+    // --- stream ---
+
+    fn rt_create_stream(&self) -> Result<Stream> {
+        self.create_stream(0, 0).map(Stream::from_addr)
+    }
+
+    fn rt_create_stream_with_config(&self, priority: u32, flag: u32) -> Result<Stream> {
+        self.create_stream(priority, flag).map(Stream::from_addr)
+    }
+
+    fn rt_create_stream_config_handle(&self) -> Result<StreamConfigHandle> {
+        self.create_stream_config().map(StreamConfigHandle::from_addr)
+    }
+
+    fn rt_destroy_stream_config_handle(&self, handle: StreamConfigHandle) -> Result<()> {
+        self.destroy_stream_config(handle.addr())
+    }
+
+    fn rt_set_stream_config_opt(
+        &self,
+        handle: StreamConfigHandle,
+        attr: StreamConfigAttr,
+        attr_value: &[u8],
+    ) -> Result<()> {
+        self.set_stream_config(handle.addr(), attr, attr_value)
+    }
+
+    fn rt_create_stream_v2(&self, handle: StreamConfigHandle) -> Result<Stream> {
+        self.create_stream_of(handle.addr()).map(Stream::from_addr)
+    }
+
+    fn rt_destroy_stream(&self, stream: Stream) -> Result<()> {
+        self.destroy_stream(stream.addr())
+    }
+
+    fn rt_destroy_stream_force(&self, stream: Stream) -> Result<()> {
+        self.destroy_stream_force(stream.addr())
+    }
+
+    fn rt_synchronize_stream(&self, stream: Stream) -> Result<()> {
+        self.synchronize_stream(stream.addr(), -1)
+    }
+
+    fn rt_synchronize_stream_with_timeout(&self, stream: Stream, timeout: i32) -> Result<()> {
+        self.synchronize_stream(stream.addr(), timeout)
+    }
+
+    fn rt_stream_query(&self, stream: Stream) -> Result<StreamStatus> {
+        let is_done = self.stream(stream.addr())?.is_done()?;
+        Ok(if is_done { StreamStatus::COMPLETE } else { StreamStatus::NOT_READY })
+    }
+
+    fn rt_stream_get_priority(&self, stream: Stream) -> Result<u32> {
+        Ok(self.known_stream(stream.addr())?.priority)
+    }
+
+    fn rt_stream_get_flags(&self, stream: Stream) -> Result<u32> {
+        Ok(self.known_stream(stream.addr())?.flags)
+    }
+
+    fn rt_stream_wait_event(&self, stream: Stream, event: Event) -> Result<()> {
+        self.stream_wait_event(stream.addr(), event.addr(), -1)
+    }
+
+    fn rt_stream_wait_event_with_timeout(&self, stream: Stream, event: Event, timeout: i32) -> Result<()> {
+        self.stream_wait_event(stream.addr(), event.addr(), timeout)
+    }
+
+    fn rt_stream_abort(&self, stream: Stream) -> Result<()> {
+        self.abort_stream(stream.addr())
+    }
+
+    fn rt_stream_get_id(&self, stream: Stream) -> Result<i32> {
+        Ok(self.known_stream(stream.addr())?.id.cast_signed())
+    }
+
+    fn rt_get_stream_available_num(&self) -> Result<u32> {
+        self.streams_available()
+    }
+
+    fn rt_set_stream_failure_mode(&self, stream: Stream, mode: u64) -> Result<()> {
+        self.set_failure_mode(stream.addr(), mode)
+    }
+
+    // --- event ---
+
+    fn rt_create_event(&self) -> Result<Event> {
+        self.create_event(Make::Plain, 0).map(Event::from_addr)
+    }
+
+    fn rt_create_event_with_flag(&self, flag: u32) -> Result<Event> {
+        self.create_event(Make::Flagged, flag).map(Event::from_addr)
+    }
+
+    fn rt_create_event_ex_with_flag(&self, flag: u32) -> Result<Event> {
+        self.create_event(Make::Ex, flag).map(Event::from_addr)
+    }
+
+    fn rt_destroy_event(&self, event: Event) -> Result<()> {
+        self.destroy_event(event.addr())
+    }
+
+    fn rt_record_event(&self, event: Event, stream: Stream) -> Result<()> {
+        self.record_event(event.addr(), stream.addr())
+    }
+
+    fn rt_reset_event(&self, event: Event, stream: Stream) -> Result<()> {
+        self.reset_event(event.addr(), stream.addr())
+    }
+
+    fn rt_query_event(&self, event: Event) -> Result<EventStatus> {
+        let is_done = self.is_single_event_done(event.addr())?;
+        Ok(if is_done { EventStatus::COMPLETE } else { EventStatus::NOT_READY })
+    }
+
+    fn rt_query_event_status(&self, event: Event) -> Result<EventRecordedStatus> {
+        let is_done = self.is_event_done(event.addr())?;
+        Ok(if is_done { EventRecordedStatus::COMPLETE } else { EventRecordedStatus::NOT_READY })
+    }
+
+    fn rt_query_event_wait_status(&self, event: Event) -> Result<EventWaitStatus> {
+        let is_over = self.is_event_waited(event.addr())?;
+        Ok(if is_over { EventWaitStatus::COMPLETE } else { EventWaitStatus::NOT_READY })
+    }
+
+    fn rt_synchronize_event(&self, event: Event) -> Result<()> {
+        self.synchronize_event(event.addr(), -1)
+    }
+
+    fn rt_synchronize_event_with_timeout(&self, event: Event, timeout: i32) -> Result<()> {
+        self.synchronize_event(event.addr(), timeout)
+    }
+
+    fn rt_event_elapsed_time(&self, start_event: Event, end_event: Event) -> Result<f32> {
+        self.elapsed_time(start_event.addr(), end_event.addr())
+    }
+
+    fn rt_event_get_timestamp(&self, event: Event) -> Result<u64> {
+        self.event_timestamp(event.addr())
+    }
+
+    fn rt_get_event_id(&self, event: Event) -> Result<u32> {
+        Ok(self.event(event.addr())?.id())
+    }
+
+    fn rt_get_event_avail_num(&self) -> Result<u32> {
+        self.events_available()
+    }
+
+    // --- callback ---
+
+    fn rt_subscribe_report(&self, thread_id: u64, stream: Stream) -> Result<()> {
+        self.subscribe(Kind::Callback, thread_id, stream.addr())
+    }
+
+    fn rt_launch_callback(
+        &self,
+        function: Callback,
+        block_type: CallbackBlockType,
+        stream: Stream,
+    ) -> Result<()> {
+        let is_blocking = crate::callback::is_blocking(block_type)?;
+        self.launch_callback(Box::new(move || function.call()), is_blocking, stream.addr())
+    }
+
+    fn rt_process_report(&self, timeout: i32) -> Result<()> {
+        self.process_reports(timeout)
+    }
+
+    fn rt_un_subscribe_report(&self, thread_id: u64, stream: Stream) -> Result<()> {
+        self.unsubscribe(Kind::Callback, thread_id, stream.addr())
+    }
+
+    fn rt_launch_host_func(&self, stream: Stream, function: HostFunc) -> Result<()> {
+        self.launch_host_function(stream.addr(), Box::new(move || function.call()))
+    }
+
+    fn rt_subscribe_host_func(&self, host_func_thread_id: u64, exe_stream: Stream) -> Result<()> {
+        self.subscribe(Kind::HostFunction, host_func_thread_id, exe_stream.addr())
+    }
+
+    fn rt_process_host_func(&self, timeout: i32) -> Result<()> {
+        self.process_reports(timeout)
+    }
+
+    fn rt_un_subscribe_host_func(&self, host_func_thread_id: u64, exe_stream: Stream) -> Result<()> {
+        self.unsubscribe(Kind::HostFunction, host_func_thread_id, exe_stream.addr())
+    }
+
+    // --- memory ---
+
+    fn rt_malloc(&self, size: usize, policy: MemMallocPolicy) -> Result<DevicePtr> {
+        self.allocate(size, policy, true).map(DevicePtr::from_addr)
+    }
+
+    fn rt_malloc_align32(&self, size: usize, policy: MemMallocPolicy) -> Result<DevicePtr> {
+        self.allocate(size, policy, false).map(DevicePtr::from_addr)
+    }
+
+    fn rt_malloc_cached(&self, size: usize, policy: MemMallocPolicy) -> Result<DevicePtr> {
+        self.allocate(size, policy, true).map(DevicePtr::from_addr)
+    }
+
+    fn rt_malloc_with_cfg(
+        &self,
+        size: usize,
+        policy: MemMallocPolicy,
+        _cfg: Option<&[MallocConfig]>,
+    ) -> Result<DevicePtr> {
+        self.allocate(size, policy, true).map(DevicePtr::from_addr)
+    }
+
+    fn rt_malloc_for_task_scheduler(
+        &self,
+        size: usize,
+        policy: MemMallocPolicy,
+        _cfg: Option<&[MallocConfig]>,
+    ) -> Result<DevicePtr> {
+        self.allocate(size, policy, true).map(DevicePtr::from_addr)
+    }
+
+    fn rt_free(&self, dev_ptr: DevicePtr) -> Result<()> {
+        self.free(dev_ptr.addr(), false)
+    }
+
+    fn rt_free_with_dev_sync(&self, dev_ptr: DevicePtr) -> Result<()> {
+        self.free(dev_ptr.addr(), true)
+    }
+
+    fn rt_malloc_host(&self, size: usize) -> Result<HostPtr> {
+        self.allocate_host(size as u64).map(HostPtr::from_addr)
+    }
+
+    fn rt_malloc_host_with_cfg(&self, size: u64, _cfg: Option<&[MallocConfig]>) -> Result<HostPtr> {
+        self.allocate_host(size).map(HostPtr::from_addr)
+    }
+
+    fn rt_free_host(&self, host_ptr: HostPtr) -> Result<()> {
+        self.free_host(host_ptr.addr(), false)
+    }
+
+    fn rt_free_host_with_dev_sync(&self, host_ptr: HostPtr) -> Result<()> {
+        self.free_host(host_ptr.addr(), true)
+    }
+
+    fn rt_memcpy(
+        &self,
+        dst: AnyPtr,
+        dest_max: usize,
+        src: AnyPtr,
+        count: usize,
+        kind: MemcpyKind,
+    ) -> Result<()> {
+        let rows = Rows::within(dest_max, count)?;
+        self.copy(dst.addr(), src.addr(), rows, Claim::of(kind)?)
+    }
+
+    fn rt_memcpy_async(
+        &self,
+        dst: AnyPtr,
+        dest_max: usize,
+        src: AnyPtr,
+        count: usize,
+        kind: MemcpyKind,
+        stream: Stream,
+    ) -> Result<()> {
+        let (rows, claim) = (Rows::within(dest_max, count)?, Claim::of(kind)?);
+        self.copy_on(stream.addr(), (dst.addr(), src.addr()), rows, claim, false)
+    }
+
+    fn rt_memcpy_async_with_condition(
+        &self,
+        dst: AnyPtr,
+        dest_max: usize,
+        src: AnyPtr,
+        count: usize,
+        kind: MemcpyKind,
+        stream: Stream,
+    ) -> Result<()> {
+        let (rows, claim) = (Rows::within(dest_max, count)?, Claim::of(kind)?);
+        self.copy_on(stream.addr(), (dst.addr(), src.addr()), rows, claim, true)
+    }
+
+    fn rt_memcpy2d(
+        &self,
+        dst: AnyPtr,
+        dpitch: usize,
+        src: AnyPtr,
+        spitch: usize,
+        width: usize,
+        height: usize,
+        kind: MemcpyKind,
+    ) -> Result<()> {
+        let rows = Rows { dst_pitch: dpitch, src_pitch: spitch, width, height };
+        self.copy(dst.addr(), src.addr(), rows, Claim::of_rectangle(kind)?)
+    }
+
+    fn rt_memcpy2d_async(
+        &self,
+        dst: AnyPtr,
+        dpitch: usize,
+        src: AnyPtr,
+        spitch: usize,
+        width: usize,
+        height: usize,
+        kind: MemcpyKind,
+        stream: Stream,
+    ) -> Result<()> {
+        let rows = Rows { dst_pitch: dpitch, src_pitch: spitch, width, height };
+        let claim = Claim::of_rectangle(kind)?;
+        self.copy_on(stream.addr(), (dst.addr(), src.addr()), rows, claim, false)
+    }
+
+    fn rt_memcpy_batch(
+        &self,
+        dsts: &[AnyPtr],
+        dest_maxs: &[usize],
+        srcs: &[AnyPtr],
+        sizes: &[usize],
+        attrs: &[MemcpyBatchAttr],
+        attrs_indexes: &[usize],
+        fail_index: &mut [usize],
+    ) -> Result<()> {
+        let batch = Batch { dsts, dest_maxs, srcs, sizes, attrs, attrs_indexes };
+        self.copy_batch(&batch, None, fail_index)
+    }
+
+    fn rt_memcpy_batch_v2(
+        &self,
+        dsts: &[AnyPtr],
+        dest_maxs: &[usize],
+        srcs: &[AnyPtr],
+        sizes: &[usize],
+        attrs: &[MemcpyBatchAttr],
+        attrs_indexes: &[usize],
+    ) -> Result<()> {
+        let batch = Batch { dsts, dest_maxs, srcs, sizes, attrs, attrs_indexes };
+        self.copy_batch(&batch, None, &mut [])
+    }
+
+    fn rt_memcpy_batch_async(
+        &self,
+        dsts: &[AnyPtr],
+        dest_maxs: &[usize],
+        srcs: &[AnyPtr],
+        sizes: &[usize],
+        attrs: &[MemcpyBatchAttr],
+        attrs_indexes: &[usize],
+        fail_index: &mut [usize],
+        stream: Stream,
+    ) -> Result<()> {
+        let batch = Batch { dsts, dest_maxs, srcs, sizes, attrs, attrs_indexes };
+        self.copy_batch(&batch, Some(stream.addr()), fail_index)
+    }
+
+    fn rt_memcpy_batch_async_v2(
+        &self,
+        dsts: &[AnyPtr],
+        dest_maxs: &[usize],
+        srcs: &[AnyPtr],
+        sizes: &[usize],
+        attrs: &[MemcpyBatchAttr],
+        attrs_indexes: &[usize],
+        stream: Stream,
+    ) -> Result<()> {
+        let batch = Batch { dsts, dest_maxs, srcs, sizes, attrs, attrs_indexes };
+        self.copy_batch(&batch, Some(stream.addr()), &mut [])
+    }
+
+    fn rt_memset(&self, dev_ptr: AnyPtr, max_count: usize, value: i32, count: usize) -> Result<()> {
+        self.fill(("dev_ptr", dev_ptr.addr()), max_count, Pattern::lowest_byte(value), count)
+    }
+
+    fn rt_memset_async(
+        &self,
+        dev_ptr: AnyPtr,
+        max_count: usize,
+        value: i32,
+        count: usize,
+        stream: Stream,
+    ) -> Result<()> {
+        let pattern = Pattern::lowest_byte(value);
+        self.fill_on(stream.addr(), ("dev_ptr", dev_ptr.addr()), max_count, pattern, count)
+    }
+
+    fn rt_memset_d32(&self, ptr: AnyPtr, mem_size: usize, value: u32, n: usize) -> Result<()> {
+        self.fill(("ptr", ptr.addr()), mem_size, Pattern::Word(value), n)
+    }
+
+    fn rt_memset_d32_async(
+        &self,
+        ptr: AnyPtr,
+        mem_size: usize,
+        value: u32,
+        n: usize,
+        stream: Stream,
+    ) -> Result<()> {
+        self.fill_on(stream.addr(), ("ptr", ptr.addr()), mem_size, Pattern::Word(value), n)
+    }
+
+    fn rt_mem_flush(&self, dev_ptr: DevicePtr, size: usize) -> Result<()> {
+        self.expect_device_range(dev_ptr.addr(), size)
+    }
+
+    fn rt_mem_invalidate(&self, dev_ptr: DevicePtr, size: usize) -> Result<()> {
+        self.expect_device_range(dev_ptr.addr(), size)
+    }
+
+    fn rt_get_mem_info(&self, attr: MemAttr) -> Result<RtGetMemInfo> {
+        self.memory_info(attr)
+    }
+
+    fn rt_get_mem_usage_info(&self, device_id: i32, mem_usage_info: &mut [MemUsageInfo]) -> Result<usize> {
+        self.memory_usage(&self.home(device_id.into())?, mem_usage_info)
+    }
+
+    fn rt_pointer_get_attributes(&self, ptr: AnyPtr) -> Result<PtrAttributes> {
+        self.pointer_attributes(ptr.addr())
+    }
+
+    fn rt_mem_get_address_range(&self, ptr: AnyPtr) -> Result<RtMemGetAddressRange> {
+        self.address_range(ptr.addr())
+    }
+
+    fn rt_host_register(&self, ptr: AnyPtr, size: u64, r#type: HostRegisterType) -> Result<DevicePtr> {
+        self.register_host_as(ptr.addr(), size, r#type)?;
+        Ok(DevicePtr::from_addr(ptr.addr()))
+    }
+
+    fn rt_host_register_v2(&self, ptr: AnyPtr, size: u64, flag: u32) -> Result<()> {
+        self.register_host_with(ptr.addr(), size, flag)
+    }
+
+    fn rt_host_get_device_pointer(&self, p_host: AnyPtr, flag: u32) -> Result<DevicePtr> {
+        self.device_pointer_of(p_host.addr(), flag).map(DevicePtr::from_addr)
+    }
+
+    fn rt_host_unregister(&self, ptr: HostPtr) -> Result<()> {
+        self.unregister_host(ptr.addr())
+    }
+
+    // --- data ---
+
+    fn float16_to_float(&self, value: u16) -> Result<f32> {
+        Ok(element::from_half(value))
+    }
+
+    fn float_to_float16(&self, value: f32) -> Result<u16> {
+        Ok(element::to_half(value))
+    }
+
+    fn data_type_size(&self, data_type: DataType) -> Result<usize> {
+        Ok(element::size(data_type))
+    }
+
+    fn create_data_buffer(&self, data: AnyPtr, size: usize) -> Result<DataBuffer> {
+        self.add_data_buffer(data.addr(), size).map(DataBuffer::from_addr)
+    }
+
+    fn destroy_data_buffer(&self, data_buffer: DataBuffer) -> Result<()> {
+        self.remove_data_buffer(data_buffer.addr())
+    }
+
+    fn update_data_buffer(&self, data_buffer: DataBuffer, data: AnyPtr, size: usize) -> Result<()> {
+        self.change_data_buffer(data_buffer.addr(), data.addr(), size)
+    }
+
+    fn get_data_buffer_addr(&self, data_buffer: DataBuffer) -> Result<AnyPtr> {
+        self.data_buffer(data_buffer.addr()).map(|content| AnyPtr::from_addr(content.address))
+    }
+
+    fn get_data_buffer_size(&self, data_buffer: DataBuffer) -> Result<u32> {
+        self.data_buffer(data_buffer.addr()).map(|content| u32::try_from(content.size).unwrap_or(u32::MAX))
+    }
+
+    fn get_data_buffer_size_v2(&self, data_buffer: DataBuffer) -> Result<usize> {
+        self.data_buffer(data_buffer.addr()).map(|content| content.size)
+    }
+
+    fn create_tensor_desc(
+        &self,
+        data_type: DataType,
+        dims: Option<&[i64]>,
+        format: Format,
+    ) -> Result<TensorDesc> {
+        let desc = self.describe_tensor(data_type, dims.unwrap_or_default(), format);
+        desc.map(TensorDesc::from_addr)
+    }
+
+    fn destroy_tensor_desc(&self, desc: TensorDesc) -> Result<()> {
+        self.forget_tensor(desc.addr())
+    }
+
+    fn get_tensor_desc_type(&self, desc: TensorDesc) -> Result<DataType> {
+        Ok(self.tensor_desc(desc.addr()).map_or(DataType::UNDEFINED, |content| content.data_type))
+    }
+
+    fn get_tensor_desc_format(&self, desc: TensorDesc) -> Result<Format> {
+        Ok(self.tensor_desc(desc.addr()).map_or(Format::UNDEFINED, |content| content.format))
+    }
+
+    fn get_tensor_desc_size(&self, desc: TensorDesc) -> Result<usize> {
+        self.tensor_desc(desc.addr()).map(|content| content.size())
+    }
+
+    fn get_tensor_desc_element_count(&self, desc: TensorDesc) -> Result<usize> {
+        self.tensor_desc(desc.addr()).map(|content| content.elements())
+    }
+
+    fn get_tensor_desc_num_dims(&self, desc: TensorDesc) -> Result<usize> {
+        self.tensor_desc(desc.addr()).map(|content| content.rank())
+    }
+
+    fn get_tensor_desc_dim(&self, desc: TensorDesc, index: usize) -> Result<i64> {
+        Ok(self.tensor_desc(desc.addr()).and_then(|content| content.dim(index)).unwrap_or(-1))
+    }
+
+    fn get_tensor_desc_dim_v2(&self, desc: TensorDesc, index: usize) -> Result<i64> {
+        self.tensor_desc(desc.addr())?.dim(index)
+    }
+
+    fn get_tensor_desc_dim_range(&self, desc: TensorDesc, index: usize, dim_range: &mut [i64]) -> Result<()> {
+        self.tensor_desc(desc.addr())?.write_range(index, dim_range)
+    }
+
+    fn set_tensor_desc_name(&self, desc: TensorDesc, name: &CStr) -> Result<()> {
+        self.set_name_of(desc.addr(), name)
+    }
+
+    fn get_tensor_desc_name(&self, desc: TensorDesc) -> Result<Cow<'static, CStr>> {
+        Ok(Cow::Borrowed(self.tensor_desc(desc.addr()).map_or(c"", |content| content.name)))
+    }
+
+    fn trans_tensor_desc_format(&self, src_desc: TensorDesc, dst_format: Format) -> Result<TensorDesc> {
+        self.trans_tensor_desc(src_desc.addr(), dst_format).map(TensorDesc::from_addr)
+    }
+
+    fn set_tensor_format(&self, desc: TensorDesc, format: Format) -> Result<()> {
+        self.set_format_of(desc.addr(), format)
+    }
+
+    fn set_tensor_shape(&self, desc: TensorDesc, dims: Option<&[i64]>) -> Result<()> {
+        self.set_shape_of(desc.addr(), dims.unwrap_or_default())
+    }
+
+    fn set_tensor_storage_format(&self, desc: TensorDesc, format: Format) -> Result<()> {
+        self.set_format_of(desc.addr(), format)
+    }
+
+    fn set_tensor_storage_shape(&self, desc: TensorDesc, dims: Option<&[i64]>) -> Result<()> {
+        self.set_shape_of(desc.addr(), dims.unwrap_or_default())
+    }
+
+    fn set_tensor_origin_format(&self, desc: TensorDesc, _: Format) -> Result<()> {
+        self.note_of_tensor(desc.addr(), &[])
+    }
+
+    fn set_tensor_origin_shape(&self, desc: TensorDesc, dims: Option<&[i64]>) -> Result<()> {
+        self.note_of_tensor(desc.addr(), dims.unwrap_or_default())
+    }
+
+    fn get_tensor_desc_by_index(&self, desc: TensorDesc, index: usize) -> Result<TensorDesc> {
+        self.tensor_desc(desc.addr()).map(|_| if index == 0 { desc } else { TensorDesc::NULL })
+    }
+
+    fn get_tensor_desc_address(&self, desc: TensorDesc) -> Result<AnyPtr> {
+        self.tensor_desc(desc.addr()).map(|content| AnyPtr::from_addr(content.address))
+    }
+
+    fn set_tensor_dynamic_input(&self, desc: TensorDesc, _: &CStr) -> Result<()> {
+        self.note_of_tensor(desc.addr(), &[])
+    }
+
+    fn set_tensor_const(&self, desc: TensorDesc, data_buffer: AnyPtr, length: usize) -> Result<()> {
+        self.set_const_of(desc.addr(), data_buffer.addr(), length)
+    }
+
+    fn set_tensor_place_ment(&self, desc: TensorDesc, _: MemType) -> Result<()> {
+        self.note_of_tensor(desc.addr(), &[])
+    }
+
+    // --- virtual_memory ---
+
+    fn rt_reserve_mem_address(
+        &self,
+        size: usize,
+        alignment: usize,
+        expect_ptr: AnyPtr,
+        flags: u64,
+    ) -> Result<AnyPtr> {
+        self.reserve_addresses(size, alignment, expect_ptr.addr(), flags).map(AnyPtr::from_addr)
+    }
+
+    fn rt_release_mem_address(&self, vir_ptr: AnyPtr) -> Result<()> {
+        self.release_addresses(vir_ptr.addr())
+    }
+
+    fn rt_malloc_physical(&self, size: usize, prop: &[PhysicalMemProp], flags: u64) -> Result<DrvMemHandle> {
+        self.allocate_physical(size, only("prop", prop)?, flags).map(DrvMemHandle::from_addr)
+    }
+
+    fn rt_free_physical(&self, handle: DrvMemHandle) -> Result<()> {
+        self.virtual_memory.free(handle.addr())
+    }
+
+    fn rt_map_mem(
+        &self,
+        vir_ptr: AnyPtr,
+        size: usize,
+        offset: usize,
+        handle: DrvMemHandle,
+        flags: u64,
+    ) -> Result<()> {
+        self.map(vir_ptr.addr(), size, offset, handle.addr(), flags)
+    }
+
+    fn rt_unmap_mem(&self, vir_ptr: AnyPtr) -> Result<()> {
+        self.unmap(vir_ptr.addr())
+    }
+
+    fn rt_mem_get_allocation_granularity(
+        &self,
+        prop: &[PhysicalMemProp],
+        option: MemGranularityOptions,
+    ) -> Result<usize> {
+        self.granularity(only("prop", prop)?, option)
+    }
+
+    fn rt_mem_set_access(&self, vir_ptr: AnyPtr, size: usize, desc: &[MemAccessDesc]) -> Result<()> {
+        self.virtual_memory.set_access(vir_ptr.addr(), size, only("desc", desc)?)
+    }
+
+    fn rt_mem_get_access(&self, vir_ptr: AnyPtr, location: &[MemLocation]) -> Result<u64> {
+        self.virtual_memory.access(vir_ptr.addr(), only("location", location)?)
+    }
+
+    fn rt_mem_retain_allocation_handle(&self, vir_ptr: AnyPtr) -> Result<DrvMemHandle> {
+        self.virtual_memory.retain(vir_ptr.addr()).map(DrvMemHandle::from_addr)
+    }
+
+    fn rt_mem_get_allocation_properties_from_handle(&self, handle: DrvMemHandle) -> Result<PhysicalMemProp> {
+        self.virtual_memory.piece(handle.addr()).map(|piece| piece.prop)
+    }
+
+    // --- ipc ---
+
+    fn rt_mem_export_to_shareable_handle(
+        &self,
+        handle: DrvMemHandle,
+        handle_type: MemHandleType,
+        flags: u64,
+    ) -> Result<u64> {
+        share::expect_handle_type(handle_type)?;
+        self.virtual_memory.export(handle.addr(), flags)
+    }
+
+    fn rt_mem_import_from_shareable_handle(
+        &self,
+        shareable_handle: u64,
+        device_id: i32,
+    ) -> Result<DrvMemHandle> {
+        self.import_physical(shareable_handle, device_id).map(DrvMemHandle::from_addr)
+    }
+
+    fn rt_mem_set_pid_to_shareable_handle(&self, shareable_handle: u64, pid: &[i32]) -> Result<()> {
+        self.virtual_memory.exported(shareable_handle)?;
+        notify::expect_processes(pid, "pid_num")
+    }
+
+    fn rt_mem_export_to_shareable_handle_v2(
+        &self,
+        handle: DrvMemHandle,
+        flags: u64,
+        share_type: MemSharedHandleType,
+        shareable_handle: HostPtr,
+    ) -> Result<()> {
+        let place = share::place_of_number(share_type, shareable_handle)?;
+        let number = self.virtual_memory.export(handle.addr(), flags)?;
+        // SAFETY: by the caller's promise there is room for a number.
+        unsafe { place.write_unaligned(number) };
+        Ok(())
+    }
+
+    fn rt_mem_import_from_shareable_handle_v2(
+        &self,
+        shareable_handle: HostPtr,
+        share_type: MemSharedHandleType,
+        flags: u64,
+    ) -> Result<DrvMemHandle> {
+        share::expect_flags(flags)?;
+        // SAFETY: by the caller's promise there is a number.
+        let number = unsafe { share::place_of_number(share_type, shareable_handle)?.read_unaligned() };
+        self.virtual_memory.import(number).map(DrvMemHandle::from_addr)
+    }
+
+    fn rt_mem_set_pid_to_shareable_handle_v2(
+        &self,
+        shareable_handle: HostPtr,
+        share_type: MemSharedHandleType,
+        pid: &[i32],
+    ) -> Result<()> {
+        // SAFETY: by the caller's promise there is a number.
+        let number = unsafe { share::place_of_number(share_type, shareable_handle)?.read_unaligned() };
+        self.rt_mem_set_pid_to_shareable_handle(number, pid)
+    }
+
+    fn rt_ipc_mem_get_export_key(
+        &self,
+        dev_ptr: DevicePtr,
+        size: usize,
+        key: &mut [u8],
+        flags: u64,
+    ) -> Result<()> {
+        self.export_memory(dev_ptr.addr(), size, key, flags)
+    }
+
+    fn rt_ipc_mem_set_import_pid(&self, key: &CStr, pid: &[i32]) -> Result<()> {
+        self.expect_shared(key)?;
+        notify::expect_processes(pid, "num")
+    }
+
+    fn rt_ipc_mem_import_by_key(&self, key: &CStr, flags: u64) -> Result<AnyPtr> {
+        self.import_memory(key, flags).map(AnyPtr::from_addr)
+    }
+
+    fn rt_ipc_mem_close(&self, key: &CStr) -> Result<()> {
+        self.close_memory(key)
+    }
+
+    fn rt_value_write(&self, dev_addr: AnyPtr, value: u64, flag: u32, stream: Stream) -> Result<()> {
+        self.write_value(dev_addr.addr(), value, flag, stream.addr())
+    }
+
+    fn rt_value_wait(&self, dev_addr: AnyPtr, value: u64, flag: u32, stream: Stream) -> Result<()> {
+        self.wait_value(dev_addr.addr(), value, flag, stream.addr())
+    }
+
+    // --- notify ---
+
+    fn rt_create_notify(&self, flag: u64) -> Result<Notify> {
+        self.create_notify(Sort::Flag, flag).map(Notify::from_addr)
+    }
+
+    fn rt_destroy_notify(&self, notify: Notify) -> Result<()> {
+        self.destroy_notify(Sort::Flag, notify.addr())
+    }
+
+    fn rt_record_notify(&self, notify: Notify, stream: Stream) -> Result<()> {
+        self.record_notify(Sort::Flag, notify.addr(), stream.addr(), Change::Set(1))
+    }
+
+    fn rt_wait_and_reset_notify(&self, notify: Notify, stream: Stream, timeout: u32) -> Result<()> {
+        self.wait_and_reset_notify(notify.addr(), stream.addr(), timeout)
+    }
+
+    fn rt_get_notify_id(&self, notify: Notify) -> Result<u32> {
+        self.notify(Sort::Flag, notify.addr()).map(|notify| notify.id())
+    }
+
+    fn rt_notify_batch_reset(&self, notifies: &[Notify]) -> Result<()> {
+        self.reset_notifies(notifies.iter().map(|notify| notify.addr()))
+    }
+
+    fn rt_notify_get_export_key(&self, notify: Notify, key: &mut [u8], flags: u64) -> Result<()> {
+        self.export_notify(notify.addr(), key, flags)
+    }
+
+    fn rt_notify_set_import_pid(&self, notify: Notify, pid: &[i32]) -> Result<()> {
+        self.notify(Sort::Flag, notify.addr())?;
+        notify::expect_processes(pid, "num")
+    }
+
+    fn rt_notify_import_by_key(&self, key: &CStr, flags: u64) -> Result<Notify> {
+        self.import_notify(key, flags).map(Notify::from_addr)
+    }
+
+    fn rt_cnt_notify_create(&self, flag: u64) -> Result<CntNotify> {
+        self.create_notify(Sort::Number, flag).map(CntNotify::from_addr)
+    }
+
+    fn rt_cnt_notify_destroy(&self, cnt_notify: CntNotify) -> Result<()> {
+        self.destroy_notify(Sort::Number, cnt_notify.addr())
+    }
+
+    fn rt_cnt_notify_record(
+        &self,
+        cnt_notify: CntNotify,
+        stream: Stream,
+        info: &[CntNotifyRecordInfo],
+    ) -> Result<()> {
+        let change = notify::change_of(only("info", info)?)?;
+        self.record_notify(Sort::Number, cnt_notify.addr(), stream.addr(), change)
+    }
+
+    fn rt_cnt_notify_wait_with_timeout(
+        &self,
+        cnt_notify: CntNotify,
+        stream: Stream,
+        info: &[CntNotifyWaitInfo],
+    ) -> Result<()> {
+        let wait = notify::wait_of(only("info", info)?)?;
+        self.wait_notify(Sort::Number, cnt_notify.addr(), stream.addr(), wait)
+    }
+
+    fn rt_cnt_notify_reset(&self, cnt_notify: CntNotify, stream: Stream) -> Result<()> {
+        self.record_notify(Sort::Number, cnt_notify.addr(), stream.addr(), Change::Set(0))
+    }
+
+    fn rt_cnt_notify_get_id(&self, cnt_notify: CntNotify) -> Result<u32> {
+        self.notify(Sort::Number, cnt_notify.addr()).map(|notify| notify.id())
+    }
+
+    // --- limits ---
+
+    fn rt_set_op_wait_timeout(&self, _: u32) -> Result<()> {
+        Ok(())
+    }
+
+    fn rt_set_op_execute_time_out(&self, timeout: u32) -> Result<()> {
+        self.timeouts.set_execute(u64::from(timeout) * 1_000_000);
+        Ok(())
+    }
+
+    fn rt_set_op_execute_time_out_with_ms(&self, timeout: u32) -> Result<()> {
+        self.timeouts.set_execute(u64::from(timeout) * 1_000);
+        Ok(())
+    }
+
+    fn rt_set_op_execute_time_out_v2(&self, timeout: u64) -> Result<u64> {
+        Ok(self.timeouts.set_execute(timeout))
+    }
+
+    fn rt_get_op_time_out_interval(&self) -> Result<u64> {
+        Ok(limits::STEP)
+    }
+
+    fn rt_get_op_execute_timeout(&self) -> Result<u32> {
+        Ok(self.timeouts.execute_ms())
+    }
+
+    fn rt_set_device_sat_mode(&self, mode: FloatOverflowMode) -> Result<()> {
+        self.set_saturation(mode)
+    }
+
+    fn rt_get_device_sat_mode(&self) -> Result<FloatOverflowMode> {
+        self.saturation()
+    }
+
+    fn rt_set_stream_overflow_switch(&self, stream: Stream, flag: u32) -> Result<()> {
+        self.set_attribute(stream.addr(), StreamAttr::FLOAT_OVERFLOW_CHECK, flag.into())
+    }
+
+    fn rt_get_stream_overflow_switch(&self, stream: Stream) -> Result<u32> {
+        self.attribute(stream.addr(), StreamAttr::FLOAT_OVERFLOW_CHECK)
+    }
+
+    fn rt_get_overflow_status(
+        &self,
+        output_addr: DevicePtr,
+        output_size: usize,
+        stream: Stream,
+    ) -> Result<()> {
+        self.write_overflow_status(output_addr.addr(), output_size, stream.addr())
+    }
+
+    fn rt_reset_overflow_status(&self, stream: Stream) -> Result<()> {
+        self.stream(stream.addr()).map(drop)
+    }
+
+    fn rt_get_float_overflow_status(
+        &self,
+        output_addr: DevicePtr,
+        output_size: u64,
+        stream: Stream,
+    ) -> Result<()> {
+        let size = usize::try_from(output_size).unwrap_or(usize::MAX);
+        self.write_overflow_status(output_addr.addr(), size, stream.addr())
+    }
+
+    fn rt_reset_float_overflow_status(&self, stream: Stream) -> Result<()> {
+        self.stream(stream.addr()).map(drop)
+    }
+
+    fn rt_set_stream_attribute(
+        &self,
+        stream: Stream,
+        stm_attr_type: StreamAttr,
+        value: &[StreamAttrValue],
+    ) -> Result<()> {
+        let value = limits::value_of(stm_attr_type, only("value", value)?);
+        self.set_attribute(stream.addr(), stm_attr_type, value)
+    }
+
+    fn rt_get_stream_attribute(&self, stream: Stream, stm_attr_type: StreamAttr) -> Result<StreamAttrValue> {
+        self.attribute(stream.addr(), stm_attr_type).map(limits::as_value)
+    }
+
+    fn rt_get_device_res_limit(&self, device_id: i32, r#type: DevResLimitType) -> Result<u32> {
+        self.device_cores(device_id, r#type)
+    }
+
+    fn rt_set_device_res_limit(&self, device_id: i32, r#type: DevResLimitType, value: u32) -> Result<()> {
+        self.limit_device_cores(device_id, r#type, value)
+    }
+
+    fn rt_reset_device_res_limit(&self, device_id: i32) -> Result<()> {
+        self.unlimit_device_cores(device_id)
+    }
+
+    fn rt_get_stream_res_limit(&self, stream: Stream, r#type: DevResLimitType) -> Result<u32> {
+        self.stream_cores(stream.addr(), r#type)
+    }
+
+    fn rt_set_stream_res_limit(&self, stream: Stream, r#type: DevResLimitType, value: u32) -> Result<()> {
+        self.limit_stream_cores(stream.addr(), r#type, value)
+    }
+
+    fn rt_reset_stream_res_limit(&self, stream: Stream) -> Result<()> {
+        self.unlimit_stream_cores(stream.addr())
+    }
+
+    fn rt_use_stream_res_in_current_thread(&self, stream: Stream) -> Result<()> {
+        self.use_cores_of(stream.addr())
+    }
+
+    fn rt_unuse_stream_res_in_current_thread(&self, stream: Stream) -> Result<()> {
+        self.unuse_cores_of(stream.addr())
+    }
+
+    fn rt_get_res_in_current_thread(&self, r#type: DevResLimitType) -> Result<u32> {
+        self.thread_cores(r#type)
+    }
+
+    fn rt_reduce_async(
+        &self,
+        dst: DevicePtr,
+        src: DevicePtr,
+        count: u64,
+        kind: ReduceKind,
+        r#type: DataType,
+        stream: Stream,
+        reserve: AnyPtr,
+    ) -> Result<()> {
+        let asked = Reduction { dst: dst.addr(), src: src.addr(), bytes: count, kind, data_type: r#type };
+        self.reduce(asked, stream.addr(), reserve.addr())
+    }
+
+    fn rt_cmo_async(&self, src: DevicePtr, size: usize, cmo_type: CmoType, stream: Stream) -> Result<()> {
+        self.hint_cache(src.addr(), size, cmo_type, stream.addr())
+    }
+
+    fn rt_get_memcpy_desc_size(&self, kind: MemcpyKind) -> Result<usize> {
+        copy_desc::expect_kind(kind).map(|()| copy_desc::SIZE)
+    }
+
+    fn rt_set_memcpy_desc(
+        &self,
+        desc: DevicePtr,
+        kind: MemcpyKind,
+        src_addr: DevicePtr,
+        dst_addr: DevicePtr,
+        count: usize,
+        config: AnyPtr,
+    ) -> Result<()> {
+        self.set_copy_desc(desc.addr(), kind, (dst_addr.addr(), src_addr.addr()), count, config.addr())
+    }
+
+    fn rt_memcpy_async_with_desc(&self, desc: DevicePtr, kind: MemcpyKind, stream: Stream) -> Result<()> {
+        self.copy_as_described(desc.addr(), kind, stream.addr())
+    }
+
+    fn rt_get_thread_last_task_id(&self) -> Result<u32> {
+        Ok(thread::last_task())
+    }
+
+    // --- exception ---
+
+    fn rt_peek_at_last_error(&self, _: LastErrLevel) -> Result<AclError> {
+        Ok(last_status().map_or(AclError::SUCCESS, AclError))
+    }
+
+    fn rt_get_last_error(&self, _: LastErrLevel) -> Result<AclError> {
+        Ok(take_last_status().map_or(AclError::SUCCESS, AclError))
+    }
+
+    fn rt_set_exception_info_callback(&self, callback: Option<ExceptionInfoCallback>) -> Result<()> {
+        self.exceptions.set(callback.map(Listener::of));
+        Ok(())
+    }
+
+    fn rt_exception_info_callback_register(&self, callback: ExceptionInfoCallback) -> Result<()> {
+        self.exceptions.add(Listener::of(callback));
+        Ok(())
+    }
+
+    fn rt_exception_info_callback_unregister(&self, callback: ExceptionInfoCallback) -> Result<()> {
+        self.exceptions.remove(callback)
+    }
+
+    fn rt_get_error_code_from_exception_info(&self, info: ExceptionInfo) -> Result<u32> {
+        Ok(self.exceptions.figure(info, |failure| failure.code))
+    }
+
+    fn rt_get_task_id_from_exception_info(&self, info: ExceptionInfo) -> Result<u32> {
+        Ok(self.exceptions.figure(info, |failure| failure.task))
+    }
+
+    fn rt_get_stream_id_from_exception_info(&self, info: ExceptionInfo) -> Result<u32> {
+        Ok(self.exceptions.figure(info, |failure| failure.stream))
+    }
+
+    fn rt_get_thread_id_from_exception_info(&self, info: ExceptionInfo) -> Result<u32> {
+        Ok(self.exceptions.figure(info, |failure| failure.thread))
+    }
+
+    fn rt_get_device_id_from_exception_info(&self, info: ExceptionInfo) -> Result<u32> {
+        Ok(self.exceptions.figure(info, |failure| failure.device))
+    }
+}
+
+/// What a pointer to one thing points to.
+fn only<'a, T>(param: &str, things: &'a [T]) -> Result<&'a T> {
+    match things {
+        [thing] => Ok(thing),
+        _ => crate::error::refuse(
+            AclError::RT_PARAM_INVALID,
+            format!("`{param}` is one, and {} are given", things.len()),
+        ),
+    }
+}

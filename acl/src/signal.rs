@@ -1,0 +1,206 @@
+//! Signals: numbers that streams change, and that others wait for.
+//!
+//! A device knows no such thing, so a wait is a gate before the rest of the stream, and the number is the host's. A wait
+//! begins when its stream comes to it; of several, the one that has waited longest goes first.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::api::AclError;
+use crate::error::{Error, Result};
+use crate::exception::{Exceptions, Task};
+use crate::gate::{Gate, Key};
+use crate::stream::Stream;
+use crate::{arrival, workers};
+
+/// How a number changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    Set(u32),
+    Add(u32),
+    Or(u32),
+    And(u32),
+}
+
+impl Change {
+    fn of(self, value: u32) -> u32 {
+        match self {
+            Change::Set(new) => new,
+            Change::Add(by) => value.wrapping_add(by),
+            Change::Or(bits) => value | bits,
+            Change::And(bits) => value & bits,
+        }
+    }
+}
+
+/// What a wait wants of a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Want {
+    Less(u32),
+    Equal(u32),
+    More(u32),
+    NotLess(u32),
+    Bits(u32),
+}
+
+impl Want {
+    fn is_met(self, value: u32) -> bool {
+        match self {
+            Want::Less(than) => value < than,
+            Want::Equal(to) => value == to,
+            Want::More(than) => value > than,
+            Want::NotLess(than) => value >= than,
+            Want::Bits(bits) => value & bits == bits,
+        }
+    }
+}
+
+/// A wait as a program asks for it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wait {
+    pub(crate) want: Want,
+    /// Whether the number becomes 0 when the wait is over.
+    pub(crate) clears: bool,
+    /// How long it may take from when the stream comes to it.
+    pub(crate) patience: Option<Duration>,
+}
+
+struct Waiting {
+    number: u64,
+    wait: Wait,
+    stream: Arc<Stream>,
+    /// How often the stream had been abandoned when it was given the wait.
+    epoch: u64,
+    key: Key,
+}
+
+#[derive(Default)]
+struct State {
+    value: u32,
+    waiting: VecDeque<Waiting>,
+    /// How many waits there ever were.
+    count: u64,
+}
+
+impl State {
+    /// Takes out whoever has what it waits for, and whoever waits for nothing any more.
+    fn take_ready(&mut self) -> Vec<Waiting> {
+        let mut ready = Vec::new();
+        let mut index = 0;
+        while let Some(waiting) = self.waiting.get(index) {
+            let is_over = waiting.stream.epoch() != waiting.epoch;
+            if !is_over && !waiting.wait.want.is_met(self.value) {
+                index += 1;
+                continue;
+            }
+            let clears = !is_over && waiting.wait.clears;
+            ready.extend(self.waiting.remove(index));
+            if clears {
+                self.value = 0;
+                // Another number may be what somebody before has waited for.
+                index = 0;
+            }
+        }
+        ready
+    }
+}
+
+/// A number that streams change and wait for.
+#[derive(Default)]
+pub(crate) struct Signal {
+    state: Mutex<State>,
+    /// Told when somebody has waited long enough.
+    moved: Condvar,
+}
+
+impl Signal {
+    /// Changes the number now.
+    pub(crate) fn change(&self, change: Change) {
+        let ready = {
+            let mut state = self.state();
+            state.value = change.of(state.value);
+            state.take_ready()
+        };
+        self.let_go(ready);
+    }
+
+    /// Changes the number when a stream comes to the present end of its work.
+    pub(crate) fn change_on(self: &Arc<Self>, stream: &Arc<Stream>, change: Change) -> Result<()> {
+        let signal = self.clone();
+        stream.submit(move |stream| arrival::when_reached(stream, move || signal.change(change)))
+    }
+
+    /// Holds what a stream is given from now on until the number is as wanted.
+    pub(crate) fn wait_on(
+        self: &Arc<Self>,
+        stream: &Arc<Stream>,
+        wait: Wait,
+        exceptions: &Arc<Exceptions>,
+    ) -> Result<()> {
+        let (key, gate) = Gate::shut();
+        let (signal, waiting_stream) = (self.clone(), stream.clone());
+        let (exceptions, task) = (exceptions.clone(), Task::next());
+        let epoch = stream.epoch();
+        let begin = move || signal.begin(waiting_stream, epoch, wait, key, exceptions, task);
+        stream.submit_and_hold(move |stream| arrival::when_reached(stream, begin), gate)
+    }
+
+    fn begin(
+        self: Arc<Self>,
+        stream: Arc<Stream>,
+        epoch: u64,
+        wait: Wait,
+        key: Key,
+        exceptions: Arc<Exceptions>,
+        task: Task,
+    ) {
+        let (number, ready) = {
+            let mut state = self.state();
+            state.count += 1;
+            let number = state.count;
+            state.waiting.push_back(Waiting { number, wait, stream, epoch, key });
+            (number, state.take_ready())
+        };
+        let is_over = ready.iter().any(|waiting| waiting.number == number);
+        self.let_go(ready);
+        if let Some(patience) = wait.patience.filter(|_| !is_over) {
+            // The thread that brought this here is not to wait.
+            workers::run(move || self.end_at(Instant::now() + patience, number, &exceptions, task));
+        }
+    }
+
+    /// Ends a wait that takes too long, with a failure of its stream.
+    fn end_at(&self, until: Instant, number: u64, exceptions: &Arc<Exceptions>, task: Task) {
+        let mut state = self.state();
+        let late = loop {
+            let Some(index) = state.waiting.iter().position(|waiting| waiting.number == number) else {
+                return;
+            };
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break state.waiting.remove(index);
+            }
+            state = self.moved.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        };
+        drop(state);
+        let Some(late) = late else { return };
+        let message =
+            format!("a wait for a notify took longer than {:?}", late.wait.patience.unwrap_or_default());
+        exceptions.fail(&late.stream, task, Error::new(AclError::RT_WAIT_TIMEOUT, message));
+    }
+
+    /// Lets go on who waits no longer. The keys must not open their gates under the lock.
+    fn let_go(&self, ready: Vec<Waiting>) {
+        if !ready.is_empty() {
+            self.moved.notify_all();
+        }
+        for waiting in ready {
+            drop(waiting.key);
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

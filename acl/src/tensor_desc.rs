@@ -1,0 +1,276 @@
+//! Tensor descriptions: records of a type, a shape and a layout.
+
+use std::collections::BTreeSet;
+use std::ffi::CStr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::api::{AclError, DataType, Format};
+use crate::element;
+use crate::error::{Error, Result, refuse};
+use crate::runtime::Runtime;
+
+/// What stands for a number of dimensions that is not known.
+pub(crate) const UNKNOWN_RANK: usize = usize::MAX - 1;
+
+/// A description.
+pub(crate) struct TensorDesc {
+    pub(crate) handle: usize,
+    content: Mutex<Content>,
+}
+
+/// What a description says.
+#[derive(Clone, Debug)]
+pub(crate) struct Content {
+    pub(crate) data_type: DataType,
+    pub(crate) format: Format,
+    /// Lengths; -1 is one that is not known, and `[-2]` a number of dimensions that is not.
+    dims: Vec<i64>,
+    pub(crate) name: &'static CStr,
+    /// Where constant data lies; 0 if there is none.
+    pub(crate) address: usize,
+}
+
+impl Content {
+    /// How many dimensions there are.
+    pub(crate) fn rank(&self) -> usize {
+        if self.dims == [-2] { UNKNOWN_RANK } else { self.dims.len() }
+    }
+
+    /// The length of a dimension, or -1.
+    pub(crate) fn dim(&self, index: usize) -> Result<i64> {
+        match self.dims.get(index) {
+            Some(length) if self.rank() != UNKNOWN_RANK => Ok(*length),
+            _ => {
+                refuse(AclError::INVALID_PARAM, format!("`index` is {index}, and there is no such dimension"))
+            }
+        }
+    }
+
+    /// Writes the smallest and the largest length that a dimension may take; -1 is none.
+    pub(crate) fn write_range(&self, index: usize, place: &mut [i64]) -> Result<()> {
+        let [least, most] = place else {
+            return refuse(
+                AclError::INVALID_PARAM,
+                format!("`dim_range_num` is {}; a range is 2", place.len()),
+            );
+        };
+        (*least, *most) = match self.dim(index)? {
+            -1 => (0, -1),
+            length => (length, length),
+        };
+        Ok(())
+    }
+
+    /// How many elements there are; 0 where that is not known or does not fit.
+    pub(crate) fn elements(&self) -> usize {
+        let lengths = self.dims.iter().map(|length| usize::try_from(*length).ok());
+        let count = lengths.into_iter().try_fold(1, |count: usize, length| count.checked_mul(length?));
+        count.unwrap_or(0)
+    }
+
+    /// How many bytes they take; 0 where that is not known or does not fit.
+    pub(crate) fn size(&self) -> usize {
+        self.elements().checked_mul(element::size(self.data_type)).unwrap_or(0)
+    }
+
+    /// The same elements in another format.
+    fn in_format(&self, format: Format) -> Result<Self> {
+        let order = match (self.format, format) {
+            (from, to) if from == to => return Ok(self.clone()),
+            (Format::NCHW, Format::NHWC) => [0, 2, 3, 1],
+            (Format::NHWC, Format::NCHW) => [0, 3, 1, 2],
+            (from, to) => {
+                return refuse(
+                    AclError::RT_FEATURE_NOT_SUPPORT,
+                    format!("a compiler would lay out {from:?} as {to:?}, and there is none"),
+                );
+            }
+        };
+        let [_, _, _, _] = self.dims[..] else {
+            return refuse(
+                AclError::INVALID_PARAM,
+                format!("`src_desc` has {} dimensions, and the formats have four", self.dims.len()),
+            );
+        };
+        let dims = order.into_iter().map(|index| self.dims[index]).collect();
+        Ok(Content { dims, format, ..self.clone() })
+    }
+}
+
+impl Runtime {
+    /// Describes a tensor.
+    pub(crate) fn describe_tensor(&self, data_type: DataType, dims: &[i64], format: Format) -> Result<usize> {
+        let dims = checked(dims)?;
+        self.insert_tensor_desc(Content { data_type, format, dims, name: c"", address: 0 })
+    }
+
+    fn insert_tensor_desc(&self, content: Content) -> Result<usize> {
+        let content = Mutex::new(content);
+        let desc = self.tensor_descs.insert_with(|handle| TensorDesc { handle, content });
+        desc.map(|desc| desc.handle)
+            .ok_or_else(|| Error::new(AclError::BAD_ALLOC, "a million tensor descriptions are alive"))
+    }
+
+    /// Forgets a description.
+    pub(crate) fn forget_tensor(&self, handle: usize) -> Result<()> {
+        match self.tensor_descs.remove(handle) {
+            Some(_) => Ok(()),
+            None => no_such("desc", handle),
+        }
+    }
+
+    /// What a description says.
+    pub(crate) fn tensor_desc(&self, handle: usize) -> Result<Content> {
+        Ok(lock(&*self.find_desc("desc", handle)?).clone())
+    }
+
+    fn find_desc(&self, param: &str, handle: usize) -> Result<Arc<TensorDesc>> {
+        match self.tensor_descs.get(handle) {
+            Some(desc) => Ok(desc),
+            None => no_such(param, handle),
+        }
+    }
+
+    /// Sets the format.
+    pub(crate) fn set_format_of(&self, handle: usize, format: Format) -> Result<()> {
+        lock(&*self.find_desc("desc", handle)?).format = format;
+        Ok(())
+    }
+
+    /// Sets the shape.
+    pub(crate) fn set_shape_of(&self, handle: usize, dims: &[i64]) -> Result<()> {
+        let desc = self.find_desc("desc", handle)?;
+        let dims = checked(dims)?;
+        lock(&desc).dims = dims;
+        Ok(())
+    }
+
+    /// Sets the name.
+    pub(crate) fn set_name_of(&self, handle: usize, name: &CStr) -> Result<()> {
+        let desc = self.find_desc("desc", handle)?;
+        lock(&desc).name = kept(name);
+        Ok(())
+    }
+
+    /// Sets where constant data lies.
+    pub(crate) fn set_const_of(&self, handle: usize, address: usize, length: usize) -> Result<()> {
+        let desc = self.find_desc("desc", handle)?;
+        if address == 0 {
+            return refuse(AclError::INVALID_PARAM, "`data_buffer` is null");
+        }
+        if length == 0 {
+            return refuse(AclError::INVALID_PARAM, "`length` is 0");
+        }
+        lock(&desc).address = address;
+        Ok(())
+    }
+
+    /// Takes what is only for operators that somebody compiles: checks that there is such a description.
+    pub(crate) fn note_of_tensor(&self, handle: usize, dims: &[i64]) -> Result<()> {
+        self.find_desc("desc", handle)?;
+        checked(dims).map(drop)
+    }
+
+    /// Describes the same elements in another format.
+    pub(crate) fn trans_tensor_desc(&self, handle: usize, format: Format) -> Result<usize> {
+        let content = lock(&*self.find_desc("src_desc", handle)?).in_format(format)?;
+        self.insert_tensor_desc(content)
+    }
+}
+
+fn lock(desc: &TensorDesc) -> MutexGuard<'_, Content> {
+    desc.content.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn checked(dims: &[i64]) -> Result<Vec<i64>> {
+    if dims != [-2]
+        && let Some(index) = dims.iter().position(|length| *length < -1)
+    {
+        return refuse(
+            AclError::INVALID_PARAM,
+            format!("`dims[{index}]` is {}; a length is -1 or more, and -2 stands alone", dims[index]),
+        );
+    }
+    Ok(dims.to_vec())
+}
+
+/// A name that C may hold on to. There are as many as a program has words for its tensors.
+fn kept(name: &CStr) -> &'static CStr {
+    static NAMES: Mutex<BTreeSet<&'static CStr>> = Mutex::new(BTreeSet::new());
+    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = names.get(name) {
+        return known;
+    }
+    let name: &'static CStr = Box::leak(name.to_owned().into_boxed_c_str());
+    names.insert(name);
+    name
+}
+
+#[cold]
+fn no_such<T>(param: &str, handle: usize) -> Result<T> {
+    refuse(
+        AclError::INVALID_PARAM,
+        match handle {
+            0 => format!("`{param}` is null"),
+            _ => format!("`{param}` is {handle:#x}, which is destroyed or was never made"),
+        },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::CString;
+
+    use super::*;
+
+    fn of(data_type: DataType, dims: &[i64], format: Format) -> Content {
+        Content { data_type, format, dims: checked(dims).unwrap(), name: c"", address: 0 }
+    }
+
+    #[test]
+    fn a_shape_is_counted_as_far_as_it_is_known() {
+        let image = of(DataType::FLOAT, &[2, 3, 4, 5], Format::NCHW);
+        assert_eq!((image.rank(), image.elements(), image.size()), (4, 120, 480));
+        let scalar = of(DataType::DOUBLE, &[], Format::ND);
+        assert_eq!((scalar.rank(), scalar.elements(), scalar.size()), (0, 1, 8));
+        let open = of(DataType::FLOAT, &[2, -1], Format::ND);
+        assert_eq!((open.rank(), open.elements(), open.size()), (2, 0, 0));
+        let mut range = [7; 2];
+        open.write_range(1, &mut range).unwrap();
+        assert_eq!(range, [0, -1]);
+        open.write_range(0, &mut range).unwrap();
+        assert_eq!(range, [2, 2]);
+        assert!(open.write_range(0, &mut [0; 3]).is_err());
+        let shapeless = of(DataType::FLOAT, &[-2], Format::ND);
+        assert_eq!((shapeless.rank(), shapeless.elements()), (UNKNOWN_RANK, 0));
+        assert!(shapeless.dim(0).is_err());
+        assert_eq!(of(DataType::FLOAT, &[5, 0, i64::MAX], Format::ND).elements(), 0);
+        assert_eq!(of(DataType::FLOAT, &[i64::MAX, i64::MAX], Format::ND).elements(), 0, "too many to count");
+        assert_eq!(of(DataType::COMPLEX128, &[i64::MAX], Format::ND).size(), 0, "too many bytes to count");
+    }
+
+    #[test]
+    fn a_shape_that_means_nothing_is_refused() {
+        for dims in [&[-3][..], &[1, -2], &[-2, -2]] {
+            assert_eq!(checked(dims).unwrap_err().status, AclError::INVALID_PARAM, "{dims:?}");
+        }
+    }
+
+    #[test]
+    fn images_are_described_in_either_order() {
+        let image = of(DataType::FLOAT, &[2, 3, 4, 5], Format::NCHW);
+        let turned = image.in_format(Format::NHWC).unwrap();
+        assert_eq!((turned.format, &turned.dims[..]), (Format::NHWC, &[2, 4, 5, 3][..]));
+        assert_eq!(turned.in_format(Format::NCHW).unwrap().dims, image.dims);
+        assert_eq!(image.in_format(Format::NC1HWC0).unwrap_err().status, AclError::RT_FEATURE_NOT_SUPPORT);
+        assert_eq!(
+            of(DataType::FLOAT, &[2], Format::NCHW).in_format(Format::NHWC).unwrap_err().status,
+            AclError::INVALID_PARAM
+        );
+    }
+
+    #[test]
+    fn a_name_is_kept_once() {
+        assert!(std::ptr::eq(kept(c"x"), kept(CString::from(c"x").as_c_str())));
+    }
+}

@@ -1,0 +1,250 @@
+//! What the tests share: a runtime on the CPU device, with validation between the two.
+#![allow(dead_code)]
+
+use std::ffi::c_void;
+use std::fmt::Debug;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Condvar, Mutex};
+
+use tenon::device::{self, Device, DeviceId, Layer, Layered, WithFallbacks};
+use tenon::{AnyPtr, DevicePtr, HostPtr};
+use tenon_acl::api::{AclError, Callback, HostFunc, Result, Stream};
+use tenon_acl::{Devices, OpenDevice, Runtime};
+use tenon_cpu::{Config, Cpu};
+use tenon_layers::validate::{Checker, Options, Report, Validate};
+
+/// The CPU device with validation in front, as a plugin's devices.
+pub struct Cpus {
+    device: Layered<WithFallbacks<Arc<Cpu>>>,
+    /// How many devices are open.
+    pub open: AtomicUsize,
+    memory_is_host: bool,
+}
+
+struct Opened {
+    cpus: Arc<Cpus>,
+    id: DeviceId,
+}
+
+struct Of(Arc<Cpus>);
+
+impl Devices for Of {
+    fn count(&self) -> device::Result<u32> {
+        Ok(u32::try_from(self.0.device.get_device_count()?).unwrap())
+    }
+
+    fn open(&self, ordinal: u32) -> device::Result<Arc<dyn OpenDevice>> {
+        self.0.open.fetch_add(1, Ordering::SeqCst);
+        Ok(Arc::new(Opened { cpus: self.0.clone(), id: DeviceId(ordinal.cast_signed()) }))
+    }
+
+    fn device_type(&self) -> String {
+        "CPU".to_owned()
+    }
+
+    fn memory_is_host(&self) -> bool {
+        self.0.memory_is_host
+    }
+}
+
+impl OpenDevice for Opened {
+    fn call(&self, body: &mut dyn FnMut(&dyn Device, DeviceId) -> device::Result<()>) -> device::Result<()> {
+        body(&self.cpus.device, self.id)
+    }
+
+    fn close(&self) {
+        self.cpus.open.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// A runtime, and what lies below it.
+pub struct World {
+    pub acl: Option<Arc<Runtime>>,
+    pub cpus: Arc<Cpus>,
+    validate: Arc<Validate>,
+    reports: Arc<Mutex<Vec<Report>>>,
+}
+
+/// Two devices of 64 MiB.
+pub fn world() -> World {
+    world_of(true)
+}
+
+/// The same, as if the host could not see their memory.
+pub fn distant_world() -> World {
+    world_of(false)
+}
+
+fn world_of(memory_is_host: bool) -> World {
+    let cpu = Arc::new(Cpu::with_config(Config { devices: 2, memory: 64 << 20, threads: 2 }));
+    let reports = Arc::new(Mutex::new(Vec::new()));
+    let collected = reports.clone();
+    let sink = Arc::new(move |report: &Report| collected.lock().unwrap().push(report.clone()));
+    let checker = Checker::new(Options { sink, ..Options::default() });
+    let validate = checker.layer("cpu", &*cpu);
+    let device = Layered::new(WithFallbacks(cpu), vec![validate.clone() as Arc<dyn Layer>]);
+    let cpus = Arc::new(Cpus { device, open: AtomicUsize::new(0), memory_is_host });
+    let acl = Arc::new(Runtime::new(Arc::new(Of(cpus.clone()))));
+    World { acl: Some(acl), cpus, validate, reports }
+}
+
+impl std::ops::Deref for World {
+    type Target = Runtime;
+
+    fn deref(&self) -> &Runtime {
+        self.acl.as_ref().unwrap()
+    }
+}
+
+impl World {
+    /// For other threads.
+    pub fn shared(&self) -> Arc<Runtime> {
+        self.acl.clone().unwrap()
+    }
+
+    /// Ends the runtime. Whatever the program did, nothing is left on the device, and the device has had no reason to
+    /// complain.
+    #[track_caller]
+    pub fn end(mut self) {
+        drop(self.acl.take());
+        assert_eq!(self.cpus.open.load(Ordering::SeqCst), 0, "devices are still open");
+        self.validate.finish();
+        self.expect_no_reports();
+    }
+
+    #[track_caller]
+    pub fn expect_no_reports(&self) {
+        let reports: Vec<String> = self.reports.lock().unwrap().iter().map(ToString::to_string).collect();
+        assert!(reports.is_empty(), "{reports:#?}");
+    }
+
+    /// How many things of the device are alive.
+    pub fn alive(&self) -> usize {
+        self.validate.leaks().len()
+    }
+}
+
+/// The call failed with this code, and said something.
+#[track_caller]
+pub fn refused<T: Debug>(code: AclError, result: Result<T>) -> String {
+    let error = result.expect_err("the call should have been refused");
+    assert_eq!(error.status, code, "{error}");
+    assert!(error.message.len() >= 8, "{error}");
+    error.message.to_string()
+}
+
+unsafe extern "C-unwind" fn call(function: *mut c_void) {
+    // SAFETY: boxed by `boxed`, and called once.
+    let function = unsafe { Box::from_raw(function.cast::<Box<dyn FnOnce() + Send>>()) };
+    function();
+}
+
+fn boxed(function: impl FnOnce() + Send + 'static) -> AnyPtr {
+    let function: Box<dyn FnOnce() + Send> = Box::new(function);
+    AnyPtr::from_ptr(Box::into_raw(Box::new(function)))
+}
+
+/// A callback of the interface. One that is never called leaks.
+pub fn callback(function: impl FnOnce() + Send + 'static) -> Callback {
+    // SAFETY: the context is what the function takes.
+    unsafe { Callback::from_raw(Some(call), boxed(function)) }
+}
+
+/// A host function of the interface.
+pub fn host_function(function: impl FnOnce() + Send + 'static) -> HostFunc {
+    // SAFETY: as above.
+    unsafe { HostFunc::from_raw(Some(call), boxed(function)) }
+}
+
+/// Holds a stream until it is opened or dropped.
+pub struct Hold(Arc<(Mutex<bool>, Condvar)>);
+
+impl Hold {
+    pub fn on(acl: &Runtime, stream: Stream) -> Self {
+        use tenon_acl::api::Acl as _;
+        let gate = Arc::new((Mutex::new(false), Condvar::new()));
+        let inner = gate.clone();
+        let wait = move || drop(inner.1.wait_while(inner.0.lock().unwrap(), |open| !*open).unwrap());
+        acl.rt_launch_host_func(stream, host_function(wait)).unwrap();
+        Hold(gate)
+    }
+
+    pub fn open(self) {}
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        *self.0.0.lock().unwrap() = true;
+        self.0.1.notify_all();
+    }
+}
+
+/// The address of memory, of whatever kind.
+pub fn any(memory: impl Address) -> AnyPtr {
+    AnyPtr::from_addr(memory.address())
+}
+
+/// What has an address.
+pub trait Address {
+    /// The address as a number.
+    fn address(&self) -> usize;
+}
+
+impl Address for DevicePtr {
+    fn address(&self) -> usize {
+        self.addr()
+    }
+}
+
+impl Address for HostPtr {
+    fn address(&self) -> usize {
+        self.addr()
+    }
+}
+
+impl<T> Address for &mut [T] {
+    fn address(&self) -> usize {
+        self.as_ptr().expose_provenance()
+    }
+}
+
+/// A thread of the program that does what it is told, one thing after the other.
+pub struct Thread {
+    jobs: Option<Sender<Box<dyn FnOnce() + Send>>>,
+    handle: Option<std::thread::JoinHandle<()>>,
+    pub number: u64,
+}
+
+impl Thread {
+    pub fn start() -> Self {
+        let (jobs, todo) = channel::<Box<dyn FnOnce() + Send>>();
+        let (tell, told) = channel();
+        let handle = std::thread::spawn(move || {
+            // SAFETY: no conditions.
+            tell.send(unsafe { libc::pthread_self() } as u64).unwrap();
+            for job in todo {
+                job();
+            }
+        });
+        Thread { jobs: Some(jobs), handle: Some(handle), number: told.recv().unwrap() }
+    }
+
+    /// Has something done, and waits for what comes of it.
+    pub fn run<R: Send + 'static>(&self, job: impl FnOnce() -> R + Send + 'static) -> R {
+        self.begin(job).recv().unwrap()
+    }
+
+    /// Has something done.
+    pub fn begin<R: Send + 'static>(&self, job: impl FnOnce() -> R + Send + 'static) -> Receiver<R> {
+        let (tell, told) = channel();
+        let job = move || drop(tell.send(job()));
+        self.jobs.as_ref().unwrap().send(Box::new(job)).unwrap();
+        told
+    }
+
+    pub fn end(mut self) {
+        drop(self.jobs.take());
+        self.handle.take().unwrap().join().unwrap();
+    }
+}

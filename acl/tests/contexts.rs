@@ -1,0 +1,128 @@
+//! Contexts: which is current where, and what happens when it goes.
+
+mod common;
+
+use common::{Thread, refused, world};
+use tenon_acl::api::{Acl as _, *};
+
+#[test]
+fn the_last_set_wins_and_a_context_brings_its_device() {
+    let world = world();
+    world.rt_set_device(0).unwrap();
+    let default = world.rt_get_current_context().unwrap();
+    let other = world.rt_create_context(1).unwrap();
+    assert_eq!(world.rt_get_current_context().unwrap(), other);
+    assert_eq!(world.rt_get_device().unwrap(), 1);
+    world.rt_set_current_context(default).unwrap();
+    assert_eq!(world.rt_get_device().unwrap(), 0);
+    world.rt_destroy_context(other).unwrap();
+    assert_eq!(world.rt_get_device().unwrap(), 0, "it was not the current one");
+    world.rt_reset_device(0).unwrap();
+    world.end();
+}
+
+#[test]
+fn null_and_stale_contexts_are_refused() {
+    let world = world();
+    refused(AclError::INVALID_PARAM, world.rt_set_current_context(Context::NULL));
+    refused(AclError::INVALID_PARAM, world.rt_destroy_context(Context::NULL));
+    refused(AclError::RT_PARAM_INVALID, world.rt_set_current_context(Context::from_addr(0x1234)));
+    let context = world.rt_create_context(0).unwrap();
+    let stream = world.rt_create_stream().unwrap();
+    refused(AclError::RT_PARAM_INVALID, world.rt_set_current_context(Context::from_addr(stream.addr())));
+    world.rt_destroy_context(context).unwrap();
+    refused(AclError::RT_PARAM_INVALID, world.rt_destroy_context(context));
+    refused(AclError::RT_PARAM_INVALID, world.rt_set_current_context(context));
+    world.end();
+}
+
+#[test]
+fn the_default_context_is_not_destroyed_by_hand() {
+    let world = world();
+    world.rt_set_device(0).unwrap();
+    let default = world.rt_get_current_context().unwrap();
+    refused(AclError::RT_CONTEXT_NULL, world.rt_destroy_context(default));
+    assert_eq!(world.rt_get_current_context().unwrap(), default);
+    world.rt_reset_device(0).unwrap();
+    world.end();
+}
+
+#[test]
+fn without_a_current_context_nothing_is_made_or_copied() {
+    let world = world();
+    let context = world.rt_create_context(0).unwrap();
+    world.rt_destroy_context(context).unwrap();
+    let place = tenon::AnyPtr::from_addr(64);
+    refused(AclError::RT_CONTEXT_NULL, world.rt_get_current_context());
+    refused(AclError::RT_CONTEXT_NULL, world.rt_malloc(64, MemMallocPolicy::HUGE_FIRST));
+    refused(AclError::RT_CONTEXT_NULL, world.rt_malloc_host(64));
+    refused(AclError::RT_CONTEXT_NULL, world.rt_memcpy(place, 1, place, 1, MemcpyKind::DEFAULT));
+    refused(AclError::RT_CONTEXT_NULL, world.rt_memset(place, 1, 0, 1));
+    refused(AclError::RT_CONTEXT_NULL, world.rt_create_stream());
+    refused(AclError::RT_CONTEXT_NULL, world.rt_create_event());
+    refused(AclError::RT_CONTEXT_NULL, world.rt_synchronize_device());
+    refused(AclError::RT_CONTEXT_NULL, world.rt_synchronize_stream(Stream::NULL));
+    world.rt_set_device(0).unwrap();
+    world.rt_create_stream().unwrap();
+    world.end();
+}
+
+#[test]
+fn any_thread_destroys_a_context_and_others_see_that_it_is_gone() {
+    let world = world();
+    let context = world.rt_create_context(0).unwrap();
+    let stream = world.rt_create_stream().unwrap();
+    let (acl, thread) = (world.shared(), Thread::start());
+    thread.run(move || acl.rt_destroy_context(context)).unwrap();
+    thread.end();
+    let text = refused(AclError::RT_CONTEXT_NULL, world.rt_create_stream());
+    assert!(text.contains("destroyed"), "{text}");
+    refused(AclError::RT_CONTEXT_NULL, world.rt_destroy_stream(stream));
+    world.rt_set_device(0).unwrap();
+    refused(AclError::RT_INVALID_HANDLE, world.rt_destroy_stream(stream));
+    world.rt_reset_device(0).unwrap();
+    world.end();
+}
+
+#[test]
+fn a_context_that_goes_takes_its_streams_along() {
+    let world = world();
+    let context = world.rt_create_context(0).unwrap();
+    for _ in 0..5 {
+        world.rt_create_stream().unwrap();
+    }
+    world.rt_destroy_context(context).unwrap();
+    world.end();
+}
+
+#[test]
+fn options_are_kept_for_the_process_and_for_each_context() {
+    let world = world();
+    refused(AclError::RT_SYSPARAMOPT_NOT_SET, world.rt_get_sys_param_opt(SysParamOpt::DETERMINISTIC));
+    world.rt_set_sys_param_opt(SysParamOpt::DETERMINISTIC, 1).unwrap();
+    assert_eq!(world.rt_get_sys_param_opt(SysParamOpt::DETERMINISTIC).unwrap(), 1);
+    refused(AclError::INVALID_PARAM, world.rt_set_sys_param_opt(SysParamOpt::DETERMINISTIC, 2));
+    refused(AclError::INVALID_PARAM, world.rt_set_sys_param_opt(SysParamOpt(77), 1));
+    refused(AclError::RT_CONTEXT_NULL, world.rt_ctx_get_sys_param_opt(SysParamOpt::DETERMINISTIC));
+    world.rt_set_device(0).unwrap();
+    refused(AclError::RT_SYSPARAMOPT_NOT_SET, world.rt_ctx_get_sys_param_opt(SysParamOpt::DETERMINISTIC));
+    world.rt_ctx_set_sys_param_opt(SysParamOpt::DETERMINISTIC, 0).unwrap();
+    assert_eq!(world.rt_ctx_get_sys_param_opt(SysParamOpt::DETERMINISTIC).unwrap(), 0);
+    world.rt_reset_device(0).unwrap();
+    world.end();
+}
+
+#[test]
+fn a_default_context_is_told_from_outside() {
+    let world = world();
+    let active = || world.rt_get_primary_ctx_state(0).unwrap().active;
+    assert_eq!(active(), 0);
+    let context = world.rt_create_context(0).unwrap();
+    assert_eq!(active(), 0, "a context of the program's is none");
+    world.rt_set_device(0).unwrap();
+    assert_eq!(active(), 1);
+    world.rt_reset_device(0).unwrap();
+    assert_eq!(active(), 0);
+    world.rt_destroy_context(context).unwrap();
+    world.end();
+}

@@ -1,0 +1,62 @@
+//! Data buffers and tensor descriptions: records that need no device.
+
+mod common;
+
+use common::{refused, world};
+use tenon::AnyPtr;
+use tenon_acl::api::{Acl as _, *};
+
+#[test]
+fn a_data_buffer_says_what_was_written_down() {
+    let world = world();
+    let buffer = world.create_data_buffer(AnyPtr::from_addr(0x40), 5 << 30).unwrap();
+    assert_eq!(world.get_data_buffer_addr(buffer).unwrap().addr(), 0x40);
+    assert_eq!(world.get_data_buffer_size_v2(buffer), Ok(5 << 30));
+    assert_eq!(world.get_data_buffer_size(buffer), Ok(u32::MAX), "more than fits");
+    world.update_data_buffer(buffer, AnyPtr::from_addr(0x80), 3).unwrap();
+    assert_eq!(world.get_data_buffer_addr(buffer).unwrap().addr(), 0x80);
+    assert_eq!(world.get_data_buffer_size(buffer), Ok(3));
+    world.destroy_data_buffer(buffer).unwrap();
+    refused(AclError::INVALID_PARAM, world.destroy_data_buffer(buffer));
+    refused(AclError::INVALID_PARAM, world.update_data_buffer(buffer, AnyPtr::from_addr(0x80), 3));
+    refused(AclError::INVALID_PARAM, world.get_data_buffer_addr(DataBuffer::NULL));
+    world.end();
+}
+
+#[test]
+fn a_description_says_what_was_described() {
+    let world = world();
+    let desc = world.create_tensor_desc(DataType::FLOAT16, Some(&[2, 3, -1]), Format::ND).unwrap();
+    assert_eq!(world.get_tensor_desc_type(desc), Ok(DataType::FLOAT16));
+    assert_eq!(world.get_tensor_desc_format(desc), Ok(Format::ND));
+    assert_eq!(world.get_tensor_desc_num_dims(desc), Ok(3));
+    assert_eq!(world.get_tensor_desc_dim_v2(desc, 2), Ok(-1));
+    assert_eq!(world.get_tensor_desc_size(desc), Ok(0), "not known");
+    world.set_tensor_shape(desc, Some(&[2, 3, 4])).unwrap();
+    assert_eq!(world.get_tensor_desc_size(desc), Ok(48));
+    assert_eq!(world.get_tensor_desc_element_count(desc), Ok(24));
+    assert_eq!(world.get_tensor_desc_dim(desc, 3), Ok(-1));
+    refused(AclError::INVALID_PARAM, world.get_tensor_desc_dim_v2(desc, 3));
+    assert_eq!(world.get_tensor_desc_name(desc).unwrap(), *c"");
+    world.set_tensor_desc_name(desc, c"weights").unwrap();
+    assert_eq!(world.get_tensor_desc_name(desc).unwrap(), *c"weights");
+    assert_eq!(world.get_tensor_desc_by_index(desc, 0), Ok(desc));
+    assert_eq!(world.get_tensor_desc_by_index(desc, 1), Ok(TensorDesc::NULL));
+    world.set_tensor_const(desc, AnyPtr::from_addr(0x40), 8).unwrap();
+    assert_eq!(world.get_tensor_desc_address(desc).unwrap().addr(), 0x40);
+    world.destroy_tensor_desc(desc).unwrap();
+    assert_eq!(world.get_tensor_desc_type(desc), Ok(DataType::UNDEFINED), "gone");
+    refused(AclError::INVALID_PARAM, world.set_tensor_shape(desc, None));
+    refused(AclError::INVALID_PARAM, world.create_tensor_desc(DataType::FLOAT, Some(&[-3]), Format::ND));
+    world.end();
+}
+
+#[test]
+fn a_handle_of_another_kind_is_no_record() {
+    let world = world();
+    let desc = world.create_tensor_desc(DataType::FLOAT, None, Format::ND).unwrap();
+    assert_eq!(world.get_tensor_desc_size(desc), Ok(4), "a scalar");
+    refused(AclError::INVALID_PARAM, world.destroy_data_buffer(DataBuffer::from_addr(desc.addr())));
+    world.destroy_tensor_desc(desc).unwrap();
+    world.end();
+}

@@ -1,0 +1,124 @@
+//! Nothing grows, however often it is made and destroyed, and whoever does it.
+
+mod common;
+
+use common::{Thread, callback, world};
+use tenon::AnyPtr;
+use tenon_acl::api::{Acl as _, *};
+
+#[test]
+fn ten_thousand_rounds_leave_nothing_behind() {
+    let world = world();
+    world.rt_set_device(0).unwrap();
+    let thread = Thread::start();
+    let round = || {
+        let stream = world.rt_create_stream().unwrap();
+        let event = world.rt_create_event_with_flag(9).unwrap();
+        let memory = world.rt_malloc(256, MemMallocPolicy::HUGE_FIRST).unwrap();
+        let any = AnyPtr::from_addr(memory.addr());
+        world.rt_subscribe_report(1, stream).unwrap();
+        world.rt_memset_async(any, 256, 1, 256, stream).unwrap();
+        world.rt_record_event(event, stream).unwrap();
+        world.rt_stream_wait_event(Stream::NULL, event).unwrap();
+        world.rt_synchronize_event(event).unwrap();
+        world.rt_destroy_event(event).unwrap();
+        world.rt_destroy_stream(stream).unwrap();
+        world.rt_free(memory).unwrap();
+    };
+    (0..100).for_each(|_| round());
+    world.rt_synchronize_device().unwrap();
+    let before = world.alive();
+    (0..10_000).for_each(|_| round());
+    world.rt_synchronize_device().unwrap();
+    // Records keep a few events of the device, as many as were in use at the same time.
+    assert!(world.alive() <= before + 64, "{before} became {}", world.alive());
+    thread.end();
+    world.rt_reset_device(0).unwrap();
+    assert_eq!(world.alive(), 0);
+    world.end();
+}
+
+#[test]
+fn devices_and_contexts_come_and_go() {
+    let world = world();
+    for round in 0..1000 {
+        world.rt_set_device(round % 2).unwrap();
+        let context = world.rt_create_context(round % 2).unwrap();
+        world.rt_create_stream().unwrap();
+        world.rt_destroy_context(context).unwrap();
+        world.rt_reset_device(round % 2).unwrap();
+        assert_eq!(world.alive(), 0);
+    }
+    world.end();
+}
+
+#[test]
+fn threads_that_race_leave_nothing_behind() {
+    let world = world();
+    let threads: Vec<Thread> = (0..4).map(|_| Thread::start()).collect();
+    let results: Vec<_> = threads
+        .iter()
+        .enumerate()
+        .map(|(index, thread)| {
+            let (acl, number) = (world.shared(), thread.number);
+            thread.begin(move || {
+                for round in 0..200 {
+                    let device = (index + round) as i32 % 2;
+                    acl.rt_set_device(device).unwrap();
+                    let stream = acl.rt_create_stream().unwrap();
+                    let event = acl.rt_create_event_ex_with_flag(1).unwrap();
+                    acl.rt_subscribe_report(number, stream).unwrap();
+                    acl.rt_launch_callback(callback(|| {}), CallbackBlockType::BLOCK, stream).unwrap();
+                    acl.rt_record_event(event, stream).unwrap();
+                    acl.rt_stream_wait_event(Stream::NULL, event).unwrap();
+                    acl.rt_process_report(-1).unwrap();
+                    acl.rt_synchronize_stream(Stream::NULL).unwrap();
+                    acl.rt_un_subscribe_report(number, stream).unwrap();
+                    acl.rt_destroy_event(event).unwrap();
+                    acl.rt_destroy_stream(stream).unwrap();
+                    acl.rt_reset_device(device).unwrap();
+                }
+            })
+        })
+        .collect();
+    results.into_iter().for_each(|result| result.recv().unwrap());
+    threads.into_iter().for_each(Thread::end);
+    world.end();
+}
+
+#[test]
+fn a_reset_by_force_races_with_whoever_uses_the_device() {
+    let world = world();
+    let threads: Vec<Thread> = (0..3).map(|_| Thread::start()).collect();
+    let results: Vec<_> = threads
+        .iter()
+        .map(|thread| {
+            let acl = world.shared();
+            thread.begin(move || {
+                for _ in 0..200 {
+                    // Whatever fails, fails with a code.
+                    let _ = acl.rt_set_device(0);
+                    let stream = acl.rt_create_stream();
+                    let event = acl.rt_create_event();
+                    let memory = acl.rt_malloc(64, MemMallocPolicy::HUGE_FIRST);
+                    if let (Ok(stream), Ok(event), Ok(memory)) = (stream, event, memory) {
+                        let _ = acl.rt_memset_async(AnyPtr::from_addr(memory.addr()), 64, 1, 64, stream);
+                        let _ = acl.rt_record_event(event, stream);
+                        let _ = acl.rt_synchronize_event(event);
+                        let _ = acl.rt_synchronize_stream(stream);
+                        let _ = acl.rt_free(memory);
+                        let _ = acl.rt_destroy_event(event);
+                        let _ = acl.rt_destroy_stream(stream);
+                    }
+                }
+            })
+        })
+        .collect();
+    for _ in 0..100 {
+        let _ = world.rt_reset_device_force(0);
+        std::thread::yield_now();
+    }
+    results.into_iter().for_each(|result| result.recv().unwrap());
+    threads.into_iter().for_each(Thread::end);
+    drop(world);
+}

@@ -1,0 +1,135 @@
+//! Settings that are kept: what a program gets back, and when it ends.
+
+mod common;
+
+use common::{Thread, refused, world};
+use tenon::{AnyPtr, DevicePtr};
+use tenon_acl::api::{Acl as _, *};
+
+const CORES: DevResLimitType = DevResLimitType::VECTOR_CORE;
+
+#[test]
+fn limits_of_a_stream_come_before_those_of_its_device() {
+    let world = world();
+    world.rt_set_device(0).unwrap();
+    let all = world.rt_get_device_res_limit(0, CORES).unwrap();
+    assert!(all >= 1);
+    let stream = world.rt_create_stream().unwrap();
+    world.rt_set_device_res_limit(0, CORES, 1).unwrap();
+    assert_eq!(world.rt_get_stream_res_limit(stream, CORES), Ok(1));
+    assert_eq!(world.rt_get_device_res_limit(0, DevResLimitType::CUBE_CORE), Ok(all), "each by itself");
+    world.rt_set_stream_res_limit(stream, CORES, all).unwrap();
+    assert_eq!(world.rt_get_stream_res_limit(stream, CORES), Ok(all));
+    assert_eq!(world.rt_get_res_in_current_thread(CORES), Ok(1));
+    world.rt_use_stream_res_in_current_thread(stream).unwrap();
+    assert_eq!(world.rt_get_res_in_current_thread(CORES), Ok(all));
+    let other = Thread::start();
+    let shared = world.shared();
+    let nothing = other.run(move || shared.rt_get_res_in_current_thread(CORES).map_err(|error| error.status));
+    assert_eq!(nothing, Err(AclError::RT_CONTEXT_NULL), "that was another thread's");
+    other.end();
+    refused(AclError::RT_PARAM_INVALID, world.rt_unuse_stream_res_in_current_thread(Stream::NULL));
+    world.rt_unuse_stream_res_in_current_thread(stream).unwrap();
+    refused(AclError::RT_PARAM_INVALID, world.rt_unuse_stream_res_in_current_thread(stream));
+    assert_eq!(world.rt_get_res_in_current_thread(CORES), Ok(1));
+    world.rt_reset_stream_res_limit(stream).unwrap();
+    assert_eq!(world.rt_get_stream_res_limit(stream, CORES), Ok(1));
+    world.rt_reset_device_res_limit(0).unwrap();
+    assert_eq!(world.rt_get_stream_res_limit(stream, CORES), Ok(all));
+    for value in [0, all + 1] {
+        refused(AclError::RT_PARAM_INVALID, world.rt_set_device_res_limit(0, CORES, value));
+    }
+    refused(AclError::RT_PARAM_INVALID, world.rt_get_device_res_limit(0, DevResLimitType(2)));
+    refused(AclError::RT_INVALID_DEVICEID, world.rt_get_device_res_limit(9, CORES));
+    world.rt_destroy_stream(stream).unwrap();
+    world.rt_reset_device(0).unwrap();
+    world.end();
+}
+
+#[test]
+fn settings_of_a_stream_are_read_from_the_member_that_holds_them() {
+    let world = world();
+    world.rt_set_device(0).unwrap();
+    let stream = world.rt_create_stream_with_config(3, 0).unwrap();
+    let get = |attribute| {
+        let value = world.rt_get_stream_attribute(stream, attribute).unwrap();
+        // SAFETY: every bit pattern is a number.
+        unsafe { value.user_custom_tag }
+    };
+    assert_eq!(get(StreamAttr::PRIORITY), 3);
+    // The other bytes of the value are whatever they were.
+    let mut value = StreamAttrValue { reserve: [u32::MAX; 4] };
+    value.user_custom_tag = 77;
+    world.rt_set_stream_attribute(stream, StreamAttr::USER_CUSTOM_TAG, &[value]).unwrap();
+    assert_eq!(get(StreamAttr::USER_CUSTOM_TAG), 77);
+    value.failure_mode = 1;
+    world.rt_set_stream_attribute(stream, StreamAttr::FAILURE_MODE, &[value]).unwrap();
+    assert_eq!(get(StreamAttr::FAILURE_MODE), 1);
+    value.failure_mode = 1 << 32;
+    refused(
+        AclError::RT_PARAM_INVALID,
+        world.rt_set_stream_attribute(stream, StreamAttr::FAILURE_MODE, &[value]),
+    );
+    world.rt_set_stream_overflow_switch(stream, 1).unwrap();
+    assert_eq!(world.rt_get_stream_overflow_switch(stream), Ok(1));
+    assert_eq!(get(StreamAttr::FLOAT_OVERFLOW_CHECK), 1);
+    refused(AclError::RT_PARAM_INVALID, world.rt_set_stream_overflow_switch(stream, 2));
+    refused(AclError::RT_PARAM_INVALID, world.rt_get_stream_attribute(stream, StreamAttr(9)).map(drop));
+    world.rt_destroy_stream(stream).unwrap();
+    world.rt_reset_device(0).unwrap();
+    world.end();
+}
+
+#[test]
+fn modes_of_a_device_end_with_its_last_reset() {
+    let world = world();
+    refused(AclError::RT_CONTEXT_NULL, world.rt_get_device_sat_mode());
+    world.rt_set_device(0).unwrap();
+    assert_eq!(world.rt_get_device_sat_mode(), Ok(FloatOverflowMode::INFNAN));
+    world.rt_set_device_sat_mode(FloatOverflowMode::SATURATION).unwrap();
+    assert_eq!(world.rt_get_device_sat_mode(), Ok(FloatOverflowMode::SATURATION));
+    refused(AclError::RT_PARAM_INVALID, world.rt_set_device_sat_mode(FloatOverflowMode::UNDEF));
+    world.rt_reset_device(0).unwrap();
+    world.rt_set_device(0).unwrap();
+    assert_eq!(world.rt_get_device_sat_mode(), Ok(FloatOverflowMode::INFNAN));
+    world.rt_reset_device(0).unwrap();
+    world.end();
+}
+
+#[test]
+fn nothing_was_too_large() {
+    let world = world();
+    world.rt_set_device(0).unwrap();
+    let memory = world.rt_malloc(64, MemMallocPolicy::HUGE_FIRST).unwrap();
+    let any = AnyPtr::from_addr(memory.addr());
+    world.rt_memset(any, 64, 0xff, 64).unwrap();
+    world.rt_get_overflow_status(memory, 64, Stream::NULL).unwrap();
+    world.rt_reset_overflow_status(Stream::NULL).unwrap();
+    world.rt_synchronize_stream(Stream::NULL).unwrap();
+    let mut status = [1u8; 64];
+    world.rt_memcpy(AnyPtr::from_ptr(status.as_mut_ptr()), 64, any, 64, MemcpyKind::DEVICE_TO_HOST).unwrap();
+    assert_eq!(status, [0; 64]);
+    refused(AclError::RT_PARAM_INVALID, world.rt_get_overflow_status(memory, 32, Stream::NULL));
+    world.rt_cmo_async(memory, 64, CmoType::PREFETCH, Stream::NULL).unwrap();
+    refused(AclError::RT_PARAM_INVALID, world.rt_cmo_async(memory, 64, CmoType(4), Stream::NULL));
+    refused(
+        AclError::INVALID_PARAM,
+        world.rt_cmo_async(DevicePtr::NULL, 64, CmoType::PREFETCH, Stream::NULL),
+    );
+    world.rt_free(memory).unwrap();
+    world.rt_reset_device(0).unwrap();
+    world.end();
+}
+
+#[test]
+fn limits_of_operators_come_back_in_milliseconds() {
+    let world = world();
+    world.rt_set_op_execute_time_out(3).unwrap();
+    assert_eq!(world.rt_get_op_execute_timeout(), Ok(3000));
+    world.rt_set_op_execute_time_out_with_ms(5).unwrap();
+    assert_eq!(world.rt_get_op_execute_timeout(), Ok(5));
+    let step = world.rt_get_op_time_out_interval().unwrap();
+    assert_eq!(world.rt_set_op_execute_time_out_v2(step + 1), Ok(2 * step));
+    world.rt_set_op_wait_timeout(1).unwrap();
+    world.end();
+}

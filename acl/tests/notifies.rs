@@ -1,0 +1,251 @@
+//! Notifies: flags and numbers that one stream sets and another waits for.
+
+mod common;
+
+use std::ffi::CStr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use common::{Hold, World, host_function, refused, world};
+use tenon_acl::api::{Acl as _, *};
+
+/// Counts when a stream comes to the present end of its work.
+fn count_on(world: &World, stream: Stream, count: &Arc<AtomicUsize>) {
+    let count = count.clone();
+    let add = move || {
+        count.fetch_add(1, Ordering::SeqCst);
+    };
+    world.rt_launch_host_func(stream, host_function(add)).unwrap();
+}
+
+/// Whether all of a stream's work is done now.
+fn is_done(world: &World, stream: Stream) -> bool {
+    world.rt_stream_query(stream).unwrap() == StreamStatus::COMPLETE
+}
+
+#[test]
+fn a_stream_waits_until_another_has_set_the_flag() {
+    let world = world();
+    world.rt_set_device(0).unwrap();
+    let (first, second) = (world.rt_create_stream().unwrap(), world.rt_create_stream().unwrap());
+    let notify = world.rt_create_notify(0).unwrap();
+    let passed = Arc::new(AtomicUsize::new(0));
+    for round in 1..=3 {
+        // The wait comes first: what counts is the flag, and not what was queued before.
+        world.rt_wait_and_reset_notify(notify, second, 0).unwrap();
+        count_on(&world, second, &passed);
+        let hold = Hold::on(&world, first);
+        world.rt_record_notify(notify, first).unwrap();
+        assert!(!is_done(&world, second));
+        assert_eq!(passed.load(Ordering::SeqCst), round - 1, "it went on before the flag was set");
+        hold.open();
+        world.rt_synchronize_stream(second).unwrap();
+        assert_eq!(passed.load(Ordering::SeqCst), round);
+    }
+    world.rt_synchronize_stream(first).unwrap();
+    world.rt_destroy_notify(notify).unwrap();
+    refused(AclError::RT_INVALID_HANDLE, world.rt_record_notify(notify, first));
+    world.rt_destroy_stream(first).unwrap();
+    world.rt_destroy_stream(second).unwrap();
+    world.rt_reset_device(0).unwrap();
+    world.end();
+}
+
+#[test]
+fn a_flag_is_for_one_wait_and_does_not_add_up() {
+    let world = world();
+    world.rt_set_device(0).unwrap();
+    let waits = [world.rt_create_stream().unwrap(), world.rt_create_stream().unwrap()];
+    let notify = world.rt_create_notify(0).unwrap();
+    for _ in 0..2 {
+        world.rt_record_notify(notify, Stream::NULL).unwrap();
+    }
+    world.rt_synchronize_stream(Stream::NULL).unwrap();
+    world.rt_wait_and_reset_notify(notify, waits[0], 0).unwrap();
+    world.rt_synchronize_stream(waits[0]).unwrap();
+    world.rt_wait_and_reset_notify(notify, waits[1], 0).unwrap();
+    refused(AclError::RT_STREAM_SYNC_TIMEOUT, world.rt_synchronize_stream_with_timeout(waits[1], 20));
+    world.rt_record_notify(notify, Stream::NULL).unwrap();
+    world.rt_synchronize_stream(waits[1]).unwrap();
+    world.rt_destroy_notify(notify).unwrap();
+    world.rt_reset_device(0).unwrap();
+    world.end();
+}
+
+#[test]
+fn a_wait_that_takes_too_long_is_a_failure_of_its_stream() {
+    let world = world();
+    world.rt_set_device(0).unwrap();
+    let stream = world.rt_create_stream().unwrap();
+    let notify = world.rt_create_notify(0).unwrap();
+    let passed = Arc::new(AtomicUsize::new(0));
+    world.rt_wait_and_reset_notify(notify, stream, 1).unwrap();
+    count_on(&world, stream, &passed);
+    refused(AclError::RT_WAIT_TIMEOUT, world.rt_synchronize_stream(stream));
+    world.rt_synchronize_stream(stream).expect("it is told once");
+    assert_eq!(passed.load(Ordering::SeqCst), 1, "what comes after it runs");
+    // The flag that comes too late is for the next wait.
+    world.rt_record_notify(notify, Stream::NULL).unwrap();
+    world.rt_wait_and_reset_notify(notify, stream, 0).unwrap();
+    world.rt_synchronize_stream(stream).unwrap();
+    world.rt_destroy_notify(notify).unwrap();
+    world.rt_destroy_stream(stream).unwrap();
+    world.rt_reset_device(0).unwrap();
+    world.end();
+}
+
+#[test]
+fn a_wait_that_was_thrown_away_takes_no_flag() {
+    let world = world();
+    world.rt_set_device(0).unwrap();
+    let (gone, other) = (world.rt_create_stream().unwrap(), world.rt_create_stream().unwrap());
+    let notify = world.rt_create_notify(0).unwrap();
+    world.rt_wait_and_reset_notify(notify, gone, 0).unwrap();
+    refused(AclError::RT_STREAM_SYNC_TIMEOUT, world.rt_synchronize_stream_with_timeout(gone, 20));
+    world.rt_destroy_stream_force(gone).unwrap();
+    world.rt_wait_and_reset_notify(notify, other, 0).unwrap();
+    world.rt_record_notify(notify, Stream::NULL).unwrap();
+    world.rt_synchronize_stream(other).unwrap();
+    world.rt_destroy_notify(notify).unwrap();
+    world.rt_destroy_stream(other).unwrap();
+    world.rt_reset_device(0).unwrap();
+    world.end();
+}
+
+#[test]
+fn flags_are_cleared_together_or_not_at_all() {
+    let world = world();
+    world.rt_set_device(0).unwrap();
+    let [a, b] = [world.rt_create_notify(0).unwrap(), world.rt_create_notify(1).unwrap()];
+    assert_ne!(world.rt_get_notify_id(a), world.rt_get_notify_id(b));
+    world.rt_record_notify(a, Stream::NULL).unwrap();
+    world.rt_synchronize_stream(Stream::NULL).unwrap();
+    refused(AclError::RT_INVALID_HANDLE, world.rt_notify_batch_reset(&[a, Notify::from_addr(0x70)]));
+    world.rt_wait_and_reset_notify(a, Stream::NULL, 0).unwrap();
+    world.rt_synchronize_stream(Stream::NULL).expect("the flag is still set");
+    world.rt_record_notify(a, Stream::NULL).unwrap();
+    world.rt_synchronize_stream(Stream::NULL).unwrap();
+    world.rt_notify_batch_reset(&[a, b]).unwrap();
+    let stream = world.rt_create_stream().unwrap();
+    world.rt_wait_and_reset_notify(a, stream, 0).unwrap();
+    refused(AclError::RT_STREAM_SYNC_TIMEOUT, world.rt_synchronize_stream_with_timeout(stream, 20));
+    world.rt_destroy_stream_force(stream).unwrap();
+    refused(AclError::INVALID_PARAM, world.rt_notify_batch_reset(&[]));
+    refused(AclError::RT_PARAM_INVALID, world.rt_create_notify(2));
+    // Those that are left go with the device, where it is reset by force.
+    world.rt_reset_device_force(0).unwrap();
+    refused(AclError::RT_INVALID_HANDLE, world.rt_get_notify_id(a));
+    world.end();
+}
+
+#[test]
+fn a_key_leads_to_the_same_flag() {
+    let world = world();
+    world.rt_set_device(0).unwrap();
+    let notify = world.rt_create_notify(0).unwrap();
+    let mut key = [0xffu8; 65];
+    world.rt_notify_get_export_key(notify, &mut key, 0).unwrap();
+    let key = CStr::from_bytes_until_nul(&key).unwrap();
+    world.rt_notify_set_import_pid(notify, &[1]).unwrap();
+    let imported = world.rt_notify_import_by_key(key, 2).unwrap();
+    assert_ne!(imported, notify);
+    world.rt_record_notify(imported, Stream::NULL).unwrap();
+    world.rt_wait_and_reset_notify(notify, Stream::NULL, 0).unwrap();
+    world.rt_synchronize_stream(Stream::NULL).unwrap();
+    refused(AclError::RT_PARAM_INVALID, world.rt_notify_import_by_key(c"nobody's", 0));
+    refused(AclError::INVALID_PARAM, world.rt_notify_get_export_key(notify, &mut [0; 64], 0));
+    world.rt_destroy_notify(notify).unwrap();
+    refused(AclError::RT_PARAM_INVALID, world.rt_notify_import_by_key(key, 0));
+    world.rt_destroy_notify(imported).unwrap();
+    world.rt_reset_device(0).unwrap();
+    world.end();
+}
+
+#[test]
+fn numbers_are_changed_and_compared() {
+    let world = world();
+    world.rt_set_device(0).unwrap();
+    let notify = world.rt_cnt_notify_create(0).unwrap();
+    refused(
+        AclError::RT_INVALID_HANDLE,
+        world.rt_record_notify(Notify::from_addr(notify.addr()), Stream::NULL),
+    );
+    let stream = world.rt_create_stream().unwrap();
+    let record = |mode, value| {
+        let info = CntNotifyRecordInfo { mode, value };
+        world.rt_cnt_notify_record(notify, Stream::NULL, &[info]).unwrap();
+    };
+    let wait = |mode, value, is_clear| {
+        let info = CntNotifyWaitInfo { mode, value, timeout: 0, is_clear, rsv: [0; 3] };
+        world.rt_cnt_notify_wait_with_timeout(notify, stream, &[info]).unwrap();
+    };
+    wait(CntNotifyWaitMode::BIGGER_OR_EQUAL, 3, 0);
+    wait(CntNotifyWaitMode::EQUAL, 3, 1);
+    wait(CntNotifyWaitMode::LESS, 1, 0);
+    let passed = world.rt_create_event().unwrap();
+    world.rt_record_event(passed, stream).unwrap();
+    wait(CntNotifyWaitMode::EQUAL_WITH_BITMASK, 0b101, 0);
+    for _ in 0..3 {
+        record(CntNotifyRecordMode::ADD, 1);
+    }
+    // The number must not change before the stream has seen it.
+    world.rt_synchronize_event(passed).unwrap();
+    world.rt_destroy_event(passed).unwrap();
+    refused(AclError::RT_STREAM_SYNC_TIMEOUT, world.rt_synchronize_stream_with_timeout(stream, 20));
+    record(CntNotifyRecordMode::BIT_OR, 0b111);
+    record(CntNotifyRecordMode::BIT_AND, 0b101);
+    world.rt_synchronize_stream(stream).unwrap();
+    wait(CntNotifyWaitMode::BIGGER, 8, 0);
+    record(CntNotifyRecordMode::SET_VALUE, 9);
+    world.rt_synchronize_stream(stream).unwrap();
+    world.rt_cnt_notify_reset(notify, Stream::NULL).unwrap();
+    wait(CntNotifyWaitMode::EQUAL, 0, 0);
+    world.rt_synchronize_stream(stream).unwrap();
+    let wrong = CntNotifyRecordInfo { mode: CntNotifyRecordMode(3), value: 0 };
+    refused(AclError::RT_PARAM_INVALID, world.rt_cnt_notify_record(notify, stream, &[wrong]));
+    world.rt_cnt_notify_destroy(notify).unwrap();
+    world.rt_destroy_stream(stream).unwrap();
+    world.rt_reset_device(0).unwrap();
+    world.end();
+}
+
+#[test]
+fn a_failure_is_told_with_where_it_happened() {
+    static TOLD: std::sync::Mutex<Vec<ExceptionInfo>> = std::sync::Mutex::new(Vec::new());
+    static RUNTIME: std::sync::OnceLock<Arc<tenon_acl::Runtime>> = std::sync::OnceLock::new();
+    static FIGURES: std::sync::Mutex<Vec<[u32; 4]>> = std::sync::Mutex::new(Vec::new());
+
+    unsafe extern "C-unwind" fn listen(info: *mut ffi::rtExceptionInfo) {
+        let info = ExceptionInfo::from_raw(info);
+        let acl = RUNTIME.get().unwrap();
+        let figures = [
+            acl.rt_get_error_code_from_exception_info(info).unwrap(),
+            acl.rt_get_stream_id_from_exception_info(info).unwrap(),
+            acl.rt_get_device_id_from_exception_info(info).unwrap(),
+            acl.rt_get_task_id_from_exception_info(info).unwrap(),
+        ];
+        FIGURES.lock().unwrap().push(figures);
+        TOLD.lock().unwrap().push(info);
+    }
+
+    let world = world();
+    let _ = RUNTIME.set(world.shared());
+    // SAFETY: the function takes any record.
+    let callback = unsafe { ExceptionInfoCallback::from_raw(Some(listen)) };
+    refused(AclError::INVALID_PARAM, world.rt_exception_info_callback_unregister(callback));
+    world.rt_set_exception_info_callback(Some(callback)).unwrap();
+    world.rt_set_device(1).unwrap();
+    let stream = world.rt_create_stream().unwrap();
+    let notify = world.rt_create_notify(0).unwrap();
+    world.rt_wait_and_reset_notify(notify, stream, 1).unwrap();
+    let task = world.rt_get_thread_last_task_id().unwrap();
+    refused(AclError::RT_WAIT_TIMEOUT, world.rt_synchronize_stream(stream));
+    let id = world.rt_stream_get_id(stream).unwrap().cast_unsigned();
+    assert_eq!(*FIGURES.lock().unwrap(), [[107_019, id, 1, task]]);
+    let info = TOLD.lock().unwrap()[0];
+    assert_eq!(world.rt_get_error_code_from_exception_info(info), Ok(u32::MAX), "it was told already");
+    world.rt_set_exception_info_callback(None).unwrap();
+    world.rt_destroy_notify(notify).unwrap();
+    world.rt_destroy_stream(stream).unwrap();
+    world.rt_reset_device(1).unwrap();
+}

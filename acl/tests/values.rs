@@ -1,0 +1,311 @@
+//! Numbers in memory that streams agree through, copies that join, and copies that are written down.
+
+mod common;
+
+use common::{Hold, World, distant_world, refused, world};
+use tenon::{AnyPtr, DevicePtr, HostPtr};
+use tenon_acl::api::{Acl as _, *};
+
+/// Device memory with these bytes.
+fn device_memory<T: Copy>(world: &World, content: &[T]) -> DevicePtr {
+    let bytes = size_of_val(content);
+    let memory = world.rt_malloc(bytes, MemMallocPolicy::HUGE_FIRST).unwrap();
+    let (dst, src) = (AnyPtr::from_addr(memory.addr()), AnyPtr::from_ptr(content.as_ptr()));
+    world.rt_memcpy(dst, bytes, src, bytes, MemcpyKind::HOST_TO_DEVICE).unwrap();
+    memory
+}
+
+/// What device memory holds.
+fn read<T: Copy + Default>(world: &World, memory: DevicePtr, count: usize) -> Vec<T> {
+    let mut content = vec![T::default(); count];
+    let bytes = size_of::<T>() * count;
+    let (dst, src) = (AnyPtr::from_ptr(content.as_mut_ptr()), AnyPtr::from_addr(memory.addr()));
+    world.rt_memcpy(dst, bytes, src, bytes, MemcpyKind::DEVICE_TO_HOST).unwrap();
+    content
+}
+
+fn any(memory: DevicePtr, offset: usize) -> AnyPtr {
+    AnyPtr::from_addr(memory.addr() + offset)
+}
+
+#[test]
+fn a_stream_waits_for_the_number_that_another_writes() {
+    let world = world();
+    world.rt_set_device(0).unwrap();
+    let memory = device_memory(&world, &[0u64; 2]);
+    let (first, second) = (world.rt_create_stream().unwrap(), world.rt_create_stream().unwrap());
+    let hold = Hold::on(&world, first);
+    world.rt_value_write(any(memory, 8), 7, 0, first).unwrap();
+    world.rt_value_wait(any(memory, 8), 7, 1, second).unwrap();
+    world.rt_value_write(any(memory, 0), 9, 0, second).unwrap();
+    refused(AclError::RT_STREAM_SYNC_TIMEOUT, world.rt_synchronize_stream_with_timeout(second, 20));
+    assert_eq!(read::<u64>(&world, memory, 2), [0, 0], "neither has come to its write");
+    hold.open();
+    world.rt_synchronize_stream(second).unwrap();
+    assert_eq!(read::<u64>(&world, memory, 2), [9, 7]);
+    world.rt_synchronize_stream(first).unwrap();
+    world.rt_free(memory).unwrap();
+    world.rt_destroy_stream(first).unwrap();
+    world.rt_destroy_stream(second).unwrap();
+    world.rt_reset_device(0).unwrap();
+    world.end();
+}
+
+#[test]
+fn a_wait_for_a_number_that_nobody_writes_ends_with_its_stream() {
+    let world = world();
+    world.rt_set_device(0).unwrap();
+    let memory = device_memory(&world, &[0u64]);
+    let stream = world.rt_create_stream().unwrap();
+    world.rt_value_wait(any(memory, 0), 1, 0, stream).unwrap();
+    refused(AclError::RT_STREAM_SYNC_TIMEOUT, world.rt_synchronize_stream_with_timeout(stream, 20));
+    world.rt_destroy_stream_force(stream).unwrap();
+    world.rt_free(memory).unwrap();
+    world.rt_reset_device(0).unwrap();
+    world.end();
+}
+
+#[test]
+fn a_number_lies_in_an_allocation_and_is_aligned() {
+    let world = world();
+    world.rt_set_device(0).unwrap();
+    let memory = device_memory(&world, &[0u64; 8]);
+    refused(AclError::INVALID_PARAM, world.rt_value_write(AnyPtr::NULL, 0, 0, Stream::NULL));
+    refused(AclError::RT_ADDR_UNALIGNED, world.rt_value_write(any(memory, 4), 0, 0, Stream::NULL));
+    refused(AclError::RT_PARAM_INVALID, world.rt_value_write(any(memory, 96), 0, 0, Stream::NULL));
+    refused(AclError::RT_PARAM_INVALID, world.rt_value_write(any(memory, 0), 0, 1, Stream::NULL));
+    refused(AclError::RT_PARAM_INVALID, world.rt_value_wait(any(memory, 0), 0, 4, Stream::NULL));
+    let own = 0u64;
+    refused(
+        AclError::RT_PARAM_INVALID,
+        world.rt_value_wait(AnyPtr::from_ptr(&raw const own), 0, 0, Stream::NULL),
+    );
+    world.rt_free(memory).unwrap();
+    world.rt_reset_device(0).unwrap();
+    world.end();
+}
+
+#[test]
+fn numbers_are_joined_in_the_order_of_the_stream() {
+    let world = world();
+    world.rt_set_device(0).unwrap();
+    let stream = world.rt_create_stream().unwrap();
+    let (dst, src) =
+        (device_memory(&world, &[1.0f32, 2.0, 3.0]), device_memory(&world, &[0.5f32, 9.0, -1.0]));
+    let reduce =
+        |kind, count| world.rt_reduce_async(dst, src, count, kind, DataType::FLOAT, stream, AnyPtr::NULL);
+    let hold = Hold::on(&world, stream);
+    reduce(ReduceKind::SUM, 12).unwrap();
+    reduce(ReduceKind::MAX, 12).unwrap();
+    reduce(ReduceKind::MIN, 4).unwrap();
+    assert_eq!(read::<f32>(&world, dst, 3), [1.0, 2.0, 3.0], "it runs before the stream comes to it");
+    hold.open();
+    world.rt_synchronize_stream(stream).unwrap();
+    assert_eq!(read::<f32>(&world, dst, 3), [0.5, 11.0, 2.0]);
+    refused(AclError::RT_PARAM_INVALID, reduce(ReduceKind::SUM, 6));
+    refused(AclError::RT_PARAM_INVALID, reduce(ReduceKind::SUM, 4096));
+    refused(AclError::RT_FEATURE_NOT_SUPPORT, reduce(ReduceKind::EQUAL, 12));
+    let doubles = world.rt_reduce_async(dst, src, 8, ReduceKind::SUM, DataType::DOUBLE, stream, AnyPtr::NULL);
+    refused(AclError::RT_FEATURE_NOT_SUPPORT, doubles);
+    for memory in [dst, src] {
+        world.rt_free(memory).unwrap();
+    }
+    world.rt_destroy_stream(stream).unwrap();
+    world.rt_reset_device(0).unwrap();
+    world.end();
+}
+
+#[test]
+fn a_copy_that_is_written_down_is_made_as_often_as_it_is_queued() {
+    let world = world();
+    world.rt_set_device(0).unwrap();
+    let inner = MemcpyKind::INNER_DEVICE_TO_DEVICE;
+    let size = world.rt_get_memcpy_desc_size(inner).unwrap();
+    refused(AclError::RT_FEATURE_NOT_SUPPORT, world.rt_get_memcpy_desc_size(MemcpyKind::HOST_TO_DEVICE));
+    let desc = device_memory(&world, &vec![0u8; size]);
+    let (src, dst) = (device_memory(&world, &[1u32, 2]), device_memory(&world, &[0u32, 0]));
+    refused(AclError::RT_PARAM_INVALID, world.rt_memcpy_async_with_desc(desc, inner, Stream::NULL));
+    world.rt_set_memcpy_desc(desc, inner, src, dst, 8, AnyPtr::NULL).unwrap();
+    for numbers in [[1u32, 2], [3, 4]] {
+        let (to, from) = (AnyPtr::from_addr(src.addr()), AnyPtr::from_ptr(numbers.as_ptr()));
+        world.rt_memcpy(to, 8, from, 8, MemcpyKind::HOST_TO_DEVICE).unwrap();
+        world.rt_memcpy_async_with_desc(desc, inner, Stream::NULL).unwrap();
+        world.rt_synchronize_stream(Stream::NULL).unwrap();
+        assert_eq!(read::<u32>(&world, dst, 2), numbers);
+    }
+    refused(AclError::RT_PARAM_INVALID, world.rt_set_memcpy_desc(desc, inner, src, dst, 4096, AnyPtr::NULL));
+    world.rt_free(dst).unwrap();
+    let gone = world.rt_memcpy_async_with_desc(desc, inner, Stream::NULL);
+    assert!(refused(AclError::RT_PARAM_INVALID, gone).contains("the destination in `desc`"));
+    for memory in [desc, src] {
+        world.rt_free(memory).unwrap();
+    }
+    world.rt_reset_device(0).unwrap();
+    world.end();
+}
+
+#[test]
+fn memory_is_found_by_its_key_until_it_is_closed_or_freed() {
+    let world = world();
+    world.rt_set_device(0).unwrap();
+    let memory = device_memory(&world, &[1u8; 100]);
+    let mut room = [0xffu8; 65];
+    world.rt_ipc_mem_get_export_key(memory, 100, &mut room, 0).unwrap();
+    let key = std::ffi::CStr::from_bytes_until_nul(&room).unwrap().to_owned();
+    world.rt_ipc_mem_set_import_pid(&key, &[1, 2]).unwrap();
+    refused(AclError::INVALID_PARAM, world.rt_ipc_mem_set_import_pid(&key, &[]));
+    assert_eq!(world.rt_ipc_mem_import_by_key(&key, 1).unwrap().addr(), memory.addr());
+    world.rt_ipc_mem_close(&key).unwrap();
+    world.rt_ipc_mem_close(&key).unwrap();
+    refused(AclError::RT_PARAM_INVALID, world.rt_ipc_mem_import_by_key(&key, 0));
+    world.rt_ipc_mem_get_export_key(memory, 100, &mut room, 0).unwrap();
+    refused(AclError::RT_PARAM_INVALID, world.rt_ipc_mem_get_export_key(memory, 1000, &mut room, 0));
+    refused(AclError::INVALID_PARAM, world.rt_ipc_mem_get_export_key(memory, 1, &mut room[..64], 0));
+    world.rt_free(memory).unwrap();
+    refused(AclError::RT_PARAM_INVALID, world.rt_ipc_mem_import_by_key(&key, 0));
+    world.rt_reset_device(0).unwrap();
+    world.end();
+}
+
+#[test]
+fn physical_memory_is_mapped_grows_and_goes() {
+    let world = world();
+    world.rt_set_device(0).unwrap();
+    let location = MemLocation { id: 0, r#type: MemLocationType::DEVICE };
+    let prop = PhysicalMemProp {
+        handle_type: MemHandleType::NONE,
+        allocation_type: MemAllocationType::PINNED,
+        mem_attr: MemAttr::HBM_HUGE,
+        location,
+        reserve: 0,
+    };
+    let page = world.rt_mem_get_allocation_granularity(&[prop], MemGranularityOptions::MINIMUM).unwrap();
+    let range = world.rt_reserve_mem_address(4 * page, 0, AnyPtr::NULL, 0).unwrap();
+    let at = |pages: usize| AnyPtr::from_addr(range.addr() + pages * page);
+    let physical = world.rt_malloc_physical(2 * page, &[prop], 0).unwrap();
+    assert_eq!(world.rt_mem_get_allocation_properties_from_handle(physical).unwrap().location.id, 0);
+    refused(AclError::RT_PARAM_INVALID, world.rt_malloc_physical(page + 1, &[prop], 0));
+    refused(AclError::RT_MEMORY_ALLOCATION, world.rt_malloc_physical(page << 40, &[prop], 0));
+
+    // The same piece at two places: what is written at one is read at the other.
+    world.rt_map_mem(at(0), 2 * page, 0, physical, 0).unwrap();
+    world.rt_map_mem(at(2), 2 * page, 0, physical, 0).unwrap();
+    refused(AclError::RT_PARAM_INVALID, world.rt_map_mem(at(1), 2 * page, 0, physical, 0));
+    let numbers: Vec<u32> = (0..100).collect();
+    world
+        .rt_memcpy_async(
+            at(1),
+            400,
+            AnyPtr::from_ptr(numbers.as_ptr()),
+            400,
+            MemcpyKind::HOST_TO_DEVICE,
+            Stream::NULL,
+        )
+        .unwrap();
+    world.rt_synchronize_stream(Stream::NULL).unwrap();
+    assert_eq!(read::<u32>(&world, DevicePtr::from_addr(at(3).addr()), 100), numbers);
+    world.rt_value_write(at(2), 5, 0, Stream::NULL).unwrap();
+    world.rt_synchronize_stream(Stream::NULL).unwrap();
+    assert_eq!(read::<u64>(&world, DevicePtr::from_addr(at(0).addr()), 1), [5]);
+
+    refused(AclError::RT_PARAM_INVALID, world.rt_free(DevicePtr::from_addr(at(0).addr())));
+    refused(AclError::RT_PARAM_INVALID, world.rt_release_mem_address(range));
+    let own = MemAccessDesc { flags: MemAccessFlags::READ, location, rsv: [0; 12] };
+    world.rt_mem_set_access(at(0), 2 * page, &[own]).unwrap();
+    assert_eq!(world.rt_mem_get_access(at(1), &[location]), Ok(1));
+    assert_eq!(world.rt_mem_get_access(at(2), &[location]), Ok(3));
+
+    // The memory stays as long as there is a handle or a mapping.
+    let number = world.rt_mem_export_to_shareable_handle(physical, MemHandleType::NONE, 0).unwrap();
+    let retained = world.rt_mem_retain_allocation_handle(at(0)).unwrap();
+    let imported = world.rt_mem_import_from_shareable_handle(number, 0).unwrap();
+    for handle in [physical, retained, imported] {
+        world.rt_free_physical(handle).unwrap();
+    }
+    refused(AclError::RT_INVALID_HANDLE, world.rt_free_physical(physical));
+    assert_eq!(read::<u32>(&world, DevicePtr::from_addr(at(1).addr()), 100), numbers);
+    world.rt_unmap_mem(at(0)).unwrap();
+    world.rt_unmap_mem(at(2)).unwrap();
+    refused(AclError::RT_PARAM_INVALID, world.rt_unmap_mem(at(2)));
+    let unmapped = world.rt_value_write(at(2), 1, 0, Stream::NULL);
+    refused(AclError::RT_PARAM_INVALID, unmapped);
+    refused(AclError::RT_PARAM_INVALID, world.rt_mem_import_from_shareable_handle(number, 0));
+    world.rt_release_mem_address(range).unwrap();
+    refused(AclError::RT_PARAM_INVALID, world.rt_release_mem_address(range));
+    world.rt_reset_device(0).unwrap();
+    world.end();
+}
+
+#[test]
+fn what_is_mapped_goes_with_the_runtime() {
+    let world = world();
+    world.init(None).unwrap();
+    world.rt_set_device(0).unwrap();
+    let location = MemLocation { id: 0, r#type: MemLocationType::DEVICE };
+    let prop = PhysicalMemProp {
+        handle_type: MemHandleType::NONE,
+        allocation_type: MemAllocationType::PINNED,
+        mem_attr: MemAttr::HBM,
+        location,
+        reserve: 0,
+    };
+    let size = world.rt_mem_get_allocation_granularity(&[prop], MemGranularityOptions::RECOMMENDED).unwrap();
+    let range = world.rt_reserve_mem_address(size, 0, AnyPtr::NULL, 1).unwrap();
+    let physical = world.rt_malloc_physical(size, &[prop], 0).unwrap();
+    world.rt_map_mem(range, size, 0, physical, 0).unwrap();
+    world.finalize().unwrap();
+    refused(AclError::RT_INVALID_HANDLE, world.rt_free_physical(physical));
+    refused(AclError::RT_PARAM_INVALID, world.rt_unmap_mem(range));
+    world.end();
+}
+
+#[test]
+fn a_number_of_memory_is_written_where_the_program_says() {
+    let world = world();
+    world.rt_set_device(0).unwrap();
+    let prop = PhysicalMemProp {
+        handle_type: MemHandleType::NONE,
+        allocation_type: MemAllocationType::PINNED,
+        mem_attr: MemAttr::HBM,
+        location: MemLocation { id: 1, r#type: MemLocationType::DEVICE },
+        reserve: 0,
+    };
+    let size = world.rt_mem_get_allocation_granularity(&[prop], MemGranularityOptions::MINIMUM).unwrap();
+    let physical = world.rt_malloc_physical(size, &[prop], 0).unwrap();
+    let (way, mut number) = (MemSharedHandleType::DEFAULT, 0u64);
+    let place = HostPtr::from_ptr(&raw mut number);
+    world.rt_mem_export_to_shareable_handle_v2(physical, 1, way, place).unwrap();
+    world.rt_mem_set_pid_to_shareable_handle_v2(place, way, &[1]).unwrap();
+    let imported = world.rt_mem_import_from_shareable_handle_v2(place, way, 0).unwrap();
+    assert_eq!(world.rt_mem_export_to_shareable_handle(imported, MemHandleType::NONE, 0), Ok(number));
+    let fabric = world.rt_mem_export_to_shareable_handle_v2(physical, 0, MemSharedHandleType::FABRIC, place);
+    refused(AclError::RT_FEATURE_NOT_SUPPORT, fabric);
+    world.rt_free_physical(imported).unwrap();
+    world.rt_free_physical(physical).unwrap();
+    world.rt_reset_device(0).unwrap();
+    world.end();
+}
+
+#[test]
+fn what_needs_the_host_is_refused_where_it_cannot_see_the_memory() {
+    let world = distant_world();
+    world.rt_set_device(0).unwrap();
+    let memory = device_memory(&world, &[0u64; 2]);
+    let stream = world.rt_create_stream().unwrap();
+    let hold = Hold::on(&world, stream);
+    world.rt_value_write(any(memory, 8), 7, 0, stream).unwrap();
+    assert_eq!(read::<u64>(&world, memory, 2), [0, 0]);
+    hold.open();
+    world.rt_synchronize_stream(stream).unwrap();
+    assert_eq!(read::<u64>(&world, memory, 2), [0, 7], "writing needs the device alone");
+    let missing = AclError::RT_FEATURE_NOT_SUPPORT;
+    refused(missing, world.rt_value_wait(any(memory, 0), 7, 0, stream));
+    let sum =
+        world.rt_reduce_async(memory, memory, 8, ReduceKind::SUM, DataType::INT32, stream, AnyPtr::NULL);
+    refused(missing, sum);
+    refused(missing, world.rt_reserve_mem_address(4096, 0, AnyPtr::NULL, 0));
+    world.rt_free(memory).unwrap();
+    world.rt_destroy_stream(stream).unwrap();
+    world.rt_reset_device(0).unwrap();
+    world.end();
+}

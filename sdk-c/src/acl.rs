@@ -1,0 +1,135 @@
+//! The functions of the ACL runtime, on the devices of this library.
+//!
+//! What the functions mean is `tenon-acl`'s. Here is where its devices come from: the same registry that `tenon_…`
+//! functions use, so that a plugin is loaded once, and layers stand before a device however it is called.
+
+use std::ffi::CString;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+use tenon::device::{self, Device, DeviceId};
+use tenon_acl::api::{Plugin, Provided};
+use tenon_acl::{Devices, OpenDevice, Runtime};
+
+use crate::call::enter;
+use crate::devices::{close, open_of};
+use crate::error::Failure;
+use crate::library::{self, Lifecycle};
+use crate::loaded::{LoadedPlugin, hold_ready};
+
+/// Names the device type that programs see; without it, it is that of the first plugin, or the built-in one.
+const DEVICE: &str = "TENON_ACL_DEVICE";
+
+/// Whether the library began with a call from here, so that it may also end from here.
+static BEGAN: AtomicBool = AtomicBool::new(false);
+
+/// The devices of one plugin.
+struct OfLibrary;
+
+impl OfLibrary {
+    /// The plugin whose devices are meant. It is asked for anew at each call, since the library may have ended meanwhile.
+    fn plugin() -> Result<Arc<LoadedPlugin>, Failure> {
+        if !library::is_running() {
+            library::running()?;
+            BEGAN.store(true, Ordering::Release);
+        }
+        match std::env::var_os(DEVICE).filter(|name| !name.is_empty()) {
+            Some(name) => {
+                let name = CString::new(name.into_encoded_bytes()).unwrap_or_default();
+                library::of_type(Some(&name))
+            }
+            None => library::plugins().into_iter().nth(1).map_or_else(|| library::of_type(None), Ok),
+        }
+    }
+}
+
+impl Devices for OfLibrary {
+    fn count(&self) -> device::Result<u32> {
+        let count = || {
+            let plugin = hold_ready(Self::plugin()?.handle)?;
+            Ok(plugin.device()?.get_device_count()?)
+        };
+        count().map_err(as_device).map(|count| u32::try_from(count).unwrap_or(u32::MAX))
+    }
+
+    fn open(&self, ordinal: u32) -> device::Result<Arc<dyn OpenDevice>> {
+        let open = || {
+            let plugin = Self::plugin()?;
+            let lifecycle = Lifecycle::begin()?;
+            open_of(&lifecycle, &plugin, i32::try_from(ordinal).unwrap_or(i32::MAX))
+        };
+        let handle = open().map_err(as_device)?;
+        Ok(Arc::new(Opened { handle, is_open: Mutex::new(true) }))
+    }
+
+    fn ended(&self) {
+        // A program of this interface alone has nothing else that would make the layers report. What is in use by hand
+        // goes on.
+        if BEGAN.swap(false, Ordering::AcqRel) {
+            let _ = library::end_if_idle();
+        }
+    }
+
+    fn device_type(&self) -> String {
+        match Self::plugin() {
+            Ok(plugin) if plugin.host.path().is_some() => plugin.device_type().into_owned(),
+            _ => "CPU".to_owned(),
+        }
+    }
+
+    fn memory_is_host(&self) -> bool {
+        Self::plugin().is_ok_and(|plugin| plugin.host.path().is_none())
+    }
+}
+
+/// A device that is open once more for this.
+struct Opened {
+    handle: usize,
+    is_open: Mutex<bool>,
+}
+
+impl OpenDevice for Opened {
+    fn call(&self, body: &mut dyn FnMut(&dyn Device, DeviceId) -> device::Result<()>) -> device::Result<()> {
+        // The pin keeps it open; a handle that `tenon_shutdown` has taken away is an error here.
+        let pin = enter(self.handle).map_err(as_device)?;
+        body(pin.device(), pin.id)
+    }
+
+    fn close(&self) {
+        let was_open =
+            std::mem::replace(&mut *self.is_open.lock().unwrap_or_else(PoisonError::into_inner), false);
+        if was_open {
+            // There is nobody to tell but whoever reads the last error of the library.
+            let _ = close(self.handle);
+        }
+    }
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// A failure of the library in the words of a device.
+fn as_device(failure: Failure) -> device::Error {
+    match failure {
+        Failure::Device(error) => error,
+        other => device::Error::new(other.status().to_device(), other.message()),
+    }
+}
+
+/// The runtime on the devices of this library; there is one in a process.
+pub struct OnLibrary;
+
+impl Plugin for OnLibrary {
+    type Instance = Runtime;
+    const PROVIDED: Provided = <Runtime as Plugin>::PROVIDED;
+
+    fn instance() -> &'static Runtime {
+        static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new(Arc::new(OfLibrary)));
+        &RUNTIME
+    }
+}
+
+tenon_acl::export_acl!(tenon_acl::api, OnLibrary);

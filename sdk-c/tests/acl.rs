@@ -1,0 +1,123 @@
+//! The ACL interface as C and C++ have it: its headers by themselves, the examples, and a program of mistakes.
+
+#[allow(dead_code, reason = "other tests compile plugins and programs of their own")]
+#[path = "common/build.rs"]
+mod build;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A language that programs for Ascend are written in, and the compiler and the standard of it.
+struct Language {
+    name: &'static str,
+    compiler: &'static str,
+    flags: &'static [&'static str],
+}
+
+const LANGUAGES: [Language; 2] = [
+    Language { name: "c", compiler: "cc", flags: &["-x", "c", "-std=c11"] },
+    Language { name: "cxx", compiler: "c++", flags: &["-x", "c++", "-std=c++17"] },
+];
+
+fn compiler(language: &Language, source: &Path) -> Command {
+    let mut command = Command::new(language.compiler);
+    command.args(["-g", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-pthread", "-I"]);
+    command.arg(build::here().join("include")).args(language.flags).arg(source).args(["-x", "none"]);
+    command
+}
+
+/// Compiles a program of the repository with the name that the library has on Ascend.
+fn program(source: &str, language: &Language) -> PathBuf {
+    let folder = build::scratch("acl");
+    let link = folder.join("libascendcl.so");
+    if !link.exists() {
+        // Several tests may be here at once; one of them makes it.
+        let _ = std::os::unix::fs::symlink(build::library().join("libtenon.so.0"), &link);
+    }
+    let made = folder.join(format!("{}_{}", source.replace(['/', '.'], "_"), language.name));
+    let mut command = compiler(language, &build::here().join("..").join(source));
+    command.arg("-L").arg(&folder).arg("-lascendcl").arg("-o").arg(&made);
+    build::run(command.arg(format!("-Wl,-rpath,{}", build::library().display())));
+    made
+}
+
+/// What a program prints that has to succeed and about which validation has to have nothing to say.
+fn faultless(source: &str, language: &Language) -> String {
+    let mut command = Command::new(program(source, language));
+    command.env("TENON_LAYERS", "validate").env_remove("TENON_PLUGIN_PATH").env_remove("TENON_ACL_DEVICE");
+    let output = build::run(command.env("TENON_CPU_DEVICES", "2"));
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{source} in {}", language.name);
+    String::from_utf8(output.stdout).expect("the examples print ASCII")
+}
+
+#[test]
+fn each_header_stands_by_itself_in_c_and_in_cxx() {
+    let folder = build::here().join("include/acl");
+    let mut headers: Vec<_> =
+        fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    headers.sort();
+    assert!(headers.len() >= 4, "{headers:?}");
+    for header in headers {
+        let header = header.to_string_lossy();
+        let source = build::scratch("acl").join(format!("only_{header}.c"));
+        fs::write(&source, format!("#include <acl/{header}>\n#include <acl/{header}>\n")).unwrap();
+        for language in &LANGUAGES {
+            build::run(compiler(language, &source).arg("-fsyntax-only"));
+        }
+    }
+}
+
+#[test]
+fn numbers_and_layouts_are_the_published_ones() {
+    let source = build::here().join("tests/programs/acl_numbers.c");
+    for language in &LANGUAGES {
+        build::run(compiler(language, &source).arg("-fsyntax-only"));
+    }
+}
+
+#[test]
+fn the_sequence_goes_there_and_back() {
+    for language in &LANGUAGES {
+        assert_eq!(faultless("examples/acl/sequence.c", language), "there and back again\n");
+    }
+}
+
+#[test]
+fn two_streams_share_the_work() {
+    for language in &LANGUAGES {
+        let printed = faultless("examples/acl/pipeline.c", language);
+        assert!(printed.starts_with("16 pieces of 1048576 bytes, 0 wrong\n"), "{printed}");
+        assert!(printed.ends_with(" ms\n"), "{printed}");
+    }
+}
+
+#[test]
+fn callbacks_run_in_the_thread_that_is_subscribed() {
+    for language in &LANGUAGES {
+        assert_eq!(faultless("examples/acl/callback.c", language), "8 callbacks, sum right\n");
+    }
+}
+
+#[test]
+fn mistakes_are_answered_with_codes_and_words() {
+    for language in &LANGUAGES {
+        assert_eq!(faultless("sdk-c/tests/programs/acl.c", language), "done\n");
+    }
+}
+
+#[test]
+fn it_lives_beside_the_librarys_own_functions_on_any_device() {
+    let required = build::scratch("acl_required").join("librequired.so");
+    build::plugin("required.c", &required, &["-pthread"]);
+    let program = program("sdk-c/tests/programs/acl_library.c", &LANGUAGES[0]);
+    for (path, device_type) in [(None, None), (Some(&required), Some("required"))] {
+        let mut command = Command::new(&program);
+        // Without validation: it ends the library while devices are in use, and that is reported.
+        for variable in ["TENON_LAYERS", "TENON_ACL_DEVICE", "TENON_PLUGIN_PATH"] {
+            command.env_remove(variable);
+        }
+        command.envs(path.map(|path| ("TENON_PLUGIN_PATH", path))).args(device_type);
+        assert_eq!(String::from_utf8_lossy(&build::run(&mut command).stdout), "done\n");
+    }
+}

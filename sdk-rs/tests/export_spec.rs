@@ -1,0 +1,149 @@
+//! An export whose functions return values, lend texts and take structs: what a library offers, called as C calls it.
+
+use std::borrow::Cow;
+use std::ffi::{CStr, c_char, c_void};
+use std::ptr::{null, null_mut};
+
+mod kit {
+    tenon::interface!("kit", spec = "../codegen/tests/export/spec");
+}
+
+use kit::{Colour, Either, KitError, Label, Place, Size, ffi};
+
+#[derive(Default)]
+struct Shelf;
+
+#[tenon::device(spec = "../codegen/tests/export/spec", module = crate::kit)]
+impl kit::Kit for Shelf {
+    fn make_box(&self, colour: Colour) -> kit::Result<kit::Box> {
+        match colour {
+            Colour::UNKNOWN => panic!("nobody knows the colour"),
+            colour => Ok(kit::Box::from_addr(0x100 + colour.0.unsigned_abs() as usize)),
+        }
+    }
+
+    fn colour_of(&self, of: kit::Box) -> kit::Result<Colour> {
+        match of.addr() {
+            0x100 => Ok(Colour::RED),
+            _ => Err(kit::Error::invalid("there is no such box")),
+        }
+    }
+
+    fn measure(&self, of: kit::Box, wanted: Option<&Size>) -> kit::Result<kit::Measure> {
+        let place = Place { shelf_number: 1, address: of.as_raw() };
+        let sides = wanted.map_or([0; 3], |wanted| wanted.sides);
+        Ok(kit::Measure { size: Size { place, sides, mark: [0; 4] }, weight: 2.0 })
+    }
+
+    fn label_of(&self, of: kit::Box) -> kit::Result<Label> {
+        Ok(Label::from_addr(of.addr() + 1))
+    }
+
+    fn text_message(&self) -> kit::Result<Option<Cow<'static, CStr>>> {
+        Ok(kit::take_last_message().map(Cow::Owned))
+    }
+}
+
+export_kit!(crate::kit, crate::Shelf);
+
+// SAFETY: this binary exports them, with these signatures.
+unsafe extern "C" {
+    fn kitMakeBox(box_: *mut ffi::kitBox, colour: Colour) -> KitError;
+    fn kitFreeBox(box_: ffi::kitBox) -> KitError;
+    fn kitColourOf(box_: ffi::kitBox) -> Colour;
+    fn kitMeasure(
+        box_: ffi::kitBox,
+        wanted: *const ffi::kitSize,
+        size: *mut ffi::kitSize,
+        weight: *mut f32,
+    ) -> KitError;
+    fn kitLabelOf(box_: ffi::kitBox) -> *const ffi::kitLabel;
+    fn kitMelt(box_: ffi::kitBox, either: *mut ffi::kitEither) -> KitError;
+    fn kitMelted() -> *mut c_void;
+    fn kitCountBoxes() -> usize;
+    fn kitTextName(box_: ffi::kitBox, name: *const c_char) -> KitError;
+    fn kitTextMessage() -> *const c_char;
+}
+
+fn message() -> Option<String> {
+    // SAFETY: a text that is not null is lent until the next call of this thread.
+    unsafe {
+        let text = kitTextMessage();
+        (!text.is_null()).then(|| CStr::from_ptr(text).to_string_lossy().into_owned())
+    }
+}
+
+fn told(text: &str) -> Option<String> {
+    Some(text.to_owned())
+}
+
+#[test]
+fn a_failure_leaves_its_message_once() {
+    let mut made: ffi::kitBox = null_mut();
+    // SAFETY: arguments as the interface says, or null.
+    unsafe {
+        assert_eq!(kitMakeBox(&mut made, Colour::RED), KitError::SUCCESS);
+        assert_eq!((made.addr(), message()), (0x100, None));
+        assert_eq!(kitMakeBox(null_mut(), Colour::RED), KitError::WRONG);
+        assert_eq!(message(), told("kitMakeBox: `box` is null"));
+        assert_eq!(message(), None);
+        assert_eq!(kitTextName(made, null()), KitError::WRONG);
+        // A call that succeeds leaves it alone, and so does another thread.
+        assert_eq!(kitMakeBox(&mut made, Colour::BLUE), KitError::SUCCESS);
+        std::thread::spawn(|| assert_eq!(message(), None)).join().expect("the thread ends well");
+        assert_eq!(message(), told("kitTextName: `name` is null"));
+    }
+}
+
+#[test]
+fn a_panic_is_an_error_like_any_other() {
+    let mut made: ffi::kitBox = null_mut();
+    // SAFETY: arguments as the interface says.
+    unsafe { assert_eq!(kitMakeBox(&mut made, Colour::UNKNOWN), KitError::BROKEN) };
+    assert!(made.is_null());
+    assert_eq!(message(), told("kitMakeBox: the device panicked: nobody knows the colour"));
+}
+
+#[test]
+fn a_value_says_that_it_failed_and_the_message_says_why() {
+    // SAFETY: arguments as the interface says.
+    unsafe {
+        assert_eq!(kitColourOf(kit::Box::from_addr(0x100).as_raw()), Colour::RED);
+        assert_eq!(message(), None);
+        assert_eq!(kitColourOf(null_mut()), Colour::UNKNOWN);
+        assert_eq!(message(), told("kitColourOf: there is no such box"));
+        assert_eq!(kitLabelOf(kit::Box::from_addr(0x100).as_raw()).addr(), 0x101);
+    }
+}
+
+#[test]
+fn what_is_left_out_is_refused_as_the_spec_says() {
+    let mut either = Either { number: 1 };
+    // SAFETY: arguments as the interface says, or null.
+    unsafe {
+        assert_eq!(kitMelt(null_mut(), &mut either), KitError::ABSENT);
+        assert_eq!(message(), told("kitMelt: there is no fire"));
+        assert!(kitMelted().is_null());
+        assert_eq!(message(), told("kitMelted: there is no fire"));
+        assert_eq!(kitFreeBox(null_mut()), KitError::ABSENT);
+        assert_eq!(kitCountBoxes(), 0);
+        assert_eq!(message(), told("kitCountBoxes: `count_boxes` is not implemented by this device"));
+    }
+}
+
+#[test]
+fn a_struct_comes_by_its_address_or_not_at_all() {
+    let place = Place { shelf_number: 0, address: null_mut() };
+    let wanted = Size { place, sides: [1, 2, 3], mark: [0; 4] };
+    let mut size = wanted;
+    let mut weight = 0.0;
+    // SAFETY: arguments as the interface says.
+    unsafe {
+        assert_eq!(kitMeasure(null_mut(), null(), &mut size, null_mut()), KitError::SUCCESS);
+        assert_eq!(size.sides, [0; 3]);
+        assert_eq!(kitMeasure(null_mut(), &wanted, &mut size, &mut weight), KitError::SUCCESS);
+        assert_eq!((size.sides, size.place.shelf_number, weight), ([1, 2, 3], 1, 2.0));
+        assert_eq!(kitMeasure(null_mut(), &wanted, null_mut(), &mut weight), KitError::WRONG);
+    }
+    assert_eq!(message(), told("kitMeasure: `size` is null"));
+}
