@@ -1,27 +1,31 @@
-//! The command `tenon`: what a trace says, and what the rules of validation mean.
+//! The command `tenon`: whether a plugin is right, what a trace says, and what the rules of validation mean.
 //!
-//! The work is done by libraries; here are the options, and how answers and failures are shown.
+//! The work is done by libraries; here are the options, and how answers and failures are shown. The Python package has a
+//! command of the same name, with more in it, and hands these over to this one.
 
 use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use miette::Report;
 
+mod check;
 mod rules;
 mod trace;
 
 const EXAMPLES: &str = "\
 Examples:
+  tenon check ./libmy_npu.so             does a plugin keep what the spec promises?
   TENON_LAYERS=trace ./program           writes tenon-trace-<pid>.json
   tenon trace summary tenon-trace-7.json what was called, and how long it took
   tenon rules                            what `TENON_LAYERS=validate` checks
   tenon rules V031                       what one rule means
 
-Exit status: 0 done, 1 anything else, 2 wrong options.";
+Exit status: 0 done, 1 anything else, 2 wrong options; that of `tenon check` is in its help.";
 
-/// Looks at what programs do with devices.
+/// Looks at plugins, and at what programs do with devices.
 #[derive(Debug, Parser)]
-#[command(name = "tenon", version, after_help = EXAMPLES)]
+#[command(name = "tenon", version, max_term_width = 100, after_help = EXAMPLES)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -29,6 +33,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Check(check::Options),
     /// What a trace says
     #[command(subcommand)]
     Trace(trace::Command),
@@ -36,14 +41,38 @@ enum Command {
     Rules(rules::Options),
 }
 
-fn main() -> miette::Result<ExitCode> {
-    let answer = match Cli::parse().command {
-        Command::Trace(command) => trace::run(&command)?,
-        Command::Rules(options) => rules::run(&options)?,
+/// What a command has to say.
+struct Answer {
+    text: String,
+    code: ExitCode,
+}
+
+impl Answer {
+    fn done(text: String) -> Self {
+        Answer { text, code: ExitCode::SUCCESS }
+    }
+}
+
+fn main() -> ExitCode {
+    if std::env::args_os().nth(1).is_some_and(|first| first == conformance::SERVE) {
+        conformance::serve();
+    }
+    let (outcome, on_failure) = match Cli::parse().command {
+        Command::Check(options) => (check::run(&options).map_err(Report::msg), 2),
+        Command::Trace(command) => (trace::run(&command).map(Answer::done).map_err(Report::new), 1),
+        Command::Rules(options) => (rules::run(&options).map(Answer::done).map_err(Report::new), 1),
     };
-    // Who reads only the beginning, such as `head`, has seen enough.
-    let _ = std::io::stdout().lock().write_all(answer.as_bytes());
-    Ok(ExitCode::SUCCESS)
+    match outcome {
+        Ok(answer) => {
+            // Who reads only the beginning, such as `head`, has seen enough.
+            let _ = std::io::stdout().lock().write_all(answer.text.as_bytes());
+            answer.code
+        }
+        Err(report) => {
+            eprintln!("{report:?}");
+            ExitCode::from(on_failure)
+        }
+    }
 }
 
 /// A value as JSON for programs.

@@ -1,13 +1,13 @@
 //! Holds any device plugin to the spec's contract.
 //!
 //! What lives here: the cases, the processes that run them, and the reports. What does not: how a plugin is loaded and
-//! its release is found, which is `tenon-host`'s.
+//! its release is found, which is `tenon-host`'s; the command line, which is `tenon check` of the crate `tenon-cli`.
 //!
 //! ```no_run
 //! use conformance::{Options, Source, run};
 //!
 //! let plugin = Source::File { path: "./libmy_npu.so".into(), release: None };
-//! let options = Options { program: Some("/usr/bin/conformance".into()), ..Options::default() };
+//! let options = Options { program: Some("/usr/bin/tenon".into()), ..Options::default() };
 //! let outcome = run(&plugin, &options, &mut |_| {})?;
 //! for (case, message) in outcome.failures() {
 //!     println!("{}: {message}", case.id);
@@ -16,12 +16,11 @@
 //! ```
 //!
 //! The cases run in processes of their own, which are the program of [`Options::program`] with [`SERVE`] as its argument:
-//! the command `conformance`, or any other that calls [`serve`] then.
+//! the command `tenon`, or any other that calls [`serve`] then.
 
 mod case;
 mod cases;
 mod child;
-mod cli;
 mod error;
 mod outcome;
 mod protocol;
@@ -32,7 +31,6 @@ mod subject;
 
 pub use case::{Case, Level, Stop, Verdict};
 pub use child::serve;
-pub use cli::{Arguments, execute};
 pub use error::Error;
 pub use outcome::{CaseResult, FunctionRow, Outcome, Presence};
 pub use protocol::{Ending, PluginInfo};

@@ -3,11 +3,12 @@
 use clap::Args;
 
 use crate::process::{Failure, cargo};
+use crate::python_sdk;
 
 /// What is measured.
 #[derive(Args)]
 pub struct Options {
-    /// One benchmark, rather than all: `table`, `streams`, `memory`, `call`, `load`, `layers`, `pool` or `codegen`
+    /// One benchmark, rather than all: `table`, `streams`, `memory`, `call`, `load`, `layers`, `pool`, `codegen` or `python`
     name: Option<String>,
 }
 
@@ -29,6 +30,9 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         if options.name.as_deref().is_none_or(|wanted| wanted == *name) {
             cargo().args(["bench", "--quiet", "--package", package, "--bench", name]).run()?;
         }
+    }
+    if options.name.as_deref().is_none_or(|wanted| wanted == "python") {
+        python_sdk::bench()?;
     }
     Ok(())
 }

@@ -61,13 +61,13 @@ impl Target {
     /// Inputs to begin with, beside those that are kept.
     fn seeds(self, to: &Path) -> Result<(), Failure> {
         let Target::Spec = self else { return Ok(()) };
-        for entry in entries(&project::path("codegen/tests/bad"))? {
+        for entry in project::entries(&project::path("codegen/tests/bad"))? {
             if entry.extension().is_some_and(|extension| extension == "yaml") {
                 copy(&entry, to)?;
             }
         }
         for folder in ["device", "paddle"] {
-            for file in entries(&project::path("spec").join(folder))? {
+            for file in project::entries(&project::path("spec").join(folder))? {
                 let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
                 let text = fs::read_to_string(&file).map_err(at(&file))?;
                 let seed = to.join(format!("{folder}-{name}"));
@@ -121,7 +121,7 @@ fn fuzz(target: Target, built: &Path, seconds: u32) -> Result<Outcome, Failure> 
     let seeds = folder(built.join("seeds").join(name))?;
     let findings = folder(built.join("findings").join(name))?;
     target.seeds(&seeds)?;
-    let before = entries(&findings)?.len();
+    let before = project::entries(&findings)?.len();
     let program = built.join(TRIPLE).join("release").join(format!("fuzz-{name}"));
     let log = built.join(format!("{name}.log"));
     let output = fs::File::create(&log).map_err(at(&log))?;
@@ -137,7 +137,7 @@ fn fuzz(target: Target, built: &Path, seconds: u32) -> Result<Outcome, Failure> 
         .stderr(output);
     command.status().map_err(at(&program))?;
     let text = fs::read_to_string(&log).map_err(at(&log))?;
-    let found = entries(&findings)?.len() - before;
+    let found = project::entries(&findings)?.len() - before;
     let line = format!(
         "{name:<5} {:>10} executions, {:>5} inputs with new coverage, {} edges, {found} findings",
         figure(&text, "stat::number_of_executed_units:"),
@@ -162,11 +162,6 @@ fn covered(log: &str) -> String {
 fn folder(path: PathBuf) -> Result<PathBuf, Failure> {
     fs::create_dir_all(&path).map_err(at(&path))?;
     Ok(path)
-}
-
-fn entries(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let entries = fs::read_dir(folder).map_err(at(folder))?;
-    entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>().map_err(at(folder))
 }
 
 fn copy(file: &Path, to: &Path) -> Result<(), Failure> {

@@ -14,6 +14,8 @@ use crate::project;
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// What programs ask the system for. It changes when a release breaks the programs that were built before.
 const SONAME: &str = "libtenon.so.0";
+/// What programs written for Ascend are linked with. Those built elsewhere ask the system for this very name.
+const ASCEND: &str = "libascendcl.so";
 
 /// Where the library goes, and how it is built.
 #[derive(Args)]
@@ -71,16 +73,19 @@ pub fn install(prefix: &Path, profile: Profile) -> Result<Vec<PathBuf>, Failure>
     let mut tree = Tree { prefix, written: Vec::new() };
 
     tree.copy_all("sdk-c/include/tenon", "include/tenon")?;
+    tree.copy_all("sdk-c/include/acl", "include/acl")?;
 
     let library = format!("lib/libtenon.so.{VERSION}");
     tree.copy(&built.shared, &library)?;
     tree.link(&format!("libtenon.so.{VERSION}"), &format!("lib/{SONAME}"))?;
     tree.link(SONAME, "lib/libtenon.so")?;
+    tree.link(SONAME, &format!("lib/{ASCEND}"))?;
     tree.copy(&built.archive, "lib/libtenon.a")?;
 
     for (template, to) in [
         ("tenon.pc.in", "lib/pkgconfig/tenon.pc"),
         ("tenon-static.pc.in", "lib/pkgconfig/tenon-static.pc"),
+        ("ascendcl.pc.in", "lib/pkgconfig/ascendcl.pc"),
         ("TenonConfig.cmake.in", "lib/cmake/Tenon/TenonConfig.cmake"),
         ("TenonConfigVersion.cmake.in", "lib/cmake/Tenon/TenonConfigVersion.cmake"),
     ] {
@@ -91,6 +96,7 @@ pub fn install(prefix: &Path, profile: Profile) -> Result<Vec<PathBuf>, Failure>
 
     // The folders stand to each other as in the repository, since one builds what lies in the other.
     tree.copy_all("examples/sdk-c", "share/tenon/examples/sdk-c")?;
+    tree.copy_all("examples/acl", "share/tenon/examples/acl")?;
     tree.copy_all("examples/c-plugin", "share/tenon/examples/c-plugin")?;
     tree.copy(&project::path("LICENSE"), "share/doc/tenon/LICENSE")?;
     Ok(tree.written)

@@ -1,10 +1,21 @@
 //! Format, lints and type checks.
 
+use std::path::PathBuf;
+
 use crate::process::{Failure, cargo, step};
 use crate::project;
 use crate::python::Venv;
 
-const PYTHON: &[&str] = &["plugins/paddle/tests", "plugins/paddle/demo", "plugins/paddle/python"];
+/// Type checkers, of fixed versions: a newer one may find more.
+pub const MYPY: &str = "mypy==1.18.2";
+/// The extra brings the Node that it runs on.
+pub const PYRIGHT: &str = "pyright[nodejs]==1.1.414";
+
+const FORMATTED: &[&str] =
+    &["plugins/paddle/tests", "plugins/paddle/demo", "plugins/paddle/python", "sdk-py"];
+const PADDLE: &[&str] = &["plugins/paddle/tests", "plugins/paddle/demo", "plugins/paddle/python"];
+/// The oldest Python that the Python SDK is for.
+const OLDEST_PYTHON: &str = "3.9";
 
 /// Everything that can be said of the sources without running them.
 pub fn run() -> Result<(), Failure> {
@@ -14,16 +25,53 @@ pub fn run() -> Result<(), Failure> {
         .args(["doc", "--quiet", "--workspace", "--no-deps", "--document-private-items"])
         .env("RUSTDOCFLAGS", "--deny warnings --allow rustdoc::private_intra_doc_links")
         .run()?;
-    let venv = Venv::with("lint", &["ruff==0.14.5", "mypy==1.18.2", "pytest>=8", "numpy"])?;
+    let venv = Venv::with(
+        "lint",
+        &["ruff==0.14.5", MYPY, PYRIGHT, "pytest>=8", "hypothesis>=6", "hatchling>=1.27", "numpy==2.2.6"],
+    )?;
     // Each folder has settings of its own, which ruff finds by itself.
-    step(venv.program("ruff")).args(["format", "--check", "--quiet"]).args(PYTHON).run()?;
-    step(venv.program("ruff")).args(["check", "--quiet", "--no-cache"]).args(PYTHON).run()?;
+    step(venv.program("ruff")).args(["format", "--check", "--quiet"]).args(FORMATTED).run()?;
+    step(venv.program("ruff")).args(["check", "--quiet", "--no-cache"]).args(FORMATTED).run()?;
+    let settings = "plugins/paddle/tests";
+    mypy(&venv, settings, &[], PADDLE.iter().map(|folder| project::path(folder)))?;
+    sdk_types(&venv)
+}
+
+/// Checks the types of the Python SDK, with both checkers.
+fn sdk_types(venv: &Venv) -> Result<(), Failure> {
+    let root = project::path("sdk-py");
+    // What is installed has to do with the oldest Python; tests need not, and the types of pytest do not.
+    let installed = ["src", "hatch_build.py"].map(|part| root.join(part));
+    mypy(venv, "sdk-py", &["--python-version", OLDEST_PYTHON], installed)?;
+    let mut folders = ["benchmarks", "tests", "tools"].map(|folder| root.join(folder)).to_vec();
+    folders.extend(project::entries(&root.join("tests"))?.into_iter().filter(|path| path.is_dir()));
+    for folder in folders {
+        // A folder at a time, since each may have a `conftest.py`.
+        let files = project::entries(&folder)?;
+        let files: Vec<PathBuf> = files
+            .into_iter()
+            .filter(|path| path.extension().is_some_and(|extension| extension == "py"))
+            .collect();
+        if !files.is_empty() {
+            mypy(venv, "sdk-py", &[], files)?;
+        }
+    }
+    step(venv.program("pyright")).arg("--project").arg(&root).arg("--pythonpath").arg(venv.python()).run()
+}
+
+/// Checks types with the settings of a folder.
+fn mypy(
+    venv: &Venv,
+    folder: &str,
+    flags: &[&str],
+    what: impl IntoIterator<Item = PathBuf>,
+) -> Result<(), Failure> {
     step(venv.program("mypy"))
         .args(["--no-error-summary", "--cache-dir"])
         .arg(project::cache("mypy"))
         .args(["--config-file", "pyproject.toml"])
-        .args(PYTHON.iter().map(|folder| project::path(folder)))
-        .within(&project::path("plugins/paddle/tests"))
-        .run()?;
-    Ok(())
+        .args(flags)
+        .args(what)
+        .within(&project::path(folder))
+        .run()
 }

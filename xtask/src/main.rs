@@ -11,6 +11,7 @@ mod paddle;
 mod process;
 mod project;
 mod python;
+mod python_sdk;
 mod sdk;
 mod test;
 mod wheel;
@@ -38,12 +39,16 @@ enum Task {
     Install(install::Options),
     /// The part of the tests that is about the installed C SDK
     Sdk,
-    /// The plugin's wheel, in `dist/`
-    Wheel,
+    /// The part of the tests that is about the Python SDK, with each Python from 3.9 to 3.13 of this machine
+    Python,
+    /// The wheels of the Python SDK and of the plugin for PaddlePaddle, in `dist/`
+    Wheel(wheel::Options),
     /// Trains LeNet and a small Transformer on the device, beside PaddlePaddle's own CPU
     Demo(paddle::DemoOptions),
     /// The book, in `target/book`
     Docs(docs::Options),
+    /// The pictures of the command `tenon` in the book
+    Pictures,
     /// Fuzzers, led by coverage: random calls of the C SDK, damaged specs
     Fuzz(fuzz::Options),
     /// Benchmarks, each side by side with what it is compared to
@@ -57,9 +62,11 @@ fn main() -> Result<()> {
         Task::Headers => paddle::headers().map(|_| ()),
         Task::Install(options) => install::run(&options),
         Task::Sdk => sdk::test(),
-        Task::Wheel => wheel::build().map(|path| println!("{}", path.display())),
+        Task::Python => python_sdk::test(true),
+        Task::Wheel(options) => wheel::run(&options),
         Task::Demo(options) => paddle::demo(&options),
         Task::Docs(options) => docs::run(&options),
+        Task::Pictures => python_sdk::pictures(),
         Task::Fuzz(options) => fuzz::run(&options),
         Task::Bench(options) => bench::run(&options),
     };

@@ -7,7 +7,8 @@ use clap::Args;
 
 use crate::process::{Failure, at, step};
 use crate::python::{self, Venv};
-use crate::{examples, project, wheel};
+use crate::wheel::{self, Wheel};
+use crate::{examples, project};
 
 /// A release that the plugin is tested with.
 pub struct Release {
@@ -99,8 +100,7 @@ fn environment(release: &Release, plugin: &Path) -> Result<Venv, Failure> {
     let requirements: Vec<&str> =
         std::iter::once(&*paddle).chain(release.beside.iter().copied()).chain(["pytest>=8"]).collect();
     let venv = Venv::with(&format!("paddle-{}", release.version), &requirements)?;
-    let install = ["--force-reinstall".as_ref(), "--no-deps".as_ref(), plugin.as_os_str()];
-    venv.pip(install)?;
+    venv.put(plugin)?;
     Ok(venv)
 }
 
@@ -115,20 +115,20 @@ pub struct Built {
 impl Built {
     /// Builds it.
     pub fn new() -> Result<Self, Failure> {
-        Ok(Built { plugin: wheel::build()?, examples: examples::build()? })
+        Ok(Built { plugin: wheel::build(Wheel::Paddle, None)?, examples: examples::build()? })
     }
+}
+
+/// The environment of the newest release, with the plugin in it.
+pub fn newest(built: &Built) -> Result<Venv, Failure> {
+    environment(&RELEASES[0], &built.plugin)
 }
 
 /// Runs the plugin's tests inside a release.
 pub fn test(release: &Release, built: &Built) -> Result<(), Failure> {
     let venv = environment(release, &built.plugin)?;
     eprintln!("the plugin in PaddlePaddle {}", release.version);
-    step(venv.python())
-        .args(["-m", "pytest", "--quiet", "-p", "no:cacheprovider"])
-        .env("PYTHONDONTWRITEBYTECODE", "1")
-        .env("TENON_EXAMPLES", &built.examples)
-        .within(&project::path("plugins/paddle/tests"))
-        .run()
+    venv.pytest().env("TENON_EXAMPLES", &built.examples).within(&project::path("plugins/paddle/tests")).run()
 }
 
 /// How the demonstration is run.
@@ -152,7 +152,7 @@ pub fn demo(options: &DemoOptions) -> Result<(), Failure> {
             known.join(", ")
         )));
     };
-    let venv = environment(release, &wheel::build()?)?;
+    let venv = environment(release, &wheel::build(Wheel::Paddle, None)?)?;
     step(venv.python()).arg(project::path("plugins/paddle/demo/train.py")).args(&options.rest).run()?;
     Ok(())
 }

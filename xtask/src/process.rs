@@ -62,6 +62,7 @@ pub fn at(path: &Path) -> impl Fn(io::Error) -> Failure {
 /// A program to be run in the root of the repository.
 pub struct Step {
     command: Command,
+    errors: fn() -> Stdio,
     install: String,
 }
 
@@ -69,7 +70,7 @@ pub struct Step {
 pub fn step(program: impl AsRef<OsStr>) -> Step {
     let mut command = Command::new(program);
     command.current_dir(project::root()).stdin(Stdio::null());
-    Step { command, install: String::new() }
+    Step { command, errors: Stdio::inherit, install: String::new() }
 }
 
 /// A step that runs the cargo that runs this.
@@ -99,6 +100,12 @@ impl Step {
     /// The folder to run in.
     pub fn within(mut self, folder: &Path) -> Self {
         self.command.current_dir(folder);
+        self
+    }
+
+    /// What it prints to standard error is nobody's concern.
+    pub fn quietly(mut self) -> Self {
+        self.errors = Stdio::null;
         self
     }
 
@@ -136,7 +143,7 @@ impl Step {
     /// Runs it, and returns what it prints to standard output.
     pub fn read(mut self) -> Result<String, Failure> {
         let output =
-            self.command.stderr(Stdio::inherit()).output().map_err(|source| self.not_started(source))?;
+            self.command.stderr((self.errors)()).output().map_err(|source| self.not_started(source))?;
         if output.status.success() {
             Ok(String::from_utf8_lossy(&output.stdout).into_owned())
         } else {

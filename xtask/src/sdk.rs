@@ -17,6 +17,46 @@ struct Program {
     says: &'static [&'static str],
 }
 
+impl Program {
+    /// Whether it is written for Ascend, and finds the library by the name that it has there.
+    fn is_for_ascend(&self) -> bool {
+        self.source.starts_with("examples/acl/")
+    }
+
+    fn package(&self, link: Link) -> &'static str {
+        match link {
+            Link::Static => "tenon-static",
+            Link::Shared if self.is_for_ascend() => "ascendcl",
+            Link::Shared => "tenon",
+        }
+    }
+
+    /// The languages that it is a program of.
+    fn languages(&self) -> &'static [Language] {
+        match self.source.ends_with(".cpp") {
+            true => &[Language::Cxx],
+            // Most programs for Ascend are C++, and its headers are for both.
+            false if self.is_for_ascend() => &[Language::C, Language::Cxx],
+            false => &[Language::C],
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Language {
+    C,
+    Cxx,
+}
+
+impl Language {
+    fn suffix(self) -> &'static str {
+        match self {
+            Language::C => "c",
+            Language::Cxx => "cxx",
+        }
+    }
+}
+
 const PROGRAMS: &[Program] = &[
     Program {
         name: "hello",
@@ -28,6 +68,24 @@ const PROGRAMS: &[Program] = &[
     Program { name: "vector_add_cpp", source: "examples/sdk-c/vector_add.cpp", plugin: false, says: SUMS },
     Program { name: "third_party", source: "examples/sdk-c/third_party.c", plugin: true, says: THIRD_PARTY },
     Program { name: "custom_layer", source: "examples/sdk-c/custom_layer.c", plugin: false, says: FAULTS },
+    Program {
+        name: "sequence",
+        source: "examples/acl/sequence.c",
+        plugin: false,
+        says: &["there and back again"],
+    },
+    Program {
+        name: "pipeline",
+        source: "examples/acl/pipeline.c",
+        plugin: false,
+        says: &["16 pieces of 1048576 bytes, 0 wrong"],
+    },
+    Program {
+        name: "callback",
+        source: "examples/acl/callback.c",
+        plugin: false,
+        says: &["8 callbacks, sum right"],
+    },
     Program {
         name: "handles",
         source: "sdk-c/tests/users/handles.cpp",
@@ -58,9 +116,12 @@ struct Compilers {
 const GCC: Compilers = Compilers { c: "gcc", cxx: "g++", installed_by: INSTALL_GCC };
 const CLANG: Compilers = Compilers { c: "clang", cxx: "clang++", installed_by: INSTALL_CLANG };
 
-/// The programs that are installed.
-fn examples() -> impl Iterator<Item = &'static Program> {
-    PROGRAMS.iter().filter(|program| program.source.starts_with("examples/"))
+/// The folders of examples that are installed, each with a `CMakeLists.txt`.
+const EXAMPLES: &[&str] = &["examples/sdk-c", "examples/acl"];
+
+/// The programs of such a folder.
+fn examples(folder: &str) -> impl Iterator<Item = &'static Program> {
+    PROGRAMS.iter().filter(move |program| Path::new(program.source).starts_with(folder))
 }
 
 /// How the library comes into a program.
@@ -76,7 +137,9 @@ pub fn test() -> Result<(), Failure> {
     for compilers in [GCC, CLANG] {
         for link in [Link::Shared, Link::Static] {
             installed.by_pkg_config(compilers, link)?;
-            installed.by_cmake(compilers, link)?;
+            for folder in EXAMPLES {
+                installed.by_cmake(compilers, link, folder)?;
+            }
         }
     }
     installed.newer_cxx()?;
@@ -117,26 +180,25 @@ impl Installed {
         Ok(Installed { prefix, build, plugin })
     }
 
-    fn examples(&self) -> PathBuf {
-        self.prefix.join("share/tenon/examples/sdk-c")
-    }
-
     fn source(&self, program: &Program) -> PathBuf {
         let installed = self.prefix.join("share/tenon").join(program.source);
         if installed.exists() { installed } else { project::path(program.source) }
     }
 
     /// A compiler and the flags that all programs are compiled with.
-    fn compile(&self, compilers: Compilers, program: &Program, cxx: &str) -> Step {
-        let (compiler, standard) = match program.source.ends_with(".cpp") {
-            true => (compilers.cxx, cxx),
-            false => (compilers.c, "-std=c11"),
+    fn compile(&self, compilers: Compilers, program: &Program, language: Language, cxx: &str) -> Step {
+        let flags = match language {
+            Language::C => ["-x", "c", "-std=c11"],
+            Language::Cxx => ["-x", "c++", cxx],
         };
+        let compiler = if language == Language::C { compilers.c } else { compilers.cxx };
         step(compiler)
             .installed_by(compilers.installed_by)
-            .arg(standard)
+            .args(flags)
             .args(WARNINGS)
             .arg(self.source(program))
+            // What follows is libraries, which are no sources.
+            .args(["-x", "none", "-pthread"])
     }
 
     fn pkg_config(&self, package: &str) -> Result<Vec<String>, Failure> {
@@ -149,24 +211,35 @@ impl Installed {
     }
 
     fn by_pkg_config(&self, compilers: Compilers, link: Link) -> Result<(), Failure> {
-        let package = if link == Link::Static { "tenon-static" } else { "tenon" };
-        let flags = self.pkg_config(package)?;
         for program in PROGRAMS {
-            let built = self.build.join(format!("{}-{}-{package}", program.name, compilers.c));
-            self.compile(compilers, program, "-std=c++17").args(&flags).arg("-o").arg(&built).run()?;
-            // A program that has the library inside must find no other.
-            let libraries = if link == Link::Static { None } else { Some(self.prefix.join("lib")) };
-            self.check(program, step(&built), libraries.as_deref())?;
+            let flags = self.pkg_config(program.package(link))?;
+            for &language in program.languages() {
+                let built = self.built(program, compilers, language, link);
+                self.compile(compilers, program, language, "-std=c++17")
+                    .args(&flags)
+                    .arg("-o")
+                    .arg(&built)
+                    .run()?;
+                // A program that has the library inside must find no other.
+                let libraries = if link == Link::Static { None } else { Some(self.prefix.join("lib")) };
+                self.check(program, step(&built), libraries.as_deref())?;
+            }
         }
         Ok(())
     }
 
-    fn by_cmake(&self, compilers: Compilers, link: Link) -> Result<(), Failure> {
+    /// Where a program is put that is built with the flags of pkg-config.
+    fn built(&self, program: &Program, compilers: Compilers, language: Language, link: Link) -> PathBuf {
+        let (name, language, package) = (program.name, language.suffix(), program.package(link));
+        self.build.join(format!("{name}-{}-{language}-{package}", compilers.c))
+    }
+
+    fn by_cmake(&self, compilers: Compilers, link: Link, sources: &str) -> Result<(), Failure> {
         let statically = link == Link::Static;
-        let folder = self.build.join(format!("cmake-{}-{statically}", compilers.c));
+        let folder = self.build.join("cmake").join(sources).join(format!("{}-{statically}", compilers.c));
         step("cmake")
             .arg("-S")
-            .arg(self.examples())
+            .arg(self.prefix.join("share/tenon").join(sources))
             .arg("-B")
             .arg(&folder)
             .arg(format!("-DCMAKE_PREFIX_PATH={}", self.prefix.display()))
@@ -179,7 +252,7 @@ impl Installed {
             .installed_by(INSTALL_CMAKE)
             .read()?;
         step("cmake").arg("--build").arg(&folder).installed_by(INSTALL_CMAKE).read()?;
-        for program in examples() {
+        for program in examples(sources) {
             // CMake writes the library's place into the program.
             self.check(program, step(folder.join(program.name)), None)?;
         }
@@ -190,18 +263,21 @@ impl Installed {
     fn newer_cxx(&self) -> Result<(), Failure> {
         let include = format!("-I{}", self.prefix.join("include").display());
         for compilers in [GCC, CLANG] {
-            for program in PROGRAMS.iter().filter(|program| program.source.ends_with(".cpp")) {
-                self.compile(compilers, program, "-std=c++20").arg(&include).arg("-fsyntax-only").run()?;
+            for program in PROGRAMS.iter().filter(|program| program.languages().contains(&Language::Cxx)) {
+                self.compile(compilers, program, Language::Cxx, "-std=c++20")
+                    .arg(&include)
+                    .arg("-fsyntax-only")
+                    .run()?;
             }
         }
         Ok(())
     }
 
     fn sanitized(&self) -> Result<(), Failure> {
-        let flags = self.pkg_config("tenon")?;
         for program in PROGRAMS {
+            let flags = self.pkg_config(program.package(Link::Shared))?;
             let built = self.build.join(format!("{}-sanitized", program.name));
-            self.compile(GCC, program, "-std=c++17")
+            self.compile(GCC, program, program.languages()[0], "-std=c++17")
                 .args(["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"])
                 .args(&flags)
                 .arg("-o")
@@ -214,7 +290,7 @@ impl Installed {
 
     fn under_valgrind(&self) -> Result<(), Failure> {
         for program in PROGRAMS {
-            let built = self.build.join(format!("{}-gcc-tenon", program.name));
+            let built = self.built(program, GCC, program.languages()[0], Link::Shared);
             let valgrind = step("valgrind")
                 .args(["--quiet", "--leak-check=full", "--error-exitcode=9"])
                 .arg(&built)

@@ -5,12 +5,13 @@ use std::time::{Duration, Instant};
 use clap::Args;
 
 use crate::process::{Failure, cargo};
-use crate::{docs, lint, paddle, sdk, wheel};
+use crate::{docs, lint, paddle, python_sdk, sdk, wheel};
 
 /// What is tested.
 #[derive(Args)]
 pub struct Options {
-    /// The plugin in every release of PaddlePaddle, rather than in the newest alone
+    /// The plugin in every release of PaddlePaddle and the Python SDK in every Python that is here, rather than in the
+    /// newest alone
     #[arg(long)]
     all_releases: bool,
 }
@@ -26,6 +27,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     parts.run("Rust and C", || cargo().args(["test", "--workspace", "--quiet"]).run())?;
     parts.run("every interleaving of streams and events", interleavings)?;
     parts.run("the C SDK", sdk::test)?;
+    parts.run("the Python SDK", || python_sdk::test(options.all_releases))?;
     parts.run("the book", docs::check)?;
     parts.run("the plugin's wheel", wheel::test)?;
     let releases = if options.all_releases { paddle::RELEASES } else { &paddle::RELEASES[..1] };
@@ -34,6 +36,9 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         let name = format!("the plugin in PaddlePaddle {}", release.version);
         parts.run(&name, || paddle::test(release, &built))?;
     }
+    parts.run("the Python SDK beside PaddlePaddle", || {
+        python_sdk::test_with_paddle(&paddle::newest(&built)?)
+    })?;
     parts.summary();
     Ok(())
 }

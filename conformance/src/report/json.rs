@@ -1,11 +1,18 @@
 //! All that was found, as JSON.
 
+use serde::Serialize;
+
 use crate::Outcome;
 
 /// The outcome as JSON, with its fields as they are.
 pub fn json(outcome: &Outcome) -> String {
+    pretty(outcome)
+}
+
+/// Anything of ours as JSON, on lines of its own.
+pub(super) fn pretty(value: &impl Serialize) -> String {
     // Nothing in it can fail: no map with keys that are not text, no number that is none.
-    let mut text = serde_json::to_string_pretty(outcome).unwrap_or_default();
+    let mut text = serde_json::to_string_pretty(value).unwrap_or_default();
     text.push('\n');
     text
 }

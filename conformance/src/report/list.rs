@@ -2,8 +2,10 @@
 
 use std::fmt::Write;
 
+use serde::Serialize;
+
 use super::Style;
-use crate::Case;
+use crate::{Case, Level};
 
 /// Each case with its level, the functions it speaks of, and the promise.
 pub fn list(cases: &[&Case], style: Style) -> String {
@@ -15,4 +17,29 @@ pub fn list(cases: &[&Case], style: Style) -> String {
     }
     let _ = writeln!(text, "\n{} cases", cases.len());
     text
+}
+
+/// A case that was not run.
+#[derive(Serialize)]
+struct Entry<'a> {
+    id: &'a str,
+    level: Level,
+    functions: Vec<&'static str>,
+    promise: &'a str,
+    source: String,
+}
+
+/// The same as JSON: a list of objects.
+pub fn list_json(cases: &[&Case]) -> String {
+    let entries: Vec<Entry<'_>> = cases
+        .iter()
+        .map(|case| Entry {
+            id: &case.id,
+            level: case.level,
+            functions: case.functions.iter().map(|function| function.name()).collect(),
+            promise: &case.promise,
+            source: case.source.text(),
+        })
+        .collect();
+    super::json::pretty(&entries)
 }

@@ -8,6 +8,6 @@ mod table;
 
 pub use json::json;
 pub use junit::junit;
-pub use list::list;
+pub use list::{list, list_json};
 pub use style::Style;
 pub use table::{bar, table};

@@ -125,7 +125,7 @@ fn failure(text: &mut String, outcome: &Outcome, case: &CaseResult, message: &st
     let fallbacks = if outcome.fallbacks { " --fallbacks" } else { "" };
     let _ = writeln!(
         text,
-        "  again:    conformance {} --level {level}{fallbacks} --filter {}",
+        "  again:    tenon check {} --level {level}{fallbacks} --filter {}",
         outcome.source.text(),
         case.id
     );

@@ -1,0 +1,36 @@
+//! Plugins in C, and runs of the command.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn root() -> &'static Path {
+    // The crate lies in the workspace's root.
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a crate has a folder above it")
+}
+
+/// Compiles a plugin into a library of this name.
+pub fn compile(source: &str, name: &str) -> PathBuf {
+    let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.so"));
+    let output = Command::new("cc")
+        .args(["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O1", "-shared", "-fPIC", "-I"])
+        .arg(root().join("sdk-c/include"))
+        .arg(root().join(source))
+        .arg("-o")
+        .arg(&library)
+        .arg("-lpthread")
+        .output()
+        .expect("a C compiler is installed");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    library
+}
+
+/// `tenon check`, to be given arguments.
+pub fn check() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tenon"));
+    command.arg("check").env_remove("FAULT");
+    command
+}
+
+pub fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}

@@ -1,7 +1,0 @@
-//! The command `conformance`.
-
-use std::process::ExitCode;
-
-fn main() -> ExitCode {
-    conformance::execute(std::env::args_os())
-}

@@ -1,0 +1,235 @@
+"""What every function of the package does with its arguments: as one that is written in C does it.
+
+A function takes whatever comes, tries the call, and looks at the arguments only when Python or ctypes has refused them.
+So a call that is right pays for nothing but itself.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from ctypes import Array, Structure, Union
+from operator import index
+from types import ModuleType
+from typing import Any, NoReturn
+
+from tenon._native.library import bind
+
+from ._message import leave
+
+__all__ = [
+    "REFUSED",
+    "absent",
+    "again",
+    "arity",
+    "bind",
+    "contents",
+    "decoded",
+    "decoded_or_none",
+    "encoded",
+    "encoded_or_null",
+    "listed",
+    "packed",
+    "packed_or_null",
+    "unpacked",
+]
+
+REFUSED = (ctypes.ArgumentError, TypeError, ValueError)
+"""What a wrong number of arguments or one of another type raises."""
+
+NOT_SUPPORTED = 200001
+"""What a function answers that is not here."""
+
+
+def again(function: Callable[..., Any], count: int, args: tuple[Any, ...], optional: int = 0) -> Any:
+    """Calls a function again with plain numbers in the place of what stands for one, such as a number of NumPy.
+
+    Args:
+        function: The function that refused its arguments.
+        count: How many it takes.
+        args: What it got.
+        optional: How many of them, at the end, may be left out.
+
+    Raises:
+        TypeError: It gets too few or too many, or they are plain already and so of another type.
+    """
+    arity(count, args, optional)
+    plain = tuple(map(_plain, args))
+    if all(new is old for new, old in zip(plain, args)):
+        raise TypeError(f"{function.__name__} args parse failed") from None
+    return function(*plain)
+
+
+def arity(count: int, args: tuple[Any, ...], optional: int = 0) -> None:
+    """Sees that a function has as many arguments as it takes.
+
+    Raises:
+        TypeError: There are too few or too many.
+    """
+    given, least = len(args), count - optional
+    if least <= given <= count:
+        return
+    words = "exactly" if not optional else "at least" if given < least else "at most"
+    expected = least if given < least else count
+    noun = "argument" if expected == 1 else "arguments"
+    raise TypeError(f"function takes {words} {expected} {noun} ({given} given)") from None
+
+
+def _plain(value: Any) -> Any:
+    if type(value) is int or not hasattr(type(value), "__index__"):
+        return value
+    try:
+        return index(value)
+    except TypeError:
+        return value
+
+
+def encoded(text: str) -> bytes:
+    """A text as C takes it.
+
+    Raises:
+        TypeError: It is no ``str``.
+        ValueError: There is a zero in it, where C would see its end.
+    """
+    if not isinstance(text, str):
+        raise TypeError("a text is expected")
+    if "\0" in text:
+        raise ValueError("embedded null character")
+    return text.encode()
+
+
+def encoded_or_null(text: str | None) -> bytes | None:
+    """A text as C takes it, or null for None."""
+    return None if text is None else encoded(text)
+
+
+def decoded(text: bytes | None) -> str:
+    """A text of C's; empty where it is null."""
+    return "" if text is None else text.decode("utf-8", "replace")
+
+
+def decoded_or_none(text: bytes | None) -> str | None:
+    """A text of C's; None where it is null."""
+    return None if text is None else decoded(text)
+
+
+def listed(element: Any, values: Sequence[Any], length: int | None = None) -> Array[Any]:
+    """A list as the array that C takes.
+
+    Args:
+        element: The type of ctypes of an element.
+        values: The list.
+        length: How long it has to be; left out: as long as it is.
+
+    Raises:
+        TypeError: It is no list, or an element is of another type.
+        ValueError: It is of another length.
+    """
+    if isinstance(values, (str, bytes, Mapping)):
+        raise TypeError("a list is expected")
+    if length is not None and len(values) != length:
+        raise ValueError(f"{length} elements are expected, and not {len(values)}")
+    array: Array[Any] = (element * len(values))(*(_field(element, value) for value in values))
+    return array
+
+
+def packed(struct: type[Any], values: Mapping[str, Any]) -> Any:
+    """A dict as the struct that C takes; what it leaves out is 0.
+
+    Raises:
+        TypeError: It is no dict, a value is of another type, or a name is none of the struct's.
+    """
+    if not isinstance(values, Mapping):
+        raise TypeError("a dict is expected")
+    packed_struct = struct()
+    fields = dict(struct._fields_)
+    for name, value in values.items():
+        if name not in fields:
+            raise TypeError(f"there is no `{name}` in {struct.__name__}")
+        setattr(packed_struct, name, _field(fields[name], value))
+    return packed_struct
+
+
+def packed_or_null(struct: type[Any], values: Mapping[str, Any] | None) -> Any:
+    """A dict as the struct that C takes, or null for None."""
+    return None if values is None else packed(struct, values)
+
+
+def _field(kind: Any, value: Any) -> Any:
+    if issubclass(kind, (Structure, Union)):
+        return packed(kind, value)
+    if issubclass(kind, Array):
+        array: Any = kind
+        return listed(array._type_, value, array._length_)
+    return _plain(value)
+
+
+def unpacked(struct: Structure) -> dict[str, Any]:
+    """A struct as a dict of its fields."""
+    values: dict[str, Any] = {}
+    for name, *_ in struct._fields_:
+        value = getattr(struct, name)
+        if isinstance(value, Structure):
+            value = unpacked(value)
+        elif isinstance(value, Array):
+            value = [unpacked(each) if isinstance(each, Structure) else each for each in value]
+        values[name] = value
+    return values
+
+
+def absent(module: str) -> Callable[[str], Callable[..., int]]:
+    """Makes what stands for each name that a module does not have: a function that answers that it is not supported.
+
+    Args:
+        module: The name of the module.
+    """
+
+    def __getattr__(name: str) -> Callable[..., int]:
+        # Python itself asks for names that begin with an underscore, and goes on where there are none.
+        if name.startswith("_"):
+            _no_attribute(module, name)
+        if name in beside(module):
+            function: Callable[..., int] = beside(module)[name]
+            return function
+
+        def not_supported(*args: Any) -> int:
+            leave(f"{module}.{name}: there is no such function in this library")
+            return NOT_SUPPORTED
+
+        not_supported.__name__ = name
+        not_supported.__qualname__ = name
+        not_supported.__module__ = module
+        return not_supported
+
+    return __getattr__
+
+
+def beside(module: str) -> Mapping[str, Callable[..., Any]]:
+    """The functions of a module that are none of C's: ``BESIDE`` in what is written by hand for it."""
+    found: Mapping[str, Callable[..., Any]] = getattr(vars(sys.modules[module]).get("_hand"), "BESIDE", {})
+    return found
+
+
+def contents(names: Mapping[str, Any]) -> Callable[[], list[str]]:
+    """Makes what ``dir`` says of a module: its functions and submodules, and not what it needs for itself.
+
+    Args:
+        names: The names of the module.
+    """
+    module = names["__name__"]
+
+    def belongs(name: str, value: Any) -> bool:
+        if name.startswith("_"):
+            return False
+        home = value.__name__.rpartition(".")[0] if isinstance(value, ModuleType) else getattr(value, "__module__", "")
+        return bool(home == module)
+
+    def __dir__() -> list[str]:
+        return sorted([*beside(module), *(name for name, value in names.items() if belongs(name, value))])
+
+    return __dir__
+
+
+def _no_attribute(module: str, name: str) -> NoReturn:
+    raise AttributeError(f"module {module!r} has no attribute {name!r}")

@@ -1,0 +1,77 @@
+"""What `acl` itself has of them."""
+
+from __future__ import annotations
+
+import logging
+from ctypes import POINTER, c_char_p, c_int32
+from typing import Any
+
+from acl import _message
+from acl._call import REFUSED, again, arity, bind, encoded_or_null
+
+_init = bind("aclInit", c_char_p)
+_get_cann_attribute = bind("aclGetCannAttribute", c_int32, POINTER(c_int32))
+
+_ATTRIBUTES = (0, 1, 2)
+"""The properties that `get_cann_attribute` can be asked for."""
+_LEVELS = (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR)
+
+
+def init(*args: Any) -> int:
+    """Initialises the library; the path of a configuration may be left out."""
+    try:
+        (config_path,) = args or (None,)
+        ret: int = _init(encoded_or_null(config_path))
+        return ret
+    except REFUSED:
+        ret = again(init, 1, args, optional=1)
+        return ret
+
+
+def get_recent_err_msg(*args: Any) -> str | None:
+    """Takes the thread's last message, also one of the functions that are written in Python."""
+    if args:
+        again(get_recent_err_msg, 0, args)
+    return _message.take()
+
+
+def app_log(*args: Any) -> None:
+    """app_log(level, message) -> None
+
+    To write a line to the log of the program: the logger ``acl`` of Python's ``logging``.
+
+    Args:
+        level: 0 debug, 1 info, 2 warning or 3 error.
+        message: The line.
+    """
+    arity(2, args)
+    level, message = args
+    if level not in range(len(_LEVELS)) or not isinstance(message, str):
+        raise TypeError("app_log args parse failed")
+    logging.getLogger("acl").log(_LEVELS[level], "%s", message)
+
+
+def get_cann_attribute_list(*args: Any) -> tuple[list[int], int, int]:
+    """get_cann_attribute_list() -> (attributes, count, ret)
+
+    To list the properties that the software stack has.
+
+    Returns:
+        attributes: Those for which ``acl.get_cann_attribute`` gives 1.
+        count: How many there are.
+        ret: 0.
+    """
+    arity(0, args)
+    found = []
+    for attribute in _ATTRIBUTES:
+        value = c_int32()
+        ret: int = _get_cann_attribute(attribute, value)
+        if ret != 0:
+            return [], 0, ret
+        if value.value:
+            found.append(attribute)
+    return found, len(found), 0
+
+
+BESIDE = {"app_log": app_log, "get_cann_attribute_list": get_cann_attribute_list}
+"""Functions of the package that have no counterpart in C, or one that no spec can describe."""

@@ -1,0 +1,126 @@
+"""What `acl.rt` has of them: callbacks that it has to keep."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from ctypes import CFUNCTYPE, c_int32, c_uint64, c_void_p
+from typing import Any
+
+from acl._call import REFUSED, again, bind
+from acl._hand.settings import (
+    get_stream_attribute,
+    malloc_for_task_scheduler,
+    malloc_host_with_cfg,
+    malloc_with_cfg,
+    set_stream_attribute,
+)
+
+__all__ = [
+    "get_stream_attribute",
+    "launch_callback",
+    "malloc_for_task_scheduler",
+    "malloc_host_with_cfg",
+    "malloc_with_cfg",
+    "set_exception_info_callback",
+    "set_stream_attribute",
+    "unsubscribe_report",
+]
+
+_Callback = CFUNCTYPE(None, c_void_p)
+
+_launch_callback = bind("aclrtLaunchCallback", _Callback, c_uint64, c_int32, c_uint64)
+_unsubscribe_report = bind("aclrtUnSubscribeReport", c_uint64, c_uint64)
+_set_exception_info_callback = bind("aclrtSetExceptionInfoCallback", _Callback)
+
+_numbers = itertools.count(1)
+_launched: dict[int, tuple[Callable[[Any], object], Any, int]] = {}
+"""What has been launched and did not run yet, by the number that C hands back: function, argument and stream."""
+
+
+def _run(number: int | None) -> None:
+    # It is gone when it was forgotten meanwhile; an exception is shown as one in a destructor would be.
+    launched = _launched.pop(number or 0, None)
+    if launched is not None:
+        function, user_data, _ = launched
+        function(user_data)
+
+
+_run_from_c = _Callback(_run)
+
+
+def launch_callback(*args: Any) -> int:
+    """Queues `fn(user_data)`, which `process_report` of the subscribed thread calls."""
+    try:
+        function, user_data, block_type, stream = args
+    except ValueError:
+        again(launch_callback, 4, args)
+        raise
+    if not callable(function):
+        raise TypeError("parameter must be callable")
+    number = next(_numbers)
+    # The stream may have come to it before the call returns.
+    _launched[number] = (function, user_data, stream)
+    try:
+        ret: int = _launch_callback(_run_from_c, number, block_type, stream)
+    except REFUSED:
+        del _launched[number]
+        ret = again(launch_callback, 4, args)
+        return ret
+    if ret != 0:
+        _launched.pop(number, None)
+    return ret
+
+
+def unsubscribe_report(*args: Any) -> int:
+    """Takes a stream's thread away, and forgets what was launched and will not run any more."""
+    try:
+        thread_id, stream = args
+        ret: int = _unsubscribe_report(thread_id, stream)
+    except REFUSED:
+        ret = again(unsubscribe_report, 2, args)
+        return ret
+    if ret == 0 and _launched:
+        _forget(stream)
+    return ret
+
+
+def _forget(stream: int) -> None:
+    for number, (_, _, launched) in list(_launched.items()):
+        if launched == stream:
+            _launched.pop(number, None)
+
+
+_exception_info_callback: Any = None
+"""The function that C has now; it must live for as long."""
+
+
+def set_exception_info_callback(*args: Any) -> int:
+    """Sets the function that is called with each failure of queued work; None for none."""
+    global _exception_info_callback
+    try:
+        (function,) = args
+    except ValueError:
+        again(set_exception_info_callback, 1, args)
+        raise
+    if function is not None and not callable(function):
+        raise TypeError("parameter must be callable")
+    wrapped = _Callback(0) if function is None else _Callback(lambda info: function(info or 0))
+    ret: int = _set_exception_info_callback(wrapped)
+    if ret == 0:
+        _exception_info_callback = wrapped
+    return ret
+
+
+def get_soc_name(*args: Any) -> str | None:
+    """get_soc_name() -> str
+
+    The same as ``acl.get_soc_name``, which programs also look for here.
+    """
+    import acl
+
+    return acl.get_soc_name(*args)
+
+
+BESIDE = {"get_soc_name": get_soc_name}
+"""Functions of the module that have no counterpart in C."""

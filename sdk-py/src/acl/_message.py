@@ -1,0 +1,28 @@
+"""The last message of a thread, wherever the failure was: in the library, or in the part that is written in Python."""
+
+from __future__ import annotations
+
+import threading
+from ctypes import c_char_p
+
+from tenon._native.library import bind
+
+__all__ = ["leave", "take"]
+
+_native = bind("aclGetRecentErrMsg", restype=c_char_p)
+_here = threading.local()
+
+
+def leave(message: str) -> None:
+    """Leaves a message for `take` on the same thread, in the place of one that is there."""
+    _native()
+    _here.message = message
+
+
+def take() -> str | None:
+    """Takes the last message of the thread and clears it; None if there is none."""
+    # `leave` clears the library's message: one that is there has come later.
+    message: bytes | None = _native()
+    here: str | None = getattr(_here, "message", None)
+    _here.message = None
+    return here if message is None else message.decode("utf-8", "replace")

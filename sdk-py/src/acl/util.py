@@ -1,0 +1,249 @@
+"""Addresses of Python's own memory.
+
+Nothing here needs a device. An address is a number, and does not keep what it points to alive: hold the array or the
+bytes for as long as the address is used.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ._call import absent, arity, contents
+from ._message import leave
+
+if TYPE_CHECKING:
+    import numpy as np
+
+__getattr__ = absent(__name__)
+__dir__ = contents(globals())
+
+_INVALID_PARAM = 100000
+
+_DTYPES = {
+    0: "bool", 1: "int8", 2: "uint8", 3: "int16", 4: "uint16", 5: "int32", 6: "uint32", 7: "int64", 8: "uint64",
+    11: "float32", 12: "float64", 23: "float16",
+}  # fmt: skip
+"""The types of elements, by the numbers that NumPy has for them in C."""
+
+
+def numpy_to_ptr(*args: Any) -> int:
+    """numpy_to_ptr(array) -> ptr
+
+    To get the address of an array's first element.
+
+    Elements follow each other as the strides of the array say; ``numpy_contiguous_to_ptr`` makes sure that
+    there is nothing between them.
+
+    Raises:
+        TypeError: It is no array of NumPy.
+    """
+    arity(1, args)
+    address: int = _array_interface(args[0])["data"][0]
+    return address
+
+
+def numpy_contiguous_to_ptr(*args: Any) -> tuple[int, Any]:
+    """numpy_contiguous_to_ptr(array) -> (ptr, array)
+
+    To get the address of an array whose elements lie side by side, in the order of C.
+
+    Returns:
+        ptr: The address.
+        array: What it points to: the same array, or a copy if there was something between its elements. Hold it
+            for as long as the address is used.
+
+    Raises:
+        TypeError: It is no array of NumPy.
+    """
+    arity(1, args)
+    (array,) = args
+    if _array_interface(array)["strides"] is not None:
+        array = array.copy(order="C")
+    return numpy_to_ptr(array), array
+
+
+def _array_interface(array: Any) -> dict[str, Any]:
+    found = getattr(array, "__array_interface__", None)
+    if not isinstance(found, dict):
+        raise TypeError(f"a NumPy array is expected, and not {type(array).__name__}")
+    return found
+
+
+def ptr_to_numpy(*args: Any) -> np.ndarray[Any, Any]:
+    """ptr_to_numpy(ptr, shape, npy_type) -> array
+
+    To see memory of the host as an array.
+
+    The array is a view: it neither copies the memory nor keeps it alive.
+
+    Args:
+        ptr: Address of the first element, on the host.
+        shape: A tuple of lengths.
+        npy_type: Type of an element as NumPy numbers it in C: 0 bool, 1 int8, 2 uint8, 3 int16, 4 uint16,
+            5 int32, 6 uint32, 7 int64, 8 uint64, 11 float32, 12 float64, 23 float16.
+
+    Raises:
+        TypeError: The shape is no tuple of lengths, or there is no such type.
+        ValueError: The address is null.
+        ImportError: NumPy is not installed.
+    """
+    arity(3, args)
+    pointer, shape, code = args
+    if not isinstance(pointer, int) or not isinstance(shape, tuple) or code not in _DTYPES:
+        raise TypeError("ptr_to_numpy args parse failed")
+    if not all(isinstance(length, int) and length >= 0 for length in shape):
+        raise TypeError("ptr_to_numpy args parse failed")
+    try:
+        import numpy as np
+    except ImportError:
+        raise ImportError("acl.util.ptr_to_numpy needs NumPy: pip install numpy") from None
+    dtype = np.dtype(_DTYPES[code])
+    size = dtype.itemsize
+    for length in shape:
+        size *= length
+    memory = (ctypes.c_uint8 * size).from_address(_address(pointer))
+    array: np.ndarray[Any, Any] = np.frombuffer(memoryview(memory), dtype=dtype).reshape(shape)
+    return array
+
+
+def bytes_to_ptr(*args: Any) -> int:
+    """bytes_to_ptr(data) -> ptr
+
+    To get the address of the content of ``bytes``.
+
+    Whoever writes there changes an object that Python takes for unchangeable. Programs do it, to receive data
+    without a copy; do it only with ``bytes`` that were made for that and that nobody else has.
+
+    Raises:
+        TypeError: It is not ``bytes``.
+    """
+    arity(1, args)
+    (data,) = args
+    if not isinstance(data, bytes):
+        raise TypeError("bytes_to_ptr args parse failed")
+    return ctypes.cast(ctypes.c_char_p(data), ctypes.c_void_p).value or 0
+
+
+def ptr_to_bytes(*args: Any) -> bytes:
+    """ptr_to_bytes(ptr, size) -> data
+
+    To copy memory of the host into new ``bytes``.
+
+    Args:
+        ptr: The address.
+        size: Length in bytes.
+
+    Raises:
+        TypeError: One of them is no number.
+        ValueError: The address is null, or the length is negative.
+    """
+    arity(2, args)
+    pointer, size = args
+    if not isinstance(pointer, int) or not isinstance(size, int):
+        raise TypeError("ptr_to_bytes args parse failed")
+    if size < 0:
+        raise ValueError("the size is negative")
+    return ctypes.string_at(_address(pointer), size)
+
+
+def _address(pointer: int) -> int:
+    address = pointer & (1 << 64) - 1
+    if address == 0:
+        raise ValueError("the address is null")
+    return address
+
+
+class _Worker(threading.Thread):
+    """A thread that stays, once its function has returned, until it is let go, so that its number is nobody else's.
+
+    It does not hold up the end of the process.
+    """
+
+    def __init__(self, function: Callable[..., object], arguments: tuple[Any, ...]) -> None:
+        super().__init__(daemon=True, name="acl.util.start_thread")
+        self._work = [(function, arguments)]
+        self._returned = threading.Event()
+        self._let_go = threading.Event()
+        self._failure: BaseException | None = None
+
+    def run(self) -> None:
+        function, arguments = self._work.pop()
+        try:
+            function(*arguments)
+        except BaseException as failure:  # noqa: BLE001 - it is the business of whoever stops the thread
+            self._failure = failure
+        del function, arguments
+        self._returned.set()
+        self._let_go.wait()
+
+    def finish(self) -> BaseException | None:
+        """Waits for the function, lets the thread go, and says what the function raised."""
+        self._returned.wait()
+        self._let_go.set()
+        self.join()
+        return self._failure
+
+
+_workers: dict[int, _Worker] = {}
+
+
+def start_thread(*args: Any) -> tuple[int, int]:
+    """start_thread(function, args_list) -> (thread_id, ret)
+
+    To start a thread.
+
+    Args:
+        function: What it runs. It gets one argument, the list; none if the list is None.
+        args_list: A list, or None.
+
+    Returns:
+        thread_id: Number of the thread, as ``acl.rt.subscribe_report`` takes it.
+        ret: 0.
+
+    Raises:
+        TypeError: The function cannot be called, or the list is none.
+    """
+    arity(2, args)
+    function, arguments = args
+    if not callable(function):
+        raise TypeError("parameter must be callable")
+    if arguments is not None and not isinstance(arguments, (list, tuple)):
+        raise TypeError("start_thread args parse failed")
+    worker = _Worker(function, () if arguments is None else (arguments,))
+    worker.start()
+    number = worker.ident or 0
+    _workers[number] = worker
+    return number, 0
+
+
+def stop_thread(*args: Any) -> int:
+    """stop_thread(thread_id) -> ret
+
+    To wait for the end of a thread.
+
+    It does not make the thread end: its function has to return. Other threads of Python run meanwhile.
+
+    Args:
+        thread_id: A number of ``start_thread``.
+
+    Returns:
+        ret: 0 on success. 100000 ``ACL_ERROR_INVALID_PARAM``: there is no such thread, or it was stopped already.
+
+    Raises:
+        RuntimeError: The function of the thread raised an exception, which is the cause of this one.
+    """
+    arity(1, args)
+    (number,) = args
+    if not isinstance(number, int):
+        raise TypeError("stop_thread args parse failed")
+    worker = None if number == threading.get_ident() else _workers.pop(number, None)
+    if worker is None:
+        leave(f"acl.util.stop_thread: {number} is the thread itself, or none that was started here and not stopped yet")
+        return _INVALID_PARAM
+    failure = worker.finish()
+    if failure is not None:
+        raise RuntimeError(f"the function of thread {number} failed: {failure!r}") from failure
+    return 0

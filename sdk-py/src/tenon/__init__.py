@@ -1,0 +1,100 @@
+"""Drive any accelerator from Python.
+
+    >>> import tenon
+    >>> device = tenon.device("cpu:0")
+    >>> with device.create_stream() as stream:
+    ...     event = stream.record_event()
+    >>> event.synchronize()
+
+Devices come from plugins, which are found through `TENON_PLUGIN_PATH` or loaded by `tenon.load_plugin`; one for the CPU
+is built in. Each call that fails raises a `tenon.Error`.
+"""
+
+from __future__ import annotations
+
+from tenon._lifetime import shutdown
+from tenon._native.core import Availability
+from tenon._native.core import version_string as version
+from tenon._native.version import VERSION
+from tenon.arrays import empty, from_dlpack, full, pinned, unified, zeros
+from tenon.buffer import Buffer
+from tenon.device import (
+    Device,
+    DeviceInfo,
+    FunctionReport,
+    MemoryStats,
+    current_device,
+    current_stream,
+    device,
+    devices,
+)
+from tenon.dtype import DType, dtype
+from tenon.errors import (
+    BusyError,
+    DeviceError,
+    Error,
+    InvalidArgumentError,
+    InvalidHandleError,
+    LoadFailedError,
+    NotFoundError,
+    NotInitialisedError,
+    OutOfMemoryError,
+    RefusedError,
+    UnsupportedError,
+)
+from tenon.event import Event
+from tenon.plugin import (
+    Plugin,
+    PluginFailure,
+    enable_layers,
+    init,
+    load_plugin,
+    plugin_failures,
+    plugins,
+)
+from tenon.stream import Stream
+
+__all__ = [
+    "Availability",
+    "Buffer",
+    "BusyError",
+    "DType",
+    "Device",
+    "DeviceError",
+    "DeviceInfo",
+    "Error",
+    "Event",
+    "FunctionReport",
+    "InvalidArgumentError",
+    "InvalidHandleError",
+    "LoadFailedError",
+    "MemoryStats",
+    "NotFoundError",
+    "NotInitialisedError",
+    "OutOfMemoryError",
+    "Plugin",
+    "PluginFailure",
+    "RefusedError",
+    "Stream",
+    "UnsupportedError",
+    "current_device",
+    "current_stream",
+    "device",
+    "devices",
+    "dtype",
+    "empty",
+    "enable_layers",
+    "from_dlpack",
+    "full",
+    "init",
+    "load_plugin",
+    "pinned",
+    "plugin_failures",
+    "plugins",
+    "shutdown",
+    "unified",
+    "version",
+    "zeros",
+]
+
+__version__ = ".".join(map(str, VERSION))

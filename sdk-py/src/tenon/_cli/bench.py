@@ -1,0 +1,136 @@
+"""`tenon bench`: how fast a device copies, and how long its calls take."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING, Any
+
+import tenon
+from tenon._cli import measure, plot
+from tenon._cli.terminal import Bar, Style, as_json, columns, parse_size, size
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+SIZES = "4KiB,16KiB,64KiB,256KiB,1MiB,4MiB,16MiB,64MiB,256MiB"
+
+EPILOG = """\
+Copies are queued on a stream and waited for; each figure is the median of --repeat runs, of which each is long enough
+to be measured. GB/s are 10^9 bytes per second, and count what arrives. Latencies hold what a call from Python costs,
+which is the first row.
+
+examples:
+  tenon bench --device my_npu:0 --plot npu.png
+  tenon bench --sizes 1MiB,1GiB --repeat 30 --json
+
+exit status: 0 measured, 1 it could not be done, 2 wrong options, 130 interrupted
+"""
+
+
+def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """The command and its options."""
+    command = commands.add_parser(
+        "bench",
+        help="bandwidth of copies by size, latencies, allocation",
+        description="Measures copies by size, and how long calls take: to queue work, to wait, to allocate.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.add_argument("--device", metavar="NAME", default="cpu:0", help="such as cpu:0 (default: %(default)s)")
+    command.add_argument(
+        "--sizes", metavar="LIST", type=_sizes, default=SIZES, help="sizes of the copies (default: %(default)s)"
+    )
+    command.add_argument(
+        "--repeat", metavar="N", type=_count, default=10, help="runs of each measurement (default: %(default)s)"
+    )
+    command.add_argument(
+        "--pageable", action="store_true", help="copy from and to ordinary host memory in place of pinned memory"
+    )
+    command.add_argument("--plot", metavar="FILE", help="draw it: .png, .svg or .pdf; needs matplotlib")
+    command.add_argument("--json", action="store_true", help="for programs: every figure, in seconds and bytes")
+    command.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Runs the command."""
+    if options.plot:
+        # What is missing is said before minutes are spent.
+        plot.require()
+    device = tenon.device(options.device)
+    found = gather(device, options.sizes, options.repeat, options.pageable)
+    if options.plot:
+        plot.draw(found, options.plot)
+    print(as_json(found) if options.json else text(found, Style(sys.stdout)))
+    return 0
+
+
+def gather(device: tenon.Device, sizes: Sequence[int], repeat: int, pageable: bool) -> dict[str, Any]:
+    """Measures all of it."""
+    found: dict[str, Any] = {
+        "device": device.name,
+        "plugin": device.plugin.name,
+        "repeat": repeat,
+        "host_memory": "pageable" if pageable else "pinned",
+        "copies": [],
+        "latencies": [],
+    }
+    with measure.Bench(device, repeat, pageable) as bench:
+        with Bar(len(sizes) * len(measure.DIRECTIONS) + len(bench.latencies)) as bar:
+            for count in sizes:
+                for direction, name in measure.DIRECTIONS.items():
+                    bar.step(f"{size(count)} {name}")
+                    time = bench.copy(direction, count)
+                    rate = None if time is None else count / time.median
+                    found["copies"].append(
+                        {"direction": direction, "size": count, **_times(time), "bytes_per_second": rate}
+                    )
+            for name, work in bench.latencies.items():
+                bar.step(name)
+                found["latencies"].append({"name": name, **_times(bench.time(work))})
+    return found
+
+
+def _times(time: measure.Time | None) -> dict[str, float | None]:
+    if time is None:
+        return {"seconds": None, "fastest_seconds": None}
+    return {"seconds": time.median, "fastest_seconds": time.fastest}
+
+
+def text(found: dict[str, Any], style: Style) -> str:
+    """The same for people."""
+    lines = [
+        f"{style.strong(found['device'])} of plugin {found['plugin']}, medians of {found['repeat']} runs",
+        "",
+        style.strong(f"copies, GB/s, {found['host_memory']} host memory"),
+    ]
+    rows = [["size", *measure.DIRECTIONS.values()]]
+    by_size: dict[int, list[str]] = {}
+    for copy in found["copies"]:
+        rate = copy["bytes_per_second"]
+        by_size.setdefault(copy["size"], []).append("-" if rate is None else f"{rate / 1e9:.2f}")
+    rows += [[size(count), *rates] for count, rates in by_size.items()]
+    lines += columns(rows, right=range(4))
+    lines += ["", style.strong("latencies, µs")]
+    rows = [["", "median", "fastest"]]
+    for latency in found["latencies"]:
+        rows.append([latency["name"], _micros(latency["seconds"]), _micros(latency["fastest_seconds"])])
+    lines += columns(rows, right=(1, 2))
+    return "\n".join(lines)
+
+
+def _micros(seconds: float | None) -> str:
+    return "-" if seconds is None else f"{seconds * 1e6:.2f}"
+
+
+def _sizes(text: str) -> list[int]:
+    try:
+        return [parse_size(part) for part in text.split(",")]
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"`{text}` is no number of runs")
+    return int(text)

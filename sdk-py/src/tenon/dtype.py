@@ -1,0 +1,276 @@
+"""Types of elements, by the names of the field: `float32`, `bfloat16`, `int64`.
+
+Nothing here needs NumPy; its types are understood where somebody has them.
+"""
+
+from __future__ import annotations
+
+import struct
+import sys
+from typing import TYPE_CHECKING, Any, NoReturn, cast
+
+from tenon._native.types import DataType
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Union
+
+    import numpy
+
+    Number = Union[bool, int, float, complex]
+    DTypeLike = Union[str, type, "DType", DataType, "numpy.dtype[Any]"]
+
+_INT, _UINT, _FLOAT, _BFLOAT, _COMPLEX, _BOOL = 0, 1, 2, 4, 5, 6
+"""Codes of DLPack for what a type is."""
+
+
+class DType:
+    """The type of one element. There is one object for each type, so that `is` compares them.
+
+    Attributes:
+        name: What it is called, such as `float32`.
+        itemsize: Length of an element in bytes.
+        native: Its number in the library.
+        code: What it is, as DLPack counts: 0 signed, 1 unsigned, 2 float, 4 bfloat, 5 complex, 6 bool.
+        format: How the buffer protocol calls it; None where it has no name there, which is so of `bfloat16`.
+        typestr: How `__array_interface__` calls it; None for `bfloat16`.
+    """
+
+    __slots__ = ("code", "format", "itemsize", "name", "native", "typestr")
+
+    def __init__(self, name: str, itemsize: int, code: int, format: str | None) -> None:
+        self.name = name
+        self.itemsize = itemsize
+        self.native = DataType[name.upper()]
+        self.code = code
+        self.format = format
+        order = "|" if itemsize == 1 else _ORDER
+        self.typestr: str | None = None if format is None else f"{order}{_KINDS[code]}{itemsize}"
+
+    def pack(self, values: Sequence[Number]) -> bytes:
+        """The elements as the device has them.
+
+        Raises:
+            TypeError: A value is of the wrong kind, such as a float for an integer.
+            ValueError: A value is out of range.
+        """
+        try:
+            if self.code == _COMPLEX:
+                numbers = [part for value in map(complex, values) for part in (value.real, value.imag)]
+                return struct.pack(f"={len(numbers)}{'f' if self.itemsize == 8 else 'd'}", *numbers)
+            if self.code == _BFLOAT:
+                return _pack_bfloat16(cast("Sequence[float]", values))
+            return struct.pack(f"={len(values)}{self.format}", *values)
+        except struct.error as error:
+            _cannot_pack(self, values, error)
+        except OverflowError:
+            raise ValueError(f"a value is out of the range of {self.name}") from None
+
+    def unpack(self, data: bytes | bytearray | memoryview) -> list[Number]:
+        """The other way round."""
+        count = len(data) // self.itemsize
+        if self.code == _COMPLEX:
+            parts = struct.unpack(f"={2 * count}{'f' if self.itemsize == 8 else 'd'}", data)
+            return [complex(real, imaginary) for real, imaginary in zip(parts[::2], parts[1::2])]
+        if self.code == _BFLOAT:
+            upper = struct.unpack(f"={count}H", data)
+            widened = struct.pack(f"={count}I", *(bits << 16 for bits in upper))
+            return list(struct.unpack(f"={count}f", widened))
+        return list(struct.unpack(f"={count}{self.format}", data))
+
+    def __repr__(self) -> str:
+        return f"tenon.dtype({self.name!r})"
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # There is one object in each process.
+        return dtype, (self.name,)
+
+
+_ORDER = "<" if sys.byteorder == "little" else ">"
+_KINDS = {_BOOL: "b", _UINT: "u", _INT: "i", _FLOAT: "f", _COMPLEX: "c"}
+
+bool_ = DType("bool", 1, _BOOL, "?")
+uint8 = DType("uint8", 1, _UINT, "B")
+uint16 = DType("uint16", 2, _UINT, "H")
+uint32 = DType("uint32", 4, _UINT, "I")
+uint64 = DType("uint64", 8, _UINT, "Q")
+int8 = DType("int8", 1, _INT, "b")
+int16 = DType("int16", 2, _INT, "h")
+int32 = DType("int32", 4, _INT, "i")
+int64 = DType("int64", 8, _INT, "q")
+float16 = DType("float16", 2, _FLOAT, "e")
+float32 = DType("float32", 4, _FLOAT, "f")
+float64 = DType("float64", 8, _FLOAT, "d")
+bfloat16 = DType("bfloat16", 2, _BFLOAT, None)
+complex64 = DType("complex64", 8, _COMPLEX, "Zf")
+complex128 = DType("complex128", 16, _COMPLEX, "Zd")
+
+DTYPES: tuple[DType, ...] = (
+    bool_,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+    int8,
+    int16,
+    int32,
+    int64,
+    float16,
+    float32,
+    float64,
+    bfloat16,
+    complex64,
+    complex128,
+)
+"""All of them, in the order of the library's numbers."""
+
+_BY_NAME: dict[object, DType] = {dtype.name: dtype for dtype in DTYPES}
+_BY_NAME.update((dtype.native, dtype) for dtype in DTYPES)
+_BY_NAME.update({bool: bool_, int: int64, float: float64, complex: complex128})
+_NAMES = (str, type, DataType)
+"""What names a type. A plain number does not, although the library's numbers are equal to some."""
+_BY_DLPACK = {(dtype.code, dtype.itemsize * 8): dtype for dtype in DTYPES}
+_BY_TYPESTR = {dtype.typestr: dtype for dtype in DTYPES if dtype.typestr is not None}
+_BY_NUMPY: dict[object, DType] = {}
+"""Types of NumPy that were asked for; not in `_BY_NAME`, where some of them equal a name."""
+
+
+def dtype(of: DTypeLike) -> DType:
+    """The type that something stands for.
+
+    Args:
+        of: A type, its name, its number in the library, a type of NumPy, or `bool`, `int`, `float` or `complex`, which
+            are those that NumPy takes for them: `int64`, `float64`, `complex128`.
+
+    Raises:
+        TypeError: There is no such type, or it has fields, or its bytes are in another order than the machine's.
+    """
+    if isinstance(of, DType):
+        return of
+    if of.__class__ in _NAMES:
+        known = _BY_NAME.get(of)
+        if known is not None:
+            return known
+    known = _of_numpy(of)
+    if known is not None:
+        return known
+    names = ", ".join(dtype.name for dtype in DTYPES)
+    raise TypeError(f"{of!r} is no type of elements; there are {names}")
+
+
+def of_dlpack(code: int, bits: int, lanes: int) -> DType:
+    """The type that DLPack calls so.
+
+    Raises:
+        BufferError: There is no such type.
+    """
+    known = _BY_DLPACK.get((code, bits)) if lanes == 1 else None
+    if known is None:
+        raise BufferError(f"no type of elements has the code {code}, {bits} bits and {lanes} lanes")
+    return known
+
+
+def of_typestr(typestr: str) -> DType | None:
+    """The type that `__array_interface__` calls so; None if there is none."""
+    return _BY_TYPESTR.get(typestr)
+
+
+def of_format(format: str, itemsize: int) -> DType | None:
+    """The type that the buffer protocol calls so; None if there is none, or its bytes are in another order."""
+    return _BY_FORMAT.get((format, itemsize))
+
+
+_FORMATS = {"?": _BOOL, "c": _UINT, "e": _FLOAT, "f": _FLOAT, "d": _FLOAT, "Zf": _COMPLEX, "Zd": _COMPLEX}
+# How long `l` is depends on the order that stands before it, so that the length is asked for beside.
+_FORMATS.update({letter: _INT for letter in "bhilqn"})
+_FORMATS.update({letter: _UINT for letter in "BHILQN"})
+_BY_FORMAT = {
+    (order + letter, dtype.itemsize): dtype
+    for dtype in DTYPES
+    for letter, code in _FORMATS.items()
+    if code == dtype.code
+    for order in ("", "@", "=", _ORDER)
+}
+
+
+def of_values(values: Sequence[Number]) -> DType:
+    """The type for such numbers, as NumPy would choose."""
+    # A bool is an int too, so that the narrowest kind that all of them are is the first.
+    for kinds in ((bool,), (int,), (int, float)):
+        if all(isinstance(value, kinds) for value in values):
+            return _BY_NAME[kinds[-1]]
+    return complex128
+
+
+def _of_numpy(of: object) -> DType | None:
+    # Who has a type of NumPy has imported it.
+    numpy = sys.modules.get("numpy")
+    if numpy is None or not (isinstance(of, (type, str)) or hasattr(of, "newbyteorder")):
+        return None
+    try:
+        found = numpy.dtype(of)
+    except TypeError:
+        return None
+    known = _BY_NUMPY.get(found)
+    # A type with fields may have the name of one without; object is what NumPy takes for any class.
+    if known is None and found.isnative and found.fields is None and found.kind != "O":
+        known = _BY_NAME.get(found.name)
+        if known is not None and known.itemsize == found.itemsize:
+            _BY_NUMPY[found] = known
+    return known
+
+
+def to_numpy(of: DType) -> numpy.dtype[Any]:
+    """NumPy's type. Imports NumPy.
+
+    Raises:
+        ImportError: NumPy is not there; or, for `bfloat16`, ml_dtypes.
+    """
+    if of is bfloat16:
+        try:
+            import ml_dtypes  # type: ignore[import-not-found,unused-ignore]
+        except ImportError:
+            raise ImportError(
+                "NumPy itself has no bfloat16; the package ml_dtypes adds it: pip install ml_dtypes. "
+                "Or take the bits, with .view('uint16')"
+            ) from None
+        found: numpy.dtype[Any] = import_numpy().dtype(ml_dtypes.bfloat16)
+    else:
+        found = import_numpy().dtype(of.typestr)
+    return found
+
+
+def import_numpy() -> Any:
+    """NumPy, for who asks for its arrays.
+
+    Raises:
+        ImportError: It is not there; the message says how to get it.
+    """
+    try:
+        import numpy
+    except ImportError:
+        raise ImportError("this makes a NumPy array, and NumPy is not there: pip install numpy") from None
+    return numpy
+
+
+def _pack_bfloat16(values: Sequence[float]) -> bytes:
+    wide = struct.unpack(f"={len(values)}I", struct.pack(f"={len(values)}f", *values))
+    return struct.pack(f"={len(values)}H", *map(_upper, wide))
+
+
+def _upper(bits: int) -> int:
+    """The upper half of a `float32`, rounded to the nearest and, between two, to the even one."""
+    if bits & 0x7FFFFFFF > 0x7F800000:
+        # What is no number must not become infinite by losing its lower bits.
+        return bits >> 16 | 0x40
+    return (bits + 0x7FFF + (bits >> 16 & 1)) >> 16
+
+
+def _cannot_pack(dtype: DType, values: Sequence[Number], error: struct.error) -> NoReturn:
+    for value in values:
+        if not isinstance(value, (int, float)) or (dtype.code in (_INT, _UINT) and isinstance(value, float)):
+            raise TypeError(f"{value!r} is no {dtype.name}") from None
+    raise ValueError(f"a value is out of the range of {dtype.name}: {error}") from None

@@ -1,0 +1,158 @@
+"""Callbacks: who calls them, when, and what happens when they go wrong."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+
+import pytest
+
+import acl
+from support import Program
+
+NO_BLOCK, BLOCK = 0, 1
+INVALID_PARAM = 100000
+NOT_REGISTERED = 107015
+THREAD_SUBSCRIBE = 107012
+REPORT_TIMEOUT = 507012
+
+
+@pytest.fixture
+def serving(stream: int) -> Iterator[int]:
+    """A thread that runs the callbacks of `stream`, and its number."""
+    over = threading.Event()
+    subscribed = threading.Event()
+
+    def serve(arguments: list[object]) -> None:
+        assert arguments == ["context", 100]
+        subscribed.wait()
+        while not over.is_set():
+            acl.rt.process_report(20)
+
+    tid, ret = acl.util.start_thread(serve, ["context", 100])
+    assert ret == 0
+    assert acl.rt.subscribe_report(tid, stream) == 0
+    subscribed.set()
+    yield tid
+    over.set()
+    assert acl.util.stop_thread(tid) == 0
+    assert acl.rt.unsubscribe_report(tid, stream) == 0
+
+
+def test_callbacks_run_in_order_in_the_subscribed_thread(stream: int, serving: int) -> None:
+    seen: list[tuple[int, int]] = []
+    for number in range(100):
+        assert acl.rt.launch_callback(lambda n: seen.append((n, threading.get_ident())), number, BLOCK, stream) == 0
+    assert acl.rt.synchronize_stream(stream) == 0
+    assert seen == [(number, serving) for number in range(100)]
+
+
+def test_a_stream_waits_for_a_blocking_callback(stream: int, serving: int) -> None:
+    memory, _ = acl.rt.malloc(1, 0)
+    seen: list[int] = []
+
+    def look(_: object) -> None:
+        host, _ = acl.rt.malloc_host(1)
+        if host:
+            acl.rt.memcpy(host, 1, memory, 1, 2)
+            seen.append(acl.util.ptr_to_bytes(host, 1)[0])
+            acl.rt.free_host(host)
+
+    context, _ = acl.rt.get_context()
+    acl.rt.launch_callback(lambda _: acl.rt.set_context(context), None, BLOCK, stream)
+    for value in (1, 2, 3):
+        assert acl.rt.memset_async(memory, 1, value, 1, stream) == 0
+        assert acl.rt.launch_callback(look, None, BLOCK, stream) == 0
+    assert acl.rt.synchronize_stream(stream) == 0
+    assert seen == [1, 2, 3]
+    assert acl.rt.free(memory) == 0
+
+
+def test_a_stream_without_a_subscriber_takes_no_callback(stream: int) -> None:
+    assert acl.rt.launch_callback(print, None, NO_BLOCK, stream) == NOT_REGISTERED
+
+
+def test_nobody_is_served_who_has_not_subscribed(device: int) -> None:
+    assert acl.rt.process_report(1000) == THREAD_SUBSCRIBE
+
+
+def test_a_report_that_does_not_come(stream: int) -> None:
+    me = threading.get_ident()
+    assert acl.rt.subscribe_report(me, stream) == 0
+    assert acl.rt.process_report(10) == REPORT_TIMEOUT
+    for wrong in (0, -2):
+        assert acl.rt.process_report(wrong) == INVALID_PARAM
+    assert acl.rt.unsubscribe_report(me, stream) == 0
+    assert acl.rt.process_report(10) == THREAD_SUBSCRIBE
+    assert acl.rt.launch_callback(print, None, NO_BLOCK, stream) == NOT_REGISTERED
+
+
+def test_a_callback_runs_in_the_thread_that_asks(stream: int) -> None:
+    me = threading.get_ident()
+    seen: list[object] = []
+    assert acl.rt.subscribe_report(me, stream) == 0
+    assert acl.rt.launch_callback(seen.append, {"any": "object"}, NO_BLOCK, stream) == 0
+    assert acl.rt.process_report(1000) == 0
+    assert seen == [{"any": "object"}]
+    assert acl.rt.unsubscribe_report(me, stream) == 0
+
+
+def test_an_exception_is_shown_and_the_stream_goes_on(program: Program) -> None:
+    done = program("""
+        import acl, threading
+        acl.init(); acl.rt.set_device(0)
+        stream, _ = acl.rt.create_stream()
+        acl.rt.subscribe_report(threading.get_ident(), stream)
+        def wrong(data):
+            raise ValueError("in a callback of " + data)
+        for what in (wrong, print):
+            acl.rt.launch_callback(what, "a user", 1, stream)
+            print(acl.rt.process_report(1000))
+        print(acl.rt.synchronize_stream(stream))
+    """)
+    assert (done.returncode, done.stdout) == (0, "0\na user\n0\n0\n")
+    assert "ValueError: in a callback of a user" in done.stderr
+
+
+class Something:
+    """What can be watched while it goes."""
+
+
+def launched(stream: int, watched: list[weakref.ref[Something]]) -> Callable[[object], None]:
+    something = Something()
+    watched.append(weakref.ref(something))
+
+    def callback(data: object) -> None:
+        assert data is something
+
+    assert acl.rt.launch_callback(callback, something, NO_BLOCK, stream) == 0
+    return callback
+
+
+def test_what_a_callback_takes_along_goes_with_it(stream: int) -> None:
+    me = threading.get_ident()
+    watched: list[weakref.ref[Something]] = []
+    assert acl.rt.subscribe_report(me, stream) == 0
+    launched(stream, watched)
+    gc.collect()
+    assert watched[0]() is not None
+    assert acl.rt.process_report(1000) == 0
+    gc.collect()
+    assert watched[0]() is None
+    assert acl.rt.unsubscribe_report(me, stream) == 0
+
+
+def test_a_thread_tells_how_it_ended() -> None:
+    def fail(_: object) -> None:
+        raise KeyError("lost")
+
+    tid, ret = acl.util.start_thread(fail, [])
+    assert ret == 0
+    with pytest.raises(RuntimeError):
+        acl.util.stop_thread(tid)
+    seen: list[str] = []
+    tid, ret = acl.util.start_thread(lambda: seen.append("no argument"), None)
+    assert (ret, acl.util.stop_thread(tid), seen) == (0, 0, ["no argument"])
+    assert acl.util.stop_thread(tid) != 0, "it is over"

@@ -1,0 +1,140 @@
+"""What a program may rely on in every function: how it takes arguments and how it answers."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import acl
+
+INVALID_PARAM = 100000
+NOT_SUPPORTED = 200001
+
+
+@pytest.mark.parametrize("name", ["rt", "mdl", "op", "blas", "media", "prof", "util", "himpi", "fv"])
+def test_modules_are_attributes_and_importable(name: str) -> None:
+    assert sys.modules[f"acl.{name}"] is getattr(acl, name)
+
+
+def test_there_are_no_constants() -> None:
+    public = [name for name in dir(acl.rt) if not name.startswith("_")]
+    assert "malloc" in public
+    assert [name for name in public if not callable(getattr(acl.rt, name))] == []
+
+
+rt: Any = acl.rt
+"""The same, for calls that no checker of types would let through."""
+util: Any = acl.util
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: rt.set_device(), "function takes exactly 1 argument (0 given)"),
+        (lambda: rt.malloc(1), "function takes exactly 2 arguments (1 given)"),
+        (lambda: rt.memcpy(1, 2, 3), "function takes exactly 5 arguments (3 given)"),
+        (lambda: rt.create_stream(1), "function takes exactly 0 arguments (1 given)"),
+        (lambda: rt.get_device(1, 2), "function takes exactly 0 arguments (2 given)"),
+        (lambda: util.ptr_to_bytes(1), "function takes exactly 2 arguments (1 given)"),
+        (lambda: rt.launch_callback(print, 1), "function takes exactly 4 arguments (2 given)"),
+    ],
+)
+def test_the_number_of_arguments_is_checked(call: Callable[[], object], text: str) -> None:
+    with pytest.raises(TypeError) as caught:
+        call()
+    assert str(caught.value) == text
+
+
+def test_arguments_have_no_names() -> None:
+    with pytest.raises(TypeError):
+        rt.set_device(device_id=0)
+
+
+@pytest.mark.parametrize("bad", [None, "0", 1.5, b"0", object()])
+def test_only_whole_numbers_are_numbers(bad: object) -> None:
+    with pytest.raises(TypeError, match="args parse failed"):
+        rt.synchronize_stream(bad)
+    with pytest.raises(TypeError, match="args parse failed"):
+        rt.malloc(bad, 0)
+
+
+def test_a_callback_must_be_callable(device: int) -> None:
+    with pytest.raises(TypeError, match="parameter must be callable"):
+        rt.launch_callback(1, 2, 0, 0)
+
+
+def test_handles_wrap_as_unsigned_longs(device: int) -> None:
+    """An address is taken modulo 2^64, so that -1 and 2^64 - 1 are the same bad pointer."""
+    assert acl.rt.free(-1) == acl.rt.free((1 << 64) - 1) != 0
+    assert acl.rt.free(1 << 64) == acl.rt.free(0) == INVALID_PARAM
+
+
+def test_a_failure_leaves_a_message_for_its_thread(device: int) -> None:
+    assert acl.rt.free(0) == INVALID_PARAM
+    seen: list[object] = []
+    thread = threading.Thread(target=lambda: seen.append(acl.get_recent_err_msg()))
+    thread.start()
+    thread.join()
+    assert seen == [None]
+    message = acl.get_recent_err_msg()
+    assert message is not None
+    assert "aclrtFree" in message
+    assert acl.get_recent_err_msg() is None, "it is read once"
+
+
+def test_results_end_with_the_status(device: int) -> None:
+    size = 64
+    pointer, ret = acl.rt.malloc(size, 0)
+    assert (type(pointer), ret) == (int, 0)
+    assert acl.rt.free(pointer) == 0
+    pointer, ret = acl.rt.malloc(0, 0)
+    assert (pointer, ret) == (0, INVALID_PARAM)
+    free, total, ret = acl.rt.get_mem_info(1)
+    assert (ret, 0 < free <= total) == (0, True)
+    least, greatest, ret = acl.rt.device_get_stream_priority_range()
+    assert ret == 0
+    assert least >= greatest, "a smaller number is a higher priority"
+
+
+def test_what_there_is_not_says_so() -> None:
+    acl.get_recent_err_msg()
+    model, ret = acl.mdl.load_from_file("model.om")
+    assert (model, ret) == (0, NOT_SUPPORTED)
+    message = acl.get_recent_err_msg()
+    assert message is not None
+    assert "aclmdlLoadFromFile" in message
+    for module in (acl.mdl, acl.op, acl.blas, acl.media, acl.prof, acl.himpi, acl.fv):
+        assert module.a_function_of_another_release(1, "two") == NOT_SUPPORTED
+        message = acl.get_recent_err_msg()
+        assert message is not None
+        assert "a_function_of_another_release" in message
+
+
+def test_inspection_finds_no_functions_that_are_not_there() -> None:
+    assert not hasattr(acl.rt, "__wrapped__")
+    assert "a_function_of_another_release" not in dir(acl.mdl)
+
+
+def test_versions_and_names() -> None:
+    major, minor, patch, ret = acl.get_version()
+    assert ret == 0
+    assert all(isinstance(number, int) for number in (major, minor, patch))
+    assert isinstance(acl.get_soc_name(), str)
+    assert rt.get_soc_name() == acl.get_soc_name()
+    assert acl.rt.get_run_mode() == (1, 0), "ACL_HOST"
+
+
+def test_functions_that_are_not_of_c(caplog: pytest.LogCaptureFixture) -> None:
+    package: Any = acl
+    package.app_log(3, "a line")
+    assert [(record.levelname, record.getMessage()) for record in caplog.records] == [("ERROR", "a line")]
+    with pytest.raises(TypeError, match="app_log args parse failed"):
+        package.app_log(4, "a line")
+    attributes, count, ret = package.get_cann_attribute_list()
+    assert (count, ret) == (len(attributes), 0)
+    assert all(acl.get_cann_attribute(attribute) == (1, 0) for attribute in attributes)
+    assert {"app_log", "get_cann_attribute_list"} < set(dir(acl))

@@ -1,0 +1,68 @@
+"""`acl.util`: addresses of Python's memory, and Python's views of addresses."""
+
+from __future__ import annotations
+
+import ctypes
+
+import numpy as np
+import pytest
+
+import acl
+
+CODES = [
+    (0, np.bool_), (1, np.int8), (2, np.uint8), (3, np.int16), (4, np.uint16), (5, np.int32),
+    (6, np.uint32), (7, np.int64), (8, np.uint64), (11, np.float32), (12, np.float64), (23, np.float16),
+]  # fmt: skip
+
+
+def test_the_address_of_an_array() -> None:
+    array = np.arange(6, dtype=np.int32)
+    assert acl.util.numpy_to_ptr(array) == array.ctypes.data
+    assert acl.util.numpy_to_ptr(array[2:]) == array.ctypes.data + 8
+    with pytest.raises(TypeError):
+        acl.util.numpy_to_ptr([1, 2, 3])
+
+
+def test_an_array_that_is_not_contiguous_is_copied() -> None:
+    array = np.arange(12).reshape(3, 4)
+    pointer, same = acl.util.numpy_contiguous_to_ptr(array)
+    assert (pointer, same is array) == (array.ctypes.data, True)
+    pointer, copy = acl.util.numpy_contiguous_to_ptr(array.T)
+    assert pointer == copy.ctypes.data != array.ctypes.data
+    assert (copy == array.T).all()
+
+
+@pytest.mark.parametrize(("code", "dtype"), CODES)
+def test_a_view_of_an_address(code: int, dtype: type) -> None:
+    array: np.ndarray = np.arange(6).astype(dtype).reshape(2, 3)
+    view = acl.util.ptr_to_numpy(array.ctypes.data, (2, 3), code)
+    assert (view.dtype, view.shape) == (array.dtype, (2, 3))
+    assert (view == array).all()
+    view[1, 2] = 0
+    assert array[1, 2] == 0, "it is the same memory"
+
+
+def test_views_that_cannot_be() -> None:
+    with pytest.raises(TypeError):
+        acl.util.ptr_to_numpy(1, [2], 5)
+    with pytest.raises(TypeError):
+        acl.util.ptr_to_numpy(8, (2,), 99)
+
+
+def test_bytes_and_addresses() -> None:
+    data = b"some bytes of a program"
+    pointer = acl.util.bytes_to_ptr(data)
+    assert acl.util.ptr_to_bytes(pointer, len(data)) == data
+    assert acl.util.ptr_to_bytes(pointer + 5, 5) == b"bytes"
+    target = bytes(bytearray(16))
+    ctypes.memset(acl.util.bytes_to_ptr(target), 7, 16)
+    assert target == b"\x07" * 16, "samples write into bytes"
+    with pytest.raises(TypeError):
+        acl.util.bytes_to_ptr("text")
+
+
+def test_half_precision() -> None:
+    for number in (0.0, 1.0, -2.5, 65504.0, 6e-8):
+        bits = acl.float_to_float16(number)
+        assert bits == int(np.float16(number).view(np.uint16))
+        assert acl.float16_to_float(bits) == float(np.float16(number))

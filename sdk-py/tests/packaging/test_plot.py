@@ -1,0 +1,27 @@
+"""What `tenon bench --plot` draws, where there is matplotlib."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+@pytest.mark.parametrize(("name", "begins"), [("bench.png", b"\x89PNG\r\n"), ("bench.svg", b"<?xml")])
+def test_a_picture_is_drawn(name: str, begins: bytes, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "tenon", "bench", "--sizes", "64,4KiB", "--repeat", "2", "--plot", name]
+    subprocess.run(command, cwd=tmp_path, check=True, stdout=subprocess.DEVNULL)
+    drawn = (tmp_path / name).read_bytes()
+    assert drawn.startswith(begins)
+    if name.endswith(".svg"):
+        assert all(text.encode() in drawn for text in ("host to device", "4 KiB", "queue an event"))
+
+
+def test_what_cannot_be_drawn_is_one_line(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "tenon", "bench", "--sizes", "64", "--repeat", "1", "--plot", "bench.xyz"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: ") and "xyz" in done.stderr
+    assert "Traceback" not in done.stderr

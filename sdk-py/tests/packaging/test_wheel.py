@@ -1,0 +1,62 @@
+"""The wheel that `TENON_WHEEL` names: what is in it, where it says that it runs, and what tools say of it."""
+
+from __future__ import annotations
+
+import email.parser
+import os
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="module")
+def wheel() -> Path:
+    """The wheel that is tested."""
+    return Path(os.environ["TENON_WHEEL"])
+
+
+def said(*command: str) -> str:
+    """What a tool prints when it has nothing against the wheel."""
+    done = subprocess.run([sys.executable, "-m", *command], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return " ".join(done.stdout.split())
+
+
+def test_the_name_says_where_it_runs(wheel: Path) -> None:
+    assert re.fullmatch(r"tenon-[\d.]+-py3-none-manylinux_2_\d+_(x86_64|aarch64)\.whl", wheel.name)
+
+
+def test_it_holds_the_packages_and_what_cargo_built(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        for file in ("tenon/_lib/libtenon.so", "tenon/_bin/tenon"):
+            assert archive.read(file)[:4] == b"\x7fELF"
+            assert archive.getinfo(file).external_attr >> 16 & 0o111
+    for file in ("tenon/py.typed", "acl/py.typed", "tenon/__init__.py", "acl/__init__.py", "_tenon_command.py"):
+        assert file in names
+    assert any(name.endswith("/licenses/LICENSE") for name in names)
+    known = ("tenon/", "acl/", "_tenon_command.py", "tenon-")
+    assert [name for name in names if not name.startswith(known) or name.endswith(".pyc")] == []
+
+
+def test_it_needs_nothing_else(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        (path,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        metadata = email.parser.Parser().parsestr(archive.read(path).decode())
+    needs = metadata.get_all("Requires-Dist", [])
+    assert all("extra ==" in need for need in needs), needs
+    assert set(metadata.get_all("Provides-Extra", [])) == {"numpy", "plot", "test"}
+    assert metadata["Requires-Python"] == ">=3.9"
+
+
+def test_twine_has_nothing_to_say(wheel: Path) -> None:
+    said("twine", "check", "--strict", str(wheel))
+
+
+def test_auditwheel_agrees_with_the_name(wheel: Path) -> None:
+    tag = wheel.stem.split("-")[-1]
+    assert f'is consistent with the following platform tag: "{tag}"' in said("auditwheel", "show", str(wheel))

@@ -1,0 +1,109 @@
+"""Waiting in tasks."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import sys
+
+import pytest
+
+import tenon
+from support import PATIENCE, Gate, Program
+
+
+def test_a_task_waits_while_others_run(device: tenon.Device, stream: tenon.Stream, gate: Gate) -> None:
+    seen: list[str] = []
+
+    async def wait(event: tenon.Event) -> None:
+        await event
+        seen.append("event")
+
+    async def main() -> None:
+        gate.hold(stream)
+        waiting = asyncio.ensure_future(wait(stream.record_event()))
+        for _ in range(50):
+            await asyncio.sleep(0.001)
+        assert not waiting.done()
+        seen.append("opened")
+        gate.open()
+        await asyncio.wait_for(waiting, PATIENCE)
+        await stream.synchronize_async()
+        await device.synchronize_async()
+        assert stream.query()
+
+    asyncio.run(main())
+    assert seen == ["opened", "event"]
+
+
+def test_many_tasks_wait_for_many_streams(device: tenon.Device) -> None:
+    async def one(number: int) -> int:
+        stream = device.create_stream()
+        seen: list[int] = []
+        for _ in range(10):
+            stream.add_callback(seen.append, number)
+            await stream.record_event()
+        return sum(seen)
+
+    async def main() -> list[int]:
+        return await asyncio.gather(*[one(number) for number in range(20)])
+
+    assert asyncio.run(main()) == [10 * number for number in range(20)]
+
+
+def test_a_wait_can_be_cancelled(device: tenon.Device, stream: tenon.Stream, gate: Gate) -> None:
+    async def main() -> None:
+        gate.hold(stream)
+        event = stream.record_event()
+        for wait in (event, stream.synchronize_async(), device.synchronize_async()):
+            with pytest.raises(asyncio.TimeoutError):
+                await asyncio.wait_for(wait, 0.01)
+        gate.open()
+        await event
+
+    asyncio.run(main())
+
+
+def test_an_event_that_is_only_awaited_lives(stream: tenon.Stream, gate: Gate) -> None:
+    async def wait() -> None:
+        await stream.record_event()
+
+    async def main() -> None:
+        gate.hold(stream)
+        waiting = asyncio.ensure_future(wait())
+        await asyncio.sleep(0.01)
+        gc.collect()
+        gate.open()
+        await waiting
+
+    asyncio.run(main())
+
+
+def test_a_closed_event_is_an_error_at_once(device: tenon.Device) -> None:
+    event = device.create_event()
+    event.close()
+
+    async def main() -> None:
+        with pytest.raises(tenon.InvalidHandleError):
+            await event
+
+    asyncio.run(main())
+
+
+def test_what_is_current_is_of_one_task(device: tenon.Device) -> None:
+    async def one(rounds: int) -> None:
+        with device.create_stream() as stream:
+            for _ in range(rounds):
+                assert tenon.current_stream() is stream
+                await asyncio.sleep(0)
+        assert tenon.current_stream() is device.default_stream
+
+    async def main() -> None:
+        await asyncio.gather(*[one(number) for number in range(1, 20)])
+
+    asyncio.run(main())
+
+
+def test_the_package_does_not_import_asyncio(program: Program) -> None:
+    done = program("import sys, tenon\ntenon.Stream('cpu:0').synchronize()\nprint('asyncio' in sys.modules)")
+    assert done.stdout.strip() == "False", sys.version

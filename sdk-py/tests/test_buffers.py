@@ -1,0 +1,461 @@
+"""Buffers: how they are made, what they tell, what indexing makes of them, and how they end."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import pickle
+import sys
+import threading
+import weakref
+from typing import Any
+
+import hypothesis.extra.numpy as arrays
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tenon
+from support import Gate, Program, silent
+from tenon import _layout
+
+ALL = sys.modules["tenon.dtype"].DTYPES
+
+
+@pytest.mark.parametrize("dtype", ALL, ids=str)
+@pytest.mark.parametrize("make", [tenon.empty, tenon.pinned, tenon.unified])
+def test_every_type_and_every_memory(make: Any, dtype: tenon.DType) -> None:
+    with make((3, 5), dtype) as buffer:
+        assert (buffer.shape, buffer.dtype, buffer.ndim, buffer.size) == ((3, 5), dtype, 2, 15)
+        assert buffer.strides == (5 * dtype.itemsize, dtype.itemsize)
+        assert (buffer.itemsize, buffer.nbytes) == (dtype.itemsize, 15 * dtype.itemsize)
+        assert buffer.ptr % 64 == 0
+        assert buffer.device is tenon.device("cpu:0")
+        assert buffer.host_accessible
+        assert not buffer.readonly
+        buffer.fill(1)
+        assert buffer.tolist() == [[1] * 5] * 3
+        buffer[1, 1:3] = 0
+        assert buffer[:, 2].tolist() == [1, 0, 1]
+    assert buffer.closed
+
+
+def test_makers_say_what_they_make(device: tenon.Device) -> None:
+    assert tenon.zeros((2, 2), "int8").tolist() == [[0, 0], [0, 0]]
+    assert tenon.full(3, 2.5, "float16", "cpu:0").tolist() == [2.5, 2.5, 2.5]
+    assert tenon.empty(()).shape == ()
+    assert tenon.full((), 7, int).item() == 7
+    assert tenon.Buffer((2,), "uint8", device).space == "device"
+    assert tenon.pinned(1).space == "pinned"
+    assert tenon.unified(1).space == "unified"
+
+
+def test_the_current_stream_and_device_are_those_of_a_buffer(device: tenon.Device, stream: tenon.Stream) -> None:
+    with stream:
+        assert tenon.empty(1).device is device
+    assert tenon.empty(1, stream=stream).device is device
+
+
+@pytest.mark.parametrize(
+    ("array", "dtype"),
+    [
+        (np.arange(6, dtype="i2").reshape(2, 3), "int16"),
+        (bytearray(b"abc"), "uint8"),
+        (b"abc", "uint8"),
+        (memoryview(b"abcd").cast("i"), "int32"),
+        (np.float32(3), "float32"),
+        (3, "int64"),
+        (True, "bool"),
+        (1.5, "float64"),
+        (1j, "complex128"),
+        ([[1, 2], [3, 4]], "int64"),
+        ((1, 2.5), "float64"),
+        ([True, 2], "int64"),
+        ([], "float64"),
+        ([[], []], "float64"),
+    ],
+    ids=repr,
+)
+def test_arrays_of_others_are_taken_over(array: Any, dtype: str) -> None:
+    buffer = tenon.Buffer.from_array(array)
+    wanted = np.frombuffer(array, "u1") if isinstance(array, (bytes, bytearray)) else np.asarray(array)
+    assert (buffer.dtype.name, buffer.shape) == (dtype, wanted.shape)
+    assert (buffer.dtype.name, buffer.shape) == (wanted.dtype.name, wanted.shape)
+    np.testing.assert_array_equal(buffer.numpy(), wanted)
+
+
+@pytest.mark.parametrize("dtype", ALL, ids=str)
+def test_numbers_get_the_type_that_is_asked_for(dtype: tenon.DType) -> None:
+    buffer = tenon.Buffer.from_array([[0, 1], [1, 0]], dtype=dtype)
+    assert (buffer.dtype, buffer.tolist()) == (dtype, [[0, 1], [1, 0]])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error"),
+    [
+        ([[1], [1, 2]], ValueError),
+        ([1, [2]], ValueError),
+        (["a"], TypeError),
+        ("abc", TypeError),
+        (None, TypeError),
+        (object(), TypeError),
+        (np.array(["a"]), TypeError),
+        (np.array([object()]), TypeError),
+        (np.arange(3, dtype=np.dtype("i4").newbyteorder()), TypeError),
+        (np.zeros(2, "M8[s]"), TypeError),
+        (np.zeros(2, [("a", "f4")]), TypeError),
+    ],
+    ids=repr,
+)
+def test_what_is_no_array_is_told_so(wrong: object, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        tenon.Buffer.from_array(wrong)
+
+
+def test_a_type_that_an_array_does_not_have_is_an_error() -> None:
+    with pytest.raises(TypeError, match="float32, not int32"):
+        tenon.Buffer.from_array(np.zeros(3, "f4"), dtype="int32")
+
+
+# Sizes
+
+
+@pytest.mark.parametrize("shape", [2**62, (2**31, 2**31), (2**40, 2**40), (2**63,), (0, 2**62, 2**62), 2**200])
+def test_more_bytes_than_addresses_are_an_error(shape: Any) -> None:
+    with pytest.raises(ValueError, match="too large"):
+        tenon.empty(shape, "float32")
+
+
+def test_more_than_there_is_is_out_of_memory() -> None:
+    for make in (tenon.empty, tenon.pinned, tenon.unified):
+        with pytest.raises(tenon.OutOfMemoryError) as caught:
+            make(2**60, "uint8")
+        assert isinstance(caught.value, MemoryError)
+    # And the device is none the worse for it.
+    assert tenon.full(3, 1).tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("shape", "error"), [(-1, ValueError), ((2, -3), ValueError), (1.5, TypeError), ("3", TypeError), (None, TypeError)]
+)
+def test_what_is_no_shape_is_told_so(shape: Any, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        tenon.empty(shape)
+
+
+@pytest.mark.parametrize("shape", [0, (0,), (3, 0), (0, 3), (2, 0, 4)])
+def test_nothing_is_an_array_too(shape: Any, stream: tenon.Stream) -> None:
+    wanted = np.zeros(shape, "f4")
+    for buffer in (tenon.empty(shape), tenon.pinned(shape), tenon.Buffer.from_array(wanted)):
+        assert (buffer.shape, buffer.nbytes, buffer.size) == (wanted.shape, 0, 0)
+        buffer.fill(1)
+        buffer.fill(1, stream)
+        buffer.copy_from(wanted)
+        buffer.copy_from(wanted, stream)
+        buffer.copy_to(wanted)
+        assert buffer.tolist() == wanted.tolist()
+        assert buffer.numpy().shape == wanted.shape
+        assert buffer.numpy(copy=False).shape == wanted.shape
+        assert np.asarray(buffer).shape == wanted.shape
+        assert np.from_dlpack(buffer).shape == wanted.shape
+        assert tenon.from_dlpack(wanted).shape == wanted.shape
+        assert buffer.memoryview().nbytes == 0
+        assert buffer[...].T.reshape(-1).shape == (0,)
+        buffer.close()
+
+
+# Views
+
+
+@given(st.data(), arrays.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=5))
+def test_indices_are_those_of_numpy(data: st.DataObject, shape: tuple[int, ...]) -> None:
+    model = np.arange(int(np.prod(shape)), dtype="i4").reshape(shape)
+    strides = _layout.contiguous(shape, 4)
+    offset = 0
+    # Indices of what an index has made.
+    for _ in range(3):
+        key = data.draw(arrays.basic_indices(model.shape, allow_newaxis=True))
+        parts = key if isinstance(key, tuple) else (key,)
+        wanted = model[parts if any(part is ... for part in parts) else (*parts, ...)]
+        step, layout = _layout.indexed(model.shape, strides, key)
+        begin, end = _layout.span(model.shape, strides, 4)
+        assert begin <= step <= end
+        offset += step
+        assert layout.shape == wanted.shape
+        if wanted.size:
+            assert wanted.flat[0] * 4 == offset
+        for length, ours, theirs in zip(wanted.shape, layout.strides, wanted.strides):
+            assert length <= 1 or not wanted.size or ours == theirs
+        if wanted.size:
+            assert _layout.is_contiguous(*layout, 4) == wanted.flags.c_contiguous
+        model, strides = wanted, layout.strides
+
+
+@given(st.data())
+def test_shapes_are_changed_where_numpy_needs_no_copy(data: st.DataObject) -> None:
+    shape = data.draw(arrays.array_shapes(max_dims=4, max_side=4))
+    model = np.arange(int(np.prod(shape)), dtype="i4").reshape(shape)
+    model = model.transpose(data.draw(st.permutations(range(model.ndim))))
+    model = model[data.draw(arrays.basic_indices(model.shape, allow_ellipsis=False))]
+    if not isinstance(model, np.ndarray) or not model.size:
+        return
+    sizes = [count for count in range(1, model.size + 1) if model.size % count == 0]
+    first = data.draw(st.sampled_from(sizes))
+    second = data.draw(st.sampled_from([count for count in sizes if model.size // first % count == 0]))
+    wanted = (first, second, model.size // first // second)
+    theirs = model.reshape(wanted)
+    ours = _layout.reshaped(model.shape, model.strides, 4, wanted)
+    if np.shares_memory(theirs, model):
+        assert ours is not None
+        assert [s for n, s in zip(*ours) if n > 1] == [s for n, s in zip(theirs.shape, theirs.strides) if n > 1]
+    else:
+        assert ours is None
+
+
+def test_views_share_memory_and_keep_it(device: tenon.Device) -> None:
+    before = device.memory_stats().in_use
+    buffer = tenon.zeros((4, 6), "int32")
+    view = buffer[1:3, ::-2].T
+    view.fill(5)
+    del buffer
+    gc.collect()
+    assert view.tolist() == [[5, 5]] * 3
+    assert device.memory_stats().in_use > before
+    del view
+    assert device.memory_stats().in_use == before
+
+
+def test_rows_are_gone_through() -> None:
+    buffer = tenon.Buffer.from_array([[1, 2], [3, 4]])
+    assert len(buffer) == 2
+    assert [row.tolist() for row in buffer] == [[1, 2], [3, 4]]
+    with pytest.raises(TypeError, match="no length"):
+        len(buffer[0, 0])
+
+
+def test_bytes_are_seen_as_another_type() -> None:
+    buffer = tenon.Buffer.from_array(np.arange(12, dtype="i4").reshape(3, 4))
+    for name in ("uint8", "int16", "float32", "int64", "complex128"):
+        np.testing.assert_array_equal(buffer.view(name).numpy(), buffer.numpy().view(name))
+    assert buffer.view("float32")[1:].view("int32").tolist() == [[4, 5, 6, 7], [8, 9, 10, 11]]
+    with pytest.raises(ValueError, match="contiguous"):
+        buffer[:, ::2].view("int64")
+    with pytest.raises(ValueError, match="whole number"):
+        buffer[:, :3].view("int64")
+
+
+@pytest.mark.parametrize(
+    ("key", "error"),
+    [
+        (3, IndexError),
+        (-4, IndexError),
+        ((0, 4), IndexError),
+        ((0, 0, 0), IndexError),
+        ((..., ...), IndexError),
+        ("a", TypeError),
+        (1.0, TypeError),
+        ([0, 1], TypeError),
+        (np.array([0]), (TypeError, IndexError)),
+        (True, TypeError),
+        (slice(None, None, 0), ValueError),
+    ],
+    ids=repr,
+)
+def test_wrong_indices_are_told(key: Any, error: Any) -> None:
+    with pytest.raises(error):
+        tenon.empty((3, 4))[key]
+
+
+def test_shapes_that_do_not_fit_are_told() -> None:
+    buffer = tenon.empty((3, 4))
+    for shape in ((5,), (-1, 5), (-1, -1), (2, 7)):
+        with pytest.raises(ValueError):
+            buffer.reshape(shape)
+    with pytest.raises(ValueError, match=r"contiguous\(\)"):
+        buffer.T.ravel()
+    assert buffer.T.contiguous().ravel().shape == (12,)
+    assert buffer.contiguous() is buffer
+    with pytest.raises(ValueError, match="each of 2 dimensions"):
+        buffer.transpose(0, 0)
+
+
+# What they tell
+
+
+def test_what_is_shown(far: tenon.Device) -> None:
+    buffer = tenon.empty((2, 3), "float16")
+    assert repr(buffer) == "<tenon.Buffer shape=(2, 3), dtype=float16, device=cpu:0>"
+    assert repr(buffer.T) == "<tenon.Buffer shape=(3, 2), dtype=float16, strides=(2, 6), device=cpu:0>"
+    assert repr(tenon.pinned(1, "int8")) == "<tenon.Buffer shape=(1,), dtype=int8, device=cpu:0, space=pinned>"
+    frozen = np.zeros(2, "u1")
+    frozen.flags.writeable = False
+    if np.lib.NumpyVersion(np.__version__) >= "2.1.0":
+        shown = repr(tenon.from_dlpack(frozen))
+        assert shown == "<tenon.Buffer shape=(2,), dtype=uint8, device=cpu:0, space=host, read-only>"
+    assert repr(tenon.empty(1, device=far)) == "<tenon.Buffer shape=(1,), dtype=float32, device=required:0>"
+    buffer.close()
+    assert repr(buffer) == "<tenon.Buffer shape=(2, 3), dtype=float16, device=cpu:0, closed>"
+
+
+def test_one_number_is_asked_for() -> None:
+    assert tenon.Buffer.from_array([[3.5]]).item() == 3.5
+    with pytest.raises(ValueError, match="2 elements"):
+        tenon.empty(2).item()
+
+
+# Life
+
+
+def test_close_ends_all_views_and_twice_is_once() -> None:
+    buffer = tenon.zeros((2, 2))
+    view = buffer[0]
+    with buffer:
+        pass
+    buffer.close()
+    view.close()
+    assert view.closed
+    for use in (view.numpy, view.tolist, view.memoryview, view.__dlpack__, view.copy, lambda: view[0], lambda: view.T):
+        with pytest.raises(tenon.InvalidHandleError, match="closed"):
+            use()
+    with pytest.raises(tenon.InvalidHandleError, match="closed"):
+        view.fill(0)
+    with pytest.raises(tenon.InvalidHandleError, match="closed"):
+        _ = view.ptr
+    with pytest.raises(tenon.InvalidHandleError, match="closed"), buffer:
+        pass
+    assert view.shape == (2,)
+
+
+def test_a_buffer_is_not_copied_by_chance() -> None:
+    for use in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(TypeError, match="cannot pickle"):
+            use(tenon.empty(1))
+
+
+def test_a_copy_is_in_the_same_memory() -> None:
+    for space in ("device", "pinned", "unified"):
+        buffer = tenon.Buffer((2, 3), "int8", space=space)
+        buffer.fill(1)
+        assert (buffer.T.contiguous().space, buffer.T.copy().tolist()) == (space, [[1, 1]] * 3)
+    assert tenon.from_dlpack(np.zeros((2, 3))).copy().space == "device"
+
+
+def test_buffers_are_of_their_process(program: Program) -> None:
+    done = program("""
+        import os, warnings, tenon
+        # From Python 3.12 on forking with threads is warned of.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        buffer = tenon.zeros(3)
+        if os.fork() == 0:
+            try:
+                buffer.tolist()
+            except tenon.NotInitialisedError as error:
+                print("spawn" in str(error), flush=True)
+            del buffer
+            os._exit(0)
+        os.wait()
+        print(buffer.tolist())
+        tenon.shutdown()
+        try:
+            buffer.tolist()
+        except tenon.InvalidHandleError as error:
+            print(error)
+    """)
+    assert silent(done, "True\n[0.0, 0.0, 0.0]\ncpu:0: the buffer is closed")
+
+
+def test_many_threads_make_copy_and_drop(device: tenon.Device) -> None:
+    gc.collect()
+    before = device.memory_stats().in_use
+    shared = device.create_stream()
+    wrong: list[object] = []
+
+    def work(number: int) -> None:
+        own = device.create_stream()
+        model = np.full(257, number, "i4")
+        for turn in range(100):
+            stream = (None, own, shared)[turn % 3]
+            buffer = tenon.Buffer.from_array(model, device, stream)
+            pinned = tenon.pinned(257, "int32")
+            buffer[::-1].copy_to(pinned, stream)
+            view = np.from_dlpack(pinned)
+            if stream is not None:
+                stream.synchronize()
+            if not (view == number).all() or not (buffer.numpy() == number).all():
+                wrong.append((number, turn))
+        own.close()
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    shared.close()
+    gc.collect()
+    tenon.empty(1).close()
+    assert not wrong
+    assert device.memory_stats().in_use == before
+
+
+def test_a_cycle_is_collected(device: tenon.Device) -> None:
+    before = device.memory_stats().in_use
+    cycle: list[Any] = [tenon.empty(100)]
+    cycle.append(cycle)
+    gone = weakref.ref(cycle[0])
+    del cycle
+    gc.collect()
+    assert gone() is None
+    assert device.memory_stats().in_use == before
+
+
+@pytest.mark.parametrize("last", ["one", "other"])
+def test_memory_is_freed_behind_all_work_that_uses_it(device: tenon.Device, gate: Gate, last: str) -> None:
+    one, other = device.create_stream(), device.create_stream()
+    source = tenon.full(1000, 7, "uint8", stream=one)
+    targets = [tenon.zeros(1000, "uint8", device) for _ in range(2)]
+    one.synchronize()
+    gate.hold(other)
+    targets[0].copy_from(source, other)
+    targets[1].copy_from(source, one if last == "one" else other)
+    # The first copy has not begun, and what is to be copied is nobody's any more.
+    address = source.ptr
+    source.close()
+    # Enough that the same memory would be among them if it could be had.
+    after = [tenon.full(1000, 9, "uint8", stream=one) for _ in range(100)]
+    assert last == "other" or address in [buffer.ptr for buffer in after]
+    gate.open()
+    assert [target.tolist() for target in targets] == [[7] * 1000] * 2
+    one.close()
+    other.close()
+
+
+def test_work_of_a_stream_that_nobody_knows_is_told_of(device: tenon.Device, gate: Gate, stream: tenon.Stream) -> None:
+    from tenon._native import functions
+
+    source, target = tenon.full(64, 1, "uint8"), tenon.zeros(64, "uint8")
+    gate.hold(stream)
+    target.record_stream(stream)
+    functions.async_memory_copy_d2d(device.handle, stream.handle, target.ptr, source.ptr, 64)
+    gate.open()
+    # Reading waits for the stream, although nobody has queued the copy through the buffer.
+    assert target.tolist() == [1] * 64
+
+
+def test_memory_from_one_stream_is_used_on_another_in_order(device: tenon.Device, gate: Gate) -> None:
+    one, other = device.create_stream(), device.create_stream()
+    first = tenon.empty(512, "uint8", stream=one)
+    address = first.ptr
+    source = tenon.pinned(512, "uint8")
+    source.fill(3)
+    gate.hold(one)
+    first.copy_from(source, one)
+    first.close()
+    second = tenon.empty(512, "uint8", stream=one)
+    assert second.ptr == address
+    # What was queued for the first owner must not come after what is queued for the second, on whatever stream.
+    second.fill(5, other)
+    gate.open()
+    assert second.tolist() == [5] * 512
+    one.close()
+    other.close()

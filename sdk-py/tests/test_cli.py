@@ -1,0 +1,272 @@
+"""The command `tenon`, run as people run it."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+from tenon._cli.terminal import columns, parse_size, size
+
+PATIENCE = 120
+"""Seconds after which something has hung."""
+
+SCRIPT = Path(sysconfig.get_path("scripts")) / "tenon"
+QUICK = ["bench", "--sizes", "64,4KiB", "--repeat", "2"]
+
+
+def environment(**variables: str) -> dict[str, str]:
+    """The environment, in which only the test says something to Tenon."""
+    kept = {
+        name: value for name, value in os.environ.items() if not name.startswith("TENON_") or name == "TENON_LIBRARY"
+    }
+    return {**kept, "COLUMNS": "100", **variables}
+
+
+def tenon(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Runs the command."""
+    return subprocess.run(
+        [sys.executable, "-m", "tenon", *arguments],
+        env=environment(**variables),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+
+
+def said(*arguments: str, **variables: str) -> str:
+    """What the command says when all is well: nothing on standard error, which is no terminal."""
+    done = tenon(*arguments, **variables)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+def test_help_names_every_command() -> None:
+    text = said("--help")
+    for command in ("info", "bench", "check", "trace", "rules"):
+        assert re.search(rf"^    {command} ", text, re.MULTILINE), text
+    assert "exit status: 0 done" in text
+    assert said("help") == text
+
+
+def test_without_a_command_it_is_a_wrong_option() -> None:
+    done = tenon()
+    assert done.returncode == 2
+    assert "commands:" in done.stdout
+    done = tenon("inof")
+    assert done.returncode == 2
+    assert "inof" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_versions() -> None:
+    package, library = said("--version").splitlines()
+    assert package.removeprefix("tenon ") == library.removeprefix("libtenon ")
+
+
+def test_info_shows_devices_plugins_and_the_environment() -> None:
+    text = said("info", TENON_CPU_DEVICES="3", TENON_CPU_MEMORY="64MiB")
+    assert "  cpu:2 of plugin cpu\n    memory       64 MiB, 64 MiB free\n" in text
+    assert "  cpu  3 × cpu  built in\n" in text
+    assert "  TENON_CPU_DEVICES=3\n" in text
+    assert re.search(r"^    TENON_PLUGIN_PATH +where plugins are looked for", text, re.MULTILINE)
+    assert re.search(r"functions +\d+ native, \d+ fallback, \d+ unavailable", text)
+    assert "\x1b" not in text
+
+
+def test_info_says_why_a_plugin_was_refused(tmp_path: Path) -> None:
+    broken = tmp_path / "libbroken.so"
+    broken.write_text("no library")
+    text = said("info", TENON_PLUGIN_PATH=str(broken))
+    assert f"  refused {broken}\n    the system does not open `{broken}`" in text
+    found = json.loads(said("info", "--json", TENON_PLUGIN_PATH=str(broken)))
+    (refused,) = found["refused"]
+    assert refused["path"] == str(broken)
+    assert "does not open" in refused["reason"]
+
+
+def test_info_for_programs() -> None:
+    found = json.loads(said("info", "--json", TENON_CPU_DEVICES="1", TENON_LAYERS="validate"))
+    assert Path(found["library"]).name.startswith("libtenon")
+    (device,) = found["devices"]
+    assert (device["name"], device["type"], device["ordinal"]) == ("cpu:0", "cpu", 0)
+    assert device["total_memory"] >= device["free_memory"] > 0
+    assert sum(device["functions"].values()) == 93
+    (plugin,) = found["plugins"]
+    assert (plugin["name"], plugin["path"], plugin["devices"]) == ("cpu", None, 1)
+    assert found["environment"]["TENON_LAYERS"] == "validate"
+    assert found["environment"]["TENON_TRACE_FILE"] is None
+
+
+def test_a_library_that_cannot_be_loaded_is_one_line() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", "import sys; from _tenon_command import main; sys.exit(main())", "info"],
+        env=environment(TENON_LIBRARY="/nowhere/libtenon.so"),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr.splitlines() == ["error: TENON_LIBRARY names `/nowhere/libtenon.so`, which is no file"]
+
+
+def test_the_installed_command_is_the_same() -> None:
+    done = subprocess.run([SCRIPT, "--help"], env=environment(), capture_output=True, text=True, check=True)
+    assert done.stdout == said("--help")
+
+
+def test_bench_measures_every_size_in_every_direction() -> None:
+    found = json.loads(said(*QUICK, "--json"))
+    measured = {(copy["direction"], copy["size"]): copy for copy in found["copies"]}
+    assert set(measured) == {(direction, size) for direction in ("h2d", "d2h", "d2d") for size in (64, 4096)}
+    for copy in measured.values():
+        assert 0 < copy["fastest_seconds"] <= copy["seconds"]
+        assert copy["bytes_per_second"] == copy["size"] / copy["seconds"]
+    assert len(found["latencies"]) >= 8
+    assert all(0 < latency["fastest_seconds"] <= latency["seconds"] for latency in found["latencies"])
+
+
+def test_bench_for_people() -> None:
+    text = said(*QUICK, "--pageable", "--device", "cpu:1")
+    assert text.startswith("cpu:1 of plugin cpu, medians of 2 runs\n")
+    assert "copies, GB/s, pageable host memory\n" in text
+    assert re.search(r"^ +4 KiB +[\d.]+ +[\d.]+ +[\d.]+$", text, re.MULTILINE)
+    assert re.search(r"^  queue an event +[\d.]+ +[\d.]+$", text, re.MULTILINE)
+
+
+def test_a_size_that_does_not_fit_is_left_out() -> None:
+    text = said("bench", "--sizes", "4KiB,64MiB", "--repeat", "1", TENON_CPU_MEMORY="1MiB")
+    assert re.search(r"^ +64 MiB +- +- +-$", text, re.MULTILINE)
+
+
+def test_bench_needs_no_numpy_and_says_what_a_picture_needs() -> None:
+    source = (
+        "import sys; sys.modules.update(numpy=None, matplotlib=None); from tenon._cli import main; sys.exit(main({}))"
+    )
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", source.format(list(arguments))]
+        return subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=PATIENCE, check=False)
+
+    done = run(*QUICK)
+    assert (done.returncode, done.stderr) == (0, "")
+    done = run(*QUICK, "--plot", "x.png")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "error: --plot needs matplotlib: pip install 'tenon[plot]'\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--sizes", "4Ki,none"], "`none` is no size"),
+        (["--sizes", "0"], "`0` is no size"),
+        (["--repeat", "0"], "`0` is no number of runs"),
+    ],
+)
+def test_wrong_options_are_named(arguments: list[str], complaint: str) -> None:
+    done = tenon("bench", *arguments)
+    assert done.returncode == 2
+    assert complaint in done.stderr
+
+
+def test_what_cannot_be_done_is_one_line() -> None:
+    done = tenon("bench", "--device", "npu:0")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert len(done.stderr.splitlines()) == 1
+    assert "npu" in done.stderr
+
+
+def test_a_plugin_is_checked() -> None:
+    text = said("check", "--builtin", "cpu", "--filter", "event.fresh")
+    assert re.search(r"^\d+ passed, 0 failed, 0 skipped in ", text, re.MULTILINE)
+    cases = json.loads(said("check", "--builtin", "cpu", "--filter", "event.fresh", "--json"))["cases"]
+    assert {case["verdict"] for case in cases} == {"passed"}
+    done = tenon("check", "/nowhere/libnpu.so")
+    assert done.returncode == 2
+    assert "there is no file `/nowhere/libnpu.so`" in done.stderr
+    assert "Usage: tenon check" in said("check", "--help")
+
+
+def test_rules_are_explained() -> None:
+    assert said("rules", "v031").startswith("V031 (warning)")
+    assert json.loads(said("rules", "--json"))
+    assert tenon("rules", "V999").returncode == 1
+
+
+def test_a_trace_of_a_program_is_summed_up(tmp_path: Path) -> None:
+    trace = tmp_path / "trace.json"
+    subprocess.run(
+        [sys.executable, "-c", "import tenon; tenon.device('cpu:0').create_stream().synchronize()"],
+        env=environment(TENON_LAYERS="trace", TENON_TRACE_FILE=str(trace)),
+        timeout=PATIENCE,
+        check=True,
+    )
+    assert "create_stream" in said("trace", "summary", str(trace))
+    names = {function["name"] for function in json.loads(said("trace", "summary", str(trace), "--json"))["functions"]}
+    assert {"create_stream", "synchronize_stream"} <= names
+
+
+def test_a_reader_that_goes_away_is_no_error() -> None:
+    for arguments in (["info"], ["rules"]):
+        reader, writer = os.pipe()
+        os.close(reader)
+        done = subprocess.run(
+            [sys.executable, "-m", "tenon", *arguments],
+            env=environment(),
+            stdout=writer,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+        )
+        os.close(writer)
+        assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_bar_is_for_terminals_and_ctrl_c_ends_it() -> None:
+    ours, theirs = pty.openpty()
+    bench = subprocess.Popen(
+        [sys.executable, "-m", "tenon", "bench", "--sizes", "64", "--repeat", "1000000"],
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    shown = os.read(ours, 4096).decode()
+    while "64 bytes host to device" not in shown:
+        shown += os.read(ours, 4096).decode()
+    assert "░" in shown
+    bench.send_signal(signal.SIGINT)
+    assert bench.wait(PATIENCE) == 130
+    assert bench.stdout is not None and bench.stdout.read() == b""
+    rest = os.read(ours, 4096).decode()
+    assert "Traceback" not in rest and rest.endswith("\r\x1b[2K")
+    os.close(ours)
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(0, "0 bytes"), (64, "64 bytes"), (4096, "4 KiB"), (1536, "1.5 KiB"), (3 << 30, "3 GiB"), (5 << 50, "5120 TiB")],
+)
+def test_sizes_are_written(count: int, text: str) -> None:
+    assert size(count) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "count"), [("512", 512), ("4KiB", 4096), ("4k", 4096), (" 1 MiB ", 1 << 20), ("2GB", 2 << 30), ("7b", 7)]
+)
+def test_sizes_are_read(text: str, count: int) -> None:
+    assert parse_size(text) == count
+
+
+def test_columns_are_aligned() -> None:
+    assert columns([["a", "1"], ["bcd", "23", "rest"]], right=[1]) == ["  a     1", "  bcd  23  rest"]

@@ -1,0 +1,384 @@
+"""Copies: queued and not, of any layout, within a device, between devices, and from and to the host."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import weakref
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tenon
+from support import Gate, Program, silent
+
+
+@pytest.fixture(params=["cpu", "far"])
+def any_device(request: pytest.FixtureRequest, device: tenon.Device) -> tenon.Device:
+    """A device that the host reaches, and one that it does not."""
+    found: tenon.Device = device if request.param == "cpu" else request.getfixturevalue("far")
+    return found
+
+
+def strided(shape: tuple[int, ...], dtype: str, layout: str) -> np.ndarray[Any, Any]:
+    """Numbers that differ, laid out in one of several ways."""
+    array = np.arange(int(np.prod(shape)), dtype=dtype).reshape(shape)
+    if layout == "rows":
+        wide = np.zeros((shape[0], shape[1] + 3), dtype)
+        wide[:, : shape[1]] = array
+        return wide[:, : shape[1]]
+    if layout == "columns":
+        return np.asfortranarray(array)
+    if layout == "reversed":
+        return np.ascontiguousarray(array[::-1, ::-1])[::-1, ::-1]
+    if layout == "odd":
+        # Strides that are no multiple of the element, and addresses that are not aligned.
+        packed = np.zeros(shape, np.dtype([("gap", "u1"), ("value", dtype), ("more", "u2")]))
+        packed["value"] = array
+        found: np.ndarray[Any, Any] = packed["value"]
+        return found
+    return array
+
+
+LAYOUTS = ["contiguous", "rows", "columns", "reversed", "odd"]
+DTYPES = ["int8", "int16", "float32", "float64", "complex64", "complex128"]
+
+
+@pytest.mark.parametrize("queued", [False, True], ids=["at once", "queued"])
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_every_layout_of_the_host(any_device: tenon.Device, dtype: str, layout: str, queued: bool) -> None:
+    source = strided((7, 9), dtype, layout)
+    stream = any_device.create_stream() if queued else None
+    buffer = tenon.Buffer.from_array(source, any_device, stream)
+    target = strided((7, 9), dtype, layout)
+    target[...] = 0
+    buffer.copy_to(target, stream)
+    if stream is not None:
+        stream.synchronize()
+    np.testing.assert_array_equal(target, source)
+
+
+@pytest.mark.parametrize("queued", [False, True], ids=["at once", "queued"])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_every_layout_of_a_device(any_device: tenon.Device, dtype: str, queued: bool) -> None:
+    model = np.zeros((6, 8, 10), dtype)
+    buffer = tenon.zeros(model.shape, dtype, any_device)
+    stream = any_device.create_stream() if queued else None
+    value = np.arange(480, dtype=dtype).reshape(model.shape)
+    for key in np.s_[:, 2:5, :], np.s_[::2, ::-3, 1::4], np.s_[3, :, 2], np.s_[..., 7], np.s_[::-1, ::-1, ::-1]:
+        model[key] = value[key]
+        buffer[key].copy_from(value[key], stream)
+        # Read as it is, transposed, and as another buffer.
+        there = np.zeros(model[key].shape, dtype)
+        buffer[key].copy_to(there, stream)
+        turned = buffer[key].T.copy(stream)
+        if stream is not None:
+            stream.synchronize()
+        np.testing.assert_array_equal(there, model[key])
+        np.testing.assert_array_equal(turned.numpy(), model[key].T)
+        np.testing.assert_array_equal(buffer.numpy(), model)
+
+
+@pytest.mark.parametrize("queued", [False, True], ids=["at once", "queued"])
+def test_parts_that_overlap_are_copied_as_if_they_did_not(any_device: tenon.Device, queued: bool) -> None:
+    stream = any_device.create_stream() if queued else None
+    for to, source in [
+        (np.s_[1:], np.s_[:-1]),
+        (np.s_[:-1], np.s_[1:]),
+        (np.s_[::-1], np.s_[:]),
+        (np.s_[:50:2], np.s_[25:75:2]),
+    ]:
+        model = np.arange(100, dtype="i4")
+        buffer = tenon.Buffer.from_array(model, any_device)
+        buffer[to].copy_from(buffer[source], stream)
+        model[to] = model[source].copy()
+        if stream is not None:
+            stream.synchronize()
+        assert buffer.tolist() == model.tolist()
+
+
+def test_so_are_those_of_which_one_is_an_array_of_numpy() -> None:
+    buffer = tenon.Buffer.from_array(np.arange(100))
+    view = buffer.numpy(copy=False)
+    buffer.copy_from(view[::-1])
+    assert buffer.tolist() == list(range(100))[::-1]
+    buffer[:50].copy_to(view[25:75])
+    assert buffer.tolist() == [*range(99, 74, -1), *range(99, 49, -1), *range(24, -1, -1)]
+
+
+def test_a_copy_onto_itself_is_none(any_device: tenon.Device) -> None:
+    buffer = tenon.Buffer.from_array(np.arange(10), any_device)
+    buffer.copy_from(buffer)
+    buffer[::2].copy_from(buffer[::2])
+    assert buffer.tolist() == list(range(10))
+
+
+@pytest.mark.parametrize("value", [0, 1, 3])
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int32", "float64", "bfloat16", "complex128"])
+@pytest.mark.parametrize("count", [1, 5, 70_001])
+def test_fills(any_device: tenon.Device, count: int, dtype: str, value: int) -> None:
+    stream = any_device.create_stream()
+    item = tenon.dtype(dtype).pack([value])
+    for queued in (None, stream):
+        buffer = tenon.full(count, value, dtype, any_device, queued)
+        sparse = tenon.full((count, 3), 0, dtype, any_device, queued)
+        # A piece is copied by itself where there is no other way, so that few of them must do.
+        sparse[:200, 1].fill(value, queued)
+        stream.synchronize()
+        assert buffer.view("uint8").numpy().tobytes() == item * count
+        assert sparse[:200, 1].copy().view("uint8").numpy().tobytes() == item * min(count, 200)
+        assert not any(sparse[:, 0].tolist())
+
+
+@pytest.mark.parametrize("queued", [False, True], ids=["at once", "queued"])
+@pytest.mark.parametrize("make", [tenon.pinned, tenon.unified])
+def test_memory_that_both_reach(device: tenon.Device, make: Any, queued: bool) -> None:
+    stream = device.create_stream() if queued else None
+    model = np.arange(20, dtype="i4").reshape(4, 5)
+    one, other = make(model.shape, "int32"), make(model.shape, "int32")
+    one.copy_from(model)
+    buffer = tenon.zeros(model.shape, "int32")
+    buffer[::-1].copy_from(one, stream)
+    other.copy_from(buffer, stream)
+    other[0].copy_from(one[0], stream)
+    if stream is not None:
+        stream.synchronize()
+    wanted = model[::-1].copy()
+    wanted[0] = model[0]
+    np.testing.assert_array_equal(other.numpy(copy=False), wanted)
+
+
+def test_what_does_not_fit_is_told(device: tenon.Device, stream: tenon.Stream, far: tenon.Device) -> None:
+    buffer = tenon.zeros((2, 3), "float32")
+    with pytest.raises(ValueError, match=r"the shape \(3, 2\) into \(2, 3\)"):
+        buffer.copy_from(np.zeros((3, 2), "f4"))
+    with pytest.raises(ValueError, match="the shape"):
+        buffer.copy_from(np.zeros(3, "f4"))
+    with pytest.raises(TypeError, match="float64 into float32"):
+        buffer.copy_from(np.zeros((2, 3)))
+    with pytest.raises(TypeError, match=r"1\.5 is no int32"):
+        tenon.zeros(3, "int32").fill(1.5)
+    frozen = np.zeros((2, 3), "f4")
+    frozen.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        buffer.copy_to(frozen)
+    with pytest.raises(TypeError, match="list is no array"):
+        buffer.copy_to([0])
+    with pytest.raises(tenon.InvalidArgumentError, match="stream is of cpu:0"):
+        tenon.zeros(3, device=far).copy_from(np.zeros(3, "f4"), stream)
+    with pytest.raises(ValueError, match="the stream is of cpu:0, not of required:0"):
+        tenon.empty(3, device=far, stream=stream)
+    closed = device.create_stream()
+    closed.close()
+    with pytest.raises(tenon.InvalidHandleError):
+        buffer.copy_from(np.zeros((2, 3), "f4"), closed)
+    assert buffer.tolist() == [[0] * 3] * 2
+
+
+# What a queued copy uses
+
+
+class Owner(np.ndarray[Any, Any]):
+    """An array whose end is seen."""
+
+
+def test_memory_of_the_host_stays_until_the_stream_has_passed(
+    device: tenon.Device, stream: tenon.Stream, gate: Gate
+) -> None:
+    target = tenon.zeros(1000, "int32")
+    source = tenon.full(1000, 7, "int32")
+    back = tenon.pinned(1000, "int32")
+    back.fill(0)
+    pinned = tenon.pinned(1000, "int32")
+    pinned.fill(3)
+    view = pinned.numpy(copy=False).view(Owner)
+    gone = weakref.ref(view)
+    gate.hold(stream)
+    target.copy_from(view, stream)
+    source.copy_to(back, stream)
+    address = back.ptr
+    del view, pinned, back
+    gc.collect()
+    # Memory of the same size would be where the old one was, had it been freed.
+    others = [tenon.pinned(1000, "int32") for _ in range(4)]
+    assert address not in [other.ptr for other in others]
+    assert gone() is not None
+    gate.open()
+    stream.synchronize()
+    assert gone() is None
+    assert target.tolist() == [3] * 1000
+
+
+def test_many_queued_copies_hold_no_more_than_they_use(device: tenon.Device, stream: tenon.Stream) -> None:
+    target = tenon.zeros(16, "uint8")
+    # A callback that comes back queues the next copies, so that the stream is never seen idle here.
+    gates = [Gate() for _ in range(20)]
+    references: list[weakref.ref[Any]] = []
+    gates[0].hold(stream)
+    for turn, gate in enumerate(gates):
+        for _ in range(40):
+            source = tenon.pinned(16, "uint8")
+            source.fill(1)
+            references.append(weakref.ref(source._memory))
+            target.copy_from(source, stream)
+            del source
+        if turn + 1 < len(gates):
+            gates[turn + 1].hold(stream)
+            gate.open()
+            gates[turn + 1].wait_until_reached()
+    assert sum(reference() is not None for reference in references) < 200
+    gates[-1].open()
+    stream.synchronize()
+    assert not any(reference() for reference in references)
+
+
+def test_pinned_memory_does_not_go_before_work_that_was_told_of(
+    device: tenon.Device, stream: tenon.Stream, gate: Gate
+) -> None:
+    pinned = tenon.pinned(100, "uint8")
+    address = pinned.ptr
+    gate.hold(stream)
+    pinned.record_stream(stream)
+    del pinned
+    assert address not in [tenon.pinned(100, "uint8").ptr for _ in range(4)]
+    gate.open()
+    stream.synchronize()
+
+
+def test_a_copy_is_queued_and_not_waited_for(device: tenon.Device, stream: tenon.Stream, gate: Gate) -> None:
+    pinned, target, back = tenon.pinned(4, "int8"), tenon.zeros(4, "int8"), tenon.pinned(4, "int8")
+    pinned.fill(1)
+    back.fill(0)
+    gate.hold(stream)
+    target.copy_from(pinned, stream)
+    target.copy_to(back, stream)
+    event = stream.record_event()
+    tenon.full(4, 2, "int8", device, stream)
+    assert not event.query()
+    gate.open()
+    event.synchronize()
+    assert back.tolist() == [1] * 4
+
+
+def test_a_copy_without_a_stream_waits_for_those_with(device: tenon.Device, gate: Gate) -> None:
+    streams = [device.create_stream() for _ in range(3)]
+    target = tenon.zeros((3, 4), "int8")
+    for row, stream in enumerate(streams):
+        source = tenon.pinned(4, "int8")
+        source.fill(row + 1)
+        gate.hold(stream)
+        target[row].copy_from(source, stream)
+    gate.open()
+    assert target.tolist() == [[1] * 4, [2] * 4, [3] * 4]
+    for stream in streams:
+        stream.close()
+
+
+def test_so_does_one_that_writes(stream: tenon.Stream) -> None:
+    pinned, target = tenon.pinned(1000, "uint8"), tenon.zeros(1000, "uint8")
+    pinned.fill(1)
+    for write in (lambda: target.copy_from(b"\2" * 1000), lambda: target.fill(2), lambda: target[::2].fill(2)):
+        gate = Gate()
+        target.fill(0)
+        gate.hold(stream)
+        target.copy_from(pinned, stream)
+        writer = threading.Thread(target=write)
+        writer.start()
+        # It cannot end before the gate is open. If it did, it would be before this.
+        writer.join(0.2)
+        gate.open()
+        writer.join()
+        assert target[::2].tolist() == [2] * 500
+
+
+# Between devices
+
+
+def test_between_two_devices_of_a_plugin(far: tenon.Device) -> None:
+    other = far.plugin.devices()[1]
+    model = np.arange(60, dtype="i2").reshape(6, 10)
+    one = tenon.Buffer.from_array(model, far)
+    stream = other.create_stream()
+    for queued in (None, stream):
+        two = one.to(other, queued)
+        assert two.device is other
+        two[:, ::2].copy_from(one[:, 1::2], queued)
+        three = two.to(far, queued)
+        stream.synchronize()
+        wanted = model.copy()
+        wanted[:, ::2] = model[:, 1::2]
+        np.testing.assert_array_equal(three.numpy(), wanted)
+    assert one.to(far) is one
+
+
+def test_between_devices_of_two_plugins(device: tenon.Device, far: tenon.Device, stream: tenon.Stream) -> None:
+    model = np.arange(60, dtype="f8").reshape(6, 10)
+    one = tenon.Buffer.from_array(model, device)
+    other_stream = far.create_stream()
+    for queued in (None, stream, other_stream):
+        there = tenon.zeros(model.shape, "float64", far)
+        there.copy_from(one, queued)
+        there[1:, ::3].copy_from(one[:-1, ::3], queued)
+        back = tenon.zeros(model.shape, "float64", device)
+        back.copy_from(there, queued)
+        wanted = model.copy()
+        wanted[1:, ::3] = model[:-1, ::3]
+        stream.synchronize()
+        np.testing.assert_array_equal(back.numpy(), wanted)
+
+
+def test_between_two_processors_of_the_host(program: Program) -> None:
+    done = program(
+        """
+        import threading, tenon
+        one, two = tenon.devices()
+        source = tenon.Buffer.from_array(list(range(1000)), one)
+        back = source.empty_like()
+        there = tenon.empty(1000, "int64", two)
+        gate = threading.Event()
+        stream = one.create_stream()
+        stream.add_callback(gate.wait)
+        there.copy_from(source, stream)
+        back.copy_from(there, stream)
+        # The memory of the other device goes while the copies are queued.
+        there = None
+        again = [tenon.full(1000, 7, "int64", two) for _ in range(4)]
+        gate.set()
+        stream.synchronize()
+        print(back.tolist() == list(range(1000)), all(buffer.tolist() == [7] * 1000 for buffer in again))
+        for buffer in (source, back, *again):
+            buffer.close()
+        one.close()
+        two.close()
+        """,
+        TENON_CPU_DEVICES="2",
+        TENON_LAYERS="validate",
+    )
+    assert silent(done, "True True")
+
+
+def test_copies_are_refused_in_a_callback(device: tenon.Device, stream: tenon.Stream) -> None:
+    told: list[str] = []
+    buffer, array = tenon.zeros(4), np.zeros(4, "f4")
+
+    def inside() -> None:
+        for use in (lambda: buffer.copy_to(array), buffer.close, lambda: tenon.empty(1), lambda: buffer.fill(0)):
+            try:
+                use()
+            except tenon.BusyError as error:
+                told.append(str(error))
+
+    stream.add_callback(inside)
+    stream.synchronize()
+    assert len(told) == 4
+    assert all("callback" in text for text in told)
+
+
+def test_what_is_dropped_in_a_callback_is_freed_later(device: tenon.Device, stream: tenon.Stream) -> None:
+    before = device.memory_stats().in_use
+    held = [tenon.zeros(100)]
+    stream.add_callback(held.clear)
+    stream.synchronize()
+    assert device.memory_stats().in_use == before

@@ -1,0 +1,184 @@
+"""Devices: naming them, opening and closing them, the current one, and what is known of them."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import threading
+
+import pytest
+
+import tenon
+from support import Gate, Program, silent
+from tenon import Availability
+from tenon._native import core
+
+
+def test_there_is_one_object_for_each_device() -> None:
+    assert tenon.Device("cpu", 0) is tenon.device("cpu:0") is tenon.Device("cpu")
+    assert tenon.device(tenon.Device("cpu", 0)) is tenon.Device("cpu", 0)
+    assert tenon.device("cpu:0") in tenon.devices()
+    assert tenon.devices("cpu") == [device for device in tenon.devices() if device.type == "cpu"]
+    assert (tenon.device("cpu:0").type, tenon.device("cpu:0").ordinal) == ("cpu", 0)
+
+
+def test_it_is_opened_at_the_first_use_and_closed_by_hand(program: Program) -> None:
+    done = program(
+        """
+        import tenon
+        device = tenon.device("cpu:0")
+        print(repr(device), device.plugin.open_devices)
+        device.synchronize()
+        print(repr(device), device.plugin.open_devices)
+        plugin = device.plugin
+        device.close()
+        device.close()
+        print(repr(device), plugin.open_devices)
+        again = tenon.device("cpu:0")
+        print(again is device, again.handle != 0)
+        """
+    )
+    assert silent(
+        done,
+        "<tenon.Device cpu:0, not open yet> 0\n<tenon.Device cpu:0> 1\n<tenon.Device cpu:0, closed> 0\nFalse True",
+    )
+
+
+def test_a_closed_device_and_what_was_made_on_it_say_so() -> None:
+    device = tenon.device("cpu:1")
+    device.synchronize()
+    stream, event = device.create_stream(), device.create_event()
+    default = device.default_stream
+    device.close()
+    assert device.closed
+    assert stream.closed
+    assert event.closed
+    assert default.closed
+    for use in (device.synchronize, stream.query, event.query, default.synchronize, device.create_stream):
+        with pytest.raises(tenon.InvalidHandleError, match="cpu:1: the device is closed"):
+            use()
+    stream.close()
+    event.close()
+    assert "closed" in repr(stream)
+    assert "closed" in repr(event)
+    assert "closed" in repr(default)
+    assert not tenon.device("cpu:1").closed
+
+
+def test_a_device_is_not_closed_under_memory_that_is_alive() -> None:
+    """What has memory of a device is a `Resource` with `is_memory`."""
+    from tenon import _lifetime
+
+    class Memory(_lifetime.Resource):
+        def __init__(self, device: tenon.Device) -> None:
+            native = device.handle
+            address = core.pool_allocate(native, 64, 0)
+            self._own(device._session, lambda: core.pool_free(native, address, 0), is_memory=True)
+
+    device = tenon.device("cpu:1")
+    memory = Memory(device)
+    stream = device.create_stream()
+    with pytest.raises(tenon.BusyError, match="cpu:1: a buffer is alive"):
+        device.close()
+    assert not device.closed
+    assert not stream.closed
+    del memory
+    device.close()
+    assert device.closed
+
+
+@pytest.mark.parametrize("name", ["", ":0", "cpu:", "cpu:x", "cpu:-1", "cpu:0:0", "cpu: 0", "cpu:²"])
+def test_a_name_that_is_none_is_a_value_error(name: str) -> None:
+    with pytest.raises(ValueError, match="is no name of a device"):
+        tenon.device(name)
+
+
+def test_wrong_arguments() -> None:
+    with pytest.raises(ValueError, match="must not be negative"):
+        tenon.Device("cpu", -1)
+    for wrong in (True, 1.0, "0"):
+        with pytest.raises(TypeError, match="number of a device is an int"):
+            tenon.Device("cpu", wrong)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="type of a device is a str"):
+        tenon.Device(0)  # type: ignore[arg-type]
+    with pytest.raises(tenon.NotFoundError, match="`nothing`"):
+        tenon.device("nothing:0")
+    with pytest.raises(tenon.NotFoundError, match="there is no device cpu:200"):
+        tenon.device("cpu:200").synchronize()
+    with pytest.raises(ValueError, match="negative"):
+        tenon.device("cpu:0").synchronize(timeout=-1)
+
+
+def test_the_current_device_and_stream_nest(device: tenon.Device) -> None:
+    assert tenon.current_device() is device
+    assert tenon.current_stream() is device.default_stream
+    with device.create_stream() as outer:
+        assert tenon.current_stream() is outer
+        with device.create_stream() as inner:
+            assert tenon.current_stream("cpu:0") is inner
+            with outer:
+                assert tenon.current_stream() is outer
+            with device:
+                # A device alone keeps the stream that is current for it.
+                assert tenon.current_stream() is inner
+            assert tenon.current_stream() is inner
+        assert tenon.current_stream() is outer
+    assert tenon.current_stream() is device.default_stream
+
+
+def test_what_is_current_is_of_one_thread(device: tenon.Device) -> None:
+    seen = []
+    with device.create_stream():
+        thread = threading.Thread(target=lambda: seen.append(tenon.current_stream()))
+        thread.start()
+        thread.join()
+    assert seen == [device.default_stream]
+
+
+def test_what_is_current_is_left_when_the_body_raises(device: tenon.Device) -> None:
+    with pytest.raises(KeyError), device.create_stream():
+        raise KeyError
+    assert tenon.current_stream() is device.default_stream
+
+
+def test_what_is_known_of_a_device(device: tenon.Device) -> None:
+    info = device.info
+    assert (info.type, info.ordinal, info.plugin) == ("cpu", 0, device.plugin.name)
+    assert info.total_memory >= info.free_memory > 0
+    stats = device.memory_stats()
+    assert stats.total == info.total_memory
+    before = stats.hits + stats.misses
+    address = core.pool_allocate(device.handle, 1000, 0)
+    assert device.memory_stats().in_use >= 1000
+    core.pool_free(device.handle, address, 0)
+    stats = device.memory_stats()
+    assert stats.hits + stats.misses == before + 1
+    device.synchronize()
+    device.trim_memory()
+    assert device.memory_stats().cached == 0
+
+
+def test_the_report_counts_calls(device: tenon.Device) -> None:
+    before = {entry.function: entry for entry in device.report()}
+    for _ in range(3):
+        device.default_stream.query()
+    after = {entry.function: entry for entry in device.report()}
+    assert after["query_stream"].calls == before["query_stream"].calls + 3
+    assert after["query_stream"].availability is Availability.NATIVE
+    assert len(after) == 93
+    for entry in after.values():
+        assert (entry.fallback is not None) == (entry.availability is Availability.FALLBACK)
+
+
+def test_a_device_goes_to_another_process_by_its_name(device: tenon.Device) -> None:
+    assert pickle.loads(pickle.dumps(device)) is device
+    assert copy.deepcopy(device) is device
+
+
+def test_a_wait_for_a_device_has_a_timeout(device: tenon.Device, stream: tenon.Stream, gate: Gate) -> None:
+    gate.hold(stream)
+    with pytest.raises(TimeoutError, match=r"cpu:0 is not done after 0\.01 s"):
+        device.synchronize(timeout=0.01)
+    gate.open()
+    device.synchronize(timeout=60)
+    assert stream.query()

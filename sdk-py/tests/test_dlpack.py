@@ -1,0 +1,370 @@
+"""DLPack, both ways and in both of its versions: with NumPy, and with producers and consumers that do it wrong."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tenon
+from support import Gate, Program, silent
+from tenon import dlpack
+
+NUMPY_2 = np.lib.NumpyVersion(np.__version__) >= "2.1.0"
+NAMES = ["bool", "uint8", "uint64", "int8", "int64", "float16", "float32", "float64", "complex64", "complex128"]
+KEYS = [np.s_[...], np.s_[1:], np.s_[:, ::-2], np.s_[::-1, 2], np.s_[1, 1], np.s_[:, None, 1:2]]
+VERSIONS = [None, (0, 8), (1, 0), (1, 1), (2, 0)]
+
+
+class Consumer:
+    """What a framework does with a capsule, step by step."""
+
+    def __init__(self, capsule: object) -> None:
+        self.is_versioned = bool(dlpack._capsule_is(capsule, dlpack._VERSIONED))
+        name = dlpack._VERSIONED if self.is_versioned else dlpack._UNVERSIONED
+        self.address = dlpack._capsule_get(capsule, name)
+        kind: Any = dlpack._ManagedVersioned if self.is_versioned else dlpack._Managed
+        self.managed = kind.from_address(self.address)
+        self.tensor = self.managed.tensor
+        dlpack._capsule_rename(capsule, dlpack._USED_VERSIONED if self.is_versioned else dlpack._USED_UNVERSIONED)
+
+    def give_back(self) -> None:
+        """Gives the array back, once."""
+        ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self.managed.deleter)(self.address)
+
+
+class Producer:
+    """An array of another framework, on whatever device and of whatever type."""
+
+    def __init__(self, device: tuple[int, int] = (1, 0), *, versioned: bool = True, **parts: Any) -> None:
+        self.device = device
+        self.versioned = versioned
+        self.parts = parts
+        self.given_back = 0
+        self.data = (ctypes.c_int32 * 12)(*range(12))
+        self.shape = (ctypes.c_int64 * 2)(3, 4)
+
+    def _back(self, address: int) -> None:
+        self.given_back += 1
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.device
+
+    def __dlpack__(self, *, max_version: tuple[int, int] | None = None) -> object:
+        kind: Any = dlpack._ManagedVersioned if self.versioned else dlpack._Managed
+        self.managed = kind()
+        tensor = self.managed.tensor
+        tensor.data = self.parts.get("data", ctypes.addressof(self.data))
+        tensor.device.type, tensor.device.id = self.device
+        tensor.ndim = 2
+        tensor.dtype.code, tensor.dtype.bits, tensor.dtype.lanes = self.parts.get("dtype", (0, 32, 1))
+        tensor.shape = self.shape
+        tensor.byte_offset = self.parts.get("offset", 0)
+        if self.versioned:
+            self.managed.major, self.managed.minor = self.parts.get("version", (1, 0))
+            self.managed.flags = self.parts.get("flags", 0)
+        if self.parts.get("deleter", True):
+            self.deleter = dlpack._Deleter(self._back)
+            self.managed.deleter = ctypes.cast(self.deleter, ctypes.c_void_p).value
+        name = dlpack._VERSIONED if self.versioned else dlpack._UNVERSIONED
+        return dlpack._capsule_new(ctypes.addressof(self.managed), name, None)
+
+
+# To others
+
+
+@pytest.mark.parametrize("key", KEYS, ids=str)
+@pytest.mark.parametrize("dtype", NAMES)
+def test_numpy_takes_buffers(dtype: str, key: Any) -> None:
+    model = np.arange(12).reshape(3, 4).astype(dtype)
+    buffer = tenon.Buffer.from_array(model)
+    array = np.from_dlpack(buffer[key])
+    model = model[key if isinstance(key, tuple) and ... in key else (*key, ...) if isinstance(key, tuple) else key]
+    assert (array.dtype, array.shape) == (model.dtype, model.shape)
+    np.testing.assert_array_equal(array, model)
+    buffer.fill(1)
+    np.testing.assert_array_equal(array, np.ones_like(model))
+
+
+@pytest.mark.parametrize("version", VERSIONS, ids=str)
+@pytest.mark.parametrize("space", ["device", "pinned"])
+def test_what_is_described(space: Any, version: tuple[int, int] | None) -> None:
+    buffer = tenon.Buffer((3, 4, 0, 1) if space == "pinned" else (3, 4), "complex64", space=space)[1:, ::-1]
+    assert buffer.__dlpack_device__() == (1, 0)
+    taken = Consumer(buffer.__dlpack__(max_version=version))
+    assert taken.is_versioned == (version is not None and version >= (1, 0))
+    if taken.is_versioned:
+        assert (taken.managed.major, taken.managed.minor, taken.managed.flags) == (1, 1, 0)
+    tensor = taken.tensor
+    assert (tensor.device.type, tensor.device.id, tensor.ndim, tensor.byte_offset) == (1, 0, buffer.ndim, 0)
+    assert (tensor.dtype.code, tensor.dtype.bits, tensor.dtype.lanes) == (5, 64, 1)
+    assert tuple(tensor.shape[: tensor.ndim]) == buffer.shape
+    assert tuple(step * 8 for step in tensor.strides[: tensor.ndim]) == buffer.strides
+    assert tensor.data == buffer.ptr
+    taken.give_back()
+    buffer.close()
+
+
+@pytest.mark.parametrize("version", [None, (1, 1)], ids=str)
+def test_memory_stays_until_it_is_given_back(device: tenon.Device, version: Any) -> None:
+    gc.collect()
+    before = device.memory_stats().in_use
+    buffer = tenon.full(1000, 7, "uint8")
+    taken = Consumer(buffer.__dlpack__(max_version=version))
+    with pytest.raises(tenon.BusyError):
+        buffer.close()
+    del buffer
+    others = [tenon.full(1000, 1, "uint8") for _ in range(20)]
+    assert ctypes.string_at(taken.tensor.data, 1000) == b"\7" * 1000
+    taken.give_back()
+    del others
+    assert tenon.empty(1) is not None
+    assert device.memory_stats().in_use == before
+
+
+@pytest.mark.parametrize("version", [None, (1, 1)], ids=str)
+def test_a_capsule_that_nobody_uses_holds_nothing(device: tenon.Device, version: Any) -> None:
+    gc.collect()
+    before = device.memory_stats().in_use
+    buffer = tenon.zeros(1000)
+    capsule = buffer.__dlpack__(max_version=version)
+    with pytest.raises(tenon.BusyError):
+        buffer.close()
+    del capsule
+    buffer.close()
+    for _ in range(100):
+        tenon.zeros(1000).__dlpack__(max_version=version)
+    tenon.empty(1)
+    assert device.memory_stats().in_use < before + 100 * 4000
+    for _ in range(100):
+        tenon.empty(1)
+    assert device.memory_stats().in_use == before
+
+
+def test_an_exception_on_its_way_is_not_lost() -> None:
+    # While the list goes, the exception is set already: what ends an array must not touch it.
+    buffer = tenon.zeros(3)
+    for show in (lambda: buffer.__dlpack__(), lambda: np.from_dlpack(buffer).data):
+        with pytest.raises(ValueError, match="7 is not in list"):
+            list[object]([show()]).index(7)
+    buffer.close()
+
+
+def test_many_that_stay_are_looked_at_a_few_at_a_time() -> None:
+    kept = [np.from_dlpack(tenon.full(1, turn, "int32")) for turn in range(1000)]
+    assert [int(array[0]) for array in kept] == list(range(1000))
+    one = tenon.zeros(1)
+    array = np.from_dlpack(one)
+    del array
+    # Closing looks at all of them.
+    one.close()
+    del kept
+    tenon.zeros(1).close()
+
+
+def test_the_stream_is_the_consumers(device: tenon.Device, far: tenon.Device, stream: tenon.Stream, gate: Gate) -> None:
+    buffer, pinned = tenon.zeros(4, "int8"), tenon.pinned(4, "int8")
+    pinned.fill(3)
+    gate.hold(stream)
+    buffer.copy_from(pinned, stream)
+    gate.open()
+    assert np.from_dlpack(buffer).tolist() == [3] * 4
+    with pytest.raises(BufferError, match="stream must be None"):
+        buffer.__dlpack__(stream=1)
+    other = tenon.zeros(4, "int8", far)
+    for handle in (None, 0, -1):
+        assert tenon.from_dlpack(Again(other.__dlpack__(stream=handle))).tolist() == [0] * 4
+
+
+class Again:
+    """Hands out a capsule that is there."""
+
+    def __init__(self, capsule: object) -> None:
+        self.capsule = capsule
+
+    def __dlpack__(self, **_: object) -> object:
+        return self.capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
+
+
+def test_copies_are_made_where_they_are_asked_for(device: tenon.Device) -> None:
+    buffer = tenon.full(4, 2, "int32")
+    for wanted in (None, (1, 0)):
+        taken = Consumer(buffer.__dlpack__(copy=True, max_version=(1, 1), dl_device=wanted))
+        assert taken.tensor.data != buffer.ptr
+        assert taken.managed.flags == 2
+        assert ctypes.string_at(taken.tensor.data, 16) == b"\2\0\0\0" * 4
+        taken.give_back()
+    taken = Consumer(buffer.__dlpack__(copy=False, dl_device=(1, 0)))
+    assert taken.tensor.data == buffer.ptr
+    taken.give_back()
+    with pytest.raises(BufferError, match="not on the device"):
+        buffer.__dlpack__(dl_device=(2, 0))
+
+
+def test_memory_that_the_host_cannot_reach_says_so(far: tenon.Device) -> None:
+    other = far.plugin.devices()[1]
+    buffer = tenon.full(4, 2, "int32", other)
+    assert buffer.__dlpack_device__() == (12, 1)
+    with pytest.raises((BufferError, RuntimeError)):
+        np.from_dlpack(buffer)
+    with pytest.raises(BufferError, match="on required:1, and not on the device"):
+        buffer.__dlpack__(dl_device=(1, 0), copy=False)
+    # To the host a copy can be made.
+    taken = Consumer(buffer.__dlpack__(dl_device=(1, 0), max_version=(1, 0)))
+    assert ((taken.tensor.device.type, taken.tensor.device.id), taken.managed.flags) == ((1, 0), 2)
+    assert ctypes.string_at(taken.tensor.data, 16) == b"\2\0\0\0" * 4
+    taken.give_back()
+    if NUMPY_2:
+        assert np.from_dlpack(buffer, device="cpu").tolist() == [2] * 4
+    # Back to where it was.
+    same = tenon.from_dlpack(buffer)
+    assert (same.device, same.ptr, same.space) == (other, buffer.ptr, "device")
+
+
+# From others
+
+
+@pytest.mark.parametrize("dtype", NAMES)
+def test_arrays_of_numpy_are_taken_without_a_copy(dtype: str) -> None:
+    model = np.arange(12).reshape(3, 4).astype(dtype)
+    buffer = tenon.from_dlpack(model[:, ::2])
+    assert (buffer.dtype.name, buffer.shape, buffer.space) == (dtype, (3, 2), "host")
+    assert (buffer.strides, buffer.ptr) == (model[:, ::2].strides, model.ctypes.data)
+    np.testing.assert_array_equal(buffer.numpy(), model[:, ::2])
+    model[...] = 1
+    assert buffer.tolist() == [[1, 1]] * 3
+    buffer.fill(0)
+    assert model[:, ::2].tolist() == [[0, 0]] * 3
+    np.testing.assert_array_equal(np.from_dlpack(buffer), model[:, ::2])
+
+
+def test_a_device_is_copied_to() -> None:
+    model = np.arange(12.0).reshape(3, 4)
+    buffer = tenon.from_dlpack(model, device="cpu:0")
+    assert (buffer.space, buffer.tolist()) == ("device", model.tolist())
+    assert tenon.from_dlpack(buffer, device="cpu:0").ptr == buffer.ptr
+    for copy in (True, None):
+        assert tenon.from_dlpack(model, device="cpu:0", copy=copy).space == "device"
+    assert tenon.from_dlpack(buffer, copy=True).ptr != buffer.ptr
+    with pytest.raises(BufferError, match="a copy is not wanted"):
+        tenon.from_dlpack(model, device="cpu:0", copy=False)
+
+
+@pytest.mark.parametrize("versioned", [False, True])
+def test_an_array_is_given_back_once(versioned: bool) -> None:
+    producer = Producer(versioned=versioned, offset=4)
+    buffer = tenon.from_dlpack(producer)
+    assert (buffer.tolist()[0], buffer.readonly) == ([1, 2, 3, 4], False)
+    view = buffer[1:]
+    del buffer
+    gc.collect()
+    assert producer.given_back == 0
+    shown = view.numpy(copy=False)
+    with pytest.raises(tenon.BusyError):
+        view.close()
+    del view
+    gc.collect()
+    assert (producer.given_back, shown[0, 0]) == (0, 5)
+    del shown
+    assert producer.given_back == 1
+
+
+def test_closing_gives_it_back_too() -> None:
+    producer = Producer()
+    buffer = tenon.from_dlpack(producer)
+    buffer.close()
+    assert (producer.given_back, buffer.closed) == (1, True)
+    buffer.close()
+    with pytest.raises(tenon.InvalidHandleError):
+        buffer.tolist()
+    del buffer
+    assert producer.given_back == 1
+
+
+def test_a_producer_need_not_want_it_back() -> None:
+    buffer = tenon.from_dlpack(Producer(deleter=False))
+    assert buffer.shape == (3, 4)
+
+
+def test_read_only_memory_is_not_written() -> None:
+    buffer = tenon.from_dlpack(Producer(flags=1))
+    assert buffer.readonly
+    assert not buffer.numpy(copy=False).flags.writeable
+    assert not np.asarray(buffer).flags.writeable
+    assert buffer.memoryview().readonly
+    with pytest.raises(ValueError, match="read-only"):
+        buffer.fill(0)
+    with pytest.raises(ValueError, match="read-only"):
+        buffer[0].copy_from(np.arange(4, dtype="i4"))
+    with pytest.raises(BufferError, match=r"only DLPack 1\.0"):
+        buffer.__dlpack__()
+    taken = Consumer(buffer.__dlpack__(max_version=(1, 0)))
+    assert taken.managed.flags == 1
+    taken.give_back()
+
+
+@pytest.mark.parametrize(
+    ("producer", "match"),
+    [
+        (Producer((2, 0)), "type 2, not on the host"),
+        (Producer((12, 0)), "type 12, not on the host"),
+        (Producer(dtype=(0, 4, 1)), "4 bits"),
+        (Producer(dtype=(0, 32, 4)), "4 lanes"),
+        (Producer(dtype=(7, 8, 1)), "code 7"),
+        (Producer(version=(2, 0)), r"DLPack 2\.0"),
+    ],
+    ids=["cuda", "elsewhere", "bits", "lanes", "code", "version"],
+)
+def test_what_cannot_be_taken_stays_the_producers(producer: Producer, match: str) -> None:
+    with pytest.raises(BufferError, match=match):
+        tenon.from_dlpack(producer)
+    # Its capsule is unused, so that the producer itself ends the array.
+    assert producer.given_back == 0
+
+
+def test_a_capsule_is_used_once() -> None:
+    again = Again(Producer().__dlpack__())
+    assert tenon.from_dlpack(again).shape == (3, 4)
+    with pytest.raises(BufferError, match="used it already"):
+        tenon.from_dlpack(again)
+    with pytest.raises(BufferError, match="no capsule"):
+        tenon.from_dlpack(Again(3))
+    with pytest.raises(TypeError, match="no __dlpack__"):
+        tenon.from_dlpack([1, 2])
+
+
+def test_a_device_without_a_number_is_the_one_that_is_named(far: tenon.Device) -> None:
+    origin = tenon.Buffer.from_array(np.arange(12, dtype="i4").reshape(3, 4), far)
+    producer = Producer((12, 0), data=origin.ptr)
+    with pytest.raises(BufferError, match="not on the host"):
+        tenon.from_dlpack(producer)
+    buffer = tenon.from_dlpack(producer, device=far)
+    assert (buffer.device, buffer.space, buffer.ptr) == (far, "device", origin.ptr)
+    assert buffer.tolist() == origin.tolist()
+    buffer.fill(3)
+    assert origin[0].tolist() == [3] * 4
+    buffer.close()
+    assert producer.given_back == 1
+
+
+def test_arrays_outlive_the_interpreters_end(program: Program) -> None:
+    done = program(
+        """
+        import numpy, tenon
+        class Late:
+            def __init__(self):
+                self.array = numpy.from_dlpack(tenon.full(1000, 7, "int32"))
+                self.buffer = tenon.from_dlpack(numpy.full(1000, 5))
+            def __del__(self):
+                print(self.array.tolist()[999])
+        late = Late()
+        print("end")
+        """,
+    )
+    assert silent(done, "end\n7")

@@ -1,0 +1,162 @@
+"""Types of elements: their names, and the elements as bytes."""
+
+from __future__ import annotations
+
+import math
+import pickle
+import struct
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tenon
+from support import Program, silent
+from tenon._native.types import DataType
+
+ALL = sys.modules["tenon.dtype"].DTYPES
+WITH_NUMPY = [dtype for dtype in ALL if dtype.typestr is not None]
+
+
+def test_there_is_one_for_each_of_the_library() -> None:
+    assert {dtype.native for dtype in ALL} == set(DataType) - {DataType.UNDEFINED}
+    for dtype in ALL:
+        assert tenon.dtype(dtype.name) is dtype
+        assert tenon.dtype(dtype.native) is dtype
+        assert tenon.dtype(dtype) is dtype
+        assert pickle.loads(pickle.dumps(dtype)) is dtype
+        assert eval(repr(dtype), {"tenon": tenon}) is dtype
+
+
+@pytest.mark.parametrize("dtype", WITH_NUMPY, ids=str)
+def test_names_and_lengths_are_those_of_numpy(dtype: tenon.DType) -> None:
+    theirs = np.dtype(dtype.name)
+    assert (theirs.itemsize, theirs.str) == (dtype.itemsize, dtype.typestr)
+    assert tenon.dtype(theirs) is dtype
+    assert tenon.dtype(theirs.type) is dtype
+    assert tenon.dtype(theirs.str) is dtype
+
+
+@pytest.mark.parametrize(
+    ("python", "name"), [(bool, "bool"), (int, "int64"), (float, "float64"), (complex, "complex128")]
+)
+def test_types_of_python_are_what_numpy_takes_them_for(python: type, name: str) -> None:
+    assert tenon.dtype(python).name == name
+    assert np.dtype(python).name == name
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "float31",
+        "str",
+        object,
+        str,
+        np.dtype([("a", "f4")]),
+        np.dtype("f4").newbyteorder(),
+        np.dtype("M8[s]"),
+        11,
+        None,
+        ["f4"],
+    ],
+    ids=repr,
+)
+def test_what_is_no_type_is_told_so(wrong: object) -> None:
+    with pytest.raises(TypeError, match="there are bool, uint8"):
+        tenon.dtype(wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("dtype", WITH_NUMPY, ids=str)
+@given(st.data())
+def test_elements_are_packed_as_numpy_packs_them(dtype: tenon.DType, data: st.DataObject) -> None:
+    size = np.dtype(dtype.name)
+    bits: Any = dtype.itemsize * 8
+    values: list[Any]
+    if dtype.code == 6:
+        values = data.draw(st.lists(st.booleans()))
+    elif dtype.code in (0, 1):
+        info = np.iinfo(size)
+        values = data.draw(st.lists(st.integers(int(info.min), int(info.max))))
+    elif dtype.code == 5:
+        values = data.draw(st.lists(st.complex_numbers(width=bits, allow_nan=False)))
+    else:
+        values = data.draw(st.lists(st.floats(width=bits, allow_nan=False)))
+    packed = dtype.pack(values)
+    assert packed == np.array(values, size).tobytes()
+    assert dtype.unpack(packed) == np.array(values, size).tolist()
+
+
+@given(st.floats(width=32))
+def test_bfloat16_is_the_nearest(value: float) -> None:
+    bfloat16 = tenon.dtype("bfloat16")
+    (bits,) = struct.unpack("=H", bfloat16.pack([value]))
+    (back,) = bfloat16.unpack(bfloat16.pack([value]))
+    assert isinstance(back, float)
+    if math.isnan(value):
+        assert math.isnan(back)
+        return
+    assert math.copysign(1, back) == math.copysign(1, value)
+    if math.isinf(value):
+        assert back == value
+        return
+    # The numbers above and below in size are not nearer, and of two that are as near the even one is taken.
+    for neighbour in (bits - 1, bits + 1):
+        if neighbour & 0x7FFF > 0x7F80 or bits & 0x7FFF == 0 and neighbour < bits:
+            continue
+        (other,) = bfloat16.unpack(struct.pack("=H", neighbour))
+        assert isinstance(other, float)
+        if not (math.isinf(back) or math.isinf(other)):
+            assert abs(back - value) <= abs(other - value)
+            assert abs(back - value) != abs(other - value) or bits % 2 == 0
+
+
+@pytest.mark.parametrize(
+    ("wide", "narrow"), [(0x3F808000, 0x3F80), (0x3F818000, 0x3F82), (0x3F808001, 0x3F81), (0xBF818000, 0xBF82)]
+)
+def test_bfloat16_is_even_between_two(wide: int, narrow: int) -> None:
+    (value,) = struct.unpack("=f", struct.pack("=I", wide))
+    assert struct.unpack("=H", tenon.dtype("bfloat16").pack([value])) == (narrow,)
+
+
+def test_what_does_not_fit_is_told_so() -> None:
+    with pytest.raises(ValueError, match="range of uint8"):
+        tenon.dtype("uint8").pack([256])
+    with pytest.raises(TypeError, match=r"1\.5 is no int32"):
+        tenon.dtype("int32").pack([1.5])
+    with pytest.raises(ValueError, match="range of float16"):
+        tenon.dtype("float16").pack([1e6])
+
+
+def test_nothing_needs_numpy(program: Program) -> None:
+    done = program("""
+        import sys
+        sys.modules["numpy"] = None
+        import tenon
+        buffer = tenon.Buffer.from_array([[1, 2], [3, 4]], dtype="bfloat16")
+        buffer[0] = 7
+        print(buffer.T.tolist(), buffer.view("uint8").memoryview().shape)
+        try:
+            buffer.numpy()
+        except ImportError as error:
+            print("pip install" in str(error))
+        try:
+            tenon.zeros(3).numpy()
+        except ImportError as error:
+            print(error)
+    """)
+    assert silent(
+        done,
+        "[[7.0, 3.0], [7.0, 4.0]] (2, 4)\nTrue\nthis makes a NumPy array, and NumPy is not there: pip install numpy",
+    )
+
+
+def test_numpy_is_not_imported_unless_somebody_asks(program: Program) -> None:
+    done = program("""
+        import sys
+        import tenon
+        print(tenon.zeros(3).tolist(), "numpy" in sys.modules)
+    """)
+    assert silent(done, "[0.0, 0.0, 0.0] False")

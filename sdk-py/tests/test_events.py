@@ -1,0 +1,104 @@
+"""Events: recording, asking, waiting."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+import tenon
+from support import PATIENCE, Gate, Program
+
+
+def test_an_event_that_was_never_recorded_is_done(device: tenon.Device) -> None:
+    event = tenon.Event()
+    assert event.device is device
+    assert event.query()
+    event.synchronize()
+
+
+def test_it_is_done_when_the_stream_has_passed_it(device: tenon.Device, stream: tenon.Stream, gate: Gate) -> None:
+    gate.hold(stream)
+    event = stream.record_event()
+    later = stream.record_event(tenon.Event("cpu:0"))
+    assert not event.query()
+    with pytest.raises(TimeoutError, match=r"<tenon\.Event 0x[0-9a-f]+ on cpu:0> is not done after 0\.001 s"):
+        event.synchronize(timeout=0.001)
+    gate.open()
+    later.synchronize(timeout=PATIENCE)
+    assert event.query()
+
+
+def test_without_a_stream_it_goes_into_the_current_one(device: tenon.Device, stream: tenon.Stream, gate: Gate) -> None:
+    gate.hold(stream)
+    with stream:
+        event = device.create_event().record()
+    assert not event.query()
+    # The default stream has nothing to wait for.
+    device.create_event().record().synchronize(timeout=PATIENCE)
+    gate.open()
+    event.synchronize()
+
+
+def test_another_thread_may_wait(stream: tenon.Stream, gate: Gate) -> None:
+    gate.hold(stream)
+    event = stream.record_event()
+    seen: list[bool] = []
+
+    def wait() -> None:
+        event.synchronize()
+        seen.append(event.query())
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    gate.open()
+    thread.join(PATIENCE)
+    assert seen == [True]
+
+
+def test_it_outlives_the_stream_that_it_was_recorded_on(device: tenon.Device, gate: Gate) -> None:
+    stream = device.create_stream()
+    gate.hold(stream)
+    event = stream.record_event()
+    del stream
+    assert not event.query()
+    gate.open()
+    event.synchronize()
+
+
+def test_a_closed_event_says_so(device: tenon.Device) -> None:
+    with device.create_event() as event:
+        assert not event.closed
+        assert event.handle
+    assert event.closed
+    event.close()
+    assert repr(event) == "<tenon.Event on cpu:0, closed>"
+    for use in (event.query, event.synchronize, event.record, lambda: device.default_stream.wait_event(event)):
+        with pytest.raises(tenon.InvalidHandleError, match="cpu:0: the event is closed"):
+            use()
+
+
+def test_things_of_two_devices_do_not_mix(program: Program) -> None:
+    done = program(
+        """
+        import tenon
+        devices = tenon.devices()
+        one, other = devices[0], devices[1]
+        for use in (
+            lambda: one.create_event().record(other.default_stream),
+            lambda: one.default_stream.wait_event(other.create_event()),
+            lambda: one.default_stream.wait_stream(other.default_stream),
+        ):
+            try:
+                use()
+            except tenon.InvalidArgumentError as error:
+                print(error)
+        """,
+        TENON_CPU_DEVICES="2",
+    )
+    assert done.stderr == ""
+    assert done.stdout.splitlines() == [
+        "cpu:0: the stream is of cpu:1, but the event of cpu:0",
+        "cpu:0: the event is of cpu:1, but the stream of cpu:0",
+        "cpu:0: the other stream is of cpu:1, but the stream of cpu:0",
+    ]

@@ -1,0 +1,260 @@
+"""Plugins of C: loading, failures with reasons, devices that lack functions, and how the library begins."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import subprocess
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import tenon
+from support import PATIENCE, Program, silent
+
+HERE = Path(__file__).parent
+SDK = HERE.parent.parent / "sdk-c"
+
+Build = Callable[[str], Path]
+
+
+@pytest.fixture(scope="session")
+def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
+    """Compiles a plugin of these tests, or of those of the C SDK, once."""
+    built: dict[str, Path] = {}
+
+    def build(name: str) -> Path:
+        if name not in built:
+            sources = [folder / f"{name}.c" for folder in (HERE / "plugins", SDK / "tests" / "plugins")]
+            source = next(source for source in sources if source.exists())
+            library = tmp_path_factory.mktemp("plugins") / f"lib{name}.so"
+            includes = [f"-I{SDK / 'include'}", f"-I{SDK / 'tests' / 'plugins'}"]
+            subprocess.run(
+                ["cc", "-std=c11", "-shared", "-fPIC", "-pthread", *includes, str(source), "-o", str(library)],
+                check=True,
+            )
+            built[name] = library
+        return built[name]
+
+    return build
+
+
+def test_a_plugin_is_loaded_used_and_unloaded(build: Build) -> None:
+    plugin = tenon.load_plugin(build("required"), name="mine")
+    assert tenon.load_plugin(str(build("required"))) == plugin
+    assert plugin in tenon.plugins()
+    assert (plugin.name, plugin.device_type, plugin.path) == ("mine", "required", str(build("required")))
+    assert plugin.release is not None
+    assert plugin.release in repr(plugin)
+    assert [device.name for device in plugin.devices()] == ["required:0", "required:1"]
+    device = tenon.device("required:1")
+    assert device is plugin.device(1)
+    assert device.plugin == plugin
+    with device.create_stream() as stream, device:
+        stream.record_event().synchronize()
+        assert tenon.current_device() is device
+    assert plugin.open_devices == 1
+    with pytest.raises(tenon.BusyError):
+        plugin.unload()
+    device.close()
+    plugin.unload()
+    assert plugin not in tenon.plugins()
+    with pytest.raises(tenon.InvalidHandleError):
+        plugin.unload()
+    with pytest.raises(tenon.NotFoundError):
+        tenon.device("required:1")
+
+
+def test_the_built_in_device_is_a_plugin() -> None:
+    plugin = tenon.plugins()[0]
+    assert (plugin.device_type, plugin.path, plugin.release) == ("cpu", None, None)
+    assert "built in" in repr(plugin)
+    with pytest.raises(tenon.InvalidArgumentError):
+        plugin.unload()
+
+
+def test_what_cannot_be_loaded_says_why(build: Build, tmp_path: Path) -> None:
+    with pytest.raises(tenon.NotFoundError):
+        tenon.load_plugin(tmp_path / "nothing.so")
+    no_library = tmp_path / "text.so"
+    no_library.write_text("no library")
+    with pytest.raises(tenon.LoadFailedError, match=r"text\.so"):
+        tenon.load_plugin(no_library)
+    with pytest.raises(ImportError):
+        tenon.load_plugin(build("lacking"))
+    with pytest.raises(tenon.LoadFailedError):
+        tenon.load_plugin(build("required"), release="2.6")
+
+
+def test_failures_at_the_start_are_kept(program: Program, build: Build) -> None:
+    folder = build("lacking").parent
+    done = program(
+        """
+        import tenon
+        for failure in tenon.plugin_failures():
+            print(failure.path.rsplit("/", 1)[1], bool(failure.reason))
+        print([plugin.name for plugin in tenon.plugins()][1:])
+        """,
+        TENON_PLUGIN_PATH=f"{folder}:{build('required')}",
+    )
+    assert silent(done, "liblacking.so True\n['librequired']")
+
+
+def test_the_library_begins_as_it_is_told(program: Program, build: Build) -> None:
+    done = program(
+        f"""
+        import tenon
+        from tenon._native import functions
+        tenon.init(plugin_path=[{str(build("required"))!r}], layers=["validate"])
+        print([plugin.name for plugin in tenon.plugins()][1:])
+        try:
+            functions.destroy_event(tenon.device("cpu:0").handle, 1)
+        except tenon.RefusedError:
+            print("refused")
+        try:
+            tenon.init()
+        except tenon.BusyError as error:
+            print(error)
+        """,
+        TENON_PLUGIN_PATH="/nowhere",
+    )
+    assert done.stdout.splitlines() == [
+        "['librequired']",
+        "refused",
+        "init: the library runs already: call `tenon.init` before anything else",
+    ]
+
+
+def test_layers_come_before_the_first_use(program: Program) -> None:
+    done = program(
+        """
+        import tenon
+        try:
+            tenon.enable_layers("nonsense")
+        except tenon.InvalidArgumentError as error:
+            print("nonsense" in str(error))
+        try:
+            tenon.init(layers="nonsense")
+        except tenon.BusyError:
+            print("too late")
+        tenon.enable_layers("validate")
+        device = tenon.device("cpu:0")
+        device.synchronize()
+        try:
+            tenon.enable_layers()
+        except tenon.BusyError:
+            print("too late")
+        """
+    )
+    assert silent(done, "True\ntoo late\ntoo late")
+
+
+def test_a_layer_that_there_is_not_is_an_error_each_time(program: Program) -> None:
+    done = program(
+        """
+        import tenon
+        for _ in range(2):
+            try:
+                tenon.devices()
+            except tenon.InvalidArgumentError as error:
+                print("nonsense" in str(error))
+        """,
+        TENON_LAYERS="nonsense",
+    )
+    assert silent(done, "True\nTrue")
+
+
+def test_a_plugin_that_cannot_count_is_left_out_with_a_warning(build: Build) -> None:
+    plugin = tenon.load_plugin(build("required"))
+    plugin.devices()
+    ctypes.CDLL(str(build("required"))).required_fail(1)
+    try:
+        with pytest.warns(RuntimeWarning, match="required cannot count its devices: .*told to fail"):
+            found = tenon.devices()
+        assert {device.type for device in found} == {"cpu"}
+    finally:
+        plugin.unload()
+
+
+class TestDeviceThatCannotTell:
+    """A device that has no way to ask whether work is done: the library waits where it is asked."""
+
+    def test_waits_end_with_a_timeout(self, build: Build) -> None:
+        device = tenon.load_plugin(build("waiting")).device()
+        control = ctypes.CDLL(str(build("waiting")))
+        control.waiting_set(0)
+        try:
+            event, stream = device.create_event(), device.create_stream()
+            for wait in (event.synchronize, stream.synchronize, device.synchronize):
+                with pytest.raises(TimeoutError):
+                    wait(timeout=0.01)
+            # The threads that wait for them are still there.
+            while control.waiting_count() < 3:
+                pass
+            waited = threading.Thread(target=event.synchronize)
+            waited.start()
+            control.waiting_set(1)
+            waited.join(PATIENCE)
+            assert not waited.is_alive()
+            event.synchronize(timeout=PATIENCE)
+
+            async def main() -> None:
+                await event
+                await stream.synchronize_async()
+                await device.synchronize_async()
+
+            asyncio.run(main())
+        finally:
+            control.waiting_set(1)
+            device.close()
+            device.plugin.unload()
+
+    def test_dropping_a_stream_waits_for_nobody(self, build: Build) -> None:
+        device = tenon.load_plugin(build("waiting")).device()
+        control = ctypes.CDLL(str(build("waiting")))
+        control.waiting_set(0)
+        try:
+            stream = device.create_stream()
+            del stream
+            control.waiting_set(1)
+            device.create_stream()
+        finally:
+            control.waiting_set(1)
+            device.close()
+            device.plugin.unload()
+
+    def test_calling_back_is_unsupported(self, build: Build) -> None:
+        device = tenon.load_plugin(build("required")).device()
+        try:
+            with pytest.raises(tenon.UnsupportedError, match="stream_add_callback on required:0"):
+                device.default_stream.add_callback(print)
+            with pytest.raises(NotImplementedError):
+                device.default_stream.add_callback(print)
+        finally:
+            device.close()
+            device.plugin.unload()
+
+    def test_ctrl_c_ends_a_wait(self, build: Build, program: Program) -> None:
+        done = program(
+            f"""
+            import ctypes, os, signal, threading, time
+            import tenon
+            control = ctypes.CDLL({str(build("waiting"))!r})
+            device = tenon.load_plugin({str(build("waiting"))!r}).device()
+            event, stream = device.create_event(), device.create_stream()
+            for number, wait in enumerate((event.synchronize, stream.synchronize, device.synchronize)):
+                def interrupt():
+                    while control.waiting_count() <= number:
+                        time.sleep(0.001)
+                    os.kill(os.getpid(), signal.SIGINT)
+                threading.Thread(target=interrupt).start()
+                try:
+                    wait()
+                except KeyboardInterrupt:
+                    print("interrupted")
+            control.waiting_set(1)
+            """
+        )
+        assert silent(done, "interrupted\ninterrupted\ninterrupted")

@@ -1,0 +1,290 @@
+"""Streams: order, callbacks, waiting, and how they end."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import sys
+import threading
+import weakref
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import tenon
+from support import PATIENCE, Gate, Program
+from tenon import _lifetime
+
+
+def test_work_runs_in_order(device: tenon.Device, stream: tenon.Stream) -> None:
+    seen: list[int] = []
+    for number in range(100):
+        stream.add_callback(seen.append, number)
+    stream.synchronize()
+    assert seen == list(range(100))
+
+
+def test_a_callback_runs_in_a_thread_of_the_device(stream: tenon.Stream) -> None:
+    seen: list[int] = []
+    stream.add_callback(lambda: seen.append(threading.get_ident()))
+    stream.synchronize()
+    assert seen != [threading.get_ident()]
+
+
+def test_query_tells_whether_work_is_left(stream: tenon.Stream, gate: Gate) -> None:
+    assert stream.query()
+    gate.hold(stream)
+    assert not stream.query()
+    gate.open()
+    stream.synchronize()
+    assert stream.query()
+
+
+def test_a_wait_has_a_timeout(stream: tenon.Stream, gate: Gate) -> None:
+    gate.hold(stream)
+    with pytest.raises(TimeoutError, match="is not done after 0 s"):
+        stream.synchronize(timeout=0)
+    gate.open()
+    stream.synchronize(timeout=PATIENCE)
+
+
+def test_a_stream_waits_for_an_event_of_another(device: tenon.Device, stream: tenon.Stream, gate: Gate) -> None:
+    seen: list[str] = []
+    with device.create_event() as event:
+        gate.hold(stream)
+        stream.add_callback(seen.append, "first")
+        stream.record_event(event)
+        other = device.create_stream()
+        other.wait_event(event)
+        other.add_callback(seen.append, "second")
+    third = tenon.Stream("cpu:0")
+    third.wait_stream(other)
+    third.add_callback(seen.append, "third")
+    assert not third.query()
+    gate.open()
+    third.synchronize()
+    assert seen == ["first", "second", "third"]
+
+
+def test_closing_waits_and_is_done_once(device: tenon.Device, gate: Gate) -> None:
+    stream = device.create_stream()
+    seen: list[int] = []
+    gate.hold(stream)
+    stream.add_callback(seen.append, 1)
+    threading.Timer(0.05, gate.open).start()
+    stream.close()
+    assert seen == [1]
+    stream.close()
+    assert stream.closed
+    for use in (stream.query, stream.synchronize, stream.record_event, lambda: stream.add_callback(print)):
+        with pytest.raises(tenon.InvalidHandleError, match="on cpu:0|cpu:0: the stream is closed"):
+            use()
+    with pytest.raises(tenon.InvalidHandleError), stream:
+        pass
+    assert repr(stream) == "<tenon.Stream on cpu:0, closed>"
+
+
+def test_many_threads_may_close_it(device: tenon.Device) -> None:
+    stream = device.create_stream()
+    failures: list[BaseException] = []
+
+    def close() -> None:
+        try:
+            stream.close()
+        except BaseException as failure:
+            failures.append(failure)
+
+    threads = [threading.Thread(target=close) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+
+
+def test_a_dropped_stream_with_work_is_left_to_its_end(device: tenon.Device, gate: Gate) -> None:
+    """Dropping a reference waits for nobody: a callback may need a lock that the thread holds."""
+    stream = device.create_stream()
+    native = stream.handle
+    seen: list[int] = []
+    gate.hold(stream)
+    stream.add_callback(seen.append, 1)
+    del stream
+    assert native in device._session.streams
+    gate.open()
+    device.synchronize()
+    assert seen == [1]
+    assert native not in device._session.streams
+
+
+def test_the_default_stream_stays(device: tenon.Device) -> None:
+    stream = device.default_stream
+    assert stream.handle == 0
+    stream.close()
+    assert not stream.closed
+    assert stream.query()
+    assert repr(stream) == "<tenon.Stream default on cpu:0>"
+
+
+def test_a_stream_is_not_copied(stream: tenon.Stream) -> None:
+    with pytest.raises(TypeError, match="cannot pickle or copy a Stream"):
+        copy.copy(stream)
+
+
+def test_what_is_no_function_is_not_queued(stream: tenon.Stream) -> None:
+    with pytest.raises(TypeError, match="function must be callable, not int"):
+        stream.add_callback(1)  # type: ignore[arg-type]
+
+
+class Thing:
+    """Something that can be watched."""
+
+
+def test_a_callback_and_its_arguments_are_let_go(stream: tenon.Stream) -> None:
+    thing = Thing()
+    watched = weakref.ref(thing)
+    stream.add_callback(lambda _: None, thing)
+    del thing
+    stream.synchronize()
+    # The stream is done when the callback has returned, and Python's side of it a moment before.
+    gc.collect()
+    assert watched() is None
+
+
+def test_a_callback_that_was_not_queued_is_let_go(device: tenon.Device) -> None:
+    stream = device.create_stream()
+    from tenon._native import functions
+
+    functions.destroy_stream(device.handle, stream.handle)
+    thing = Thing()
+    watched = weakref.ref(thing)
+    with pytest.raises(tenon.DeviceError):
+        stream.add_callback(lambda _: None, thing)
+    del thing
+    assert watched() is None
+    with pytest.raises(tenon.DeviceError):
+        stream.close()
+
+
+def failing(number: int) -> None:
+    raise ArithmeticError(number)
+
+
+def test_an_exception_goes_to_the_hook_and_the_stream_goes_on(
+    stream: tenon.Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[Any] = []
+    monkeypatch.setattr(
+        sys,
+        "unraisablehook",
+        lambda args: told.append(
+            SimpleNamespace(
+                error=args.exc_value, kind=args.exc_type, origin=repr(args.object), trace=args.exc_traceback
+            )
+        ),
+    )
+    seen: list[int] = []
+    stream.add_callback(failing, 7)
+    stream.add_callback(seen.append, 1)
+    stream.synchronize()
+    assert seen == [1]
+    (one,) = told
+    assert one.kind is ArithmeticError
+    assert one.error.args == (7,)
+    assert "failing" in one.origin
+    assert "cpu:0" in one.origin
+    functions = []
+    trace = one.trace
+    while trace:
+        functions.append(trace.tb_frame.f_code.co_name)
+        trace = trace.tb_next
+    assert functions[-1] == "failing"
+
+
+def test_the_hook_of_python_prints_it(program: Program) -> None:
+    done = program(
+        """
+        import tenon
+        def failing(number):
+            raise ArithmeticError(number)
+        stream = tenon.device("cpu:0").create_stream()
+        stream.add_callback(failing, 7)
+        stream.synchronize()
+        """
+    )
+    assert done.returncode == 0
+    assert "Exception ignored in: <callback <function failing" in done.stderr
+    assert done.stderr.rstrip().endswith("ArithmeticError: 7")
+
+
+def test_nothing_calls_a_device_from_a_callback(device: tenon.Device, stream: tenon.Stream) -> None:
+    event = device.create_event()
+    other = device.create_stream()
+    refused: list[str] = []
+    uses: list[Callable[[], object]] = [
+        stream.query,
+        stream.synchronize,
+        other.close,
+        event.query,
+        event.synchronize,
+        device.synchronize,
+        device.close,
+        device.create_event,
+        lambda: tenon.Stream("cpu:0"),
+        tenon.shutdown,
+        tenon.devices,
+        lambda: stream.add_callback(print),
+    ]
+
+    def callback() -> None:
+        for use in uses:
+            try:
+                use()
+            except tenon.BusyError as error:
+                refused.append(str(error))
+
+    stream.add_callback(callback)
+    stream.synchronize()
+    assert len(refused) == len(uses)
+    assert all("callback cannot call a device" in text for text in refused)
+    assert other.query()
+    assert not other.closed
+
+
+def test_what_a_callback_drops_is_released_later(device: tenon.Device, stream: tenon.Stream, gate: Gate) -> None:
+    """The last reference to a stream and an event goes in the callback, where nothing can be released."""
+    other = device.create_stream()
+    native = other.handle
+    gate.hold(stream)
+    stream.add_callback(lambda *_: None, other, device.create_event())
+    del other
+    left: list[int] = []
+    stream.add_callback(lambda: left.append(len(_lifetime._deferred)))
+    gate.open()
+    stream.synchronize()
+    assert left == [2]
+    device.synchronize()
+    assert native not in device._session.streams
+
+
+def test_a_callback_and_a_thread_with_a_lock_do_not_wait_for_each_other(device: tenon.Device) -> None:
+    """Dropping a busy stream under a lock that its callback wants."""
+    lock = threading.Lock()
+    seen: list[int] = []
+
+    def locked() -> None:
+        with lock:
+            seen.append(1)
+
+    for _ in range(100):
+        with lock:
+            stream = device.create_stream()
+            stream.add_callback(locked)
+            cycle: list[Any] = [stream]
+            cycle.append(cycle)
+            del stream, cycle
+            gc.collect()
+    device.synchronize()
+    assert len(seen) == 100

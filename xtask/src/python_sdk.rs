@@ -1,0 +1,82 @@
+//! The Python SDK as its users have it: the wheel, installed into a fresh environment of each Python of this machine.
+
+use std::path::Path;
+
+use crate::process::{Failure, step};
+use crate::python::{self, Venv};
+use crate::wheel::{self, Wheel};
+use crate::{examples, project};
+
+/// What the tests need in every Python.
+const TESTS: &[&str] = &["hypothesis>=6", "numpy", "pytest>=8"];
+/// What they need once: the wheel's own tests, and what type checkers say of a program that uses the package.
+const ONCE: &[&str] = &["auditwheel>=6", "hatchling>=1.27", "matplotlib", "pyelftools>=0.31", "twine>=6"];
+
+/// The folder of the tests of the wheel, of its build, and of its types: they hold for every Python alike.
+const PACKAGING: &str = "tests/packaging";
+/// What the tests with PaddlePaddle are called: they are for an environment that has it.
+const PADDLE: &str = "_paddle.py";
+
+/// Runs the tests with the newest Python of this machine, or with each; the newest also tests the wheel itself.
+pub fn test(each: bool) -> Result<(), Failure> {
+    let wheel = wheel::build(Wheel::Sdk, None)?;
+    let interpreters = python::interpreters()?;
+    let wanted = if each { interpreters.len() } else { 1 };
+    for (index, interpreter) in interpreters.iter().take(wanted).enumerate() {
+        eprintln!("Python {}", interpreter.version);
+        let newest = index == 0;
+        let checkers = [crate::lint::MYPY, crate::lint::PYRIGHT];
+        let requirements = if newest { [TESTS, ONCE, &checkers].concat() } else { TESTS.to_vec() };
+        let venv = Venv::of(interpreter, "sdk", &requirements)?;
+        venv.put(&wheel)?;
+        let mut tests = pytest(&venv, &wheel).arg(format!("--ignore-glob=*{PADDLE}"));
+        if !newest {
+            tests = tests.arg("--ignore").arg(PACKAGING);
+        }
+        tests.run()?;
+    }
+    Ok(())
+}
+
+/// Runs the tests that need PaddlePaddle, in an environment that has it.
+pub fn test_with_paddle(venv: &Venv) -> Result<(), Failure> {
+    let mut tests = project::entries(&project::path("sdk-py/tests"))?;
+    tests.retain(|path| path.to_string_lossy().ends_with(PADDLE));
+    if tests.is_empty() {
+        return Err(Failure::Wrong(format!("`sdk-py/tests` has no `test_*{PADDLE}`")));
+    }
+    let wheel = wheel::build(Wheel::Sdk, None)?;
+    venv.pip(["hypothesis>=6"])?;
+    venv.put(&wheel)?;
+    pytest(venv, &wheel).args(tests).run()
+}
+
+fn pytest(venv: &Venv, wheel: &Path) -> crate::process::Step {
+    venv.pytest().env("TENON_WHEEL", wheel).within(&project::path("sdk-py"))
+}
+
+/// What is compared to in the benchmarks.
+const COMPARED: &[&str] = &["cffi>=1.16", "numpy"];
+
+/// Measures calls and copies, each beside the same through ctypes, cffi and NumPy.
+pub fn bench() -> Result<(), Failure> {
+    let wheel = wheel::build(Wheel::Sdk, None)?;
+    let venv = Venv::of(&python::newest()?, "bench", COMPARED)?;
+    venv.put(&wheel)?;
+    for name in ["calls.py", "copies.py"] {
+        step(venv.python()).arg(project::path("sdk-py/benchmarks").join(name)).run()?;
+    }
+    Ok(())
+}
+
+/// Runs the command `tenon`, and draws what it writes.
+pub fn pictures() -> Result<(), Failure> {
+    let wheel = wheel::build(Wheel::Sdk, None)?;
+    let venv = Venv::of(&python::newest()?, "pictures", &["matplotlib"])?;
+    venv.put(&wheel)?;
+    step(venv.python())
+        .arg(project::path("sdk-py/tools/pictures.py"))
+        .arg(project::path("docs/src/guide"))
+        .arg(examples::build()?.join("c/libc_plugin.so"))
+        .run()
+}
