@@ -41,12 +41,16 @@ pub(crate) fn when_reached(stream: &Arc<Stream>, job: impl FnOnce() + Send + 'st
     let mark = unit.take_mark()?;
     unit.on(|device, id| device.record_event(id, stream.raw, mark))?;
     let unit = unit.clone();
+    let (key, gate) = Gate::shut();
     workers::run(move || {
         // A failure of earlier work is told by the stream, which is past the point nevertheless.
         let _ = unit.on(|device, id| device.synchronize_event(id, mark));
         unit.give_mark(mark);
         job();
+        drop(key);
     });
+    // A callback would have held the stream as long.
+    stream.hold_here(gate);
     Ok(())
 }
 

@@ -49,11 +49,12 @@ impl Record {
         let (is_void, time) = (AtomicBool::new(true), AtomicU64::new(0));
         let record = Arc::new(Record { unit, mark, known, is_void, is_timed, time });
         let queued = record.clone();
+        if is_timed {
+            let stamped = queued.clone();
+            let stamp = move || stamped.time.store(now(), Ordering::Release);
+            stream.submit(move |stream| arrival::when_reached(stream, stamp))?;
+        }
         stream.submit(move |stream| {
-            if queued.is_timed {
-                let stamped = queued.clone();
-                arrival::when_reached(stream, move || stamped.time.store(now(), Ordering::Release))?;
-            }
             stream.unit.on(|device, id| device.record_event(id, stream.raw, queued.mark))?;
             queued.is_void.store(false, Ordering::Release);
             drop(key);

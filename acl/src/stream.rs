@@ -66,8 +66,10 @@ impl Line {
     }
 
     /// How many of the steps are over.
+    ///
+    /// One that turned out to need a gate of its own, see [`Stream::hold_here`], is not over before that is open.
     fn passed(&self) -> u64 {
-        self.entered - self.steps.len() as u64 - u64::from(!self.is_free())
+        self.entered.saturating_sub(self.steps.len() as u64 + u64::from(!self.is_free()))
     }
 }
 
@@ -247,6 +249,18 @@ impl Stream {
             self.drain();
         }
         done
+    }
+
+    /// Holds what comes behind the work that is just being done until the gate is open.
+    pub(crate) fn hold_here(self: &Arc<Self>, gate: Arc<Gate>) {
+        let mut line = self.line();
+        if !line.is_free() {
+            // Not counted as entered: whoever waits for what the stream was given waits for this too.
+            line.steps.push_front(Step::Gate(gate));
+        } else if gate.hold(self) {
+            line.entered += 1;
+            line.hold = Hold::At(gate);
+        }
     }
 
     /// Goes on with the line, if it is this gate that has held it.

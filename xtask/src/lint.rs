@@ -56,7 +56,13 @@ fn sdk_types(venv: &Venv) -> Result<(), Failure> {
             mypy(venv, "sdk-py", &[], files)?;
         }
     }
-    step(venv.program("pyright")).arg("--project").arg(&root).arg("--pythonpath").arg(venv.python()).run()
+    step(venv.program("pyright"))
+        .args(["--level", "error"])
+        .arg("--project")
+        .arg(&root)
+        .arg("--pythonpath")
+        .arg(venv.python())
+        .run()
 }
 
 /// Checks types with the settings of a folder.

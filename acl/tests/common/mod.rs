@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex};
 
-use tenon::device::{self, Device, DeviceId, Layer, Layered, WithFallbacks};
+use tenon::device::{self, Device, DeviceId, Function, Layer, Layered, Outcome, WithFallbacks};
+use tenon::reflect::Call;
 use tenon::{AnyPtr, DevicePtr, HostPtr};
 use tenon_acl::api::{AclError, Callback, HostFunc, Result, Stream};
 use tenon_acl::{Devices, OpenDevice, Runtime};
@@ -68,22 +69,42 @@ pub struct World {
 
 /// Two devices of 64 MiB.
 pub fn world() -> World {
-    world_of(true)
+    world_of(true, None)
+}
+
+/// The same, as if they lacked some functions.
+pub fn lacking_world(functions: &'static [Function]) -> World {
+    world_of(true, Some(Arc::new(Lacks(functions))))
 }
 
 /// The same, as if the host could not see their memory.
 pub fn distant_world() -> World {
-    world_of(false)
+    world_of(false, None)
 }
 
-fn world_of(memory_is_host: bool) -> World {
+/// Refuses functions, as a plugin does that has none and no fallback.
+struct Lacks(&'static [Function]);
+
+impl Layer for Lacks {
+    fn before(&self, call: &Call<'_>, _: &dyn Device) -> device::Result<u64> {
+        match Function::ALL[call.index] {
+            function if self.0.contains(&function) => Err(device::Error::unsupported(function.name())),
+            _ => Ok(0),
+        }
+    }
+
+    fn after(&self, _: &Call<'_>, _: u64, _: &Outcome<'_>, _: &dyn Device) {}
+}
+
+fn world_of(memory_is_host: bool, outermost: Option<Arc<dyn Layer>>) -> World {
     let cpu = Arc::new(Cpu::with_config(Config { devices: 2, memory: 64 << 20, threads: 2 }));
     let reports = Arc::new(Mutex::new(Vec::new()));
     let collected = reports.clone();
     let sink = Arc::new(move |report: &Report| collected.lock().unwrap().push(report.clone()));
     let checker = Checker::new(Options { sink, ..Options::default() });
     let validate = checker.layer("cpu", &*cpu);
-    let device = Layered::new(WithFallbacks(cpu), vec![validate.clone() as Arc<dyn Layer>]);
+    let layers = outermost.into_iter().chain([validate.clone() as Arc<dyn Layer>]);
+    let device = Layered::new(WithFallbacks(cpu), layers.collect());
     let cpus = Arc::new(Cpus { device, open: AtomicUsize::new(0), memory_is_host });
     let acl = Arc::new(Runtime::new(Arc::new(Of(cpus.clone()))));
     World { acl: Some(acl), cpus, validate, reports }

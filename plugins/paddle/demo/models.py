@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 import paddle
+from numpy.typing import NDArray
 from paddle import nn
 
-Batch = tuple[np.ndarray, np.ndarray]
+Batch = tuple[NDArray[Any], NDArray[Any]]
 """Inputs and labels, on the host."""
 
 OnStep = Callable[[int, float], None]
@@ -40,7 +41,7 @@ _FONT = (
 )
 
 
-def _glyphs() -> np.ndarray:
+def _glyphs() -> NDArray[Any]:
     """The digits as 21 by 15 pixel images, each font pixel three by three."""
     rows = np.array(_FONT, dtype=np.uint8)
     bits = (rows[:, :, None] >> np.arange(4, -1, -1, dtype=np.uint8)) & 1
@@ -158,14 +159,14 @@ class History:
 
     losses: list[float] = field(default_factory=list)
     seconds: float = 0.0
-    state: dict[str, np.ndarray] = field(default_factory=dict)
+    state: dict[str, NDArray[Any]] = field(default_factory=dict)
 
     def final(self, last: int = 5) -> float:
         """The mean of the last few losses: a single batch says little."""
         return float(np.mean(self.losses[-last:]))
 
 
-def initial_state(task: Task, seed: int) -> list[np.ndarray]:
+def initial_state(task: Task, seed: int) -> list[NDArray[Any]]:
     """The weights every run of a task starts from, in the order of the network's own state.
 
     They are drawn on Paddle's CPU: devices need not draw the same random numbers.
@@ -203,7 +204,7 @@ def _train_eager(
     steps: int,
     compiled: bool,
     seed: int,
-    start: list[np.ndarray],
+    start: list[NDArray[Any]],
     on_step: OnStep | None,
 ) -> History:
     network = task.network()
@@ -237,7 +238,7 @@ def _train_program(
     device: str,
     steps: int,
     seed: int,
-    start: list[np.ndarray],
+    start: list[NDArray[Any]],
     on_step: OnStep | None,
 ) -> History:
     inputs, labels = task.data(0, seed)

@@ -15,6 +15,7 @@ from typing import Any, Callable, TypeVar
 
 import numpy as np
 import paddle
+from numpy.typing import NDArray
 
 DEVICE = os.environ.get("TENON_PADDLE_DEVICE_TYPE", "CustomCPU")
 """The device type under which the plugin registers."""
@@ -45,7 +46,7 @@ def of_release(table: Mapping[tuple[int, int], Value]) -> Value:
     return table[max(release for release in table if release <= RELEASE)]
 
 
-def normal(*shape: int, seed: int = 0, dtype: str = "float32") -> np.ndarray:
+def normal(*shape: int, seed: int = 0, dtype: str = "float32") -> NDArray[Any]:
     """Numbers that are the same in every run, on the host."""
     return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import paddle
 import pytest
+from numpy.typing import NDArray
 
 from host import is_on, name, place
 
@@ -15,7 +18,7 @@ class Squares(paddle.io.Dataset):
     def __len__(self) -> int:
         return 40
 
-    def __getitem__(self, index: int) -> tuple[np.ndarray, np.ndarray]:
+    def __getitem__(self, index: int) -> tuple[NDArray[Any], NDArray[Any]]:
         return np.full([3, 5], index, np.float32), np.array(index * index, np.int64)
 
 

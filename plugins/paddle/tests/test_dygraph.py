@@ -8,6 +8,7 @@ import numpy as np
 import paddle
 import paddle.nn.functional as F
 import pytest
+from numpy.typing import NDArray
 
 from host import is_on, normal, of_release, on_both
 
@@ -27,7 +28,7 @@ def close(ours: Any, wanted: Any, tolerance: float = 1e-4) -> None:
     np.testing.assert_allclose(ours, wanted, rtol=tolerance, atol=tolerance * 0.1)
 
 
-def differentiable(operator: Operator, *arrays: np.ndarray) -> Callable[[], list[Any]]:
+def differentiable(operator: Operator, *arrays: NDArray[Any]) -> Callable[[], list[Any]]:
     """A computation of an operator's outputs, and of the gradients of all its float inputs."""
 
     def compute() -> list[Any]:
@@ -55,7 +56,7 @@ IMAGE = normal(2, 3, 9, 9)
 WORDS = np.array([[1, 4, 4], [0, 2, 6]])
 LABELS = np.array([2, 0, 5, 1])
 
-SMOOTH: dict[str, tuple[Operator, tuple[np.ndarray, ...]]] = {
+SMOOTH: dict[str, tuple[Operator, tuple[NDArray[Any], ...]]] = {
     "add": (lambda x, y: x + y, (A, B)),
     "add a row": (lambda x, y: x + y, (A, ROW)),
     "add a number": (lambda x: x + 1.5, (A,)),

@@ -7,6 +7,7 @@ from typing import Any, Callable
 import numpy as np
 import paddle
 import pytest
+from numpy.typing import NDArray
 
 from host import DEVICE, is_on, name, normal, of_release, python
 
@@ -87,7 +88,7 @@ def test_values_are_set_in_place() -> None:
         (lambda: paddle.empty([2, 3]).fill_(1.5), np.full((2, 3), 1.5)),
     ],
 )
-def test_tensors_are_made_on_the_device(make: Any, wanted: np.ndarray) -> None:
+def test_tensors_are_made_on_the_device(make: Any, wanted: NDArray[Any]) -> None:
     tensor = make()
     assert is_on(tensor)
     np.testing.assert_array_equal(tensor.numpy(), wanted)

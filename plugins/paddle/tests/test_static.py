@@ -15,6 +15,7 @@ import numpy as np
 import paddle
 import paddle.nn.functional as F
 import pytest
+from numpy.typing import NDArray
 
 from host import name, normal, on_both, place
 
@@ -72,7 +73,7 @@ GRAPHS: dict[str, Callable[[Any, Any], Any]] = {
 
 @pytest.mark.parametrize("graph", GRAPHS)
 def test_compiled_functions_compute_the_same(graph: str) -> None:
-    def compute() -> list[np.ndarray]:
+    def compute() -> list[NDArray[Any]]:
         x, y = paddle.to_tensor(A), paddle.to_tensor(B)
         x.stop_gradient = y.stop_gradient = False
         function = paddle.jit.to_static(Graph(GRAPHS[graph]), full_graph=True)
@@ -131,7 +132,7 @@ class Normed(paddle.nn.Layer):
 
 
 def test_compiled_networks_keep_their_statistics() -> None:
-    def compute() -> list[np.ndarray]:
+    def compute() -> list[NDArray[Any]]:
         network = Normed()
         run = paddle.jit.to_static(network, full_graph=True)
         for seed in range(3):
@@ -155,10 +156,10 @@ def static() -> Iterator[None]:
     paddle.disable_static()
 
 
-Program = Callable[[], tuple[dict[str, np.ndarray], list[Any]]]
+Program = Callable[[], tuple[dict[str, NDArray[Any]], list[Any]]]
 
 
-def execute(build: Program, device: str, runs: int = 1) -> list[list[np.ndarray]]:
+def execute(build: Program, device: str, runs: int = 1) -> list[list[NDArray[Any]]]:
     """Build a program, which names its feeds and what to fetch, and run it a few times."""
     main, startup = paddle.static.Program(), paddle.static.Program()
     where = paddle.CPUPlace() if device == "cpu" else place()
@@ -178,7 +179,7 @@ def fixed(*shape: int, seed: int = 0) -> Any:
 
 @pytest.mark.usefixtures("static")
 def test_a_program_is_fed_and_fetched() -> None:
-    def build() -> tuple[dict[str, np.ndarray], list[Any]]:
+    def build() -> tuple[dict[str, NDArray[Any]], list[Any]]:
         x = paddle.static.data("x", [4, 6], "float32")
         y = paddle.static.data("y", [6], "float32")
         return {"x": A, "y": B[0]}, [x + y, (x * y).sum(), x.t()]
@@ -200,7 +201,7 @@ OPTIMIZERS: dict[str, Callable[[], Any]] = {
 @pytest.mark.usefixtures("static")
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 def test_a_program_trains(optimizer: str) -> None:
-    def build() -> tuple[dict[str, np.ndarray], list[Any]]:
+    def build() -> tuple[dict[str, NDArray[Any]], list[Any]]:
         x = paddle.static.data("x", [4, 6], "float32")
         layer = paddle.nn.Linear(6, 3, weight_attr=fixed(6, 3), bias_attr=fixed(3, seed=1))
         loss = F.mse_loss(layer(x), paddle.full([4, 3], 0.5))
@@ -216,7 +217,7 @@ def test_a_program_trains(optimizer: str) -> None:
 
 @pytest.mark.usefixtures("static")
 def test_a_program_keeps_its_statistics() -> None:
-    def build() -> tuple[dict[str, np.ndarray], list[Any]]:
+    def build() -> tuple[dict[str, NDArray[Any]], list[Any]]:
         x = paddle.static.data("x", [2, 3, 9, 9], "float32")
         norm = paddle.nn.BatchNorm2D(3)
         return {"x": IMAGE + 2}, [norm(x), norm._mean, norm._variance]

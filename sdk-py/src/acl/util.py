@@ -100,7 +100,7 @@ def ptr_to_numpy(*args: Any) -> np.ndarray[Any, Any]:
         import numpy as np
     except ImportError:
         raise ImportError("acl.util.ptr_to_numpy needs NumPy: pip install numpy") from None
-    dtype = np.dtype(_DTYPES[code])
+    dtype: np.dtype[Any] = np.dtype(_DTYPES[code])
     size = dtype.itemsize
     for length in shape:
         size *= length

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import acl
 
@@ -13,20 +16,20 @@ RT_PARAM_INVALID = 107000
 FEATURE_NOT_SUPPORTED = 207000
 
 
-def address(array: np.ndarray) -> int:
+def address(array: NDArray[Any]) -> int:
     pointer = array.ctypes.data
     assert isinstance(pointer, int)
     return pointer
 
 
-def to_device(array: np.ndarray) -> int:
+def to_device(array: NDArray[Any]) -> int:
     pointer, ret = acl.rt.malloc(array.nbytes, 0)
     assert ret == 0
     assert acl.rt.memcpy(pointer, array.nbytes, address(array), array.nbytes, HOST_TO_DEVICE) == 0
     return pointer
 
 
-def to_host(pointer: int, like: np.ndarray) -> np.ndarray:
+def to_host(pointer: int, like: NDArray[Any]) -> NDArray[Any]:
     array = np.empty_like(like)
     assert acl.rt.memcpy(address(array), array.nbytes, pointer, array.nbytes, DEVICE_TO_HOST) == 0
     return array

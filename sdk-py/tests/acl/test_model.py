@@ -7,11 +7,13 @@ among themselves by events before they meet at the same memory, as every right p
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, rule
+from numpy.typing import NDArray
 
 import acl
 
@@ -24,7 +26,7 @@ class Memory:
     """Device memory and what must be in it."""
 
     pointer: int
-    content: np.ndarray
+    content: NDArray[Any]
     last: int = 0
     """The stream that used it last."""
 
@@ -34,7 +36,7 @@ class Pinned:
     """Host memory of a copy that may still be under way."""
 
     pointer: int
-    view: np.ndarray = field(repr=False)
+    view: NDArray[Any] = field(repr=False)
 
 
 class Programs(RuleBasedStateMachine):
@@ -70,7 +72,7 @@ class Programs(RuleBasedStateMachine):
                 assert acl.rt.destroy_event(event) == 0
             memory.last = stream
 
-    def read(self, memory: Memory) -> np.ndarray:
+    def read(self, memory: Memory) -> NDArray[Any]:
         out = np.empty_like(memory.content)
         size = out.nbytes
         assert acl.rt.memcpy(out.ctypes.data, size, memory.pointer, size, DEVICE_TO_HOST) == 0

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import acl
 
@@ -34,7 +36,7 @@ def test_an_array_that_is_not_contiguous_is_copied() -> None:
 
 @pytest.mark.parametrize(("code", "dtype"), CODES)
 def test_a_view_of_an_address(code: int, dtype: type) -> None:
-    array: np.ndarray = np.arange(6).astype(dtype).reshape(2, 3)
+    array: NDArray[Any] = np.arange(6).astype(dtype).reshape(2, 3)
     view = acl.util.ptr_to_numpy(array.ctypes.data, (2, 3), code)
     assert (view.dtype, view.shape) == (array.dtype, (2, 3))
     assert (view == array).all()

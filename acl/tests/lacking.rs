@@ -1,0 +1,91 @@
+//! Devices that lack what a runtime would like to have.
+
+mod common;
+
+use std::sync::{Arc, Mutex};
+
+use common::{Hold, any, callback, host_function, lacking_world};
+use tenon::device::Function;
+use tenon_acl::api::{Acl as _, *};
+
+#[test]
+fn without_callbacks_functions_of_the_host_still_run_in_the_order_of_their_stream() {
+    let world = lacking_world(&[Function::StreamAddCallback]);
+    world.rt_set_device(0).unwrap();
+    let stream = world.rt_create_stream().unwrap();
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let note = |number: i32| {
+        let seen = seen.clone();
+        move || seen.lock().unwrap().push(number)
+    };
+    let thread = common::Thread::start();
+    world.rt_subscribe_report(thread.number, stream).unwrap();
+    let hold = Hold::on(&world, stream);
+    for number in 0..20 {
+        match number % 3 {
+            0 => world.rt_launch_host_func(stream, host_function(note(number))).unwrap(),
+            1 => {
+                let block = CallbackBlockType::BLOCK;
+                world.rt_launch_callback(callback(note(number)), block, stream).unwrap();
+            }
+            _ => {
+                let memory = world.rt_malloc_host(8).unwrap();
+                world.rt_memset_async(any(memory), 8, 7, 8, stream).unwrap();
+                let check = note(number);
+                let function = host_function(move || {
+                    // SAFETY: the fill lies before in the same stream, and the memory is freed behind.
+                    assert_eq!(unsafe { memory.bytes(8) }, [7; 8]);
+                    check();
+                });
+                world.rt_launch_host_func(stream, function).unwrap();
+            }
+        }
+    }
+    let acl = world.shared();
+    let serving = thread.begin(move || while acl.rt_process_report(-1).is_ok() {});
+    hold.open();
+    world.rt_synchronize_stream(stream).unwrap();
+    assert_eq!(*seen.lock().unwrap(), (0..20).collect::<Vec<_>>());
+    world.rt_un_subscribe_report(thread.number, stream).unwrap();
+    serving.recv().unwrap();
+    thread.end();
+    world.rt_reset_device(0).unwrap();
+}
+
+#[test]
+fn without_callbacks_events_still_know_the_time_and_can_be_reset() {
+    let world = lacking_world(&[Function::StreamAddCallback]);
+    world.rt_set_device(0).unwrap();
+    let stream = world.rt_create_stream().unwrap();
+    let [start, end] = [(); 2].map(|()| world.rt_create_event_with_flag(9).unwrap());
+    for _ in 0..50 {
+        world.rt_record_event(start, stream).unwrap();
+        world.rt_record_event(end, stream).unwrap();
+        world.rt_synchronize_event(end).unwrap();
+        assert!(world.rt_event_elapsed_time(start, end).unwrap() >= 0.0);
+        world.rt_reset_event(start, stream).unwrap();
+        world.rt_synchronize_stream(stream).unwrap();
+        common::refused(AclError::RT_INTERNAL_ERROR, world.rt_event_get_timestamp(start));
+    }
+    world.rt_reset_device(0).unwrap();
+    world.end();
+}
+
+#[test]
+fn without_pinned_memory_host_memory_is_as_any_other() {
+    let world = lacking_world(&[Function::HostMemoryAllocate, Function::HostMemoryDeallocate]);
+    world.rt_set_device(0).unwrap();
+    let host = world.rt_malloc_host(1000).unwrap();
+    assert_eq!(host.addr() % 64, 0);
+    let memory = world.rt_malloc(1000, MemMallocPolicy::HUGE_FIRST).unwrap();
+    world.rt_memset_async(any(memory), 1000, 5, 1000, Stream::NULL).unwrap();
+    let kind = MemcpyKind::DEVICE_TO_HOST;
+    world.rt_memcpy_async(any(host), 1000, any(memory), 1000, kind, Stream::NULL).unwrap();
+    world.rt_synchronize_stream(Stream::NULL).unwrap();
+    // SAFETY: the stream is done.
+    assert_eq!(unsafe { host.bytes(1000) }, [5; 1000]);
+    world.rt_free_host(host).unwrap();
+    world.rt_free(memory).unwrap();
+    world.rt_reset_device(0).unwrap();
+    world.end();
+}
