@@ -8,7 +8,7 @@ use crate::api::{AclError, CntNotifyRecordInfo, CntNotifyRecordMode, CntNotifyWa
 use crate::error::{Error, Result, refuse};
 use crate::home::Home;
 use crate::runtime::{Runtime, unknown};
-use crate::signal::{Change, Signal, Wait, Want};
+use crate::signal::{Change, Setter, Wait, Want};
 use crate::{share, table};
 
 /// What a notify is.
@@ -23,7 +23,7 @@ pub(crate) struct Notify {
     pub(crate) handle: usize,
     sort: Sort,
     home: Arc<Home>,
-    signal: Arc<Signal>,
+    signal: Setter,
     key: Mutex<Option<CString>>,
 }
 
@@ -87,10 +87,10 @@ impl Runtime {
             );
         }
         let home = self.context()?.lease.home.clone();
-        self.insert_notify(sort, home, Arc::default())
+        self.insert_notify(sort, home, Setter::new())
     }
 
-    fn insert_notify(&self, sort: Sort, home: Arc<Home>, signal: Arc<Signal>) -> Result<usize> {
+    fn insert_notify(&self, sort: Sort, home: Arc<Home>, signal: Setter) -> Result<usize> {
         let key = Mutex::default();
         let notify = self.notifies.insert_with(|handle| Notify { handle, sort, home, signal, key });
         notify
@@ -98,7 +98,7 @@ impl Runtime {
             .ok_or_else(|| Error::new(AclError::RT_NO_NOTIFY_RESOURCE, "a million notifies are alive"))
     }
 
-    /// Destroys a notify. What is queued keeps the signal.
+    /// Destroys a notify. What is queued keeps the signal; a wait that nobody will end any more fails.
     pub(crate) fn destroy_notify(&self, sort: Sort, handle: usize) -> Result<()> {
         self.notify(sort, handle)?;
         self.notifies.remove(handle).map(drop).ok_or_else(|| unknown("notify", handle))

@@ -52,7 +52,12 @@ impl Record {
         if is_timed {
             let stamped = queued.clone();
             let stamp = move || stamped.time.store(now(), Ordering::Release);
-            stream.submit(move |stream| arrival::when_reached(stream, stamp))?;
+            // A stream that has nothing to do is here already; what would tell takes longer than the record itself.
+            if stream.is_done().unwrap_or(false) {
+                stamp();
+            } else {
+                stream.submit(move |stream| arrival::when_reached(stream, stamp))?;
+            }
         }
         stream.submit(move |stream| {
             stream.unit.on(|device, id| device.record_event(id, stream.raw, queued.mark))?;

@@ -170,10 +170,9 @@ impl Runtime {
         self.streams.get(handle).ok_or_else(|| unknown("stream", handle))
     }
 
-    /// The stream of a handle, for questions that any thread with a context may ask; 0 is the default stream.
+    /// The stream of a handle, for questions that any thread may ask; 0 is the default stream of the current context.
     pub(crate) fn known_stream(&self, handle: usize) -> Result<Arc<Stream>> {
-        let context = self.context()?;
-        if handle == 0 { Ok(context.default_stream.clone()) } else { self.any_stream(handle) }
+        if handle == 0 { Ok(self.context()?.default_stream.clone()) } else { self.any_stream(handle) }
     }
 
     /// The event of a handle.

@@ -1,7 +1,8 @@
 //! Signals: numbers that streams change, and that others wait for.
 //!
 //! A device knows no such thing, so a wait is a gate before the rest of the stream, and the number is the host's. A wait
-//! begins when its stream comes to it; of several, the one that has waited longest goes first.
+//! begins when its stream comes to it; of several, the one that has waited longest goes first. When there is nobody left
+//! who could change the number, see [`Setter`], whoever still waits is let go with a failure.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -73,6 +74,21 @@ struct Waiting {
     /// How often the stream had been abandoned when it was given the wait.
     epoch: u64,
     key: Key,
+    exceptions: Arc<Exceptions>,
+    task: Task,
+}
+
+impl Waiting {
+    fn is_over(&self) -> bool {
+        self.stream.epoch() != self.epoch
+    }
+
+    /// Lets the stream go on with a failure. Not for a thread of the device, and not under a lock.
+    fn fail(self, error: Error) {
+        if !self.is_over() {
+            self.exceptions.fail(&self.stream, self.task, error);
+        }
+    }
 }
 
 #[derive(Default)]
@@ -81,6 +97,8 @@ struct State {
     waiting: VecDeque<Waiting>,
     /// How many waits there ever were.
     count: u64,
+    /// How many can change the number: handles of the program's and changes in streams.
+    setters: usize,
 }
 
 impl State {
@@ -89,7 +107,7 @@ impl State {
         let mut ready = Vec::new();
         let mut index = 0;
         while let Some(waiting) = self.waiting.get(index) {
-            let is_over = waiting.stream.epoch() != waiting.epoch;
+            let is_over = waiting.is_over();
             if !is_over && !waiting.wait.want.is_met(self.value) {
                 index += 1;
                 continue;
@@ -104,6 +122,46 @@ impl State {
         }
         ready
     }
+
+    /// Takes out whoever waits in vain, since there is nobody left who could change the number.
+    fn take_hopeless(&mut self) -> VecDeque<Waiting> {
+        if self.setters == 0 { std::mem::take(&mut self.waiting) } else { VecDeque::new() }
+    }
+}
+
+/// Somebody who can change a number. With the last one go the waits that its present value does not end.
+pub(crate) struct Setter(Arc<Signal>);
+
+impl Setter {
+    /// The first one of a number that is new.
+    pub(crate) fn new() -> Self {
+        Arc::<Signal>::default().setter()
+    }
+}
+
+impl Clone for Setter {
+    fn clone(&self) -> Self {
+        self.0.setter()
+    }
+}
+
+impl std::ops::Deref for Setter {
+    type Target = Arc<Signal>;
+
+    fn deref(&self) -> &Arc<Signal> {
+        &self.0
+    }
+}
+
+impl Drop for Setter {
+    fn drop(&mut self) {
+        let hopeless = {
+            let mut state = self.0.state();
+            state.setters -= 1;
+            state.take_hopeless()
+        };
+        self.0.give_up(hopeless);
+    }
 }
 
 /// A number that streams change and wait for.
@@ -115,6 +173,11 @@ pub(crate) struct Signal {
 }
 
 impl Signal {
+    fn setter(self: &Arc<Self>) -> Setter {
+        self.state().setters += 1;
+        Setter(self.clone())
+    }
+
     /// Changes the number now.
     pub(crate) fn change(&self, change: Change) {
         let ready = {
@@ -127,8 +190,8 @@ impl Signal {
 
     /// Changes the number when a stream comes to the present end of its work.
     pub(crate) fn change_on(self: &Arc<Self>, stream: &Arc<Stream>, change: Change) -> Result<()> {
-        let signal = self.clone();
-        stream.submit(move |stream| arrival::when_reached(stream, move || signal.change(change)))
+        let setter = self.setter();
+        stream.submit(move |stream| arrival::when_reached(stream, move || setter.change(change)))
     }
 
     /// Holds what a stream is given from now on until the number is as wanted.
@@ -139,39 +202,34 @@ impl Signal {
         exceptions: &Arc<Exceptions>,
     ) -> Result<()> {
         let (key, gate) = Gate::shut();
-        let (signal, waiting_stream) = (self.clone(), stream.clone());
+        let signal = self.clone();
         let (exceptions, task) = (exceptions.clone(), Task::next());
-        let epoch = stream.epoch();
-        let begin = move || signal.begin(waiting_stream, epoch, wait, key, exceptions, task);
+        let (number, epoch) = (0, stream.epoch());
+        let waiting = Waiting { number, wait, stream: stream.clone(), epoch, key, exceptions, task };
+        let begin = move || signal.begin(waiting);
         stream.submit_and_hold(move |stream| arrival::when_reached(stream, begin), gate)
     }
 
-    fn begin(
-        self: Arc<Self>,
-        stream: Arc<Stream>,
-        epoch: u64,
-        wait: Wait,
-        key: Key,
-        exceptions: Arc<Exceptions>,
-        task: Task,
-    ) {
-        let (number, ready) = {
+    fn begin(self: Arc<Self>, mut waiting: Waiting) {
+        let patience = waiting.wait.patience;
+        let (number, ready, hopeless) = {
             let mut state = self.state();
             state.count += 1;
-            let number = state.count;
-            state.waiting.push_back(Waiting { number, wait, stream, epoch, key });
-            (number, state.take_ready())
+            waiting.number = state.count;
+            state.waiting.push_back(waiting);
+            (state.count, state.take_ready(), state.take_hopeless())
         };
-        let is_over = ready.iter().any(|waiting| waiting.number == number);
+        let is_over = ready.iter().chain(&hopeless).any(|waiting| waiting.number == number);
         self.let_go(ready);
-        if let Some(patience) = wait.patience.filter(|_| !is_over) {
+        self.give_up(hopeless);
+        if let Some(patience) = patience.filter(|_| !is_over) {
             // The thread that brought this here is not to wait.
-            workers::run(move || self.end_at(Instant::now() + patience, number, &exceptions, task));
+            workers::run(move || self.end_at(Instant::now() + patience, number));
         }
     }
 
     /// Ends a wait that takes too long, with a failure of its stream.
-    fn end_at(&self, until: Instant, number: u64, exceptions: &Arc<Exceptions>, task: Task) {
+    fn end_at(&self, until: Instant, number: u64) {
         let mut state = self.state();
         let late = loop {
             let Some(index) = state.waiting.iter().position(|waiting| waiting.number == number) else {
@@ -187,7 +245,7 @@ impl Signal {
         let Some(late) = late else { return };
         let message =
             format!("a wait for a notify took longer than {:?}", late.wait.patience.unwrap_or_default());
-        exceptions.fail(&late.stream, task, Error::new(AclError::RT_WAIT_TIMEOUT, message));
+        late.fail(Error::new(AclError::RT_WAIT_TIMEOUT, message));
     }
 
     /// Lets go on who waits no longer. The keys must not open their gates under the lock.
@@ -198,6 +256,22 @@ impl Signal {
         for waiting in ready {
             drop(waiting.key);
         }
+    }
+
+    /// Lets go on who waits in vain, with a failure.
+    fn give_up(&self, hopeless: VecDeque<Waiting>) {
+        if hopeless.is_empty() {
+            return;
+        }
+        self.moved.notify_all();
+        // Whoever is here may be the device's own thread, or hold a lock.
+        workers::run(|| {
+            for waiting in hopeless {
+                let message =
+                    "a wait for a notify cannot end: it is destroyed, and no stream will set it any more";
+                waiting.fail(Error::new(AclError::RT_INVALID_HANDLE, message));
+            }
+        });
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

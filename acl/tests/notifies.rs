@@ -113,6 +113,67 @@ fn a_wait_that_was_thrown_away_takes_no_flag() {
 }
 
 #[test]
+fn a_wait_for_a_flag_that_nobody_can_set_any_more_fails() {
+    let world = world();
+    world.rt_set_device(0).unwrap();
+    let (waits, held) = (world.rt_create_stream().unwrap(), world.rt_create_stream().unwrap());
+    let passed = Arc::new(AtomicUsize::new(0));
+    // The stream has come to the wait, or will come to it only when the notify is gone.
+    for stream in [waits, held] {
+        let hold = (stream == held).then(|| Hold::on(&world, held));
+        let notify = world.rt_create_notify(0).unwrap();
+        world.rt_wait_and_reset_notify(notify, stream, 0).unwrap();
+        count_on(&world, stream, &passed);
+        world.rt_destroy_notify(notify).unwrap();
+        drop(hold);
+        let text = refused(AclError::RT_INVALID_HANDLE, world.rt_synchronize_stream(stream));
+        assert!(text.contains("notify"), "{text}");
+        world.rt_synchronize_stream(stream).expect("it is told once");
+    }
+    assert_eq!(passed.load(Ordering::SeqCst), 2, "what comes after it runs");
+    // A record that is on its way is as good as the notify.
+    let hold = Hold::on(&world, held);
+    let notify = world.rt_create_notify(0).unwrap();
+    world.rt_record_notify(notify, held).unwrap();
+    world.rt_wait_and_reset_notify(notify, waits, 0).unwrap();
+    world.rt_destroy_notify(notify).unwrap();
+    assert!(!is_done(&world, waits));
+    hold.open();
+    world.rt_synchronize_stream(waits).unwrap();
+    world.rt_destroy_stream(waits).unwrap();
+    world.rt_destroy_stream(held).unwrap();
+    world.rt_reset_device(0).unwrap();
+    world.end();
+}
+
+#[test]
+fn a_device_that_is_reset_by_force_lets_its_waiters_go() {
+    let world = world();
+    world.rt_set_device(0).unwrap();
+    let stream = world.rt_create_stream().unwrap();
+    let notify = world.rt_create_notify(0).unwrap();
+    let context = world.rt_get_current_context().unwrap();
+    world.rt_wait_and_reset_notify(notify, stream, 0).unwrap();
+    std::thread::scope(|scope| {
+        let (sent, received) = std::sync::mpsc::channel();
+        let waiter = scope.spawn({
+            let world = &world;
+            move || {
+                world.rt_set_current_context(context).unwrap();
+                sent.send(()).unwrap();
+                // It was waiting by then, or finds the stream gone.
+                let _ = world.rt_synchronize_stream(stream);
+                refused(AclError::RT_CONTEXT_NULL, world.rt_create_stream());
+            }
+        });
+        received.recv().unwrap();
+        world.rt_reset_device_force(0).unwrap();
+        waiter.join().unwrap();
+    });
+    world.end();
+}
+
+#[test]
 fn flags_are_cleared_together_or_not_at_all() {
     let world = world();
     world.rt_set_device(0).unwrap();

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 from collections.abc import Iterator
 from functools import partial
@@ -13,6 +14,9 @@ import tenon
 from support import Gate, Program, run
 
 __all__ = ["Gate", "Program"]
+
+# What a shell starts in the background ignores Ctrl-C, and hands that on to what it starts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

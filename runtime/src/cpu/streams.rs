@@ -95,6 +95,7 @@ impl Cpu {
     }
 
     /// Ends the capture of a stream, if it is in one, since the call cannot be captured.
+    #[cfg(not(loom))]
     pub(crate) fn refuse_in_capture(
         &self,
         device: usize,

@@ -19,8 +19,10 @@ from tenon._native.library import bind
 from ._message import leave
 
 __all__ = [
+    "NOT_SUPPORTED",
     "REFUSED",
     "absent",
+    "accepts",
     "again",
     "arity",
     "bind",
@@ -32,6 +34,7 @@ __all__ = [
     "listed",
     "packed",
     "packed_or_null",
+    "parse_failed",
     "unpacked",
 ]
 
@@ -57,8 +60,31 @@ def again(function: Callable[..., Any], count: int, args: tuple[Any, ...], optio
     arity(count, args, optional)
     plain = tuple(map(_plain, args))
     if all(new is old for new, old in zip(plain, args)):
-        raise TypeError(f"{function.__name__} args parse failed") from None
+        raise parse_failed(function) from None
     return function(*plain)
+
+
+def parse_failed(function: Callable[..., Any]) -> TypeError:
+    """What is raised for an argument of another type. It has the function's name as programs write it."""
+    home, _, hand = function.__module__.partition("._hand")
+    if hand and hand != ".acl":
+        home = "acl.rt"
+    return TypeError(f"{home}.{function.__name__} args parse failed")
+
+
+def accepts(kind: str, value: Any) -> bool:
+    """Whether a value is what an argument has to be.
+
+    Args:
+        kind: i for a number, s for a text, l for a list and c for something that can be called.
+        value: What a program passes.
+
+    Raises:
+        TypeError: It cannot be called and would have to.
+    """
+    if kind == "c" and not callable(value):
+        raise TypeError("parameter must be callable")
+    return kind == "c" or isinstance(value, {"i": int, "s": str, "l": list}[kind])
 
 
 def arity(count: int, args: tuple[Any, ...], optional: int = 0) -> None:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import ctypes
 import threading
+import traceback
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ._call import absent, arity, contents
+from ._call import absent, arity, contents, parse_failed
 from ._message import leave
 
 if TYPE_CHECKING:
@@ -93,9 +94,9 @@ def ptr_to_numpy(*args: Any) -> np.ndarray[Any, Any]:
     arity(3, args)
     pointer, shape, code = args
     if not isinstance(pointer, int) or not isinstance(shape, tuple) or code not in _DTYPES:
-        raise TypeError("ptr_to_numpy args parse failed")
+        raise parse_failed(ptr_to_numpy)
     if not all(isinstance(length, int) and length >= 0 for length in shape):
-        raise TypeError("ptr_to_numpy args parse failed")
+        raise parse_failed(ptr_to_numpy)
     try:
         import numpy as np
     except ImportError:
@@ -123,7 +124,7 @@ def bytes_to_ptr(*args: Any) -> int:
     arity(1, args)
     (data,) = args
     if not isinstance(data, bytes):
-        raise TypeError("bytes_to_ptr args parse failed")
+        raise parse_failed(bytes_to_ptr)
     return ctypes.cast(ctypes.c_char_p(data), ctypes.c_void_p).value or 0
 
 
@@ -143,7 +144,7 @@ def ptr_to_bytes(*args: Any) -> bytes:
     arity(2, args)
     pointer, size = args
     if not isinstance(pointer, int) or not isinstance(size, int):
-        raise TypeError("ptr_to_bytes args parse failed")
+        raise parse_failed(ptr_to_bytes)
     if size < 0:
         raise ValueError("the size is negative")
     return ctypes.string_at(_address(pointer), size)
@@ -174,6 +175,8 @@ class _Worker(threading.Thread):
         try:
             function(*arguments)
         except BaseException as failure:  # noqa: BLE001 - it is the business of whoever stops the thread
+            # Nobody need ever stop it, and a thread that has died in silence is hard to find.
+            traceback.print_exception(type(failure), failure, failure.__traceback__)
             self._failure = failure
         del function, arguments
         self._returned.set()
@@ -195,23 +198,23 @@ def start_thread(*args: Any) -> tuple[int, int]:
 
     To start a thread.
 
+    An exception of the function is shown when it happens, and once more by ``stop_thread``.
+
     Args:
         function: What it runs. It gets one argument, the list; none if the list is None.
-        args_list: A list, or None.
+        args_list: A list, any other object, or None.
 
     Returns:
         thread_id: Number of the thread, as ``acl.rt.subscribe_report`` takes it.
         ret: 0.
 
     Raises:
-        TypeError: The function cannot be called, or the list is none.
+        TypeError: The function cannot be called.
     """
     arity(2, args)
     function, arguments = args
     if not callable(function):
         raise TypeError("parameter must be callable")
-    if arguments is not None and not isinstance(arguments, (list, tuple)):
-        raise TypeError("start_thread args parse failed")
     worker = _Worker(function, () if arguments is None else (arguments,))
     worker.start()
     number = worker.ident or 0
@@ -238,7 +241,7 @@ def stop_thread(*args: Any) -> int:
     arity(1, args)
     (number,) = args
     if not isinstance(number, int):
-        raise TypeError("stop_thread args parse failed")
+        raise parse_failed(stop_thread)
     worker = None if number == threading.get_ident() else _workers.pop(number, None)
     if worker is None:
         leave(f"acl.util.stop_thread: {number} is the thread itself, or none that was started here and not stopped yet")

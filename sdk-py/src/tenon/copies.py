@@ -261,7 +261,7 @@ def _between(to: Buffer, source: Buffer, runs: _layout.Runs, stream: Stream | No
             _host.copy_runs(to.ptr, source.ptr, runs)
         else:
             _each(_within(to, stream), to, source, runs)
-    elif one.plugin is other.plugin:
+    elif one._plugin == other._plugin:
         if stream is None:
             _each(partial(functions.memory_copy_p2p, one.handle, other.handle), to, source, runs)
             return

@@ -70,23 +70,8 @@ def test_a_stream_waits_for_a_blocking_callback(stream: int, serving: int) -> No
     assert acl.rt.free(memory) == 0
 
 
-def test_a_stream_without_a_subscriber_takes_no_callback(stream: int) -> None:
-    assert acl.rt.launch_callback(print, None, NO_BLOCK, stream) == NOT_REGISTERED
-
-
 def test_nobody_is_served_who_has_not_subscribed(device: int) -> None:
     assert acl.rt.process_report(1000) == THREAD_SUBSCRIBE
-
-
-def test_a_report_that_does_not_come(stream: int) -> None:
-    me = threading.get_ident()
-    assert acl.rt.subscribe_report(me, stream) == 0
-    assert acl.rt.process_report(10) == REPORT_TIMEOUT
-    for wrong in (0, -2):
-        assert acl.rt.process_report(wrong) == INVALID_PARAM
-    assert acl.rt.unsubscribe_report(me, stream) == 0
-    assert acl.rt.process_report(10) == THREAD_SUBSCRIBE
-    assert acl.rt.launch_callback(print, None, NO_BLOCK, stream) == NOT_REGISTERED
 
 
 def test_a_callback_runs_in_the_thread_that_asks(stream: int) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -28,43 +27,6 @@ def test_there_are_no_constants() -> None:
 
 rt: Any = acl.rt
 """The same, for calls that no checker of types would let through."""
-util: Any = acl.util
-
-
-@pytest.mark.parametrize(
-    ("call", "text"),
-    [
-        (lambda: rt.set_device(), "function takes exactly 1 argument (0 given)"),
-        (lambda: rt.malloc(1), "function takes exactly 2 arguments (1 given)"),
-        (lambda: rt.memcpy(1, 2, 3), "function takes exactly 5 arguments (3 given)"),
-        (lambda: rt.create_stream(1), "function takes exactly 0 arguments (1 given)"),
-        (lambda: rt.get_device(1, 2), "function takes exactly 0 arguments (2 given)"),
-        (lambda: util.ptr_to_bytes(1), "function takes exactly 2 arguments (1 given)"),
-        (lambda: rt.launch_callback(print, 1), "function takes exactly 4 arguments (2 given)"),
-    ],
-)
-def test_the_number_of_arguments_is_checked(call: Callable[[], object], text: str) -> None:
-    with pytest.raises(TypeError) as caught:
-        call()
-    assert str(caught.value) == text
-
-
-def test_arguments_have_no_names() -> None:
-    with pytest.raises(TypeError):
-        rt.set_device(device_id=0)
-
-
-@pytest.mark.parametrize("bad", [None, "0", 1.5, b"0", object()])
-def test_only_whole_numbers_are_numbers(bad: object) -> None:
-    with pytest.raises(TypeError, match="args parse failed"):
-        rt.synchronize_stream(bad)
-    with pytest.raises(TypeError, match="args parse failed"):
-        rt.malloc(bad, 0)
-
-
-def test_a_callback_must_be_callable(device: int) -> None:
-    with pytest.raises(TypeError, match="parameter must be callable"):
-        rt.launch_callback(1, 2, 0, 0)
 
 
 def test_handles_wrap_as_unsigned_longs(device: int) -> None:
@@ -84,20 +46,6 @@ def test_a_failure_leaves_a_message_for_its_thread(device: int) -> None:
     assert message is not None
     assert "aclrtFree" in message
     assert acl.get_recent_err_msg() is None, "it is read once"
-
-
-def test_results_end_with_the_status(device: int) -> None:
-    size = 64
-    pointer, ret = acl.rt.malloc(size, 0)
-    assert (type(pointer), ret) == (int, 0)
-    assert acl.rt.free(pointer) == 0
-    pointer, ret = acl.rt.malloc(0, 0)
-    assert (pointer, ret) == (0, INVALID_PARAM)
-    free, total, ret = acl.rt.get_mem_info(1)
-    assert (ret, 0 < free <= total) == (0, True)
-    least, greatest, ret = acl.rt.device_get_stream_priority_range()
-    assert ret == 0
-    assert least >= greatest, "a smaller number is a higher priority"
 
 
 def test_what_there_is_not_says_so() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pytest
 from numpy.typing import NDArray
 
 import acl
@@ -35,14 +34,6 @@ def to_host(pointer: int, like: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
-@pytest.mark.parametrize("policy", [0, 1, 2, 3, 4, 5])
-def test_memory_is_aligned_and_given_back(device: int, policy: int) -> None:
-    for size in (1, 31, 32, 33, 4096, 1 << 20):
-        pointer, ret = acl.rt.malloc(size, policy)
-        assert (ret, pointer % 64) == (0, 0)
-        assert acl.rt.free(pointer) == 0
-
-
 def test_memory_is_given_back_once(device: int) -> None:
     pointer, _ = acl.rt.malloc(64, 0)
     assert acl.rt.free(pointer) == 0
@@ -50,13 +41,6 @@ def test_memory_is_given_back_once(device: int) -> None:
     host, _ = acl.rt.malloc_host(64)
     assert acl.rt.free_host(host) == 0
     assert acl.rt.free_host(host) != 0
-
-
-def test_nothing_is_no_memory(device: int) -> None:
-    assert acl.rt.malloc(0, 0) == (0, INVALID_PARAM)
-    assert acl.rt.malloc_host(0) == (0, INVALID_PARAM)
-    assert acl.rt.free(0) == INVALID_PARAM
-    assert acl.rt.free_host(0) == INVALID_PARAM
 
 
 def test_more_than_there_is(device: int) -> None:
@@ -120,22 +104,6 @@ def test_rows_are_copied(device: int, stream: int) -> None:
     assert (back[:, 5:] == 0).all()
     assert acl.rt.memcpy2d(memory, 4, address(source), 8, 5, 4, HOST_TO_DEVICE) != 0, "rows overlap"
     assert acl.rt.free(memory) == 0
-
-
-def test_asynchronous_copies_between_host_memory_are_not_supported(device: int, stream: int) -> None:
-    array = np.zeros(4, dtype=np.uint8)
-    there = acl.rt.memcpy_async(address(array), 4, address(array), 4, HOST_TO_HOST, stream)
-    assert there == FEATURE_NOT_SUPPORTED
-
-
-def test_the_default_stream_is_zero(device: int) -> None:
-    array = np.arange(64, dtype=np.float64)
-    pointer, _ = acl.rt.malloc(array.nbytes, 0)
-    for kind, dst, src in ((HOST_TO_DEVICE, pointer, address(array)),):
-        assert acl.rt.memcpy_async(dst, array.nbytes, src, array.nbytes, kind, 0) == 0
-    assert acl.rt.synchronize_stream(0) == 0
-    assert (to_host(pointer, array) == array).all()
-    assert acl.rt.free(pointer) == 0
 
 
 def test_many_copies(device: int, stream: int) -> None:

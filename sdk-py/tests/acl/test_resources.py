@@ -84,28 +84,6 @@ def test_the_whole_order_with_a_context_of_its_own(program: Program) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "True\n", "")
 
 
-def test_a_device_can_be_built_again(program: Program) -> None:
-    """Reset and set again, a hundred times; pointers and streams of an earlier life are refused."""
-    done = program("""
-        import acl
-        assert acl.init() == 0
-        for _ in range(100):
-            assert acl.rt.set_device(0) == 0
-            stream, ret = acl.rt.create_stream()
-            assert ret == 0
-            memory, ret = acl.rt.malloc(4096, 2)
-            assert ret == 0
-            assert acl.rt.memset_async(memory, 4096, 7, 4096, stream) == 0
-            assert acl.rt.synchronize_stream(stream) == 0
-            assert acl.rt.free(memory) == 0
-            assert acl.rt.destroy_stream(stream) == 0
-            assert acl.rt.reset_device(0) == 0
-            assert acl.rt.synchronize_stream(stream) != 0
-        assert acl.finalize() == 0
-    """)
-    assert (done.returncode, done.stderr) == (0, "")
-
-
 def test_a_program_that_releases_nothing_ends_quietly(program: Program) -> None:
     done = program("""
         import acl

@@ -58,13 +58,6 @@ def test_streams_belong_to_their_context(device: int) -> None:
     assert acl.rt.set_context(0) == INVALID_PARAM
 
 
-def test_the_default_stream_is_nobodys_to_destroy(device: int) -> None:
-    assert acl.rt.destroy_stream(0) == INVALID_PARAM
-    default, ret = acl.rt.ctx_get_current_default_stream()
-    assert ret == 0
-    assert acl.rt.synchronize_stream(default) == 0
-
-
 def test_a_stream_is_gone_once_destroyed(device: int) -> None:
     stream, _ = acl.rt.create_stream_with_config(0, 1)
     assert acl.rt.stream_query(stream) == (0, 0)
@@ -80,14 +73,6 @@ def test_settings_of_a_stream_are_dicts(device: int, stream: int) -> None:
         assert acl.rt.get_stream_attribute(stream, attr) == ({name: 1}, 0)
     value, ret = acl.rt.get_stream_attribute(stream, 99)
     assert (value, ret != 0) == ({}, True)
-
-
-def test_memory_with_wishes(device: int) -> None:
-    wishes = {"attrs": [{"attr": 1, "value": {"moduleId": 3}}]}
-    pointer, ret = acl.rt.malloc_with_cfg(64, 0, wishes)
-    assert ret == acl.rt.free(pointer) == 0
-    host, ret = acl.rt.malloc_host_with_cfg(64, wishes)
-    assert ret == acl.rt.free_host(host) == 0
 
 
 def test_waits_have_limits(device: int, stream: int) -> None:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import logging
-from ctypes import POINTER, c_char_p, c_int32
+from ctypes import POINTER, c_char_p, c_int32, c_uint64
 from typing import Any
 
 from acl import _message
-from acl._call import REFUSED, again, arity, bind, encoded_or_null
+from acl._call import REFUSED, again, arity, bind, encoded_or_null, parse_failed
+from acl._hand.lacking import OF_ACL
+from acl._hand.launched import forget_ended
 
 _init = bind("aclInit", c_char_p)
+_finalize = bind("aclFinalize")
+_finalize_reference = bind("aclFinalizeReference", POINTER(c_uint64))
 _get_cann_attribute = bind("aclGetCannAttribute", c_int32, POINTER(c_int32))
 
 _ATTRIBUTES = (0, 1, 2)
@@ -26,6 +30,25 @@ def init(*args: Any) -> int:
     except REFUSED:
         ret = again(init, 1, args, optional=1)
         return ret
+
+
+def finalize(*args: Any) -> int:
+    """Ends the library, and callbacks that did not run yet with it."""
+    if args:
+        again(finalize, 0, args)
+    ret: int = _finalize()
+    forget_ended()
+    return ret
+
+
+def finalize_reference(*args: Any) -> tuple[int, int]:
+    """The same, once it was called as often as `init`."""
+    if args:
+        again(finalize_reference, 0, args)
+    count = c_uint64()
+    ret: int = _finalize_reference(count)
+    forget_ended()
+    return count.value, ret
 
 
 def get_recent_err_msg(*args: Any) -> str | None:
@@ -47,7 +70,7 @@ def app_log(*args: Any) -> None:
     arity(2, args)
     level, message = args
     if level not in range(len(_LEVELS)) or not isinstance(message, str):
-        raise TypeError("app_log args parse failed")
+        raise parse_failed(app_log)
     logging.getLogger("acl").log(_LEVELS[level], "%s", message)
 
 
@@ -73,5 +96,5 @@ def get_cann_attribute_list(*args: Any) -> tuple[list[int], int, int]:
     return found, len(found), 0
 
 
-BESIDE = {"app_log": app_log, "get_cann_attribute_list": get_cann_attribute_list}
+BESIDE = {"app_log": app_log, "get_cann_attribute_list": get_cann_attribute_list, **OF_ACL}
 """Functions of the package that have no counterpart in C, or one that no spec can describe."""

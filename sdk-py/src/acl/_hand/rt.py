@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable
 from ctypes import CFUNCTYPE, c_int32, c_uint64, c_void_p
 from typing import Any
 
-from acl._call import REFUSED, again, bind
+from acl._call import REFUSED, again, bind, parse_failed
+from acl._hand import launched
+from acl._hand.lacking import OF_RT
+from acl._hand.launched import (
+    destroy_context,
+    destroy_stream,
+    destroy_stream_force,
+    reset_device,
+    reset_device_force,
+)
 from acl._hand.settings import (
     get_stream_attribute,
     malloc_for_task_scheduler,
@@ -17,11 +24,16 @@ from acl._hand.settings import (
 )
 
 __all__ = [
+    "destroy_context",
+    "destroy_stream",
+    "destroy_stream_force",
     "get_stream_attribute",
     "launch_callback",
     "malloc_for_task_scheduler",
     "malloc_host_with_cfg",
     "malloc_with_cfg",
+    "reset_device",
+    "reset_device_force",
     "set_exception_info_callback",
     "set_stream_attribute",
     "unsubscribe_report",
@@ -33,16 +45,12 @@ _launch_callback = bind("aclrtLaunchCallback", _Callback, c_uint64, c_int32, c_u
 _unsubscribe_report = bind("aclrtUnSubscribeReport", c_uint64, c_uint64)
 _set_exception_info_callback = bind("aclrtSetExceptionInfoCallback", _Callback)
 
-_numbers = itertools.count(1)
-_launched: dict[int, tuple[Callable[[Any], object], Any, int]] = {}
-"""What has been launched and did not run yet, by the number that C hands back: function, argument and stream."""
-
 
 def _run(number: int | None) -> None:
     # It is gone when it was forgotten meanwhile; an exception is shown as one in a destructor would be.
-    launched = _launched.pop(number or 0, None)
-    if launched is not None:
-        function, user_data, _ = launched
+    callback = launched.take(number)
+    if callback is not None:
+        function, user_data = callback
         function(user_data)
 
 
@@ -58,17 +66,19 @@ def launch_callback(*args: Any) -> int:
         raise
     if not callable(function):
         raise TypeError("parameter must be callable")
-    number = next(_numbers)
-    # The stream may have come to it before the call returns.
-    _launched[number] = (function, user_data, stream)
+    try:
+        # The stream may have come to it before the call returns.
+        number = launched.put(function, user_data, stream)
+    except TypeError:
+        raise parse_failed(launch_callback) from None
     try:
         ret: int = _launch_callback(_run_from_c, number, block_type, stream)
     except REFUSED:
-        del _launched[number]
+        launched.take(number)
         ret = again(launch_callback, 4, args)
         return ret
     if ret != 0:
-        _launched.pop(number, None)
+        launched.take(number)
     return ret
 
 
@@ -80,15 +90,9 @@ def unsubscribe_report(*args: Any) -> int:
     except REFUSED:
         ret = again(unsubscribe_report, 2, args)
         return ret
-    if ret == 0 and _launched:
-        _forget(stream)
+    if ret == 0:
+        launched.forget(stream)
     return ret
-
-
-def _forget(stream: int) -> None:
-    for number, (_, _, launched) in list(_launched.items()):
-        if launched == stream:
-            _launched.pop(number, None)
 
 
 _exception_info_callback: Any = None
@@ -122,5 +126,5 @@ def get_soc_name(*args: Any) -> str | None:
     return acl.get_soc_name(*args)
 
 
-BESIDE = {"get_soc_name": get_soc_name}
-"""Functions of the module that have no counterpart in C."""
+BESIDE = {"get_soc_name": get_soc_name, **OF_RT}
+"""Functions of the module that have no counterpart in C, or none here."""

@@ -1,0 +1,99 @@
+"""Functions that can do nothing on a device without a compiler, and that the interface in C leaves out.
+
+They take what they would take and return what they would return, so that a program that unpacks a tuple gets one: with
+the code for what is not supported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from acl._call import NOT_SUPPORTED, accepts, again
+from acl._message import leave
+
+HANDLE, STATUS = (0,), ()
+"""Results beside the status: a handle, or none."""
+
+
+def lacking(module: str, signatures: Mapping[str, tuple[str, tuple[Any, ...]]]) -> dict[str, Callable[..., Any]]:
+    """Makes functions that only say that they are not supported.
+
+    Args:
+        module: The module that they are in.
+        signatures: For each name a letter for each argument (see `accepts`) and what is returned before the status.
+    """
+    return {name: _function(module, name, kinds, results) for name, (kinds, results) in signatures.items()}
+
+
+def _function(module: str, name: str, kinds: str, results: tuple[Any, ...]) -> Callable[..., Any]:
+    def not_supported(*args: Any) -> Any:
+        if len(args) != len(kinds) or not all(map(accepts, kinds, args)):
+            return again(not_supported, len(kinds), args)
+        leave(f"{module}.{name}: no device here can do it")
+        # New lists for each caller.
+        return (*map(_new, results), NOT_SUPPORTED) if results else NOT_SUPPORTED
+
+    not_supported.__name__ = not_supported.__qualname__ = name
+    not_supported.__module__ = module
+    return not_supported
+
+
+def _new(value: Any) -> Any:
+    return list(value) if isinstance(value, list) else value
+
+
+def _without_status(module: str, name: str) -> dict[str, Callable[..., Any]]:
+    inner = _function(module, name, "", HANDLE)
+
+    def no_handle(*args: Any) -> int:
+        handle, _ = inner(*args)
+        return int(handle)
+
+    no_handle.__name__ = no_handle.__qualname__ = name
+    no_handle.__module__ = module
+    return {name: no_handle}
+
+
+OF_ACL = lacking(
+    "acl",
+    {
+        "set_tensor_shape_range": ("il", STATUS),
+        "set_tensor_value_range": ("il", STATUS),
+    },
+)
+
+OF_RT = {
+    **_without_status("acl.rt", "allocator_create_desc"),
+    **lacking(
+        "acl.rt",
+        {
+            "allocator_destroy_desc": ("i", STATUS),
+            "allocator_set_obj_to_desc": ("ii", STATUS),
+            "allocator_set_alloc_func_to_desc": ("ic", STATUS),
+            "allocator_set_free_func_to_desc": ("ic", STATUS),
+            "allocator_set_alloc_advise_func_to_desc": ("ic", STATUS),
+            "allocator_set_get_addr_from_block_func_to_desc": ("ic", STATUS),
+            "allocator_register": ("ii", STATUS),
+            "allocator_unregister": ("i", STATUS),
+            "binary_load_from_file": ("sl", HANDLE),
+            "binary_load_from_data": ("iil", HANDLE),
+            "launch_kernel_with_config": ("iiilii", STATUS),
+            "launch_kernel_with_host_args": ("iiiliil", STATUS),
+            "kernel_args_init_by_user_mem": ("iiii", STATUS),
+            "kernel_args_get_mem_size": ("ii", (0,)),
+            "kernel_args_get_handle_mem_size": ("i", (0,)),
+            "kernel_args_append_place_holder": ("i", HANDLE),
+            "kernel_args_get_place_holder_buffer": ("iii", (0,)),
+            "kernel_args_para_update": ("iiii", STATUS),
+            "get_function_addr": ("i", (0, 0)),
+            "get_function_name": ("ii", ("",)),
+            "register_cpu_func": ("iss", HANDLE),
+            "get_group_info_detail": ("iii", ([],)),
+            "get_mem_uce_info": ("ii", ([],)),
+            "mem_uce_repair": ("il", STATUS),
+            "start_dump_args": ("is", STATUS),
+            "stop_dump_args": ("i", STATUS),
+        },
+    ),
+}
