@@ -4,6 +4,8 @@
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
 
 use tenon::device::*;
 use tenon_cpu::Cpu;
@@ -251,6 +253,44 @@ fn a_peer_copy_comes_after_the_source_s_own_work() {
     assert_eq!(read(&table, 1, target, size), fresh);
     ok!(table.device_memory_deallocate(&mut id(0), source, size));
     ok!(table.device_memory_deallocate(&mut id(1), target, size));
+}
+
+/// Holds its stream until it is told, for ten seconds at most.
+unsafe extern "C-unwind" fn hold(
+    _device: ffi::C_Device,
+    _stream: ffi::C_Stream,
+    told: *mut c_void,
+    status: *mut Status,
+) {
+    // SAFETY: the test keeps the receiver until its stream is done, and the device the status for the call.
+    let (told, status) = unsafe { (&*told.cast::<Receiver<()>>(), &mut *status) };
+    if told.recv_timeout(Duration::from_secs(10)).is_err() {
+        *status = Status::ERROR;
+    }
+}
+
+#[test]
+fn a_peer_copy_in_a_stream_of_the_source_is_only_queued() {
+    let table = table();
+    let (mut stream, mut other) = (null_mut(), null_mut());
+    ok!(table.create_stream(&mut id(0), &mut stream));
+    ok!(table.create_stream(&mut id(0), &mut other));
+    let (source, target) = (filled(&table, 0, b"there"), filled(&table, 1, b"....."));
+    let (tell, told) = channel::<()>();
+    let told = (&raw const told).cast_mut().cast();
+    ok!(table.stream_add_callback(&mut id(0), stream, Some(hold), told));
+    ok!(table.async_memory_copy_p2p(&mut id(1), &mut id(0), stream, target, source, 5));
+    ok!(table.async_memory_copy_p2p(&mut id(1), &mut id(0), other, target, source, 5));
+    tell.send(()).unwrap();
+    // Had a copy waited for the callback, that would have failed.
+    ok!(table.synchronize_stream(&mut id(0), stream));
+    ok!(table.synchronize_stream(&mut id(0), other));
+    assert_eq!(read(&table, 1, target, 5), b"there");
+    ok!(table.device_memory_deallocate(&mut id(0), source, 5));
+    ok!(table.device_memory_deallocate(&mut id(1), target, 5));
+    for stream in [stream, other] {
+        ok!(table.destroy_stream(&mut id(0), stream));
+    }
 }
 
 #[test]

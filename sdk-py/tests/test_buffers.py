@@ -144,6 +144,33 @@ def test_what_is_no_shape_is_told_so(shape: Any, error: type[Exception]) -> None
         tenon.empty(shape)
 
 
+@pytest.mark.parametrize("space", ["host", "gpu", None])
+def test_memory_is_made_where_there_is_some(space: Any) -> None:
+    with pytest.raises(ValueError, match=f"device, pinned, unified, not {space!r}"):
+        tenon.Buffer(1, space=space)
+
+
+@pytest.mark.parametrize("stream", [0, "cpu:0", tenon.Device("cpu", 0), tenon.Event("cpu:0")], ids=repr)
+def test_what_is_no_stream_is_told_so_before_anything_is_done(stream: Any) -> None:
+    buffer = tenon.zeros((2, 2))
+    for use in (
+        lambda: tenon.empty(1, stream=stream),
+        lambda: tenon.zeros(1, stream=stream),
+        lambda: tenon.Buffer.from_array([1], stream=stream),
+        lambda: buffer.copy(stream),
+        lambda: buffer.empty_like(stream),
+        lambda: buffer.to("cpu:1", stream),
+        lambda: buffer.copy_from(np.zeros((2, 2), "f4"), stream),
+        lambda: buffer.copy_to(np.zeros((2, 2), "f4"), stream),
+        lambda: buffer.fill(1, stream),
+        lambda: buffer.record_stream(stream),
+    ):
+        with pytest.raises(TypeError, match=r"stream must be a tenon\.Stream, not"):
+            use()
+    # Nothing waits for what is none.
+    assert buffer.tolist() == [[0, 0], [0, 0]]
+
+
 @pytest.mark.parametrize("shape", [0, (0,), (3, 0), (0, 3), (2, 0, 4)])
 def test_nothing_is_an_array_too(shape: Any, stream: tenon.Stream) -> None:
     wanted = np.zeros(shape, "f4")
@@ -226,6 +253,31 @@ def test_views_share_memory_and_keep_it(device: tenon.Device) -> None:
     assert device.memory_stats().in_use == before
 
 
+@pytest.mark.parametrize(
+    "key",
+    [
+        np.s_[3:],
+        np.s_[5:],
+        np.s_[:0],
+        np.s_[3::-1, 4:],
+        np.s_[3:, 4:],
+        np.s_[:, 4:],
+        np.s_[1, 4:],
+        np.s_[..., 4:, None],
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_view_of_nothing_begins_where_the_whole_does(key: Any, turned: bool) -> None:
+    # An address behind the memory, or before it where strides are negative, is not this buffer's.
+    buffer = tenon.zeros((3, 4))
+    if turned:
+        buffer = buffer[::-1, ::-1]
+    assert buffer[key].size == 0
+    assert buffer[key].ptr == buffer.ptr
+    assert buffer[key].shape == np.zeros((3, 4))[key].shape
+
+
 def test_rows_are_gone_through() -> None:
     buffer = tenon.Buffer.from_array([[1, 2], [3, 4]])
     assert len(buffer) == 2
@@ -239,8 +291,12 @@ def test_bytes_are_seen_as_another_type() -> None:
     for name in ("uint8", "int16", "float32", "int64", "complex128"):
         np.testing.assert_array_equal(buffer.view(name).numpy(), buffer.numpy().view(name))
     assert buffer.view("float32")[1:].view("int32").tolist() == [[4, 5, 6, 7], [8, 9, 10, 11]]
+    assert tenon.empty((2, 0), "int8").view("int64").shape == (2, 0)
+    assert buffer[:, 1:2].view("int16").shape == (3, 2)
     with pytest.raises(ValueError, match="contiguous"):
         buffer[:, ::2].view("int64")
+    with pytest.raises(ValueError, match="contiguous"):
+        buffer[0, 0].view("int8")
     with pytest.raises(ValueError, match="whole number"):
         buffer[:, :3].view("int64")
 
@@ -276,8 +332,60 @@ def test_shapes_that_do_not_fit_are_told() -> None:
         buffer.T.ravel()
     assert buffer.T.contiguous().ravel().shape == (12,)
     assert buffer.contiguous() is buffer
-    with pytest.raises(ValueError, match="each of 2 dimensions"):
-        buffer.transpose(0, 0)
+    for axes in ((0, 0), (0,), (2, 0), (-3, 0), (0, 1, 0)):
+        with pytest.raises(ValueError, match="each of 2 dimensions"):
+            buffer.transpose(*axes)
+    wrong: Any
+    for wrong in (1.0, "ab", (1.0, 12), None):
+        with pytest.raises(TypeError, match="a shape is a number or several"):
+            buffer.reshape(wrong)
+    for wrong in ((0.0, 1.0), ("a", "b"), (None, 0)):
+        with pytest.raises(TypeError):
+            buffer.transpose(*wrong)
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    one, four = np.int64(1), np.uint8(4)
+    buffer = tenon.zeros((np.int16(3), four), "int32")
+    assert buffer.shape == (3, 4)
+    assert buffer.reshape(np.int64(12)).shape == buffer.reshape((np.int64(-1),)).shape == (12,)
+    assert buffer.transpose(one, np.int8(0)).shape == buffer.transpose((1, 0)).shape == buffer.T.shape == (4, 3)
+    assert buffer[one, : np.int64(2)].shape == (2,)
+    # A number has a value, and an array a type too, which copies do not change.
+    buffer[0] = np.int64(7)
+    seven: Any = np.int8(7)
+    buffer[1:].fill(seven)
+    assert buffer.tolist() == [[7] * 4] * 3
+    with pytest.raises(TypeError, match="int64 into int32"):
+        buffer[0, 0] = np.array(7)
+    with pytest.raises(TypeError, match="is no int32"):
+        buffer[0] = np.float32(1.5)
+
+
+def test_one_element_is_the_number_that_it_is() -> None:
+    for value in (0, 3, 2.5):
+        one = tenon.full((1, 1), value)
+        assert (bool(one), int(one), float(one), complex(one)) == (bool(value), int(value), value, value)
+    # Not those that its bytes would spell.
+    assert int(tenon.full((), 0x33, "uint8")) == 0x33
+    for count in (0, 2):
+        several = tenon.zeros(count)
+        with pytest.raises(ValueError, match=f"{count} elements are neither true nor false"):
+            bool(several)
+        for convert in (int, float, complex):
+            with pytest.raises(ValueError, match=f"{count} elements are not one number"):
+                convert(several)
+
+
+def test_a_buffer_is_equal_to_itself_alone() -> None:
+    buffer, same = tenon.full(2, 3), tenon.full(2, 3)
+    assert buffer == buffer
+    assert buffer != same
+    assert buffer != buffer[...]
+    assert len({buffer, same, buffer}) == 2
+    # It would look through the rows by identity.
+    with pytest.raises(TypeError):
+        _ = 3 in buffer  # type: ignore[operator]
 
 
 # What they tell

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import threading
 import weakref
@@ -12,6 +13,7 @@ import pytest
 
 import tenon
 from support import Gate, Program, silent
+from tenon._native import functions
 
 
 @pytest.fixture(params=["cpu", "far"])
@@ -247,6 +249,25 @@ def test_pinned_memory_does_not_go_before_work_that_was_told_of(
     stream.synchronize()
 
 
+def test_borrowed_memory_is_not_let_go_before_work_that_uses_it(stream: tenon.Stream, gate: Gate) -> None:
+    array = np.zeros(100, "u1")
+    gone = weakref.ref(owner := array.view(Owner))
+    borrowed = tenon.from_dlpack(owner)
+    del owner
+    gate.hold(stream)
+    borrowed.record_stream(stream)
+    closer = threading.Thread(target=borrowed.close)
+    closer.start()
+    # It cannot end before the gate is open. If it did, it would be before this.
+    closer.join(0.2)
+    assert gone() is not None
+    assert not borrowed.closed
+    gate.open()
+    closer.join()
+    assert borrowed.closed
+    assert gone() is None
+
+
 def test_a_copy_is_queued_and_not_waited_for(device: tenon.Device, stream: tenon.Stream, gate: Gate) -> None:
     pinned, target, back = tenon.pinned(4, "int8"), tenon.zeros(4, "int8"), tenon.pinned(4, "int8")
     pinned.fill(1)
@@ -279,7 +300,12 @@ def test_a_copy_without_a_stream_waits_for_those_with(device: tenon.Device, gate
 def test_so_does_one_that_writes(stream: tenon.Stream) -> None:
     pinned, target = tenon.pinned(1000, "uint8"), tenon.zeros(1000, "uint8")
     pinned.fill(1)
-    for write in (lambda: target.copy_from(b"\2" * 1000), lambda: target.fill(2), lambda: target[::2].fill(2)):
+    for write in (
+        lambda: target.copy_from(b"\2" * 1000),
+        lambda: target.copy_from(bytearray(b"\2" * 1000)),
+        lambda: target.fill(2),
+        lambda: target[::2].fill(2),
+    ):
         gate = Gate()
         target.fill(0)
         gate.hold(stream)
@@ -291,6 +317,65 @@ def test_so_does_one_that_writes(stream: tenon.Stream) -> None:
         gate.open()
         writer.join()
         assert target[::2].tolist() == [2] * 500
+
+
+def test_so_does_one_that_needs_memory_for_what_overlaps(device: tenon.Device, stream: tenon.Stream) -> None:
+    """The memory comes from the pool, where work that is queued before may still use it."""
+    buffer, pinned, gate = tenon.zeros(512, "uint8"), tenon.pinned(511, "uint8"), Gate()
+    before = tenon.empty(511, "uint8", stream=stream)
+    gate.hold(stream)
+    before.copy_from(pinned, stream)
+    before.close()
+
+    def shift() -> None:
+        with stream:
+            buffer[1:].copy_from(buffer[:-1])
+
+    shifter = threading.Thread(target=shift)
+    shifter.start()
+    # It cannot end before the gate is open. If it did, it would be before this.
+    shifter.join(0.2)
+    assert shifter.is_alive()
+    gate.open()
+    shifter.join()
+
+
+def test_no_call_reads_what_it_writes(device: tenon.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody has made an array of an address, of which this package knows nothing."""
+    called: list[tuple[int, int, int]] = []
+    real = functions.memory_copy_h2d
+
+    def record(handle: int, to: int, source: int, size: int) -> None:
+        called.append((to, source, size))
+        real(handle, to, source, size)
+
+    monkeypatch.setattr(functions, "memory_copy_h2d", record)
+    buffer = tenon.zeros(100, "uint8")
+    buffer.copy_from(bytearray(range(100)))
+    unknown: Any = (ctypes.c_uint8 * 100).from_address(buffer.ptr)
+    view = np.frombuffer(unknown, "u1")
+    buffer[1:].copy_from(view[:-1])
+    assert buffer.tolist() == [0, *range(99)]
+    assert called
+    assert all(abs(to - source) >= size for to, source, size in called)
+
+
+def test_an_array_over_memory_of_a_device_is_not_one_of_the_host(program: Program) -> None:
+    done = program(
+        """
+        import numpy, tenon
+        one, other = tenon.full(100, 3, "uint8"), tenon.zeros(100, "uint8")
+        shown = one.numpy(copy=False)
+        # The layer minds copies from the host that read what is not there.
+        other.copy_from(shown)
+        other[::-1].copy_from(shown)
+        one.fill(4)
+        other.copy_to(shown)
+        print(set(other.tolist()), set(one.tolist()))
+        """,
+        TENON_LAYERS="validate",
+    )
+    assert silent(done, "{3} {3}")
 
 
 # Between devices
@@ -311,6 +396,25 @@ def test_between_two_devices_of_a_plugin(far: tenon.Device) -> None:
         wanted[:, ::2] = model[:, 1::2]
         np.testing.assert_array_equal(three.numpy(), wanted)
     assert one.to(far) is one
+
+
+def test_devices_of_a_plugin_copy_by_themselves(far: tenon.Device) -> None:
+    """Not through the host, which would give the same."""
+
+    def calls(device: tenon.Device) -> dict[str, int]:
+        return {entry.function: entry.calls for entry in device.report() if "copy" in entry.function}
+
+    other = far.plugin.devices()[1]
+    stream = other.create_stream()
+    one = tenon.full(10, 3, "int8", far)
+    before = calls(far), calls(other)
+    two = one.to(other)
+    three = one.to(other, stream)
+    stream.synchronize()
+    made = {name: calls(far)[name] + calls(other)[name] - before[0][name] - before[1][name] for name in calls(far)}
+    assert {name for name, count in made.items() if count} <= {"memory_copy_p2p", "async_memory_copy_p2p"}
+    assert sum(made.values()) >= 2
+    assert two.tolist() == three.tolist() == [3] * 10
 
 
 def test_between_devices_of_two_plugins(device: tenon.Device, far: tenon.Device, stream: tenon.Stream) -> None:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import copy
+import math
 import pickle
 import threading
+from fractions import Fraction
+from typing import Any
 
+import numpy as np
 import pytest
 
 import tenon
@@ -57,6 +61,12 @@ def test_a_closed_device_and_what_was_made_on_it_say_so() -> None:
     for use in (device.synchronize, stream.query, event.query, default.synchronize, device.create_stream):
         with pytest.raises(tenon.InvalidHandleError, match="cpu:1: the device is closed"):
             use()
+    for what in (stream, event, default):
+        # It would lead nowhere, or to something else.
+        with pytest.raises(tenon.InvalidHandleError, match="cpu:1: the device is closed"):
+            _ = what.handle
+    with pytest.raises(tenon.InvalidHandleError, match="cpu:1: the device is closed"), stream:
+        pass
     stream.close()
     event.close()
     assert "closed" in repr(stream)
@@ -101,12 +111,52 @@ def test_wrong_arguments() -> None:
             tenon.Device("cpu", wrong)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="type of a device is a str"):
         tenon.Device(0)  # type: ignore[arg-type]
+    for far_off in (2**31, 2**32, 2**70):
+        # C would count only the lower bits, which are those of another device.
+        with pytest.raises(tenon.NotFoundError, match=f"there is no device cpu:{far_off}"):
+            tenon.Device("cpu", far_off)
+        with pytest.raises(tenon.NotFoundError, match=f"there is no device cpu:{far_off}"):
+            tenon.device(f"cpu:{far_off}")
     with pytest.raises(tenon.NotFoundError, match="`nothing`"):
         tenon.device("nothing:0")
     with pytest.raises(tenon.NotFoundError, match="there is no device cpu:200"):
         tenon.device("cpu:200").synchronize()
+    plugin = tenon.device("cpu:0").plugin
     with pytest.raises(ValueError, match="negative"):
-        tenon.device("cpu:0").synchronize(timeout=-1)
+        plugin.device(-1)
+    with pytest.raises(TypeError, match="int, not str"):
+        plugin.device("0")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="number of bytes, not float"):
+        tenon.device("cpu:0").trim_memory(1.5)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="keep must not be negative"):
+        tenon.device("cpu:0").trim_memory(-1)
+
+
+def test_the_number_of_a_device_may_be_numpys() -> None:
+    assert tenon.Device("cpu", np.int64(0)) is tenon.Device("cpu", 0)  # type: ignore[arg-type]
+
+
+def test_more_than_there_is_may_stay_in_the_pool(device: tenon.Device) -> None:
+    tenon.empty(1 << 16, "uint8").close()
+    kept = device.memory_stats().cached
+    device.trim_memory(2**70)
+    assert device.memory_stats().cached == kept > 0
+
+
+@pytest.mark.parametrize(("timeout", "error"), [(-1, ValueError), (math.nan, ValueError), ("1", TypeError)])
+def test_a_timeout_that_is_none_is_told(device: tenon.Device, timeout: Any, error: type[Exception]) -> None:
+    for what in (device, device.default_stream, device.create_event()):
+        with pytest.raises(error, match="timeout"):
+            what.synchronize(timeout)
+
+
+@pytest.mark.parametrize("timeout", [math.inf, 1e300, np.float32(60), Fraction(60)], ids=repr)
+def test_a_long_time_is_a_timeout_too(device: tenon.Device, timeout: Any) -> None:
+    stream = device.create_stream()
+    event = stream.record_event()
+    for what in (device, stream, event):
+        what.synchronize(timeout)
+    assert event.query()
 
 
 def test_the_current_device_and_stream_nest(device: tenon.Device) -> None:

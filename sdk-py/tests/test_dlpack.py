@@ -310,6 +310,16 @@ def test_read_only_memory_is_not_written() -> None:
     taken.give_back()
 
 
+def test_so_is_that_of_a_device(far: tenon.Device) -> None:
+    origin = tenon.zeros((3, 4), "int32", far)
+    buffer = tenon.from_dlpack(Producer((12, 0), data=origin.ptr, flags=1), device=far)
+    with pytest.raises(ValueError, match="read-only"):
+        buffer.copy_from(np.ones((3, 4), "i4"))
+    with pytest.raises(ValueError, match="read-only"):
+        buffer.fill(1)
+    assert buffer.tolist() == [[0] * 4] * 3
+
+
 @pytest.mark.parametrize(
     ("producer", "match"),
     [

@@ -53,6 +53,10 @@ def test_types_of_python_are_what_numpy_takes_them_for(python: type, name: str) 
     [
         "float31",
         "str",
+        ">f4",
+        "f3",
+        "2f4",
+        "double",
         object,
         str,
         np.dtype([("a", "f4")]),
@@ -121,7 +125,25 @@ def test_bfloat16_is_even_between_two(wide: int, narrow: int) -> None:
     assert struct.unpack("=H", tenon.dtype("bfloat16").pack([value])) == (narrow,)
 
 
+@pytest.mark.parametrize("dtype", ALL, ids=str)
+@pytest.mark.parametrize("value", ["1", b"1", None, [], {}, object()], ids=repr)
+def test_what_is_no_number_is_no_element(dtype: tenon.DType, value: Any) -> None:
+    with pytest.raises(TypeError, match=f"is no {dtype}"):
+        dtype.pack([value])
+
+
+@pytest.mark.parametrize("value", [np.int8(1), np.uint64(1), True, 1])
+def test_numbers_of_numpy_are_elements(value: Any) -> None:
+    for dtype in ALL:
+        assert dtype.unpack(dtype.pack([value])) == [1]
+    truths: list[Any] = [np.True_, np.int8(0)]
+    assert tenon.dtype("bool").pack(truths) == b"\1\0"
+
+
 def test_what_does_not_fit_is_told_so() -> None:
+    for name in ("float32", "float64", "bfloat16", "complex128"):
+        with pytest.raises(ValueError, match=f"range of {name}$"):
+            tenon.dtype(name).pack([2**2000])
     with pytest.raises(ValueError, match="range of uint8"):
         tenon.dtype("uint8").pack([256])
     with pytest.raises(TypeError, match=r"1\.5 is no int32"):
@@ -138,6 +160,7 @@ def test_nothing_needs_numpy(program: Program) -> None:
         buffer = tenon.Buffer.from_array([[1, 2], [3, 4]], dtype="bfloat16")
         buffer[0] = 7
         print(buffer.T.tolist(), buffer.view("uint8").memoryview().shape)
+        print(tenon.dtype("f4"), tenon.dtype("=i2"), tenon.dtype("|u1"), tenon.dtype("<c8"), tenon.dtype("b1"))
         try:
             buffer.numpy()
         except ImportError as error:
@@ -149,7 +172,8 @@ def test_nothing_needs_numpy(program: Program) -> None:
     """)
     assert silent(
         done,
-        "[[7.0, 3.0], [7.0, 4.0]] (2, 4)\nTrue\nthis makes a NumPy array, and NumPy is not there: pip install numpy",
+        "[[7.0, 3.0], [7.0, 4.0]] (2, 4)\nfloat32 int16 uint8 complex64 bool\nTrue\n"
+        "this makes a NumPy array, and NumPy is not there: pip install numpy",
     )
 
 

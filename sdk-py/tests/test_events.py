@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 import pytest
 
@@ -76,6 +77,38 @@ def test_a_closed_event_says_so(device: tenon.Device) -> None:
     for use in (event.query, event.synchronize, event.record, lambda: device.default_stream.wait_event(event)):
         with pytest.raises(tenon.InvalidHandleError, match="cpu:0: the event is closed"):
             use()
+
+
+def test_what_is_no_stream_or_event_is_told_so(device: tenon.Device) -> None:
+    stream, event = device.create_stream(), device.create_event()
+    wrong: Any
+    for wrong in (0, "cpu:0", device, event):
+        with pytest.raises(TypeError, match=r"stream must be a tenon\.Stream, not"):
+            event.record(wrong)
+        with pytest.raises(TypeError, match=r"other must be a tenon\.Stream, not"):
+            stream.wait_stream(wrong)
+    for wrong in (0, "cpu:0", device, stream):
+        with pytest.raises(TypeError, match=r"event must be a tenon\.Event, not"):
+            stream.wait_event(wrong)
+        with pytest.raises(TypeError, match=r"event must be a tenon\.Event, not"):
+            stream.record_event(wrong)
+
+
+def test_it_is_not_closed_in_a_callback(device: tenon.Device, stream: tenon.Stream) -> None:
+    event = device.create_event()
+    told: list[BaseException] = []
+
+    def close() -> None:
+        try:
+            event.close()
+        except tenon.BusyError as error:
+            told.append(error)
+
+    stream.add_callback(close)
+    stream.synchronize()
+    assert len(told) == 1
+    assert not event.closed
+    assert event.query()
 
 
 def test_things_of_two_devices_do_not_mix(program: Program) -> None:

@@ -41,6 +41,34 @@ for use in (
     tenon.plugins,
     lambda: tenon.device("cpu:0"),
     lambda: stream.add_callback(print),
+    lambda: stream.handle,
+    lambda: event.handle,
+    lambda: device.plugin,
+    lambda: plugin.open_devices,
+    plugin.devices,
+    plugin.unload,
+    lambda: tenon.load_plugin("nowhere.so"),
+    tenon.plugin_failures,
+    lambda: tenon.empty(1),
+    lambda: tenon.pinned(1),
+    lambda: tenon.Buffer.from_array([1]),
+    lambda: buffer.ptr,
+    lambda: buffer[0],
+    lambda: buffer.T,
+    buffer.tolist,
+    buffer.memoryview,
+    buffer.__dlpack__,
+    lambda: buffer.fill(1),
+    lambda: buffer.fill(1, stream),
+    lambda: buffer.copy_from(bytes(4)),
+    lambda: buffer.copy_from(bytearray(4)),
+    lambda: buffer.copy_to(bytearray(4)),
+    lambda: buffer.record_stream(stream),
+    lambda: closed.ptr,
+    pinned.tolist,
+    lambda: pinned.copy_to(bytearray(4)),
+    borrowed.tolist,
+    lambda: borrowed.fill(1),
     lambda: tenon.init(layers="validate"),
 ):
     try:
@@ -55,6 +83,22 @@ device = tenon.device("cpu:0")
 stream = device.create_stream()
 event = stream.record_event()
 event.synchronize()
+plugin = device.plugin
+buffer, pinned, closed = tenon.zeros(4, "uint8"), tenon.pinned(4, "uint8"), tenon.empty(1)
+closed.close()
+pinned.fill(1)
+class OfAnother:
+    # Memory of the device that another package has, as DLPack describes it.
+    def __dlpack__(self, **_):
+        from tenon import dlpack
+        lent = buffer.__dlpack__(max_version=(1, 0))
+        managed = dlpack._ManagedVersioned.from_address(dlpack._capsule_get(lent, dlpack._VERSIONED))
+        self.lent = lent
+        self.copy = dlpack._ManagedVersioned(1, 0, tensor=managed.tensor)
+        self.copy.tensor.device.type = dlpack.EXT_DEV
+        return dlpack._capsule_new(dlpack.ctypes.addressof(self.copy), dlpack._VERSIONED, None)
+other = OfAnother()
+borrowed = tenon.from_dlpack(other, device=device)
 """
 
 
@@ -102,6 +146,27 @@ for thread in threads: thread.start()
 def test_a_child_of_a_process_that_has_not_used_it_may(program: Program) -> None:
     output = forked(program, "", "print(tenon.Stream('cpu:0').query(), flush=True)")
     assert output == "True\nchild ended with 0\n"
+
+
+def test_a_child_does_not_wait_for_a_lock_of_its_parents_threads(program: Program) -> None:
+    """Another thread is about to begin the library while its process forks."""
+    output = forked(
+        program,
+        """
+from tenon import _running
+held, forked = threading.Event(), threading.Event()
+def begin():
+    with _running.lock:
+        held.set()
+        forked.wait()
+thread = threading.Thread(target=begin)
+thread.start()
+held.wait()
+""",
+        "print(tenon.Stream('cpu:0').query(), flush=True)",
+        "forked.set()\nthread.join()\nprint(tenon.Stream('cpu:0').query())",
+    )
+    assert output == "True\nchild ended with 0\nTrue\n"
 
 
 def test_processes_that_are_spawned_use_devices(program: Program) -> None:

@@ -9,13 +9,15 @@ import threading
 import weakref
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
 import tenon
 from support import PATIENCE, Gate, Program
 from tenon import _lifetime
+from tenon._native import functions
+from tenon._native.types import Status
 
 
 def test_work_runs_in_order(device: tenon.Device, stream: tenon.Stream) -> None:
@@ -227,6 +229,7 @@ def test_nothing_calls_a_device_from_a_callback(device: tenon.Device, stream: te
         stream.query,
         stream.synchronize,
         other.close,
+        other.synchronize,
         event.query,
         event.synchronize,
         device.synchronize,
@@ -253,6 +256,24 @@ def test_nothing_calls_a_device_from_a_callback(device: tenon.Device, stream: te
     assert not other.closed
 
 
+def test_a_failure_is_told_although_nothing_is_left_to_wait_for(
+    device: tenon.Device, stream: tenon.Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A device that has failed is done too, and says so only when somebody waits."""
+    event = stream.record_event()
+    device.synchronize()
+
+    def fail(*_: int) -> NoReturn:
+        raise tenon.DeviceError("it has failed", status=Status.FAILED)
+
+    with monkeypatch.context() as failing:
+        failing.setattr(functions, "synchronize_stream", fail)
+        failing.setattr(functions, "synchronize_event", fail)
+        for what in (stream, event):
+            with pytest.raises(tenon.DeviceError, match="it has failed"):
+                what.synchronize()
+
+
 def test_what_a_callback_drops_is_released_later(device: tenon.Device, stream: tenon.Stream, gate: Gate) -> None:
     """The last reference to a stream and an event goes in the callback, where nothing can be released."""
     other = device.create_stream()
@@ -261,7 +282,7 @@ def test_what_a_callback_drops_is_released_later(device: tenon.Device, stream: t
     stream.add_callback(lambda *_: None, other, device.create_event())
     del other
     left: list[int] = []
-    stream.add_callback(lambda: left.append(len(_lifetime._deferred)))
+    stream.add_callback(lambda: left.append(len(_lifetime.deferred)))
     gate.open()
     stream.synchronize()
     assert left == [2]

@@ -8,7 +8,7 @@ use crate::wheel::{self, Wheel};
 use crate::{examples, project};
 
 /// What the tests need in every Python.
-const TESTS: &[&str] = &["hypothesis>=6", "numpy", "pytest>=8"];
+const TESTS: &[&str] = &["hypothesis>=6", "ml_dtypes", "numpy", "pytest>=8"];
 /// What they need once: the wheel's own tests, and what type checkers say of a program that uses the package.
 const ONCE: &[&str] = &["auditwheel>=6", "hatchling>=1.27", "matplotlib", "pyelftools>=0.31", "twine>=6"];
 

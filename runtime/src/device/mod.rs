@@ -272,8 +272,12 @@ impl Device for Cpu {
     ) -> Result<()> {
         let (to, from) = (index(dst_device), index(src_device));
         // PaddlePaddle passes a stream of the destination and waits for nothing on the source. A captured stream
-        // runs later, and then behind whatever the graph says.
-        if to != from && !self.is_captured_on(to, from, stream_of(stream))? {
+        // runs later, and then behind whatever the graph says; one of the source has an order of its own there.
+        let waits = match self.is_captured(to, stream_of(stream)) {
+            Err(crate::Error::WrongDevice { .. }) => false,
+            captured => to != from && !captured?,
+        };
+        if waits {
             Cpu::synchronize_device(self, from)?;
         }
         Ok(Cpu::async_memory_copy_p2p(self, to, from, stream_of(stream), memory(dst), memory(src), size)?)
@@ -512,14 +516,6 @@ impl Cpu {
 
     fn is_captured(&self, device: usize, stream: StreamHandle) -> crate::Result<bool> {
         Ok(self.stream_capture_info(device, stream)?.status != crate::CaptureStatus::None)
-    }
-
-    /// Whether a stream of either of two devices is being captured.
-    fn is_captured_on(&self, one: usize, other: usize, stream: StreamHandle) -> crate::Result<bool> {
-        match self.is_captured(one, stream) {
-            Err(crate::Error::WrongDevice { .. }) => self.is_captured(other, stream),
-            captured => captured,
-        }
     }
 }
 

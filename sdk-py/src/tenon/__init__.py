@@ -12,22 +12,13 @@ is built in. Each call that fails raises a `tenon.Error`.
 
 from __future__ import annotations
 
-from tenon._lifetime import shutdown
+from tenon._ending import shutdown
 from tenon._native.core import Availability
 from tenon._native.core import version_string as version
 from tenon._native.version import VERSION
 from tenon.arrays import empty, from_dlpack, full, pinned, unified, zeros
 from tenon.buffer import Buffer
-from tenon.device import (
-    Device,
-    DeviceInfo,
-    FunctionReport,
-    MemoryStats,
-    current_device,
-    current_stream,
-    device,
-    devices,
-)
+from tenon.device import Device, current_device, current_stream, device, devices
 from tenon.dtype import DType, dtype
 from tenon.errors import (
     BusyError,
@@ -43,6 +34,7 @@ from tenon.errors import (
     UnsupportedError,
 )
 from tenon.event import Event
+from tenon.info import DeviceInfo, FunctionReport, MemoryStats
 from tenon.plugin import (
     Plugin,
     PluginFailure,

@@ -11,7 +11,7 @@ import weakref
 from threading import get_ident
 from typing import TYPE_CHECKING, NamedTuple
 
-from tenon import _lifetime
+from tenon import _lifetime, _running
 from tenon._native import functions, types
 
 if TYPE_CHECKING:
@@ -25,6 +25,12 @@ class _Queued(NamedTuple):
     function: Callable[..., object]
     arguments: tuple[Any, ...]
     session: _lifetime.Session
+
+
+pending: dict[int, _Queued] = {}
+"""What is queued or runs."""
+threads: set[int] = set()
+"""The threads that have ever been inside of a callback: they are the devices'."""
 
 
 class _Told:
@@ -64,13 +70,13 @@ def _report(queued: _Queued, error: BaseException) -> None:
 
 def _called(_device: object, _stream: object, number: int | None, _status: object) -> None:
     thread = get_ident()
-    queued = _lifetime.pending_callbacks.get(number or 0)
+    queued = pending.get(number or 0)
     if queued is None:
         return
     # The thread may make calls of its own around this one, as a device without threads does.
-    is_outermost = thread not in _lifetime.calling_back
-    _lifetime.calling_back.add(thread)
-    _lifetime.callback_threads.add(thread)
+    is_outermost = thread not in _running.calling_back
+    _running.calling_back.add(thread)
+    threads.add(thread)
     try:
         queued.function(*queued.arguments)
     except BaseException as error:
@@ -78,9 +84,9 @@ def _called(_device: object, _stream: object, number: int | None, _status: objec
     finally:
         # While the thread is still marked: this may drop the last reference to what a device made.
         del queued
-        _lifetime.pending_callbacks.pop(number or 0, None)
+        pending.pop(number or 0, None)
         if is_outermost:
-            _lifetime.calling_back.discard(thread)
+            _running.calling_back.discard(thread)
 
 
 # Made once, and kept by the module: a device may call it for as long as it has callbacks.
@@ -103,18 +109,18 @@ def queue(
         arguments: What it is called with.
         device: The device's native handle.
     """
-    _lifetime.leave_if_ended()
+    _running.leave_if_ended()
     number = next(_numbers)
-    _lifetime.pending_callbacks[number] = _Queued(function, arguments, session)
+    pending[number] = _Queued(function, arguments, session)
     try:
         functions.stream_add_callback(device, stream, _native, number)
     except BaseException:
-        _lifetime.pending_callbacks.pop(number, None)
+        pending.pop(number, None)
         raise
 
 
 def forget(session: _lifetime.Session) -> None:
     """Drops what can never be called any more, because its device is closed."""
-    for number, queued in list(_lifetime.pending_callbacks.items()):
+    for number, queued in list(pending.items()):
         if queued.session is session:
-            _lifetime.pending_callbacks.pop(number, None)
+            pending.pop(number, None)

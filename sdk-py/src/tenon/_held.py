@@ -6,7 +6,7 @@ import threading
 from collections import deque
 from typing import TYPE_CHECKING
 
-from tenon import _lifetime
+from tenon import _ending, _lifetime
 from tenon._native import functions
 
 if TYPE_CHECKING:
@@ -95,6 +95,6 @@ def hold(stream: Stream, memory: Memory | Borrowed | Passing) -> None:
             raise
 
 
-@_lifetime.at_shutdown
+@_ending.at_shutdown
 def _forget() -> None:
     _lines.clear()

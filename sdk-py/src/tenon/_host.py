@@ -81,6 +81,16 @@ def find(array: Any) -> HostArray | None:
     return _by_buffer(view)
 
 
+def plain(array: Any, shape: Shape, of: DType) -> memoryview | None:
+    """A view of an array if it can be written, is of a shape and a type, and its elements lie one behind the other."""
+    try:
+        view = memoryview(array)
+    except (TypeError, ValueError):
+        return None
+    is_plain = view.shape == shape and view.c_contiguous and not view.readonly
+    return view if is_plain and of_format(view.format, view.itemsize) is of else None
+
+
 def _by_interface(array: Any) -> HostArray | None:
     interface = getattr(array, "__array_interface__", None)
     if interface is None:

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from typing import Union
+    from typing import SupportsIndex, Union
 
     Shape = tuple[int, ...]
+    ShapeLike = Union[SupportsIndex, Sequence[SupportsIndex]]
     # Type checkers know the class of `...`, for which Python 3.9 has no name.
-    Part = Union[int, slice, ellipsis, None]  # noqa: F821
+    Part = Union[SupportsIndex, slice, ellipsis, None]  # noqa: F821
     Key = Union[Part, tuple[Part, ...]]
 
 LARGEST = 2**63 - 1
@@ -43,17 +44,14 @@ class Runs(NamedTuple):
     """The same where it is copied from."""
 
 
-def shape_of(shape: int | Sequence[int], itemsize: int) -> Shape:
+def shape_of(shape: ShapeLike, itemsize: int) -> Shape:
     """A shape as a tuple; a number stands for one dimension.
 
     Raises:
         TypeError: It is no shape.
         ValueError: A length is negative, or the elements have more bytes than there are addresses.
     """
-    try:
-        lengths = tuple(map(index, shape)) if isinstance(shape, (tuple, list)) else _numbers(shape)
-    except TypeError:
-        raise TypeError(f"a shape is a number or several, not {shape!r}") from None
+    lengths = _lengths(shape)
     # An empty array has strides too, so a length of 0 hides nothing.
     bytes = itemsize
     for length in lengths:
@@ -65,8 +63,13 @@ def shape_of(shape: int | Sequence[int], itemsize: int) -> Shape:
     return lengths
 
 
-def _numbers(shape: Any) -> Shape:
-    return tuple(map(index, shape)) if hasattr(shape, "__iter__") else (index(shape),)
+def _lengths(shape: Any) -> Shape:
+    try:
+        if isinstance(shape, (tuple, list)) or hasattr(shape, "__iter__"):
+            return tuple(map(index, shape))
+        return (index(shape),)
+    except TypeError:
+        raise TypeError(f"a shape is a number or several, not {shape!r}") from None
 
 
 def contiguous(shape: Shape, itemsize: int) -> Shape:
@@ -165,7 +168,7 @@ def out_of_range(place: int, length: int, axis: int) -> str:
     return f"index {place} is out of range for dimension {axis}, which has {length} elements"
 
 
-def reshaped(shape: Shape, strides: Shape, itemsize: int, new: int | Sequence[int]) -> Layout | None:
+def reshaped(shape: Shape, strides: Shape, itemsize: int, new: ShapeLike) -> Layout | None:
     """The layout of the same elements in another shape; None if they would have to be moved.
 
     Raises:
@@ -202,9 +205,9 @@ def _cut(wanted: Shape, pieces: list[tuple[int, int]], itemsize: int) -> Layout 
     return Layout(wanted, tuple(reversed(strides)))
 
 
-def _filled(new: int | Sequence[int], count: int, itemsize: int) -> Shape:
+def _filled(new: ShapeLike, count: int, itemsize: int) -> Shape:
     """A new shape, in which one -1 stands for what is left."""
-    lengths = [new] if isinstance(new, int) else list(new)
+    lengths = list(_lengths(new))
     if lengths.count(-1) == 1:
         gap = lengths.index(-1)
         lengths[gap] = 1
@@ -215,6 +218,45 @@ def _filled(new: int | Sequence[int], count: int, itemsize: int) -> Shape:
     if prod(wanted) != count:
         raise ValueError(f"{count} elements do not fill the shape {new}")
     return wanted
+
+
+def transposed(shape: Shape, strides: Shape, axes: Sequence[SupportsIndex]) -> Layout:
+    """The layout with the dimensions in another order; without one, the other way round.
+
+    Raises:
+        TypeError: There is something else than numbers.
+        ValueError: The order does not name each dimension once.
+    """
+    count = len(shape)
+    order = tuple(map(index, axes)) or tuple(reversed(range(count)))
+    # A place from the end counts backwards, as in an index; one that is out of range stays so.
+    order = tuple(axis + count if -count <= axis < 0 else axis for axis in order)
+    if sorted(order) != list(range(count)):
+        raise ValueError(f"{tuple(axes)} does not name each of {_dimensions(count)} once")
+    return Layout(tuple(shape[axis] for axis in order), tuple(strides[axis] for axis in order))
+
+
+def resized(shape: Shape, strides: Shape, itemsize: int, wanted: int, name: str) -> Layout:
+    """The layout of the same bytes as elements of another length.
+
+    Args:
+        shape: The shape as it is.
+        strides: Its strides.
+        itemsize: The length of an element as it is, in bytes.
+        wanted: The length that it is to have.
+        name: What such an element is called, for messages.
+
+    Raises:
+        ValueError: The last dimension is not contiguous, or no whole number of elements.
+    """
+    is_dense = is_contiguous(shape, strides, itemsize)
+    if not shape or not (is_dense or strides[-1] == itemsize or shape[-1] == 1):
+        raise ValueError(f"the last dimension has to be contiguous for a view as {name}")
+    length = shape[-1] * itemsize
+    if length % wanted or not (is_dense or all(stride % wanted == 0 for stride in strides[:-1])):
+        raise ValueError(f"rows of {length} bytes are no whole number of {name}")
+    lengths = (*shape[:-1], length // wanted)
+    return Layout(lengths, contiguous(lengths, wanted) if is_dense else (*strides[:-1], wanted))
 
 
 def runs(shape: Shape, to_strides: Shape, from_strides: Shape, itemsize: int) -> Runs:

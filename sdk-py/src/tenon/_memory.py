@@ -17,7 +17,7 @@ import threading
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tenon import _lifetime
+from tenon import _ending, _lifetime, _running
 from tenon._native import core, functions
 from tenon.errors import BusyError, InvalidHandleError, OutOfMemoryError
 
@@ -89,8 +89,8 @@ class Uses:
     def free_in_order(self) -> None:
         """Gives memory of the pool back, behind all work that uses it. Does not wait."""
         last = self.last
-        # A closed stream has no handle and no work.
-        handle = 0 if last is None else last._handle or 0
+        # A closed stream has no handle and no work, and one of another device none that this device knows.
+        handle = 0 if last is None or last.device is not self.device else last._handle or 0
         for stream in list(self.pending):
             # Streams of other devices are done: what was queued there has kept the memory alive.
             if stream is not last and stream.device is self.device:
@@ -178,9 +178,8 @@ class Memory(_lifetime.Resource):
             NotInitialisedError: This is a forked child.
         """
         if self._key not in self._live:
-            if _lifetime.is_forked():
-                # Nobody has closed it.
-                _lifetime.begin()
+            # There, nobody has closed it.
+            _running.refuse_in_child()
             raise InvalidHandleError("the buffer is closed", device=self.device.name)
 
     def close(self) -> None:
@@ -191,7 +190,7 @@ class Memory(_lifetime.Resource):
         """
         if self.closed:
             return
-        _lifetime.refuse_in_callback()
+        _running.refuse_in_callback()
         refuse_if_lent(self)
         if not self.on_device:
             # Here a wait can be interrupted.
@@ -248,7 +247,10 @@ class Borrowed:
 
         Raises:
             InvalidHandleError: It was.
+            NotInitialisedError: This is a forked child, and it is memory of a device.
         """
+        if self.on_device:
+            _running.refuse_in_child()
         if self.closed:
             raise InvalidHandleError("the buffer is closed", device=self.device.name)
 
@@ -349,7 +351,7 @@ def refuse_if_lent(memory: Memory | Borrowed) -> None:
         )
 
 
-@_lifetime.counts_use
+@_ending.counts_use
 def reclaim_all() -> int:
     """Takes back what can be; answers how many arrays of others still point into memory."""
     for one in _reclaim:

@@ -13,6 +13,8 @@ import time
 from threading import get_ident
 from typing import TYPE_CHECKING
 
+from tenon import _arguments
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -42,15 +44,14 @@ def wait(
 
     Raises:
         TimeoutError: It has taken longer. The work goes on.
-        ValueError: `timeout` is negative.
+        TypeError, ValueError: `timeout` is no number of seconds.
     """
+    if timeout is not None:
+        timeout = _arguments.seconds(timeout)
     if timeout is None:
-        # Most often there is nothing left to wait for, and nothing to be done about signals.
-        if (is_done is not None and is_done(*handles)) or get_ident() != threading.main_thread().ident:
+        if get_ident() != threading.main_thread().ident:
             finish(*handles)
             return
-    elif timeout < 0:
-        raise ValueError(f"timeout must not be negative, but is {timeout}")
     if is_done is None:
         _in_helper(what, finish, handles, timeout)
         return

@@ -9,15 +9,14 @@ from tenon.buffer import Buffer
 from tenon.device import resolve
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
+    from tenon._layout import ShapeLike
     from tenon.device import Device
     from tenon.dtype import DTypeLike, Number
     from tenon.stream import Stream
 
 
 def empty(
-    shape: int | Sequence[int],
+    shape: ShapeLike,
     dtype: DTypeLike = "float32",
     device: Device | str | None = None,
     stream: Stream | None = None,
@@ -38,7 +37,7 @@ def empty(
 
 
 def zeros(
-    shape: int | Sequence[int],
+    shape: ShapeLike,
     dtype: DTypeLike = "float32",
     device: Device | str | None = None,
     stream: Stream | None = None,
@@ -48,7 +47,7 @@ def zeros(
 
 
 def full(
-    shape: int | Sequence[int],
+    shape: ShapeLike,
     value: Number,
     dtype: DTypeLike = "float32",
     device: Device | str | None = None,
@@ -64,7 +63,7 @@ def full(
     return buffer
 
 
-def pinned(shape: int | Sequence[int], dtype: DTypeLike = "float32", device: Device | str | None = None) -> Buffer:
+def pinned(shape: ShapeLike, dtype: DTypeLike = "float32", device: Device | str | None = None) -> Buffer:
     """An array in pinned memory of the host, with undefined content. Queued copies from and to it need not wait.
 
     `numpy(copy=False)` gives the NumPy array over it.
@@ -76,7 +75,7 @@ def pinned(shape: int | Sequence[int], dtype: DTypeLike = "float32", device: Dev
     return Buffer(shape, dtype, device, space="pinned")
 
 
-def unified(shape: int | Sequence[int], dtype: DTypeLike = "float32", device: Device | str | None = None) -> Buffer:
+def unified(shape: ShapeLike, dtype: DTypeLike = "float32", device: Device | str | None = None) -> Buffer:
     """An array in memory that host and device reach at the same address, with undefined content.
 
     Copies take it for memory of the host. Who sees whose writes when is up to the device; after

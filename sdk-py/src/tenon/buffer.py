@@ -5,11 +5,12 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING, Any, cast
 
-from tenon import _foreign, _host, _layout, _shown, copies, dlpack
+from tenon import _arguments, _foreign, _layout, _shown, copies, dlpack
 from tenon._memory import Borrowed, Memory, Passing
 from tenon.device import resolve
 from tenon.dtype import dtype as _dtype_of
-from tenon.dtype import import_numpy, to_numpy
+from tenon.dtype import import_numpy, is_number, to_numpy
+from tenon.stream import Stream
 
 if TYPE_CHECKING:
     import builtins
@@ -19,11 +20,10 @@ if TYPE_CHECKING:
     import numpy
     from typing_extensions import CapsuleType
 
-    from tenon._layout import Key, Shape
+    from tenon._layout import Key, Shape, ShapeLike
     from tenon._memory import Space
     from tenon.device import Device
     from tenon.dtype import DType, DTypeLike, Number
-    from tenon.stream import Stream
 
 
 class Buffer:
@@ -40,6 +40,9 @@ class Buffer:
     Copies and fills without a stream wait: for the streams that use the memory, and for themselves.
     With a stream they are queued. The order of several streams is the caller's, by events; only that
     on which the memory was allocated comes before the others by itself.
+
+    A buffer is equal to itself alone: `tolist` or `numpy` give elements to compare. One with a single
+    element is true, and a number, as that element is.
 
     Threads:
         Any thread may use any buffer. Who writes while another one reads is the program's to settle.
@@ -71,7 +74,7 @@ class Buffer:
 
     def __init__(
         self,
-        shape: int | Sequence[int],
+        shape: ShapeLike,
         dtype: DTypeLike = "float32",
         device: Device | str | None = None,
         stream: Stream | None = None,
@@ -81,7 +84,10 @@ class Buffer:
         """Allocates; the content is undefined. See `tenon.empty`."""
         of = _dtype_of(dtype)
         lengths = _layout.shape_of(shape, of.itemsize)
+        if space not in _SPACES:
+            raise ValueError(f"the space of a buffer is one of {', '.join(_SPACES)}, not {space!r}")
         if stream is not None:
+            _arguments.expect(stream, Stream, "stream")
             found = stream.device
             if device is not None and resolve(device) is not found:
                 raise ValueError(f"the stream is of {found.name}, not of {resolve(device).name}")
@@ -149,6 +155,8 @@ class Buffer:
             OutOfMemoryError: The device has not so much memory.
         """
         of = None if dtype is None else _dtype_of(dtype)
+        if stream is not None:
+            _arguments.expect(stream, Stream, "stream")
         near = resolve(device) if stream is None else stream.device
         source = array if isinstance(array, Buffer) else _foreign.source(array, of, near)
         if of is not None and source._dtype is not of:
@@ -272,6 +280,26 @@ class Buffer:
             offset = 0
         return Buffer._of(self._memory, self._ptr + offset, shape, strides, self._dtype, self._readonly, contiguous)
 
+    def __bool__(self) -> bool:
+        # By its length it would be true whatever is in it.
+        if self.size != 1:
+            raise ValueError(f"{self.size} elements are neither true nor false: ask for size, or for one item()")
+        return bool(self.item())
+
+    # Without these, numbers would be read from its bytes, as from a text.
+
+    def __int__(self) -> int:
+        return int(cast("Any", self.item()))
+
+    def __float__(self) -> float:
+        return float(cast("Any", self.item()))
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
+
+    # Rows are compared by identity, so that the answer would be no.
+    __contains__ = None
+
     def __len__(self) -> int:
         if not self._shape:
             raise TypeError("a buffer without dimensions has no length")
@@ -280,7 +308,7 @@ class Buffer:
     def __iter__(self) -> Iterator[Buffer]:
         return (self[place] for place in range(len(self)))
 
-    def reshape(self, *shape: int | Sequence[int]) -> Buffer:
+    def reshape(self, *shape: ShapeLike) -> Buffer:
         """A view in another shape, in which one -1 stands for what is left.
 
         Raises:
@@ -301,16 +329,15 @@ class Buffer:
 
     flat = property(ravel, doc="The same as `ravel()`.")
 
-    def transpose(self, *axes: int) -> Buffer:
+    def transpose(self, *axes: ShapeLike) -> Buffer:
         """A view with the dimensions in another order; without one, the other way round.
 
         Raises:
+            TypeError: There is something else than numbers.
             ValueError: The order does not name each dimension once.
         """
-        order = axes or tuple(reversed(range(self.ndim)))
-        if sorted(axis % self.ndim if self.ndim else axis for axis in order) != list(range(self.ndim)):
-            raise ValueError(f"{axes} does not name each of {self.ndim} dimensions once")
-        return self._viewed(tuple(self._shape[axis] for axis in order), tuple(self._strides[axis] for axis in order))
+        order = axes[0] if len(axes) == 1 and isinstance(axes[0], (tuple, list)) else axes
+        return self._viewed(*_layout.transposed(self._shape, self._strides, cast("Sequence[int]", order)))
 
     T = property(transpose, doc="The same as `transpose()`.")
 
@@ -324,12 +351,7 @@ class Buffer:
         have, wanted = self._dtype.itemsize, of.itemsize
         if have == wanted:
             return self._viewed(self._shape, self._strides, of)
-        if not self._shape or (self._strides[-1] != have and self._shape[-1] != 1):
-            raise ValueError(f"the last dimension has to be contiguous for a view as {of}")
-        length = self._shape[-1] * have
-        if length % wanted or any(stride % wanted for stride in self._strides[:-1]):
-            raise ValueError(f"rows of {length} bytes are no whole number of {of}")
-        return self._viewed((*self._shape[:-1], length // wanted), (*self._strides[:-1], wanted), of)
+        return self._viewed(*_layout.resized(self._shape, self._strides, have, wanted, of.name), of)
 
     def _viewed(self, shape: Shape, strides: Shape, of: DType | None = None) -> Buffer:
         self._memory.check()
@@ -377,8 +399,10 @@ class Buffer:
             TypeError: The types of elements differ.
             DeviceError: The copy failed, or work that it waited for.
         """
-        source = array if isinstance(array, Buffer) else _foreign.source(array, self._dtype, self.device)
-        copies.copy(self, source, stream)
+        if isinstance(array, Buffer):
+            copies.copy(self, array, stream)
+        elif stream is not None or not copies.between_host(self, array, upload=True):
+            copies.copy(self, _foreign.source(array, self._dtype, self.device), stream)
 
     def copy_to(self, array: Any, stream: Stream | None = None) -> None:
         """Copies the elements into an array. Memory of the host that a queued copy writes is kept, too.
@@ -390,10 +414,13 @@ class Buffer:
         Raises:
             ValueError, TypeError, DeviceError: As with `copy_from`.
         """
-        to = array if isinstance(array, Buffer) else _foreign.as_buffer(array, self.device)
-        if to is None:
-            raise TypeError(f"{type(array).__name__} is no array that could be written")
-        copies.copy(to, self, stream)
+        if isinstance(array, Buffer):
+            copies.copy(array, self, stream)
+        elif stream is not None or not copies.between_host(self, array, upload=False):
+            to = _foreign.as_buffer(array, self.device)
+            if to is None:
+                raise TypeError(f"{type(array).__name__} is no array that could be written")
+            copies.copy(to, self, stream)
 
     def fill(self, value: Number, stream: Stream | None = None) -> None:
         """Writes a value to all elements.
@@ -407,7 +434,7 @@ class Buffer:
     def __setitem__(self, key: Key, value: Any) -> None:
         """Copies an array, or a number, into some of the elements; done when it returns."""
         part = self if key is Ellipsis else self[key]
-        if isinstance(value, (bool, int, float, complex)):
+        if is_number(value):
             part.fill(value)
         else:
             part.copy_from(value)
@@ -418,6 +445,7 @@ class Buffer:
         It is called before the work is queued. The memory is then not given to anybody else before the stream has
         passed, and copies without a stream wait for it.
         """
+        _arguments.expect(stream, Stream, "stream")
         self._memory.check()
         self._memory.uses.begin(stream)
 
@@ -509,30 +537,7 @@ class Buffer:
                 what they are.
             InvalidHandleError: The buffer is closed.
         """
-        self._memory.check()
-        here = dlpack.device_of(self)
-        wanted = here if dl_device is None else (int(dl_device[0]), int(dl_device[1]))
-        if wanted != here and (copy is False or wanted != (dlpack.CPU, 0)):
-            raise BufferError(f"the elements are on {self.device.name}, and not on the device {wanted}")
-        if copy or wanted != here:
-            return dlpack.export(self._copied_to(wanted), max_version, copied=True)
-        if self.host_accessible:
-            if stream is not None:
-                raise BufferError("the host has no streams: stream must be None")
-            self._memory.uses.settle()
-        elif stream != -1:
-            self._memory.uses.order_before(stream or 0)
-        return dlpack.export(self, max_version, copied=False)
-
-    def _copied_to(self, wanted: tuple[int, int]) -> Buffer:
-        if wanted != (dlpack.CPU, 0) or self.host_accessible:
-            return self.copy()
-        room = bytearray(self._nbytes)
-        memory = Borrowed(self.device, _host.address_of(room), self._nbytes, room)
-        strides = _layout.contiguous(self._shape, self._dtype.itemsize)
-        copied = Buffer._of(memory, memory.address, self._shape, strides, self._dtype)
-        copies.copy(copied, self, None)
-        return copied
+        return dlpack.answer(self, stream, max_version, dl_device, copy)
 
     # Life
 
@@ -573,9 +578,15 @@ class Buffer:
         raise TypeError("cannot pickle a Buffer: its memory is of this process. Pickle numpy() or tolist()")
 
 
+_SPACES = ("device", "pinned", "unified")
+"""Where memory is made."""
 _ALONG_THE_FIRST = (int, slice)
 
 
 def _stream_of(device: Device, stream: Stream | None) -> Stream | None:
     """The stream to allocate on, where the one of a copy may be of the other device."""
-    return stream if stream is not None and stream.device is device else None
+    if stream is not None:
+        _arguments.expect(stream, Stream, "stream")
+        if stream.device is device:
+            return stream
+    return None

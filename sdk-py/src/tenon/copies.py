@@ -12,19 +12,19 @@ once through a contiguous array on the host.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from tenon import _held, _host, _layout, _lifetime
+from tenon import _arguments, _held, _host, _layout, _running
 from tenon._memory import Passing, shown
 from tenon._native import functions
 from tenon.errors import InvalidArgumentError, UnsupportedError
+from tenon.stream import Stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import NoReturn
 
     from tenon.buffer import Buffer
-    from tenon.stream import Stream
 
     Move = Callable[[int, int, int], object]
 
@@ -74,8 +74,8 @@ def copy(to: Buffer, source: Buffer, stream: Stream | None) -> None:
         if there >= here + size or here >= there + size:
             if stream is None and memory.on_device is not other.on_device:
                 # By far the most copies are these.
-                if _lifetime.calling_back:
-                    _lifetime.refuse_in_callback()
+                if _running.calling_back:
+                    _running.refuse_in_callback()
                 if memory.on_device:
                     functions.memory_copy_h2d(memory.native, there, here, size)
                 else:
@@ -88,6 +88,38 @@ def copy(to: Buffer, source: Buffer, stream: Stream | None) -> None:
         return
     if there != here or to._strides != source._strides:
         _transfer(to, _moved_away(source, stream), stream)
+
+
+def between_host(buffer: Buffer, array: Any, *, upload: bool) -> bool:
+    """Copies between a buffer and an array of the host, if nothing is queued and both are plain, which most are.
+
+    Args:
+        buffer: The buffer.
+        array: What may be such an array.
+        upload: Whether the copy goes to the buffer.
+
+    Returns:
+        Whether that was so; else the copy is left to `copy`, which sees to everything.
+    """
+    memory, size, there = buffer._memory, buffer._nbytes, buffer._ptr
+    if shown or not (memory.on_device and buffer._contiguous and size) or (upload and buffer._readonly):
+        return False
+    view = _host.plain(array, buffer._shape, buffer._dtype)
+    if view is None:
+        return False
+    here = _host.address_of(view)
+    if here < there + size and there < here + size:
+        return False
+    memory.check()
+    if _running.calling_back:
+        _running.refuse_in_callback()
+    if memory.uses.pending:
+        memory.uses.settle()
+    if upload:
+        functions.memory_copy_h2d(memory.native, there, here, size)
+    else:
+        functions.memory_copy_d2h(memory.native, here, there, size)
+    return True
 
 
 def fill(buffer: Buffer, item: bytes, stream: Stream | None) -> None:
@@ -151,6 +183,7 @@ def _unveiled(buffer: Buffer) -> Buffer:
 
 
 def _check_stream(stream: Stream, to: Buffer, source: Buffer) -> None:
+    _arguments.expect(stream, Stream, "stream")
     device = stream.device
     if device is (to if to._memory.on_device else source)._memory.device:
         return
@@ -175,8 +208,6 @@ def _moved_away(source: Buffer, stream: Stream | None) -> Buffer:
         apart = source.empty_like(stream=stream)
         if stream is None:
             apart._memory.uses.settle()
-        else:
-            apart._memory.uses.begin(stream)
         _transfer(apart, source, stream)
         return apart
     if stream is not None:
@@ -279,12 +310,8 @@ def _between(to: Buffer, source: Buffer, runs: _layout.Runs, stream: Stream | No
         if stream is not None:
             stream.synchronize()
         room = borrowed(bytearray(source.nbytes), source)
-        source._memory.uses.settle()
         _transfer(room, source, None)
-        own = stream if stream is not None and stream.device is one else None
-        if own is None:
-            to._memory.uses.settle()
-        _transfer(to, room, own)
+        _transfer(to, room, stream if stream is not None and stream.device is one else None)
 
 
 def _within(buffer: Buffer, stream: Stream | None) -> Move:

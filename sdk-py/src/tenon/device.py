@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import builtins
 import warnings
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tenon import _callbacks, _current, _lifetime, _wait
+from tenon import _arguments, _callbacks, _current, _ending, _lifetime, _running, _wait, info
 from tenon._native import core, functions
 from tenon._native.core import Availability
-from tenon._native.text import decode, decode_or_none
+from tenon._native.text import decode
 from tenon.errors import Error
 from tenon.event import Event
 from tenon.stream import DefaultStream, Stream
@@ -19,81 +18,8 @@ from tenon.stream import DefaultStream, Stream
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from tenon.info import DeviceInfo, FunctionReport, MemoryStats
     from tenon.plugin import Plugin
-
-
-@dataclass(frozen=True)
-class DeviceInfo:
-    """What is known of a device. What its plugin does not tell is 0 or False."""
-
-    type: str
-    """The type under which it is opened."""
-    ordinal: int
-    """Its place among the plugin's devices."""
-    plugin: str
-    """The name of its plugin."""
-    total_memory: int
-    """All of its memory in bytes."""
-    free_memory: int
-    """What of that was free when this was asked."""
-    min_chunk_size: int
-    """The unit, in bytes, that allocations are rounded up to."""
-    compute_capability: int
-    """Its generation, in CUDA's way ten times the major plus the minor number."""
-    runtime_version: int
-    """Version of what programs link to."""
-    driver_version: int
-    """Version of the driver."""
-    multi_processors: int
-    """How many processors work at the same time."""
-    float16: bool
-    """Whether its kernels compute in `float16`."""
-    bfloat16: bool
-    """Whether its kernels compute in `bfloat16`."""
-    host_accessible: bool
-    """Whether the host reaches its memory at the addresses of the device. True for the built-in one only."""
-
-
-@dataclass(frozen=True)
-class MemoryStats:
-    """The memory of a device, and what its pool has and has done. Sizes are in bytes."""
-
-    total: int
-    """All of the device's memory."""
-    free: int
-    """What of that the device can still give."""
-    in_use: int
-    """Blocks of the pool that are in use, which may be larger than was asked for."""
-    cached: int
-    """What the pool has from the device, and not in use."""
-    peak: int
-    """The most that was in use at once."""
-    from_device: int
-    """What the device has given to the pool and not got back."""
-    hits: int
-    """Allocations that were served without the device."""
-    misses: int
-    """Allocations for which the device gave memory."""
-    splits: int
-    """Allocations of the device that were cut into several blocks."""
-
-
-@dataclass(frozen=True)
-class FunctionReport:
-    """What is known of a function of a device."""
-
-    function: str
-    """Its name in the spec."""
-    group: str
-    """The group that describes it."""
-    availability: Availability
-    """What stands behind it."""
-    fallback: str | None
-    """What the fallback does; None if none stands in."""
-    costs: str | None
-    """What the fallback costs; None if none stands in, or nothing is said."""
-    calls: int
-    """How often it was called since the device was opened, failed calls included."""
 
 
 class Device:
@@ -128,15 +54,12 @@ class Device:
             ValueError: The name is no name of a device.
         """
         if not isinstance(type, str):
-            raise TypeError(f"the type of a device is a str, not {_kind(type)}")
+            raise TypeError(f"the type of a device is a str, not {type.__class__.__name__}")
         if ordinal is None:
             type, ordinal = _parsed(type)
-        elif isinstance(ordinal, bool) or not isinstance(ordinal, int):
-            raise TypeError(f"the number of a device is an int, not {_kind(ordinal)}")
-        elif ordinal < 0:
-            raise ValueError(f"the number of a device must not be negative, but is {ordinal}")
-        _lifetime.begin()
-        return of_plugin(core.plugin_find(type), type, ordinal)
+        number = _arguments.ordinal(ordinal, type)
+        _running.begin()
+        return of_plugin(core.plugin_find(type), type, number)
 
     @property
     def type(self) -> str:
@@ -170,8 +93,8 @@ class Device:
             BusyError: This is a stream's callback, where no device may be used.
             NotInitialisedError: This is a forked child.
         """
-        if _lifetime.calling_back:
-            _lifetime.refuse_in_callback()
+        if _running.calling_back:
+            _running.refuse_in_callback()
         return self._session.handle or self._session.open()
 
     @property
@@ -182,63 +105,28 @@ class Device:
     @property
     def info(self) -> DeviceInfo:
         """What is known of it."""
-        info = core.device_get_info(self.handle)
-        return DeviceInfo(
-            type=self._type,
-            ordinal=self._ordinal,
-            plugin=decode(info.plugin_name),
-            total_memory=info.total_memory,
-            free_memory=info.free_memory,
-            min_chunk_size=info.min_chunk_size,
-            compute_capability=info.compute_capability,
-            runtime_version=info.runtime_version,
-            driver_version=info.driver_version,
-            multi_processors=info.multi_processors,
-            float16=info.float16,
-            bfloat16=info.bfloat16,
-            host_accessible=info.host_accessible,
-        )
+        return info.of_device(self.handle, self._type, self._ordinal)
 
     def memory_stats(self) -> MemoryStats:
         """How much memory there is, and what the pool has of it."""
-        native = self.handle
-        total, free = functions.device_memory_stats(native)
-        pool = core.pool_get_statistics(native)
-        return MemoryStats(
-            total=total,
-            free=free,
-            in_use=pool.in_use,
-            cached=pool.cached,
-            peak=pool.peak,
-            from_device=pool.from_device,
-            hits=pool.hits,
-            misses=pool.misses,
-            splits=pool.splits,
-        )
+        return info.of_memory(self.handle)
 
     def trim_memory(self, keep: int = 0) -> None:
         """Gives memory of the pool that is not in use back to the device.
 
         Args:
             keep: How many bytes may stay.
+
+        Raises:
+            ValueError: `keep` is negative.
         """
-        native = self.handle
+        native, size = self.handle, _arguments.size(keep, "keep")
         _lifetime.drain()
-        core.pool_trim(native, keep)
+        core.pool_trim(native, size)
 
     def report(self) -> list[FunctionReport]:
         """For each function of the spec, what stands behind it and how often it was called."""
-        return [
-            FunctionReport(
-                function=decode(entry.function),
-                group=decode(entry.group),
-                availability=Availability(entry.availability),
-                fallback=decode_or_none(entry.fallback),
-                costs=decode_or_none(entry.costs),
-                calls=entry.calls,
-            )
-            for entry in core.device_report(self.handle)
-        ]
+        return info.of_functions(self.handle)
 
     @property
     def default_stream(self) -> Stream:
@@ -294,7 +182,7 @@ class Device:
         """
         if self.closed:
             return
-        _lifetime.refuse_in_callback()
+        _running.refuse_in_callback()
         session = self._session
         failure = None
         if session.handle:
@@ -331,7 +219,7 @@ _devices: dict[tuple[int, int], Device] = {}
 """The object of each device, by plugin and number. One that is closed is replaced when somebody asks for it."""
 
 
-@_lifetime.at_shutdown
+@_ending.at_shutdown
 def _forget_all() -> None:
     for device in list(_devices.values()):
         _callbacks.forget(device._session)
@@ -381,10 +269,6 @@ def _parsed(name: str) -> tuple[str, int]:
     if not type or (colon and not (number.isascii() and number.isdigit())):
         raise ValueError(f"{name!r} is no name of a device: it should look like 'cpu' or 'cpu:0'")
     return type, int(number) if colon else 0
-
-
-def _kind(value: object) -> str:
-    return value.__class__.__name__
 
 
 def device(name: Device | str) -> Device:

@@ -29,7 +29,7 @@ from ctypes import (
 )
 from typing import TYPE_CHECKING, Any
 
-from tenon import _layout, _lifetime
+from tenon import _host, _layout, _lifetime, copies
 from tenon import buffer as _buffer
 from tenon._memory import Borrowed, Export, reclaims
 from tenon.dtype import of_dlpack
@@ -237,6 +237,42 @@ def export(buffer: Buffer, max_version: tuple[int, int] | None, *, copied: bool)
     else:
         _look(1)
     return capsule
+
+
+def answer(
+    buffer: Buffer,
+    stream: int | None,
+    max_version: tuple[int, int] | None,
+    dl_device: tuple[int, int] | None,
+    copy: bool | None,
+) -> CapsuleType:
+    """What `Buffer.__dlpack__` says."""
+    memory = buffer._memory
+    memory.check()
+    here = device_of(buffer)
+    wanted = here if dl_device is None else (int(dl_device[0]), int(dl_device[1]))
+    if wanted != here and (copy is False or wanted != (CPU, 0)):
+        raise BufferError(f"the elements are on {buffer.device.name}, and not on the device {wanted}")
+    if wanted != here and not buffer.host_accessible:
+        return export(_on_the_host(buffer), max_version, copied=True)
+    if copy:
+        return export(buffer.copy(), max_version, copied=True)
+    if buffer.host_accessible:
+        if stream is not None:
+            raise BufferError("the host has no streams: stream must be None")
+        memory.uses.settle()
+    elif stream != -1:
+        memory.uses.order_before(stream or 0)
+    return export(buffer, max_version, copied=False)
+
+
+def _on_the_host(buffer: Buffer) -> Buffer:
+    room = bytearray(buffer.nbytes)
+    memory = Borrowed(buffer.device, _host.address_of(room), buffer.nbytes, room)
+    strides = _layout.contiguous(buffer.shape, buffer.itemsize)
+    copied = _buffer.Buffer._of(memory, memory.address, buffer.shape, strides, buffer.dtype)
+    copies.copy(copied, buffer, None)
+    return copied
 
 
 class _Taken:

@@ -54,6 +54,11 @@ class DType:
             TypeError: A value is of the wrong kind, such as a float for an integer.
             ValueError: A value is out of range.
         """
+        if self.code in (_BOOL, _COMPLEX):
+            # The conversions below take any object for true, and texts for numbers.
+            for value in values:
+                if not is_number(value):
+                    raise TypeError(f"{value!r} is no {self.name}")
         try:
             if self.code == _COMPLEX:
                 numbers = [part for value in map(complex, values) for part in (value.real, value.imag)]
@@ -129,6 +134,13 @@ DTYPES: tuple[DType, ...] = (
 
 _BY_NAME: dict[object, DType] = {dtype.name: dtype for dtype in DTYPES}
 _BY_NAME.update((dtype.native, dtype) for dtype in DTYPES)
+# As `__array_interface__` writes them, and as people do: NumPy cannot be asked, since it is not there for everybody.
+_BY_NAME.update(
+    (order + dtype.typestr[1:], dtype)
+    for dtype in DTYPES
+    if dtype.typestr is not None
+    for order in ("", "=", dtype.typestr[0], _ORDER)
+)
 _BY_NAME.update({bool: bool_, int: int64, float: float64, complex: complex128})
 _NAMES = (str, type, DataType)
 """What names a type. A plain number does not, although the library's numbers are equal to some."""
@@ -142,8 +154,8 @@ def dtype(of: DTypeLike) -> DType:
     """The type that something stands for.
 
     Args:
-        of: A type, its name, its number in the library, a type of NumPy, or `bool`, `int`, `float` or `complex`, which
-            are those that NumPy takes for them: `int64`, `float64`, `complex128`.
+        of: A type, its name, such as `float32` or `f4`, its number in the library, a type of NumPy, or `bool`, `int`,
+            `float` or `complex`, which are those that NumPy takes for them: `int64`, `float64`, `complex128`.
 
     Raises:
         TypeError: There is no such type, or it has fields, or its bytes are in another order than the machine's.
@@ -196,6 +208,14 @@ _BY_FORMAT = {
 }
 
 
+def is_number(value: object) -> bool:
+    """Whether it is a number of Python's or NumPy's, and no array or text."""
+    if isinstance(value, (bool, int, float, complex)):
+        return True
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and isinstance(value, (numpy.number, numpy.bool_))
+
+
 def of_values(values: Sequence[Number]) -> DType:
     """The type for such numbers, as NumPy would choose."""
     # A bool is an int too, so that the narrowest kind that all of them are is the first.
@@ -208,7 +228,7 @@ def of_values(values: Sequence[Number]) -> DType:
 def _of_numpy(of: object) -> DType | None:
     # Who has a type of NumPy has imported it.
     numpy = sys.modules.get("numpy")
-    if numpy is None or not (isinstance(of, (type, str)) or hasattr(of, "newbyteorder")):
+    if numpy is None or not (isinstance(of, type) or hasattr(of, "newbyteorder")):
         return None
     try:
         found = numpy.dtype(of)
@@ -273,4 +293,6 @@ def _cannot_pack(dtype: DType, values: Sequence[Number], error: struct.error) ->
     for value in values:
         if not isinstance(value, (int, float)) or (dtype.code in (_INT, _UINT) and isinstance(value, float)):
             raise TypeError(f"{value!r} is no {dtype.name}") from None
-    raise ValueError(f"a value is out of the range of {dtype.name}: {error}") from None
+    # Of a float it says that it is none.
+    why = f": {error}" if dtype.code in (_INT, _UINT) else ""
+    raise ValueError(f"a value is out of the range of {dtype.name}{why}") from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tenon import _lifetime, _wait
+from tenon import _arguments, _lifetime, _running, _wait
 from tenon._native import functions
 from tenon.errors import InvalidArgumentError, InvalidHandleError
 
@@ -57,9 +57,13 @@ class Event(_lifetime.Resource):
         """The native handle.
 
         Raises:
-            InvalidHandleError: The event is closed.
+            InvalidHandleError: The event, or its device, is closed.
+            NotInitialisedError: This is a forked child.
         """
-        handle = self._handle
+        handle, session = self._handle, self._device._session
+        if session.ended:
+            # It went with its device, so that this raises.
+            session.open()
         if handle is None:
             raise InvalidHandleError("the event is closed", device=self._device.name)
         return handle
@@ -80,8 +84,8 @@ class Event(_lifetime.Resource):
         """
         if stream is None:
             stream = self._device.current_stream
-        elif stream.device is not self._device:
-            raise other_device("stream", stream.device, "event", self._device)
+        elif isinstance(stream, Event) or getattr(stream, "device", None) is not self._device:
+            raise _wrong_stream(stream, self._device)
         functions.record_event(self._device.handle, stream.handle, self.handle)
         return self
 
@@ -99,10 +103,24 @@ class Event(_lifetime.Resource):
             TimeoutError: It has taken longer.
             DeviceError: Work before the event failed.
         """
-        handles = self._device.handle, self.handle
-        query = functions.query_event if self._device._session.can_query else None
-        _wait.wait(self, query, functions.synchronize_event, handles, timeout)
-        _lifetime.drain()
+        session, handle = self._device._session, self._handle
+        native = session.handle
+        if (
+            timeout is None
+            and native
+            and handle is not None
+            and session.can_query
+            and not _running.calling_back
+            and functions.query_event(native, handle)
+        ):
+            # Most often there is nothing to wait for, but a failure may have to be told.
+            functions.synchronize_event(native, handle)
+        else:
+            handles = self._device.handle, self.handle
+            query = functions.query_event if session.can_query else None
+            _wait.wait(self, query, functions.synchronize_event, handles, timeout)
+        if _lifetime.deferred:
+            _lifetime.drain()
 
     def __await__(self) -> Generator[Any, None, None]:
         """Waits in a task, without blocking the loop and without a thread.
@@ -119,7 +137,14 @@ class Event(_lifetime.Resource):
         await _wait.wait_async(query, functions.synchronize_event, handles)
 
     def close(self) -> None:
-        """Gives the event back; does nothing if it is closed."""
+        """Gives the event back; does nothing if it is closed.
+
+        Raises:
+            BusyError: This is a stream's callback; the event stays open.
+        """
+        if self.closed:
+            return
+        _running.refuse_in_callback()
         release = self._take()
         self._handle = None
         if release is not None:
@@ -137,6 +162,14 @@ class Event(_lifetime.Resource):
         if self.closed:
             return f"<tenon.Event on {self._device.name}, closed>"
         return f"<tenon.Event {self._handle or 0:#x} on {self._device.name}>"
+
+
+def _wrong_stream(stream: Any, own: Device) -> InvalidArgumentError:
+    """The exception for a stream of another device. Raises `TypeError` for what is no stream."""
+    from tenon.stream import Stream
+
+    _arguments.expect(stream, Stream, "stream")
+    return other_device("stream", stream.device, "event", own)
 
 
 def other_device(what: str, device: Device, whose: str, own: Device) -> InvalidArgumentError:

@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tenon import _lifetime
+from tenon import _arguments, _running
 from tenon._native import core, functions
 from tenon._native.text import decode, decode_or_none
 from tenon.errors import BusyError
@@ -51,17 +51,19 @@ class Plugin:
     @property
     def open_devices(self) -> int:
         """How many of its devices are open now."""
+        _running.refuse_in_child()
         return int(core.plugin_get_info(self.handle).open_devices)
 
     def device(self, ordinal: int = 0) -> Device:
         """One of its devices, also where another plugin has the same device type."""
         from tenon.device import of_plugin
 
-        return of_plugin(self.handle, self.device_type, ordinal)
+        return of_plugin(self.handle, self.device_type, _arguments.ordinal(ordinal, self.device_type))
 
     def devices(self) -> list[Device]:
         """All of its devices. None is opened, but the plugin begins."""
-        _lifetime.refuse_in_callback()
+        _running.refuse_in_child()
+        _running.refuse_in_callback()
         return [self.device(ordinal) for ordinal in range(functions.get_device_count(self.handle))]
 
     def unload(self) -> None:
@@ -74,7 +76,8 @@ class Plugin:
         """
         from tenon.device import forget_plugin
 
-        _lifetime.refuse_in_callback()
+        _running.refuse_in_child()
+        _running.refuse_in_callback()
         core.unload_plugin(self.handle)
         forget_plugin(self.handle)
 
@@ -85,6 +88,7 @@ class Plugin:
 
 def of_handle(handle: int) -> Plugin:
     """What is known of a plugin."""
+    _running.refuse_in_child()
     info = core.plugin_get_info(handle)
     major, minor, patch = info.version
     return Plugin(
@@ -101,13 +105,13 @@ def of_handle(handle: int) -> Plugin:
 
 def plugins() -> list[Plugin]:
     """All plugins that are loaded, the built-in device first."""
-    _lifetime.begin()
+    _running.begin()
     return [of_handle(core.plugin_get(index)) for index in range(core.plugin_count())]
 
 
 def plugin_failures() -> list[PluginFailure]:
     """What was found in the places of `TENON_PLUGIN_PATH` and could not be loaded."""
-    _lifetime.begin()
+    _running.begin()
     return [PluginFailure(decode(failure.path), decode(failure.reason)) for failure in core.plugin_failures()]
 
 
@@ -126,9 +130,9 @@ def load_plugin(
         NotFoundError: There is no such file.
         LoadFailedError: It cannot be loaded; the message says why, and what to do.
     """
-    _lifetime.begin()
+    _running.begin()
     options = core.LoadOptions(release=release, name=name, lazy=lazy)
-    return of_handle(core.load_plugin(os.fspath(path), options))
+    return of_handle(core.load_plugin(os.fsdecode(path), options))
 
 
 def init(
@@ -149,13 +153,13 @@ def init(
     """
     if isinstance(plugin_path, (str, os.PathLike)):
         plugin_path = [plugin_path]
-    paths = None if plugin_path is None else ":".join(os.fspath(path) for path in plugin_path)
+    paths = None if plugin_path is None else ":".join(os.fsdecode(path) for path in plugin_path)
     names = layers if layers is None or isinstance(layers, str) else ",".join(layers)
 
     def start() -> None:
         core.init(core.Options(plugin_path=paths, layers=names))
 
-    if not _lifetime.begin(start):
+    if not _running.begin(start):
         raise BusyError("the library runs already: call `tenon.init` before anything else", function="init")
 
 
@@ -169,5 +173,5 @@ def enable_layers(*names: str) -> None:
         InvalidArgumentError: There is no such layer.
         BusyError: A plugin is in use already, and layers come too late.
     """
-    _lifetime.begin()
+    _running.begin()
     core.layers_enable(",".join(names))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tenon import _callbacks, _current, _lifetime, _wait
+from tenon import _arguments, _callbacks, _current, _lifetime, _running, _wait
 from tenon._native import functions
 from tenon.errors import Error, InvalidHandleError
 from tenon.event import Event, other_device
@@ -67,9 +67,13 @@ class Stream(_lifetime.Resource):
         """The native handle; 0 for the default stream.
 
         Raises:
-            InvalidHandleError: The stream is closed.
+            InvalidHandleError: The stream, or its device, is closed.
+            NotInitialisedError: This is a forked child.
         """
-        handle = self._handle
+        handle, session = self._handle, self._device._session
+        if session.ended:
+            # It went with its device, so that this raises.
+            session.open()
         if handle is None:
             raise InvalidHandleError("the stream is closed", device=self._device.name)
         return handle
@@ -88,10 +92,24 @@ class Stream(_lifetime.Resource):
             TimeoutError: It has taken longer. The work goes on.
             DeviceError: Work on the stream failed.
         """
-        handles = self._device.handle, self.handle
-        query = functions.query_stream if self._device._session.can_query else None
-        _wait.wait(self, query, functions.synchronize_stream, handles, timeout)
-        _lifetime.drain()
+        session, handle = self._device._session, self._handle
+        native = session.handle
+        if (
+            timeout is None
+            and native
+            and handle is not None
+            and session.can_query
+            and not _running.calling_back
+            and functions.query_stream(native, handle)
+        ):
+            # Most often there is nothing to wait for, but a failure may have to be told.
+            functions.synchronize_stream(native, handle)
+        else:
+            handles = self._device.handle, self.handle
+            query = functions.query_stream if session.can_query else None
+            _wait.wait(self, query, functions.synchronize_stream, handles, timeout)
+        if _lifetime.deferred:
+            _lifetime.drain()
 
     async def synchronize_async(self) -> None:
         """The same in a task, without blocking the loop. If the task is cancelled, the work goes on.
@@ -109,6 +127,7 @@ class Stream(_lifetime.Resource):
         Raises:
             InvalidArgumentError: The event is of another device.
         """
+        _arguments.expect(event, Event, "event")
         if event.device is not self._device:
             raise other_device("event", event.device, "stream", self._device)
         functions.stream_wait_event(self._device.handle, self.handle, event.handle)
@@ -119,6 +138,7 @@ class Stream(_lifetime.Resource):
         Raises:
             InvalidArgumentError: The stream is of another device.
         """
+        _arguments.expect(other, Stream, "other")
         if other.device is not self._device:
             raise other_device("other stream", other.device, "stream", self._device)
         with other.record_event() as event:
@@ -133,7 +153,10 @@ class Stream(_lifetime.Resource):
         Returns:
             The event.
         """
-        return (Event(self._device) if event is None else event).record(self)
+        if event is None:
+            return Event(self._device).record(self)
+        _arguments.expect(event, Event, "event")
+        return event.record(self)
 
     def add_callback(self, function: Callable[..., object], *arguments: Any) -> None:
         """Queues a call of a function: it runs when all work before it is done, and work after it waits for it.
@@ -164,7 +187,7 @@ class Stream(_lifetime.Resource):
         """
         if self.closed:
             return
-        _lifetime.refuse_in_callback()
+        _running.refuse_in_callback()
         release = self._take()
         if release is None:
             return

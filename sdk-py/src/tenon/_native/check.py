@@ -14,11 +14,11 @@ def failed(status: int) -> NoReturn:
         status: What a native function answered; not 0.
     """
     # The generated modules import this one, so it can import what is made of them only when it is called.
-    from tenon import _lifetime, errors
+    from tenon import _running, errors
     from tenon._native import core
     from tenon._native.text import decode_or_none
 
-    _lifetime.leave_if_ended()
+    _running.leave_if_ended()
     kind = errors.BY_STATUS.get(status, errors.DeviceError)
     told = core.Error()
     # The function below `core.error_last`, which would come here again. A finaliser that ran in between may have failed
