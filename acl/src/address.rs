@@ -81,7 +81,10 @@ impl Runtime {
             Some(block)
                 if !matches!(
                     block.place,
-                    Place::Device | Place::Mapped | Place::Registered { is_mapped: false }
+                    Place::Device
+                        | Place::Mapped
+                        | Place::Managed(_)
+                        | Place::Registered { is_mapped: false }
                 ) =>
             {
                 Ok(address)

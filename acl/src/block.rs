@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use tenon::{DevicePtr, HostPtr};
+use tenon::{DevicePtr, HostPtr, UnifiedPtr};
 
 use crate::api::AclError;
 use crate::error::{Result, refuse};
 use crate::home::Lease;
+use crate::managed::Advice;
 
 /// What memory is.
 #[derive(Debug)]
@@ -16,6 +17,8 @@ pub(crate) enum Place {
     Device,
     /// The device's, behind addresses that the program has reserved.
     Mapped,
+    /// The device's and the host's, at one address.
+    Managed(Advice),
     /// Host memory that the device gave.
     Pinned,
     /// Host memory of our own, where the device has none to give.
@@ -46,7 +49,12 @@ impl Block {
     }
 
     pub(crate) fn is_device(&self) -> bool {
-        matches!(self.place, Place::Device | Place::Mapped)
+        matches!(self.place, Place::Device | Place::Mapped | Place::Managed(_))
+    }
+
+    /// Whether it is device memory that the host uses as well.
+    pub(crate) fn is_the_hosts_too(&self) -> bool {
+        matches!(self.place, Place::Mapped | Place::Managed(_))
     }
 
     pub(crate) fn is_mapped(&self) -> bool {
@@ -62,6 +70,9 @@ impl Block {
         match self.place {
             Place::Device => self.lease.on(|device, id| {
                 device.device_memory_deallocate(id, DevicePtr::from_addr(self.base), self.total)
+            }),
+            Place::Managed(_) => self.lease.on(|device, id| {
+                device.unified_memory_deallocate(id, UnifiedPtr::from_addr(self.base), self.total)
             }),
             Place::Pinned => self.lease.on(|device, id| {
                 device.host_memory_deallocate(id, HostPtr::from_addr(self.base), self.total)

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::api::AclError;
+use crate::api::{AclError, StreamState};
 use crate::error::{Error, Result, refuse};
 use crate::home::{Home, Lease, cannot_open};
 use crate::options::Options;
@@ -47,7 +47,10 @@ impl Runtime {
             let (streams, options) = (Mutex::default(), Options::default());
             Context { handle, is_primary, default_stream, streams, options, lease }
         });
-        context.ok_or_else(|| Error::new(AclError::RT_RESOURCE_ALLOC_FAIL, "a million contexts are alive"))
+        let context = context
+            .ok_or_else(|| Error::new(AclError::RT_RESOURCE_ALLOC_FAIL, "a million contexts are alive"))?;
+        self.observers.tell_stream(context.default_stream.handle, StreamState::CREATE_POST);
+        Ok(context)
     }
 
     /// Destroys a context of the program's.

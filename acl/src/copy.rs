@@ -59,9 +59,9 @@ impl Claim {
 #[derive(Clone)]
 enum Spot {
     Device(Arc<Unit>),
-    /// Physical memory of a device's that was put behind addresses. It is the host's as well, and the device does not know
-    /// it: where the other end is not the device's own, the host copies.
-    Mapped,
+    /// Memory of a device's that is the host's as well: managed memory, and physical memory that was put behind addresses,
+    /// which the device does not know. Where the other end is not the device's own, the host copies.
+    Shared,
     /// Host memory that stays where it is until the program gives it back.
     Pinned,
     Pageable,
@@ -164,7 +164,7 @@ impl Runtime {
         fits(param, &block, address, size)?;
         Ok(match block.place {
             Place::Device => Spot::Device(block.lease.unit.clone()),
-            Place::Mapped => Spot::Mapped,
+            Place::Mapped | Place::Managed(_) => Spot::Shared,
             Place::Pinned | Place::Registered { .. } => Spot::Pinned,
             Place::Own(_) => Spot::Pageable,
         })
@@ -212,7 +212,7 @@ impl Runtime {
                 stream.synchronize(None)?;
                 return copy.rows(rows, Copy::now);
             }
-            if matches!(copy.to, Spot::Mapped) || matches!(copy.from, Spot::Mapped) {
+            if matches!(copy.to, Spot::Shared) || matches!(copy.from, Spot::Shared) {
                 return copy.by_host_on(&stream, rows);
             }
             return refuse(

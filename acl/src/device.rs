@@ -48,9 +48,11 @@ impl Runtime {
             *count
         };
         if left == 0 {
+            let told = self.observers.tell_end();
             self.release();
             workers::rest();
             self.devices.ended();
+            told?;
         }
         Ok(left)
     }

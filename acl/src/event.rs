@@ -110,19 +110,24 @@ impl Runtime {
             check_flags(flags)?;
         }
         let home = &context.lease.home;
-        if home.state().events >= MOST {
-            return refuse(
-                AclError::RT_NO_EVENT_RESOURCE,
-                format!("device {} has {MOST} events, and no more", home.ordinal),
-            );
+        {
+            let mut state = home.state();
+            if state.events >= MOST {
+                return refuse(
+                    AclError::RT_NO_EVENT_RESOURCE,
+                    format!("device {} has {MOST} events, and no more", home.ordinal),
+                );
+            }
+            // Before anybody can find it: a reset by force destroys what it finds.
+            state.events += 1;
         }
         let state = Mutex::default();
         let event =
             self.events.insert_with(|handle| Event { handle, make, flags, home: home.clone(), state });
         let Some(event) = event else {
+            home.state().events -= 1;
             return refuse(AclError::RT_NO_EVENT_RESOURCE, "a million events are alive");
         };
-        home.state().events += 1;
         Ok(event.handle)
     }
 
@@ -267,6 +272,26 @@ impl Runtime {
     pub(crate) fn events_available(&self) -> Result<u32> {
         let events = self.context()?.lease.home.state().events;
         Ok(u32::try_from(MOST.saturating_sub(events)).unwrap_or(u32::MAX))
+    }
+}
+
+/// Whether a record or a wait is for streams and not for what is outside of captured work.
+pub(crate) fn expect_inside(flag: u32) -> Result<()> {
+    match flag {
+        0 => Ok(()),
+        1 => refuse(
+            AclError::RT_FEATURE_NOT_SUPPORT,
+            "`flag` is 1, which is for streams that are being captured, and none is",
+        ),
+        _ => refuse(AclError::INVALID_PARAM, format!("`flag` is {flag}; it is 0 or 1")),
+    }
+}
+
+/// So many seconds in milliseconds; -1, without end, for 0 and for more than there is a number for.
+pub(crate) fn patience(seconds: u32) -> i32 {
+    match seconds {
+        0 => -1,
+        seconds => i32::try_from(u64::from(seconds) * 1000).unwrap_or(-1),
     }
 }
 

@@ -85,7 +85,7 @@ impl Runtime {
         }
         // Memory that is not known may be the device's from elsewhere, or the program's: as a fill has no kind that would
         // say, it is taken for the device's, which refuses what it does not know.
-        let is_device = block.is_none_or(|block| block.is_device() && !block.is_mapped());
+        let is_device = block.is_none_or(|block| block.is_device() && !block.is_the_hosts_too());
         Ok(Some(Fill { address, size, pattern, is_device }))
     }
 

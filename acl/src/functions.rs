@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 use std::ffi::CStr;
 
-use tenon::{AnyPtr, DevicePtr, HostPtr};
+use tenon::{AnyPtr, DevicePtr, HostPtr, UnifiedPtr};
 
 use crate::Runtime;
 use crate::api::*;
@@ -18,17 +18,19 @@ use crate::copy::{Claim, Rows};
 use crate::event::Make;
 use crate::exception::Listener;
 use crate::fill::Pattern;
+use crate::indirect::End;
+use crate::managed::Fetch;
 use crate::notify::Sort;
 use crate::reduce::Reduction;
 use crate::signal::Change;
-use crate::{copy_desc, element, limits, notify, share, thread};
+use crate::{cache, copy_desc, element, event, limits, notify, reach, share, thread};
 
 #[tenon::device(module = crate::api)]
 impl Acl for Runtime {
     // --- init ---
 
     fn init(&self, config_path: Option<&CStr>) -> Result<()> {
-        self.initialise(config_path)
+        self.begin(config_path)
     }
 
     fn finalize(&self) -> Result<()> {
@@ -66,15 +68,19 @@ impl Acl for Runtime {
     // --- device ---
 
     fn rt_set_device(&self, device_id: i32) -> Result<()> {
-        self.set_device(device_id)
+        self.observed(device_id, [DeviceState::SET_PRE, DeviceState::SET_POST], || self.set_device(device_id))
     }
 
     fn rt_reset_device(&self, device_id: i32) -> Result<()> {
-        self.reset_device(device_id)
+        self.observed(device_id, [DeviceState::RESET_PRE, DeviceState::RESET_POST], || {
+            self.reset_device(device_id)
+        })
     }
 
     fn rt_reset_device_force(&self, device_id: i32) -> Result<()> {
-        self.reset_device_force(device_id)
+        self.observed(device_id, [DeviceState::RESET_PRE, DeviceState::RESET_POST], || {
+            self.reset_device_force(device_id)
+        })
     }
 
     fn rt_get_device(&self) -> Result<i32> {
@@ -373,6 +379,24 @@ impl Acl for Runtime {
         self.events_available()
     }
 
+    // --- event_sharing ---
+
+    fn rt_record_event_with_flag(&self, event: Event, stream: Stream, flag: u32) -> Result<()> {
+        event::expect_inside(flag)?;
+        self.record_event(event.addr(), stream.addr())
+    }
+
+    fn rt_stream_wait_event_with_flag(
+        &self,
+        stream: Stream,
+        event: Event,
+        timeout: u32,
+        flag: u32,
+    ) -> Result<()> {
+        event::expect_inside(flag)?;
+        self.stream_wait_event(stream.addr(), event.addr(), event::patience(timeout))
+    }
+
     // --- callback ---
 
     fn rt_subscribe_report(&self, thread_id: u64, stream: Stream) -> Result<()> {
@@ -411,6 +435,56 @@ impl Acl for Runtime {
 
     fn rt_un_subscribe_host_func(&self, host_func_thread_id: u64, exe_stream: Stream) -> Result<()> {
         self.unsubscribe(Kind::HostFunction, host_func_thread_id, exe_stream.addr())
+    }
+
+    // --- observer ---
+
+    fn init_callback_register(&self, r#type: RegisterCallbackType, cb_func: InitCallback) -> Result<()> {
+        self.add_to_begin(r#type, cb_func)
+    }
+
+    fn init_callback_un_register(&self, r#type: RegisterCallbackType, cb_func: InitCallback) -> Result<()> {
+        self.observers.remove_from_begin(r#type, cb_func)
+    }
+
+    fn finalize_callback_register(
+        &self,
+        r#type: RegisterCallbackType,
+        cb_func: FinalizeCallback,
+    ) -> Result<()> {
+        self.observers.add_to_end(r#type, cb_func)
+    }
+
+    fn finalize_callback_un_register(
+        &self,
+        r#type: RegisterCallbackType,
+        cb_func: FinalizeCallback,
+    ) -> Result<()> {
+        self.observers.remove_from_end(r#type, cb_func)
+    }
+
+    fn rt_reg_stream_state_callback(
+        &self,
+        reg_name: &CStr,
+        callback: Option<StreamStateCallback>,
+    ) -> Result<()> {
+        self.observers.set_for_streams(reg_name, callback)
+    }
+
+    fn rt_reg_device_state_callback(
+        &self,
+        reg_name: &CStr,
+        callback: Option<DeviceStateCallback>,
+    ) -> Result<()> {
+        self.observers.set_for_devices(reg_name, callback)
+    }
+
+    fn rt_set_device_task_abort_callback(
+        &self,
+        reg_name: &CStr,
+        callback: Option<DeviceTaskAbortCallback>,
+    ) -> Result<()> {
+        self.observers.set_for_aborts(reg_name, callback)
     }
 
     // --- memory ---
@@ -663,6 +737,182 @@ impl Acl for Runtime {
 
     fn rt_host_unregister(&self, ptr: HostPtr) -> Result<()> {
         self.unregister_host(ptr.addr())
+    }
+
+    // --- managed_memory ---
+
+    fn rt_mem_alloc_managed(&self, size: u64, flag: u32) -> Result<UnifiedPtr> {
+        self.allocate_managed(size, flag).map(UnifiedPtr::from_addr)
+    }
+
+    fn rt_mem_managed_advise(
+        &self,
+        ptr: UnifiedPtr,
+        size: u64,
+        advise: MemManagedAdviseType,
+        location: &MemManagedLocation,
+    ) -> Result<()> {
+        self.advise(ptr.addr(), size, advise, location)
+    }
+
+    fn rt_mem_managed_get_attr(
+        &self,
+        attribute: MemManagedRangeAttribute,
+        ptr: UnifiedPtr,
+        size: usize,
+        data: &mut [u8],
+    ) -> Result<()> {
+        self.write_advice(attribute, (ptr.addr(), size), data)
+    }
+
+    fn rt_mem_managed_get_attrs(
+        &self,
+        attributes: &[MemManagedRangeAttribute],
+        ptr: UnifiedPtr,
+        size: usize,
+        data: &[HostPtr],
+        data_sizes: &[usize],
+    ) -> Result<()> {
+        self.write_all_advice(attributes, (ptr.addr(), size), data, data_sizes)
+    }
+
+    fn rt_mem_managed_prefetch_async(
+        &self,
+        ptr: UnifiedPtr,
+        size: usize,
+        location: &MemManagedLocation,
+        flags: u32,
+        stream: Stream,
+    ) -> Result<()> {
+        self.fetch((ptr.addr(), size), location, flags.into(), stream.addr())
+    }
+
+    fn rt_mem_managed_prefetch_batch_async(
+        &self,
+        ptrs: &[UnifiedPtr],
+        sizes: &[usize],
+        prefetch_locs: &[MemManagedLocation],
+        prefetch_loc_idxs: &[usize],
+        flags: u64,
+        stream: Stream,
+    ) -> Result<()> {
+        let fetch = Fetch { ptrs, sizes, places: prefetch_locs, firsts: prefetch_loc_idxs };
+        self.fetch_all(fetch, flags, stream.addr())
+    }
+
+    // --- memory_access ---
+
+    fn rt_check_mem_type(&self, addr_list: &[AnyPtr], mem_type: u32, reserve: u32) -> Result<u32> {
+        self.are_of_kinds(addr_list, mem_type, reserve).map(u32::from)
+    }
+
+    fn rt_host_mem_map_capabilities(
+        &self,
+        device_id: u32,
+        hac_type: HacType,
+    ) -> Result<HostMemMapCapability> {
+        self.reaches_host(device_id, hac_type)
+    }
+
+    fn rt_device_get_host_atomic_capabilities(
+        &self,
+        capabilities: &mut [u32],
+        operations: &[AtomicOperation],
+        device_id: i32,
+    ) -> Result<()> {
+        self.write_atomics(&[device_id], operations, capabilities)
+    }
+
+    fn rt_device_get_p2p_atomic_capabilities(
+        &self,
+        capabilities: &mut [u32],
+        operations: &[AtomicOperation],
+        src_device_id: i32,
+        dst_device_id: i32,
+    ) -> Result<()> {
+        self.write_atomics(&[src_device_id, dst_device_id], operations, capabilities)
+    }
+
+    fn rt_reserve_mem_address_no_uc_memory(
+        &self,
+        size: usize,
+        alignment: usize,
+        expect_ptr: AnyPtr,
+        flags: u64,
+    ) -> Result<AnyPtr> {
+        self.reserve_addresses(size, alignment, expect_ptr.addr(), flags).map(AnyPtr::from_addr)
+    }
+
+    fn rt_mem_map_no_access(
+        &self,
+        vir_ptr: AnyPtr,
+        size: usize,
+        offset: usize,
+        handle: DrvMemHandle,
+        flags: u64,
+    ) -> Result<()> {
+        self.map_without_access(vir_ptr.addr(), size, offset, handle.addr(), flags)
+    }
+
+    fn rt_ipc_mem_set_attr(&self, key: &CStr, r#type: IpcMemAttrType, attr: u64) -> Result<()> {
+        self.set_shared_attribute(key, r#type, attr)
+    }
+
+    fn rt_ipc_mem_import_pid_inter_server(&self, key: &CStr, server_pids: &[ServerPid]) -> Result<()> {
+        self.expect_shared(key)?;
+        reach::expect_servers(server_pids)
+    }
+
+    fn rt_notify_set_import_pid_inter_server(&self, notify: Notify, server_pids: &[ServerPid]) -> Result<()> {
+        self.notify(Sort::Flag, notify.addr())?;
+        reach::expect_servers(server_pids)
+    }
+
+    // --- buffer ---
+
+    fn rt_alloc_buf(&self, size: usize) -> Result<Mbuf> {
+        self.allocate_buffer(size).map(Mbuf::from_addr)
+    }
+
+    fn rt_free_buf(&self, buf: Mbuf) -> Result<()> {
+        self.free_buffer(buf.addr())
+    }
+
+    fn rt_get_buf_data(&self, buf: Mbuf) -> Result<RtGetBufData> {
+        let (address, size) = self.buffers.memory(buf.addr())?;
+        Ok(RtGetBufData { data_ptr: HostPtr::from_addr(address), size })
+    }
+
+    fn rt_set_buf_data_len(&self, buf: Mbuf, len: usize) -> Result<()> {
+        self.buffers.set_length(buf.addr(), len)
+    }
+
+    fn rt_get_buf_data_len(&self, buf: Mbuf) -> Result<usize> {
+        self.buffers.length(buf.addr())
+    }
+
+    fn rt_set_buf_user_data(&self, buf: Mbuf, data_ptr: &[u8], offset: usize) -> Result<()> {
+        self.buffers.write_notes(buf.addr(), offset, data_ptr)
+    }
+
+    fn rt_get_buf_user_data(&self, buf: Mbuf, data_ptr: &mut [u8], offset: usize) -> Result<()> {
+        self.buffers.read_notes(buf.addr(), offset, data_ptr)
+    }
+
+    fn rt_copy_buf_ref(&self, buf: Mbuf) -> Result<Mbuf> {
+        self.buffers.share(buf.addr()).map(Mbuf::from_addr)
+    }
+
+    fn rt_append_buf_chain(&self, head_buf: Mbuf, buf: Mbuf) -> Result<()> {
+        self.buffers.append(head_buf.addr(), buf.addr())
+    }
+
+    fn rt_get_buf_chain_num(&self, head_buf: Mbuf) -> Result<u32> {
+        self.buffers.count(head_buf.addr())
+    }
+
+    fn rt_get_buf_from_chain(&self, head_buf: Mbuf, index: u32) -> Result<Mbuf> {
+        self.buffers.at(head_buf.addr(), index).map(Mbuf::from_addr)
     }
 
     // --- data ---
@@ -1199,6 +1449,73 @@ impl Acl for Runtime {
         Ok(thread::last_task())
     }
 
+    // --- cache ---
+
+    fn rt_cmo_async_with_barrier(
+        &self,
+        src: DevicePtr,
+        size: usize,
+        cmo_type: CmoType,
+        _barrier_id: u32,
+        stream: Stream,
+    ) -> Result<()> {
+        self.hint_cache(src.addr(), size, cmo_type, stream.addr())
+    }
+
+    fn rt_cmo_wait_barrier(&self, task_info: &[BarrierTaskInfo], stream: Stream, flag: u32) -> Result<()> {
+        self.wait_for_hints(only("task_info", task_info)?, stream.addr(), flag)
+    }
+
+    fn rt_cmo_get_desc_size(&self) -> Result<usize> {
+        Ok(cache::DESC_SIZE)
+    }
+
+    fn rt_cmo_set_desc(&self, cmo_desc: DevicePtr, src: DevicePtr, size: usize) -> Result<()> {
+        self.set_hint_desc(cmo_desc.addr(), src.addr(), size)
+    }
+
+    fn rt_cmo_async_with_desc(
+        &self,
+        cmo_desc: DevicePtr,
+        cmo_type: CmoType,
+        stream: Stream,
+        reserve: AnyPtr,
+    ) -> Result<()> {
+        self.hint_as_described(cmo_desc.addr(), cmo_type, stream.addr(), reserve.addr())
+    }
+
+    // --- task ---
+
+    fn rt_memcpy_async_with_offset(
+        &self,
+        dst: AnyPtr,
+        dest_max: usize,
+        dst_data_offset: usize,
+        src: AnyPtr,
+        count: usize,
+        src_data_offset: usize,
+        kind: MemcpyKind,
+        stream: Stream,
+    ) -> Result<()> {
+        let dst = End { at: dst.addr(), offset: dst_data_offset };
+        let src = End { at: src.addr(), offset: src_data_offset };
+        self.copy_indirectly(dst, dest_max, src, count, kind, stream.addr())
+    }
+
+    fn rt_npu_get_float_over_flow_status(
+        &self,
+        output_addr: DevicePtr,
+        output_size: u64,
+        _check_mode: u32,
+        stream: Stream,
+    ) -> Result<()> {
+        self.rt_get_float_overflow_status(output_addr, output_size, stream)
+    }
+
+    fn rt_npu_clear_float_over_flow_status(&self, _check_mode: u32, stream: Stream) -> Result<()> {
+        self.stream(stream.addr()).map(drop)
+    }
+
     // --- exception ---
 
     fn rt_peek_at_last_error(&self, _: LastErrLevel) -> Result<AclError> {
@@ -1241,6 +1558,16 @@ impl Acl for Runtime {
 
     fn rt_get_device_id_from_exception_info(&self, info: ExceptionInfo) -> Result<u32> {
         Ok(self.exceptions.figure(info, |failure| failure.device))
+    }
+
+    // --- health ---
+
+    fn rt_get_mem_uce_info(&self, device_id: i32, mem_uce_info_array: &mut [MemUceInfo]) -> Result<usize> {
+        self.damaged_memory(device_id, mem_uce_info_array)
+    }
+
+    fn rt_get_error_verbose(&self, device_id: i32) -> Result<ErrorInfo> {
+        self.damage(device_id)
     }
 }
 

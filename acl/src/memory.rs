@@ -93,7 +93,9 @@ impl Runtime {
 
     /// Frees device memory.
     pub(crate) fn free(&self, address: usize, waits: bool) -> Result<()> {
-        self.free_one("dev_ptr", address, waits, |block| matches!(block.place, Place::Device))
+        self.free_one("dev_ptr", address, waits, |block| {
+            matches!(block.place, Place::Device | Place::Managed(_))
+        })
     }
 
     /// Frees host memory.
@@ -135,7 +137,7 @@ impl Runtime {
                 format!("lies {} bytes inside an allocation", address - block.start)
             }
             Some(block) => match block.place {
-                Place::Device => "is device memory, which `aclrtFree` frees".to_owned(),
+                Place::Device | Place::Managed(_) => "is device memory, which `aclrtFree` frees".to_owned(),
                 Place::Mapped => "is mapped memory, which `aclrtUnmapMem` takes away".to_owned(),
                 Place::Pinned | Place::Own(_) => "is host memory, which `aclrtFreeHost` frees".to_owned(),
                 Place::Registered { .. } => {

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::api::AclError;
 use crate::block::Memory;
+use crate::buffer::Buffers;
 use crate::callback::Reports;
 use crate::context::Context;
 use crate::data_buffer::DataBuffer;
@@ -17,6 +18,7 @@ use crate::exception::Exceptions;
 use crate::home::Home;
 use crate::limits::Timeouts;
 use crate::notify::Notify;
+use crate::observer::Observers;
 use crate::options::Options;
 use crate::share::Shared;
 use crate::stream::Stream;
@@ -49,6 +51,9 @@ pub struct Runtime {
     pub(crate) data_buffers: Table<DataBuffer>,
     pub(crate) tensor_descs: Table<TensorDesc>,
     pub(crate) notifies: Table<Notify>,
+    pub(crate) buffers: Buffers,
+    /// Who is told of the beginning and the end, and of devices and streams.
+    pub(crate) observers: Observers,
     /// Who is told of failures of queued work.
     pub(crate) exceptions: Arc<Exceptions>,
     /// Device memory that has a key.
@@ -78,6 +83,8 @@ impl Runtime {
             data_buffers: Table::new(Kind::DataBuffer),
             tensor_descs: Table::new(Kind::TensorDesc),
             notifies: Table::new(Kind::Notify),
+            buffers: Buffers::default(),
+            observers: Observers::default(),
             exceptions: Arc::default(),
             shared: Shared::default(),
             virtual_memory: VirtualMemory::default(),

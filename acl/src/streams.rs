@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::api::AclError;
+use crate::api::{AclError, StreamState};
 use crate::context::Context;
 use crate::error::{Error, Result, refuse};
 use crate::runtime::Runtime;
@@ -20,6 +20,7 @@ impl Runtime {
         check_config(priority, flags)?;
         let stream = self.stream_in(&context, priority, flags)?;
         context.streams().insert(stream.handle);
+        self.observers.tell_stream(stream.handle, StreamState::CREATE_POST);
         Ok(stream.handle)
     }
 
@@ -33,6 +34,7 @@ impl Runtime {
     /// Waits for the work of a stream and destroys it.
     pub(crate) fn destroy_stream(&self, handle: usize) -> Result<()> {
         let stream = self.own_stream(handle)?;
+        self.observers.tell_stream(handle, StreamState::DESTROY_PRE);
         // Before it is taken away, since the callbacks that are waited for may use it.
         let done = stream.synchronize(None);
         self.take_stream(&stream)?;
@@ -47,6 +49,7 @@ impl Runtime {
 
     /// Ends a stream whatever it waits for.
     pub(crate) fn force(&self, stream: &Arc<Stream>) -> Result<()> {
+        self.observers.tell_stream(stream.handle, StreamState::DESTROY_PRE);
         stream.abandon();
         self.reports.forget(stream);
         let _ = stream.synchronize(None);

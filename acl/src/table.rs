@@ -25,6 +25,7 @@ pub(crate) enum Kind {
     Physical = 7,
     /// A failure of queued work.
     Failure = 8,
+    Buffer = 10,
 }
 
 struct Slot<T> {

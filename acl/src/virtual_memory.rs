@@ -90,6 +90,11 @@ impl VirtualMemory {
         })
     }
 
+    /// Whether an address lies in a range that is reserved.
+    pub(crate) fn is_reserved(&self, address: usize) -> bool {
+        self.state().around(address).is_some()
+    }
+
     /// The piece of a handle.
     pub(crate) fn piece(&self, handle: usize) -> Result<Arc<Piece>> {
         self.pieces

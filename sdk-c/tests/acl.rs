@@ -107,6 +107,13 @@ fn mistakes_are_answered_with_codes_and_words() {
 }
 
 #[test]
+fn what_only_c_has_works_from_c() {
+    for language in &LANGUAGES {
+        assert_eq!(faultless("sdk-c/tests/programs/acl_further.c", language), "done\n");
+    }
+}
+
+#[test]
 fn it_lives_beside_the_librarys_own_functions_on_any_device() {
     let required = build::scratch("acl_required").join("librequired.so");
     build::plugin("required.c", &required, &["-pthread"]);

@@ -40,9 +40,9 @@ assert kit.label_of(BOX) == BOX and kit.melted() == 0
 # Addresses wrap as in C; what stands for a number is one, and None is none.
 assert kit.free_box(BOX + 2**64) == 0 and kit.count_boxes() == 1
 assert kit.make_box(Number()) == (BOX + 1, 0)
-assert refusal(kit.free_box, None) == "free_box args parse failed"
-assert refusal(kit.free_box, "box") == "free_box args parse failed"
-assert refusal(kit.free_box, 1.5) == "free_box args parse failed"
+assert refusal(kit.free_box, None) == "kit.free_box args parse failed"
+assert refusal(kit.free_box, "box") == "kit.free_box args parse failed"
+assert refusal(kit.free_box, 1.5) == "kit.free_box args parse failed"
 assert refusal(kit.free_box) == "function takes exactly 1 argument (0 given)"
 assert refusal(kit.make_box, 1, 2) == "function takes exactly 1 argument (2 given)"
 assert refusal(kit.measure, 1) == "function takes exactly 2 arguments (1 given)"
@@ -53,17 +53,17 @@ wanted = {"place": {"shelf_number": 3}, "sides": [1, Number(), 65534]}
 size = {"place": {"shelf_number": -7, "address": BOX}, "sides": [2, 2, 65535], "mark": [255, 1, 2, 3]}
 assert kit.measure(BOX, wanted) == (3.0, size, 0)
 assert kit.measure(BOX, None)[::2] == (0.5, 0)
-assert refusal(kit.measure, BOX, {"shelf": 3}) == "measure args parse failed"
-assert refusal(kit.measure, BOX, {"sides": [1, 2]}) == "measure args parse failed"
-assert refusal(kit.measure, BOX, 3) == "measure args parse failed"
+assert refusal(kit.measure, BOX, {"shelf": 3}) == "kit.measure args parse failed"
+assert refusal(kit.measure, BOX, {"sides": [1, 2]}) == "kit.measure args parse failed"
+assert refusal(kit.measure, BOX, 3) == "kit.measure args parse failed"
 
 # Lists bring their length, and two of one length agree; what is handed on comes back.
 assert kit.fill_box(BOX, [1, -2, 3], [10, 20.0, 30], 5) == (BOX, 2, 0)
 assert kit.list_numbers(BOX, 4) == ([11, 18, 33, -1], 0)
 assert kit.fill_box(BOX, [], (), 5) == (BOX, 5, 0)
-assert refusal(kit.fill_box, BOX, [1, 2], [1.0], 5) == "fill_box args parse failed"
-assert refusal(kit.fill_box, BOX, ["1"], [1.0], 5) == "fill_box args parse failed"
-assert refusal(kit.list_numbers, BOX, -1) == "list_numbers args parse failed"
+assert refusal(kit.fill_box, BOX, [1, 2], [1.0], 5) == "kit.fill_box args parse failed"
+assert refusal(kit.fill_box, BOX, ["1"], [1.0], 5) == "kit.fill_box args parse failed"
+assert refusal(kit.list_numbers, BOX, -1) == "kit.list_numbers args parse failed"
 
 # Texts; one at the end that may be null may be left out.
 assert kit.open() == 0 and kit.text.message() == "opened"
@@ -71,8 +71,8 @@ assert kit.open("file") == 0 and kit.text.message() == "opened a file"
 assert refusal(kit.open, "a", "b") == "function takes at most 1 argument (2 given)"
 assert kit.text.name(BOX, "Größe") == 0
 assert kit.text.name_of(BOX, 32) == ("Größe", 0)
-assert refusal(kit.text.name, BOX, None) == "name args parse failed"
-assert refusal(kit.text.name, BOX, "a\0b") == "name args parse failed"
+assert refusal(kit.text.name, BOX, None) == "kit.text.name args parse failed"
+assert refusal(kit.text.name, BOX, "a\0b") == "kit.text.name args parse failed"
 
 # By hand, and not at all.
 assert kit.visit("visitor", 7) == ("visitor", 7)

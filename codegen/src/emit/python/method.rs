@@ -323,14 +323,12 @@ impl<'a> Method<'a> {
         let optional = self.python.args.len() - optional_args(self.function, self.python);
         let args = self.python.args.iter().enumerate().map(|(index, id)| {
             let param = self.function.param(*id);
+            let or_none = if param.nullable { " | None" } else { "" };
             let hint = match self.form(*id) {
                 // Whatever the callback is to get.
                 _ if param.context_of.is_some() => "Any".to_owned(),
-                None if self.is_callback(param) => "Callable[..., object]".to_owned(),
-                Some(Form::One(Item::Dict(_))) => match param.nullable {
-                    true => "Mapping[str, Any] | None".to_owned(),
-                    false => "Mapping[str, Any]".to_owned(),
-                },
+                None if self.is_callback(param) => format!("Callable[..., object]{or_none}"),
+                Some(Form::One(Item::Dict(_))) => format!("Mapping[str, Any]{or_none}"),
                 Some(Form::One(item)) => one(item).to_owned(),
                 Some(Form::List(item, _)) => format!("Sequence[{}]", one(item)),
                 Some(Form::Text | Form::Buffer(_)) => "str".to_owned(),

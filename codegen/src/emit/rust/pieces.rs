@@ -150,10 +150,18 @@ pub(super) fn prepare(
         }
         Form::Callback { context: taken } => {
             let ty = value(context, param.ty, None);
-            let taken = taken.map(|taken| {
-                let name = names::snake(&function.param(taken).name.value);
-                quote!(, ::tenon::AnyPtr::from_ptr(#name))
-            });
+            let has_context = match named(context, param.ty) {
+                Some(TypeKind::Callback { params, .. }) => params.iter().any(Param::is_context),
+                _ => false,
+            };
+            let taken = match taken {
+                Some(taken) => {
+                    let name = names::snake(&function.param(*taken).name.value);
+                    Some(quote!(, ::tenon::AnyPtr::from_ptr(#name)))
+                }
+                // A function that takes one away again is told which, and not what it would be called with.
+                None => has_context.then(|| quote!(, ::tenon::AnyPtr::NULL)),
+            };
             // SAFETY of the emitted code: the host promises that the callback may be called with its context.
             let wrap = quote!(unsafe { #ty::from_raw(#name #taken) });
             if param.nullable {

@@ -1,0 +1,296 @@
+//! Observers: who is told of the beginning and the end, and of devices and streams.
+
+mod common;
+
+use std::ffi::{CStr, c_char, c_void};
+use std::io::Write as _;
+use std::sync::Mutex;
+
+use common::{World, refused, world};
+use tenon::AnyPtr;
+use tenon_acl::api::{Acl as _, *};
+
+/// What observers were told, in order. It is their context, and lives as long as the test.
+#[derive(Default)]
+struct Told {
+    notes: Mutex<Vec<String>>,
+    /// What they answer, where they answer.
+    answer: Mutex<i32>,
+}
+
+impl Told {
+    /// For as long as anybody may call.
+    fn new() -> &'static Self {
+        Box::leak(Box::default())
+    }
+
+    fn context(&'static self) -> AnyPtr {
+        AnyPtr::from_ptr(self)
+    }
+
+    fn note(&self, note: String) -> i32 {
+        self.notes.lock().unwrap().push(note);
+        *self.answer.lock().unwrap()
+    }
+
+    fn take(&self) -> Vec<String> {
+        std::mem::take(&mut self.notes.lock().unwrap())
+    }
+}
+
+/// The context that an observer gets back.
+fn told<'a>(context: *mut c_void) -> &'a Told {
+    // SAFETY: every observer here is registered with one that is never freed.
+    unsafe { &*context.cast::<Told>() }
+}
+
+unsafe extern "C-unwind" fn begun(config: *const c_char, length: usize, context: *mut c_void) -> AclError {
+    // SAFETY: the runtime hands text over that ends in a zero.
+    let config = unsafe { CStr::from_ptr(config) };
+    assert_eq!(config.to_bytes().len(), length);
+    AclError(told(context).note(format!("begin {config:?}")))
+}
+
+unsafe extern "C-unwind" fn ended(context: *mut c_void) -> AclError {
+    AclError(told(context).note("end".to_owned()))
+}
+
+unsafe extern "C-unwind" fn ended_too(context: *mut c_void) -> AclError {
+    AclError(told(context).note("end too".to_owned()))
+}
+
+unsafe extern "C-unwind" fn stream_told(stream: *mut c_void, state: StreamState, context: *mut c_void) {
+    assert!(!stream.is_null());
+    told(context).note(format!("{state:?}"));
+}
+
+unsafe extern "C-unwind" fn device_told(device: i32, state: DeviceState, context: *mut c_void) {
+    told(context).note(format!("{device} {state:?}"));
+}
+
+unsafe extern "C-unwind" fn abort_told(_: i32, _: DeviceTaskAbortStage, _: u32, context: *mut c_void) -> i32 {
+    told(context).note("abort".to_owned())
+}
+
+fn begin_of(told: &'static Told) -> InitCallback {
+    // SAFETY: the context is what the function takes.
+    unsafe { InitCallback::from_raw(Some(begun), told.context()) }
+}
+
+fn end_of(told: &'static Told) -> FinalizeCallback {
+    // SAFETY: as above.
+    unsafe { FinalizeCallback::from_raw(Some(ended), told.context()) }
+}
+
+fn streams_of(told: &'static Told) -> StreamStateCallback {
+    // SAFETY: as above.
+    unsafe { StreamStateCallback::from_raw(Some(stream_told), told.context()) }
+}
+
+fn devices_of(told: &'static Told) -> DeviceStateCallback {
+    // SAFETY: as above.
+    unsafe { DeviceStateCallback::from_raw(Some(device_told), told.context()) }
+}
+
+const OTHER: RegisterCallbackType = RegisterCallbackType::OTHER;
+
+#[test]
+fn the_beginning_and_the_end_are_told_each_time_once() {
+    let (world, told) = (world(), Told::new());
+    world.init_callback_register(OTHER, begin_of(told)).unwrap();
+    world.finalize_callback_register(OTHER, end_of(told)).unwrap();
+    for _ in 0..2 {
+        world.init(None).unwrap();
+        assert_eq!(told.take(), ["begin \"\""]);
+        refused(AclError::REPEAT_INITIALIZE, world.init(None));
+        assert_eq!(world.finalize_reference(), Ok(1));
+        assert!(told.take().is_empty(), "it had begun, and is not over");
+        world.finalize().unwrap();
+        assert_eq!(told.take(), ["end"]);
+        refused(AclError::REPEAT_FINALIZE, world.finalize());
+    }
+    world.init_callback_un_register(OTHER, begin_of(told)).unwrap();
+    world.finalize_callback_un_register(OTHER, end_of(told)).unwrap();
+    world.init(None).unwrap();
+    world.finalize().unwrap();
+    assert!(told.take().is_empty());
+    world.end();
+}
+
+#[test]
+fn who_comes_late_is_told_at_once_and_what_is_in_the_configuration() {
+    let (world, told) = (world(), Told::new());
+    let path = std::env::temp_dir().join(format!("tenon-acl-observers-{}.json", std::process::id()));
+    std::fs::File::create(&path).unwrap().write_all(b"{\"dump\": {}}").unwrap();
+    let name = std::ffi::CString::new(path.to_str().unwrap()).unwrap();
+    world.init(Some(&name)).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    *told.answer.lock().unwrap() = 100_000;
+    world.init_callback_register(OTHER, begin_of(told)).unwrap();
+    assert_eq!(told.take(), [r#"begin "{\"dump\": {}}""#]);
+    world.finalize().unwrap();
+    world.end();
+}
+
+#[test]
+fn a_beginning_that_is_refused_did_not_happen() {
+    let (world, told, behind) = (world(), Told::new(), Told::new());
+    *told.answer.lock().unwrap() = AclError::FAILURE.0;
+    world.init_callback_register(OTHER, begin_of(told)).unwrap();
+    world.init_callback_register(OTHER, begin_of(behind)).unwrap();
+    refused(AclError::FAILURE, world.init(None));
+    assert_eq!((told.take().len(), behind.take().len()), (1, 0), "nobody is asked any more");
+    refused(AclError::REPEAT_FINALIZE, world.finalize());
+    *told.answer.lock().unwrap() = 0;
+    world.init(None).unwrap();
+    assert_eq!((told.take().len(), behind.take().len()), (1, 1));
+    world.finalize().unwrap();
+    world.end();
+}
+
+#[test]
+fn the_end_comes_whatever_they_answer() {
+    let (world, told) = (world(), Told::new());
+    *told.answer.lock().unwrap() = AclError::FAILURE.0;
+    // SAFETY: the context is what the function takes.
+    let too = unsafe { FinalizeCallback::from_raw(Some(ended_too), told.context()) };
+    world.finalize_callback_register(RegisterCallbackType::ACL_MODEL, end_of(told)).unwrap();
+    world.finalize_callback_register(RegisterCallbackType::ACL_DVPP, too).unwrap();
+    world.init(None).unwrap();
+    world.rt_set_device(0).unwrap();
+    refused(AclError::FAILURE, world.finalize());
+    assert_eq!(told.take(), ["end", "end too"]);
+    refused(AclError::RT_CONTEXT_NULL, world.rt_get_device());
+    refused(AclError::REPEAT_FINALIZE, world.finalize());
+    world.end();
+}
+
+#[test]
+fn each_part_but_the_others_has_one_function() {
+    let (world, told) = (world(), Told::new());
+    for part in [RegisterCallbackType::ACL_MODEL, RegisterCallbackType::ACL_RETR] {
+        world.init_callback_register(part, begin_of(told)).unwrap();
+        refused(AclError::INTERNAL_ERROR, world.init_callback_register(part, begin_of(told)));
+        world.init_callback_un_register(part, begin_of(told)).unwrap();
+        refused(AclError::INTERNAL_ERROR, world.init_callback_un_register(part, begin_of(told)));
+    }
+    world.finalize_callback_register(OTHER, end_of(told)).unwrap();
+    world.finalize_callback_register(OTHER, end_of(told)).unwrap();
+    world.finalize_callback_un_register(OTHER, end_of(told)).unwrap();
+    refused(AclError::INTERNAL_ERROR, world.finalize_callback_un_register(OTHER, end_of(told)));
+    let unknown = RegisterCallbackType(8);
+    refused(AclError::INVALID_PARAM, world.init_callback_register(unknown, begin_of(told)));
+    refused(AclError::INVALID_PARAM, world.finalize_callback_un_register(unknown, end_of(told)));
+    world.end();
+}
+
+#[test]
+fn streams_are_told_in_whatever_way_they_come_and_go() {
+    let (world, told) = (world(), Told::new());
+    let (made, gone) = (format!("{:?}", StreamState::CREATE_POST), format!("{:?}", StreamState::DESTROY_PRE));
+    world.rt_reg_stream_state_callback(c"test", Some(streams_of(told))).unwrap();
+    world.rt_set_device(0).unwrap();
+    assert_eq!(told.take(), [made.as_str()], "the default stream");
+    let streams = [(); 3].map(|()| world.rt_create_stream().unwrap());
+    assert_eq!(told.take(), [made.as_str(); 3]);
+    world.rt_destroy_stream(streams[0]).unwrap();
+    world.rt_destroy_stream_force(streams[1]).unwrap();
+    assert_eq!(told.take(), [gone.as_str(); 2]);
+    world.rt_reset_device(0).unwrap();
+    assert_eq!(told.take(), [gone.as_str(); 2], "the default stream, and the one that is left");
+    world.rt_reg_stream_state_callback(c"test", None).unwrap();
+    world.rt_set_device(0).unwrap();
+    world.rt_reset_device(0).unwrap();
+    assert!(told.take().is_empty());
+    world.end();
+}
+
+/// Uses a stream that it is told of, as the context is a runtime.
+unsafe extern "C-unwind" fn stream_used(stream: *mut c_void, state: StreamState, context: *mut c_void) {
+    // SAFETY: it is registered with a runtime that lives longer.
+    let acl = unsafe { &*context.cast::<tenon_acl::Runtime>() };
+    acl.rt_stream_get_id(Stream::from_addr(stream.expose_provenance())).unwrap();
+    if state == StreamState::DESTROY_PRE {
+        acl.rt_reg_stream_state_callback(c"used", None).unwrap();
+    }
+}
+
+#[test]
+fn an_observer_may_use_the_stream_and_take_itself_away() {
+    let world = world();
+    let acl = world.shared();
+    // SAFETY: the runtime lives until the end of the test.
+    let used = unsafe {
+        StreamStateCallback::from_raw(Some(stream_used), AnyPtr::from_ptr(std::sync::Arc::as_ptr(&acl)))
+    };
+    world.rt_set_device(0).unwrap();
+    world.rt_reg_stream_state_callback(c"used", Some(used)).unwrap();
+    let stream = world.rt_create_stream().unwrap();
+    world.rt_destroy_stream(stream).unwrap();
+    refused(AclError::RT_PARAM_INVALID, world.rt_reg_stream_state_callback(c"used", None));
+    world.rt_reset_device(0).unwrap();
+    drop(acl);
+    world.end();
+}
+
+#[test]
+fn devices_are_told_before_and_behind() {
+    let (world, told) = (world(), Told::new());
+    let note = |device: i32, state: DeviceState| format!("{device} {state:?}");
+    world.rt_reg_device_state_callback(c"test", Some(devices_of(told))).unwrap();
+    world.rt_set_device(1).unwrap();
+    assert_eq!(told.take(), [note(1, DeviceState::SET_PRE), note(1, DeviceState::SET_POST)]);
+    world.rt_reset_device(1).unwrap();
+    assert_eq!(told.take(), [note(1, DeviceState::RESET_PRE), note(1, DeviceState::RESET_POST)]);
+    refused(AclError::RT_CONTEXT_RELEASE_ERROR, world.rt_reset_device(1));
+    assert_eq!(told.take(), [note(1, DeviceState::RESET_PRE)], "it was not reset");
+    refused(AclError::RT_INVALID_DEVICEID, world.rt_set_device(2));
+    assert!(told.take().is_empty(), "there is no such device");
+    world.rt_set_device(0).unwrap();
+    world.rt_reset_device_force(0).unwrap();
+    assert_eq!(told.take().len(), 4);
+    world.end();
+}
+
+#[test]
+fn each_name_has_one_observer() {
+    fn check<F: Copy>(world: &World, set: impl Fn(&World, &CStr, Option<F>) -> Result<()>, function: F) {
+        refused(AclError::INVALID_PARAM, set(world, c"", Some(function)));
+        refused(AclError::RT_PARAM_INVALID, set(world, c"one", None));
+        set(world, c"one", Some(function)).unwrap();
+        set(world, c"two", Some(function)).unwrap();
+        refused(AclError::RT_PARAM_INVALID, set(world, c"one", Some(function)));
+        set(world, c"one", None).unwrap();
+        set(world, c"one", Some(function)).unwrap();
+        set(world, c"one", None).unwrap();
+        set(world, c"two", None).unwrap();
+    }
+    let (world, told) = (world(), Told::new());
+    // SAFETY: the context is what the function takes.
+    let aborts = unsafe { DeviceTaskAbortCallback::from_raw(Some(abort_told), told.context()) };
+    check(
+        &world,
+        |world, name, function| world.rt_reg_stream_state_callback(name, function),
+        streams_of(told),
+    );
+    check(
+        &world,
+        |world, name, function| world.rt_reg_device_state_callback(name, function),
+        devices_of(told),
+    );
+    check(&world, |world, name, function| world.rt_set_device_task_abort_callback(name, function), aborts);
+    world.end();
+}
+
+#[test]
+fn work_that_is_not_thrown_away_is_not_told() {
+    let (world, told) = (world(), Told::new());
+    // SAFETY: the context is what the function takes.
+    let aborts = unsafe { DeviceTaskAbortCallback::from_raw(Some(abort_told), told.context()) };
+    world.rt_set_device_task_abort_callback(c"test", Some(aborts)).unwrap();
+    world.rt_set_device(0).unwrap();
+    assert!(world.rt_device_task_abort(0, 0).is_err(), "it is refused");
+    assert!(told.take().is_empty());
+    world.rt_reset_device(0).unwrap();
+    world.end();
+}
