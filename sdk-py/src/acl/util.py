@@ -1,7 +1,8 @@
 """Addresses of Python's own memory.
 
 Nothing here needs a device. An address is a number, and does not keep what it points to alive: hold the array or the
-bytes for as long as the address is used.
+bytes for as long as the address is used. What a thread asked for last is held here as well, since programs take the
+address of a temporary and copy from it in the next line.
 """
 
 from __future__ import annotations
@@ -29,6 +30,9 @@ _DTYPES = {
 }  # fmt: skip
 """The types of elements, by the numbers that NumPy has for them in C."""
 
+_asked = threading.local()
+"""What each thread took the address of last."""
+
 
 def numpy_to_ptr(*args: Any) -> int:
     """numpy_to_ptr(array) -> ptr
@@ -42,7 +46,9 @@ def numpy_to_ptr(*args: Any) -> int:
         TypeError: It is no array of NumPy.
     """
     arity(1, args)
-    address: int = _array_interface(args[0])["data"][0]
+    (array,) = args
+    address: int = _array_interface(array)["data"][0]
+    _asked.last = array
     return address
 
 
@@ -125,6 +131,7 @@ def bytes_to_ptr(*args: Any) -> int:
     (data,) = args
     if not isinstance(data, bytes):
         raise parse_failed(bytes_to_ptr)
+    _asked.last = data
     return ctypes.cast(ctypes.c_char_p(data), ctypes.c_void_p).value or 0
 
 

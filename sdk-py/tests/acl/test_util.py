@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 import acl
+from support import Program, silent
 
 CODES = [
     (0, np.bool_), (1, np.int8), (2, np.uint8), (3, np.int16), (4, np.uint16), (5, np.int32),
@@ -61,6 +62,26 @@ def test_bytes_and_addresses() -> None:
     assert target == b"\x07" * 16, "samples write into bytes"
     with pytest.raises(TypeError):
         acl.util.bytes_to_ptr("text")
+
+
+def test_a_temporary_is_there_until_the_next_address_is_taken(program: Program) -> None:
+    """Memory of this size goes back to the system with its owner, and who reads it then is ended."""
+    done = program("""
+        import numpy, weakref, acl
+        size = 8 << 20
+        pointer = acl.util.bytes_to_ptr(bytes(size))
+        print(acl.util.ptr_to_bytes(pointer, size) == bytes(size))
+        pointer = acl.util.numpy_to_ptr(numpy.ones(size, "uint8"))
+        print(acl.util.ptr_to_bytes(pointer, size) == bytes([1]) * size)
+        array = numpy.zeros(3)
+        alive = weakref.ref(array)
+        acl.util.numpy_to_ptr(array)
+        del array
+        before = alive() is not None
+        acl.util.bytes_to_ptr(b"next")
+        print(before, alive())
+    """)
+    assert silent(done, "True\nTrue\nTrue None")
 
 
 def test_half_precision() -> None:
