@@ -4,7 +4,7 @@
 //! functions use, so that a plugin is loaded once, and layers stand before a device however it is called.
 
 use std::ffi::CString;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use tenon::device::{self, Device, DeviceId};
@@ -23,15 +23,27 @@ const DEVICE: &str = "TENON_ACL_DEVICE";
 /// Whether the library began with a call from here, so that it may also end from here.
 static BEGAN: AtomicBool = AtomicBool::new(false);
 
+/// The plugin whose device was opened first; 0 before, and after the end.
+static CHOSEN: AtomicUsize = AtomicUsize::new(0);
+
 /// The devices of one plugin.
 struct OfLibrary;
 
 impl OfLibrary {
-    /// The plugin whose devices are meant. It is asked for anew at each call, since the library may have ended meanwhile.
+    /// The plugin whose devices are meant.
+    ///
+    /// Once one of them was opened it stays the same, whatever is set or loaded meanwhile, until the program has ended the
+    /// runtime or somebody the library.
     fn plugin() -> Result<Arc<LoadedPlugin>, Failure> {
         if !library::is_running() {
             library::running()?;
             BEGAN.store(true, Ordering::Release);
+        }
+        let chosen = CHOSEN.load(Ordering::Acquire);
+        if chosen != 0
+            && let Some(plugin) = library::plugins().into_iter().find(|plugin| plugin.handle == chosen)
+        {
+            return Ok(plugin);
         }
         match std::env::var_os(DEVICE).filter(|name| !name.is_empty()) {
             Some(name) => {
@@ -56,13 +68,16 @@ impl Devices for OfLibrary {
         let open = || {
             let plugin = Self::plugin()?;
             let lifecycle = Lifecycle::begin()?;
-            open_of(&lifecycle, &plugin, i32::try_from(ordinal).unwrap_or(i32::MAX))
+            let handle = open_of(&lifecycle, &plugin, i32::try_from(ordinal).unwrap_or(i32::MAX))?;
+            CHOSEN.store(plugin.handle, Ordering::Release);
+            Ok(handle)
         };
         let handle = open().map_err(as_device)?;
         Ok(Arc::new(Opened { handle, is_open: Mutex::new(true) }))
     }
 
     fn ended(&self) {
+        CHOSEN.store(0, Ordering::Release);
         // A program of this interface alone has nothing else that would make the layers report. What is in use by hand
         // goes on.
         if BEGAN.swap(false, Ordering::AcqRel) {

@@ -114,6 +114,17 @@ fn what_only_c_has_works_from_c() {
 }
 
 #[test]
+fn a_call_may_fail_while_a_thread_or_the_process_ends() {
+    for language in &LANGUAGES {
+        let mut command = Command::new(program("sdk-c/tests/programs/acl_late.c", language));
+        for variable in ["TENON_LAYERS", "TENON_ACL_DEVICE", "TENON_PLUGIN_PATH", "TENON_LOG"] {
+            command.env_remove(variable);
+        }
+        assert_eq!(String::from_utf8_lossy(&build::run(&mut command).stdout), "done\n");
+    }
+}
+
+#[test]
 fn it_lives_beside_the_librarys_own_functions_on_any_device() {
     let required = build::scratch("acl_required").join("librequired.so");
     build::plugin("required.c", &required, &["-pthread"]);

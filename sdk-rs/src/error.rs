@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::ffi::{CStr, CString};
 use std::fmt;
+use std::io::Write as _;
 use std::ops::Deref;
 
 /// The status enum of an interface.
@@ -94,19 +95,29 @@ thread_local! {
 ///
 /// A call that succeeds leaves the message alone, as `errno` is left alone.
 pub fn last_error<T>(read: impl FnOnce(Option<&CStr>) -> T) -> T {
+    // A thread that is shutting down has no message to keep, and may be asked all the same: `exit` runs what programs
+    // have registered behind the thread's own destructors.
+    if LAST.try_with(|_| ()).is_err() {
+        return read(None);
+    }
     LAST.with(|last| match last.try_borrow() {
         Ok(message) => read(message.as_deref()),
         Err(_) => read(None),
     })
 }
 
+/// Writes a line to the standard error, whether or not anybody reads there.
+pub fn tell(line: fmt::Arguments<'_>) {
+    // `eprintln!` panics where nobody does, which is no reason to fail a call, and may be outside of what stops a panic.
+    let _ = writeln!(std::io::stderr(), "tenon: {line}");
+}
+
 #[cold]
 pub(crate) fn remember(function: &str, message: &str) {
     let text = format!("{function}: {message}").replace('\0', " ");
     if std::env::var_os("TENON_LOG").is_some_and(|level| !level.is_empty() && level != "off") {
-        eprintln!("tenon: {text}");
+        tell(format_args!("{text}"));
     }
-    // A thread that is shutting down has no message to keep.
     let _ = LAST.try_with(|last| {
         if let Ok(mut last) = last.try_borrow_mut() {
             *last = CString::new(text).ok();

@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
 use std::thread::LocalKey;
 
-pub use crate::error::{Error, StatusCode};
+pub use crate::error::{Error, StatusCode, tell};
 use crate::error::{last_error, remember};
 pub use crate::pointer::{AnyPtr, DevicePtr, HostPtr, UnifiedPtr};
 

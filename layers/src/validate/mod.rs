@@ -34,6 +34,7 @@ use std::sync::atomic::Ordering;
 
 use tenon::device::{Device, Error, Function, Layer, Outcome, Partial, Result};
 use tenon::reflect::Call;
+use tenon::support::tell;
 
 pub use leaks::Leak;
 pub use report::{Report, Sink, Stderr};
@@ -182,7 +183,7 @@ impl Validate {
             return Ok(());
         }
         if options.fatal {
-            eprintln!("tenon: {rule} ends the process, since validation is fatal");
+            tell(format_args!("{rule} ends the process, since validation is fatal"));
             std::process::abort();
         }
         let parameter = parameter.map(|parameter| format!("`{parameter}`: ")).unwrap_or_default();

@@ -4,6 +4,8 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use tenon::support::tell;
+
 use super::rules::{Rule, Severity};
 
 /// A broken rule.
@@ -83,10 +85,10 @@ impl Stderr {
 impl Sink for Stderr {
     fn report(&self, report: &Report) {
         match self.count(report.rule) {
-            1 => eprintln!("tenon: {report}\n       {}", report.rule.explanation()),
-            count if count < Self::MOST => eprintln!("tenon: {report}"),
+            1 => tell(format_args!("{report}\n       {}", report.rule.explanation())),
+            count if count < Self::MOST => tell(format_args!("{report}")),
             Self::MOST => {
-                eprintln!("tenon: {report}\n       further reports of {} are not shown", report.rule)
+                tell(format_args!("{report}\n       further reports of {} are not shown", report.rule));
             }
             _ => {}
         }

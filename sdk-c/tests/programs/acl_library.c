@@ -1,5 +1,7 @@
 /* The ACL interface beside the library's own, on whatever device there is. */
 
+#define _POSIX_C_SOURCE 200809L /* for setenv */
+
 #include <acl/acl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -82,6 +84,21 @@ static void work(void) {
   OK(aclFinalize());
 }
 
+/* Which devices are meant does not change while one is open. */
+static void stay(void) {
+  uint32_t count = 0;
+  OK(aclInit(NULL));
+  OK(aclrtSetDevice(0));
+  EXPECT(setenv("TENON_ACL_DEVICE", "nobody", 1) == 0);
+  OK(aclrtGetDeviceCount(&count));
+  OK(aclrtSetDevice(0));
+  OK(aclrtResetDevice(0));
+  OK(aclrtResetDevice(0));
+  OK(aclFinalize());
+  EXPECT(aclrtGetDeviceCount(&count) != ACL_SUCCESS);
+  EXPECT(unsetenv("TENON_ACL_DEVICE") == 0);
+}
+
 /* The program ends the library under the interface. */
 static void shut_down(void) {
   aclrtStream stream;
@@ -126,6 +143,7 @@ int main(int argc, char** argv) {
   OK(aclrtGetDeviceCount(&count));
   EXPECT(count >= 1);
   for (int round = 0; round < 3; ++round) work();
+  stay();
   shut_down();
   share(argc > 1 ? argv[1] : NULL);
   work();
