@@ -3,7 +3,7 @@
 //! The work is done by libraries; here are the options, and how answers and failures are shown. The Python package has a
 //! command of the same name, with more in it, and hands these over to this one.
 
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -64,9 +64,14 @@ fn main() -> ExitCode {
     };
     match outcome {
         Ok(answer) => {
-            // Who reads only the beginning, such as `head`, has seen enough.
-            let _ = std::io::stdout().lock().write_all(answer.text.as_bytes());
-            answer.code
+            match std::io::stdout().lock().write_all(answer.text.as_bytes()) {
+                // Who reads only the beginning, such as `head`, has seen enough.
+                Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+                    eprintln!("error: the answer cannot be written: {error}");
+                    ExitCode::from(on_failure)
+                }
+                _ => answer.code,
+            }
         }
         Err(report) => {
             eprintln!("{report:?}");

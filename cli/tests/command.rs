@@ -54,6 +54,15 @@ fn a_file_that_is_no_trace_is_named() {
 }
 
 #[test]
+fn an_answer_that_cannot_be_written_is_a_failure() {
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tenon"));
+    let output = command.arg("rules").stdout(full).stderr(std::process::Stdio::piped()).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("cannot be written"));
+}
+
+#[test]
 fn rules_are_explained() {
     let all = said(&["rules"]);
     assert!(all.lines().count() > 20 && all.contains("V001  error    an argument is not null"), "{all}");

@@ -94,7 +94,8 @@ impl Venv {
         let folder = project::cache("venv").join(name);
         let venv = Venv { folder };
         let stamp = venv.folder.join("requirements.txt");
-        let wanted = requirements.join("\n");
+        // An environment goes on with the Python that it was made with, whatever has come in its place.
+        let wanted = format!("# {}\n{}", python.to_string_lossy(), requirements.join("\n"));
         if fs::read_to_string(&stamp).is_ok_and(|made| made == wanted) {
             return Ok(venv);
         }

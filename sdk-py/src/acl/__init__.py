@@ -1158,3 +1158,4 @@ def set_tensor_place_ment(*args: Any) -> int:
 
 __getattr__ = absent(__name__)
 __dir__ = contents(globals())
+__all__ = __dir__()

@@ -676,3 +676,4 @@ def create_handle_for_s8gemm(*args: Any) -> tuple[int, int]:
 
 __getattr__ = absent(__name__)
 __dir__ = contents(globals())
+__all__ = __dir__()

@@ -1258,3 +1258,4 @@ def finalize_dump(*args: Any) -> int:
 
 __getattr__ = absent(__name__)
 __dir__ = contents(globals())
+__all__ = __dir__()

@@ -764,3 +764,4 @@ def stop_dump_args(*args: Any) -> int:
 
 __getattr__ = absent(__name__)
 __dir__ = contents(globals())
+__all__ = __dir__()

@@ -4765,3 +4765,4 @@ def get_all_group_info(*args: Any) -> int:
 
 __getattr__ = absent(__name__)
 __dir__ = contents(globals())
+__all__ = __dir__()

@@ -331,7 +331,7 @@ impl<'a> Method<'a> {
                 Some(Form::One(Item::Dict(_))) => format!("Mapping[str, Any]{or_none}"),
                 Some(Form::One(item)) => one(item).to_owned(),
                 Some(Form::List(item, _)) => format!("Sequence[{}]", one(item)),
-                Some(Form::Text | Form::Buffer(_)) => "str".to_owned(),
+                Some(Form::Text | Form::Buffer(_)) => format!("str{or_none}"),
                 None => "Any".to_owned(),
             };
             let default = if index < optional { "" } else { " = ..." };

@@ -201,13 +201,15 @@ impl<'a> Context<'a> {
             .collect();
         imports.extend(import("._structs", structs));
         let stubs: Vec<String> = methods().flat_map(|method| method.stub()).collect();
-        let named: BTreeSet<&str> = stubs.iter().flat_map(|line| identifiers(line)).collect();
+        // A name that is not there is one of these too.
+        let always = ["Any", "Callable"];
+        let named: BTreeSet<&str> = stubs.iter().flat_map(|line| identifiers(line)).chain(always).collect();
         let typed = |known: &[&str]| -> Vec<String> {
             known.iter().filter(|name| named.contains(**name)).map(|name| (*name).to_owned()).collect()
         };
         let mut stub_imports = import("collections.abc", typed(&["Callable", "Mapping", "Sequence"]));
         stub_imports.extend(import("typing", typed(&["Any"])));
-        stub_imports.extend((!stub_imports.is_empty() && !modules.is_empty()).then(String::new));
+        stub_imports.extend((!modules.is_empty()).then(String::new));
         stub_imports.extend(modules);
         Module {
             marker,

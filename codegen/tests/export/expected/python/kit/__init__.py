@@ -288,3 +288,4 @@ def open(*args: Any) -> int:
 
 __getattr__ = absent(__name__)
 __dir__ = contents(globals())
+__all__ = __dir__()

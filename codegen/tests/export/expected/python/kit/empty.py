@@ -10,3 +10,4 @@ from ._call import absent, contents
 
 __getattr__ = absent(__name__)
 __dir__ = contents(globals())
+__all__ = __dir__()

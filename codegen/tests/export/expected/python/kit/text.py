@@ -92,3 +92,4 @@ def message(*args: Any) -> str | None:
 
 __getattr__ = absent(__name__)
 __dir__ = contents(globals())
+__all__ = __dir__()
