@@ -30,11 +30,11 @@ pub(crate) fn open_of(
     let index = usize::try_from(ordinal).unwrap_or(usize::MAX);
     let number = list.get(index).ok_or_else(|| {
         let there = match list.len() {
-            0 => "none".to_owned(),
-            1 => "one".to_owned(),
-            count => count.to_string(),
+            0 => "is none".to_owned(),
+            1 => "is one".to_owned(),
+            count => format!("are {count}"),
         };
-        Failure::not_found(format!("there is no device {}:{ordinal}; there is {there}", plugin.device_type()))
+        Failure::not_found(format!("there is no device {}:{ordinal}; there {there}", plugin.device_type()))
     })?;
     let id = i32::try_from(*number).map(DeviceId).map_err(|_| {
         Failure::new(
