@@ -13,6 +13,7 @@ mod project;
 mod python;
 mod python_sdk;
 mod sdk;
+mod side_by_side;
 mod test;
 mod wheel;
 

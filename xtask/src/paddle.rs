@@ -127,8 +127,9 @@ pub fn newest(built: &Built) -> Result<Venv, Failure> {
 /// Runs the plugin's tests inside a release.
 pub fn test(release: &Release, built: &Built) -> Result<(), Failure> {
     let venv = environment(release, &built.plugin)?;
-    eprintln!("the plugin in PaddlePaddle {}", release.version);
-    venv.pytest().env("TENON_EXAMPLES", &built.examples).within(&project::path("plugins/paddle/tests")).run()
+    let tests =
+        venv.pytest().env("TENON_EXAMPLES", &built.examples).within(&project::path("plugins/paddle/tests"));
+    tests.run_beside_others(&format!("PaddlePaddle {}", release.version))
 }
 
 /// How the demonstration is run.

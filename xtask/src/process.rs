@@ -140,6 +140,18 @@ impl Step {
         if status.success() { Ok(()) } else { Err(Failure::Failed { command: self.text(), status }) }
     }
 
+    /// Runs it beside others, and shows what it has printed when it is done.
+    pub fn run_beside_others(mut self, title: &str) -> Result<(), Failure> {
+        let output = self.command.output().map_err(|source| self.not_started(source))?;
+        let said =
+            [output.stdout, output.stderr].map(|said| String::from_utf8_lossy(&said).into_owned()).concat();
+        eprintln!("{title}\n{}", said.trim_end());
+        match output.status.success() {
+            true => Ok(()),
+            false => Err(Failure::Failed { command: self.text(), status: output.status }),
+        }
+    }
+
     /// Runs it, and returns what it prints to standard output.
     pub fn read(mut self) -> Result<String, Failure> {
         let output =

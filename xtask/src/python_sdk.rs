@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::process::{Failure, step};
 use crate::python::{self, Venv};
 use crate::wheel::{self, Wheel};
-use crate::{examples, project};
+use crate::{examples, project, side_by_side};
 
 /// What the tests need in every Python.
 const TESTS: &[&str] = &["hypothesis>=6", "ml_dtypes", "numpy", "pytest>=8"];
@@ -22,9 +22,8 @@ pub fn test(each: bool) -> Result<(), Failure> {
     let wheel = wheel::build(Wheel::Sdk, None)?;
     let interpreters = python::interpreters()?;
     let wanted = if each { interpreters.len() } else { 1 };
-    for (index, interpreter) in interpreters.iter().take(wanted).enumerate() {
-        eprintln!("Python {}", interpreter.version);
-        let newest = index == 0;
+    side_by_side::each(&interpreters[..wanted], |interpreter| {
+        let newest = interpreter.version == interpreters[0].version;
         let checkers = [crate::lint::MYPY, crate::lint::PYRIGHT];
         let requirements = if newest { [TESTS, ONCE, &checkers].concat() } else { TESTS.to_vec() };
         let venv = Venv::of(interpreter, "sdk", &requirements)?;
@@ -33,9 +32,8 @@ pub fn test(each: bool) -> Result<(), Failure> {
         if !newest {
             tests = tests.arg("--ignore").arg(PACKAGING);
         }
-        tests.run()?;
-    }
-    Ok(())
+        tests.run_beside_others(&format!("Python {}", interpreter.version))
+    })
 }
 
 /// Runs the tests that need PaddlePaddle, in an environment that has it.

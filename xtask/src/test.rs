@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 
 use crate::process::{Failure, cargo};
-use crate::{docs, lint, paddle, python_sdk, sdk, wheel};
+use crate::{docs, lint, paddle, python_sdk, sdk, side_by_side, wheel};
 
 /// What is tested.
 #[derive(Args)]
@@ -32,10 +32,10 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     parts.run("the plugin's wheel", wheel::test)?;
     let releases = if options.all_releases { paddle::RELEASES } else { &paddle::RELEASES[..1] };
     let built = paddle::Built::new()?;
-    for release in releases {
-        let name = format!("the plugin in PaddlePaddle {}", release.version);
-        parts.run(&name, || paddle::test(release, &built))?;
-    }
+    let versions: Vec<&str> = releases.iter().map(|release| release.version).collect();
+    parts.run(&format!("the plugin in PaddlePaddle {}", versions.join(", ")), || {
+        side_by_side::each(releases, |release| paddle::test(release, &built))
+    })?;
     parts.run("the Python SDK beside PaddlePaddle", || {
         python_sdk::test_with_paddle(&paddle::newest(&built)?)
     })?;
