@@ -12,6 +12,9 @@ import tenon
 
 paddle: Any = pytest.importorskip("paddle", reason="needs PaddlePaddle: pip install paddlepaddle")
 
+# A plugin that is installed beside it may have made its device the default one.
+paddle.set_device("cpu")
+
 NAMES = ["bool", "uint8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64"]
 
 
