@@ -12,6 +12,7 @@ use crate::block::{Block, Place, fits};
 use crate::error::{Error, Result, refuse};
 use crate::home::Home;
 use crate::info::no_such;
+use crate::pages;
 use crate::runtime::Runtime;
 
 impl Runtime {
@@ -150,7 +151,8 @@ impl Runtime {
             Some(block) if block.is_device() => (block.lease.unit.ordinal, MemLocationType::DEVICE),
             Some(_) => (0, MemLocationType::HOST),
         };
-        Ok(PtrAttributes { location: MemLocation { id, r#type }, page_size: page_size(), rsv: [0; 4] })
+        let page_size = u32::try_from(pages::size()).unwrap_or(u32::MAX);
+        Ok(PtrAttributes { location: MemLocation { id, r#type }, page_size, rsv: [0; 4] })
     }
 
     /// The allocation of device memory around an address.
@@ -165,13 +167,6 @@ impl Runtime {
             _ => Err(self.no_such("ptr", address)),
         }
     }
-}
-
-/// Length of a page of the host's memory, in bytes.
-fn page_size() -> u32 {
-    // SAFETY: the call takes a number only.
-    let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-    u32::try_from(size).unwrap_or(4096)
 }
 
 fn not_registered<T>(address: usize) -> Result<T> {

@@ -9,8 +9,9 @@ use tenon::device::{Status, StreamCallback, ffi};
 use tenon::support::Kept;
 
 use crate::error::Result;
+use crate::exception::Task;
 use crate::gate::Gate;
-use crate::stream::Stream;
+use crate::stream::{HostWork, Stream};
 use crate::workers;
 
 type Job = Box<dyn FnOnce() + Send>;
@@ -42,11 +43,13 @@ pub(crate) fn when_reached(stream: &Arc<Stream>, job: impl FnOnce() + Send + 'st
     unit.on(|device, id| device.record_event(id, stream.raw, mark))?;
     let unit = unit.clone();
     let (key, gate) = Gate::shut();
+    let work = HostWork::begin(stream.clone(), stream.epoch());
     workers::run(move || {
         // A failure of earlier work is told by the stream, which is past the point nevertheless.
-        let _ = unit.on(|device, id| device.synchronize_event(id, mark));
+        let _ = unit.wait_for(mark);
         unit.give_mark(mark);
         job();
+        drop(work);
         drop(key);
     });
     // A callback would have held the stream as long.
@@ -54,14 +57,31 @@ pub(crate) fn when_reached(stream: &Arc<Stream>, job: impl FnOnce() + Send + 'st
     Ok(())
 }
 
-/// Has the host do something in the order of a stream, in a thread where it may take its time.
-pub(crate) fn do_in_order(stream: &Arc<Stream>, job: impl FnOnce() + Send + 'static) -> Result<()> {
+/// Has the host do something in the order of a stream, in a thread where it may take its time. It is to end soon once it is
+/// not wanted any more; what fails until then is told by the stream.
+pub(crate) fn do_in_order(
+    stream: &Arc<Stream>,
+    job: impl FnOnce(&HostWork) -> Result<()> + Send + 'static,
+) -> Result<()> {
     let (key, gate) = Gate::shut();
+    let (behind, epoch, task) = (stream.clone(), stream.epoch(), Task::next());
     let begin = move || {
+        // Here, and not where it runs: whoever waits for the device has it counted then.
+        let work = HostWork::begin(behind.clone(), epoch);
         workers::run(move || {
-            job();
+            do_now(&behind, work, task, job);
             drop(key);
         });
     };
     stream.submit_and_hold(move |stream| when_reached(stream, begin), gate)
+}
+
+fn do_now(stream: &Arc<Stream>, work: HostWork, task: Task, job: impl FnOnce(&HostWork) -> Result<()>) {
+    let done = if work.is_wanted() { job(&work) } else { Ok(()) };
+    let failure = done.err().filter(|_| work.is_wanted());
+    // Functions of the program that are told may end the stream, and do not wait for themselves.
+    drop(work);
+    if let Some(error) = failure {
+        stream.exceptions.fail(stream, task, error);
+    }
 }

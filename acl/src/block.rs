@@ -1,14 +1,17 @@
 //! Every piece of memory that is known, by its address, so that lengths and kinds can be checked.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, Weak};
 
 use tenon::{DevicePtr, HostPtr, UnifiedPtr};
 
 use crate::api::AclError;
 use crate::error::{Result, refuse};
-use crate::home::Lease;
+use crate::home::{Home, Lease};
 use crate::managed::Advice;
+
+/// Addresses of allocations are multiples of it.
+pub(crate) const ALIGNMENT: usize = 64;
 
 /// What memory is.
 #[derive(Debug)]
@@ -97,6 +100,20 @@ impl Memory {
     /// All pieces.
     pub(crate) fn all(&self) -> Vec<Arc<Block>> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    }
+
+    /// All device memory of a device.
+    pub(crate) fn of(&self, home: &Arc<Home>) -> Vec<Arc<Block>> {
+        let mut blocks = self.all();
+        blocks.retain(|block| block.is_device() && Arc::ptr_eq(&block.lease.home, home));
+        blocks
+    }
+
+    /// Whether this very piece is still where an address lies, and not another one.
+    pub(crate) fn has(&self, address: usize, block: &Weak<Block>) -> bool {
+        let blocks = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let known = blocks.range(..=address).next_back();
+        known.is_some_and(|(_, known)| Arc::as_ptr(known) == block.as_ptr())
     }
 
     pub(crate) fn insert(&self, block: Block) {

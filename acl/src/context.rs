@@ -33,13 +33,15 @@ impl Runtime {
     /// Makes a context, which becomes the current one.
     pub(crate) fn create_context(&self, device: i32) -> Result<usize> {
         let context = self.new_context(&self.home(device.into())?, false)?;
+        self.tell_of_default_stream(&context);
         self.make_current(&context);
         Ok(context.handle)
     }
 
+    /// A context that nobody was told of, see [`tell_of_default_stream`](Self::tell_of_default_stream).
     pub(crate) fn new_context(&self, home: &Arc<Home>, is_primary: bool) -> Result<Arc<Context>> {
         let lease = home.lease(&*self.devices).map_err(|error| cannot_open(home.ordinal, &error))?;
-        let making = Making::begin(home, &lease.unit)?;
+        let making = Making::begin(home, &lease.unit, &self.exceptions)?;
         let stream = self.streams.insert_with(|handle| making.finish_default(handle));
         let default_stream = stream.ok_or_else(crate::stream::too_many)?;
         let context = self.contexts.insert_with(|handle| {
@@ -47,10 +49,13 @@ impl Runtime {
             let (streams, options) = (Mutex::default(), Options::default());
             Context { handle, is_primary, default_stream, streams, options, lease }
         });
-        let context = context
-            .ok_or_else(|| Error::new(AclError::RT_RESOURCE_ALLOC_FAIL, "a million contexts are alive"))?;
+        context.ok_or_else(|| Error::new(AclError::RT_RESOURCE_ALLOC_FAIL, "a million contexts are alive"))
+    }
+
+    /// Tells observers that there is the default stream of a context. They may call whatever they like, so that the context
+    /// has to be where others find it.
+    pub(crate) fn tell_of_default_stream(&self, context: &Context) {
         self.observers.tell_stream(context.default_stream.handle, StreamState::CREATE_POST);
-        Ok(context)
     }
 
     /// Destroys a context of the program's.
@@ -106,8 +111,9 @@ impl Runtime {
     }
 }
 
+/// What is said of a handle that leads to no context.
 #[cold]
-fn gone(handle: usize) -> Error {
+pub(crate) fn gone(handle: usize) -> Error {
     if handle == 0 {
         return Error::new(AclError::INVALID_PARAM, "`context` is null");
     }

@@ -220,23 +220,32 @@ impl Runtime {
                 "`dst` and `src` are both the host's, which no stream copies",
             );
         }
+        if !copy.concerns(&stream.unit) {
+            // The device has no such stream, and that of the stream has no such memory.
+            stream.synchronize(None)?;
+            return copy.rows(rows, Copy::now);
+        }
         if matches!(copy.to, Spot::Pageable) || matches!(copy.from, Spot::Pageable) {
             // The program may take such memory back as soon as the call returns, so the device has to have the copy now.
-            stream.settle(None)?;
+            return stream.submit_now(|stream| copy.rows(rows, |copy, size| copy.queue(stream, size)));
         }
         stream.submit(move |stream| copy.rows(rows, |copy, size| copy.queue(stream, size)))
     }
 }
 
 impl Copy {
+    /// Whether one of the ends is memory of a device.
+    fn concerns(&self, unit: &Arc<Unit>) -> bool {
+        [&self.to, &self.from].iter().any(|spot| matches!(spot, Spot::Device(of) if Arc::ptr_eq(of, unit)))
+    }
+
     /// Has the host copy in the order of a stream.
     fn by_host_on(self, stream: &Arc<Stream>, rows: Rows) -> Result<()> {
         if matches!(self.to, Spot::Pageable) || matches!(self.from, Spot::Pageable) {
             stream.synchronize(None)?;
             return self.rows(rows, Copy::now);
         }
-        // Within the host nothing can fail.
-        arrival::do_in_order(stream, move || drop(self.rows(rows, Copy::now)))
+        arrival::do_in_order(stream, move |_| self.rows(rows, Copy::now))
     }
 
     /// Copies row by row.
@@ -307,6 +316,5 @@ fn between(
     other: &Unit,
     body: impl FnOnce(&dyn Device, DeviceId, DeviceId) -> device::Result<()>,
 ) -> Result<()> {
-    let of = other.on(|_, id| Ok(id))?;
-    unit.on(|device, id| body(device, id, of))
+    other.on(|_, of| unit.ask(|device, id| body(device, id, of)))
 }

@@ -3,8 +3,8 @@
 use std::sync::{Mutex, PoisonError};
 
 use crate::api::AclError;
-use crate::error::{Error, Result, refuse};
-use crate::runtime::Runtime;
+use crate::error::{Error, Result};
+use crate::runtime::{Runtime, unknown_data};
 
 /// An address and a length.
 pub(crate) struct DataBuffer {
@@ -32,13 +32,15 @@ impl Runtime {
     pub(crate) fn remove_data_buffer(&self, handle: usize) -> Result<()> {
         match self.data_buffers.remove(handle) {
             Some(_) => Ok(()),
-            None => no_such(handle),
+            None => Err(unknown_data("data_buffer", handle)),
         }
     }
 
     /// Writes others in their place.
     pub(crate) fn change_data_buffer(&self, handle: usize, address: usize, size: usize) -> Result<()> {
-        let Some(buffer) = self.data_buffers.get(handle) else { return no_such(handle) };
+        let Some(buffer) = self.data_buffers.get(handle) else {
+            return Err(unknown_data("data_buffer", handle));
+        };
         *buffer.content.lock().unwrap_or_else(PoisonError::into_inner) = Content { address, size };
         Ok(())
     }
@@ -47,18 +49,7 @@ impl Runtime {
     pub(crate) fn data_buffer(&self, handle: usize) -> Result<Content> {
         match self.data_buffers.get(handle) {
             Some(buffer) => Ok(*buffer.content.lock().unwrap_or_else(PoisonError::into_inner)),
-            None => no_such(handle),
+            None => Err(unknown_data("data_buffer", handle)),
         }
     }
-}
-
-#[cold]
-fn no_such<T>(handle: usize) -> Result<T> {
-    refuse(
-        AclError::INVALID_PARAM,
-        match handle {
-            0 => "`data_buffer` is null".to_owned(),
-            _ => format!("`data_buffer` is {handle:#x}, which is destroyed or was never made"),
-        },
-    )
 }

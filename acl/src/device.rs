@@ -49,20 +49,29 @@ impl Runtime {
         };
         if left == 0 {
             let told = self.observers.tell_end();
-            self.release();
+            self.end_work();
+            // Memory goes when nothing is left that could use it.
             workers::rest();
+            self.release();
             self.devices.ended();
             told?;
         }
         Ok(left)
     }
 
-    /// Waits for what is left and gives it back. Host memory stays, since the program may hold pointers into it.
+    /// Gives back what is left. Work that no device knows of yet is thrown away, since it may wait for what never comes;
+    /// host memory stays, since the program may hold pointers into it.
     pub(crate) fn release(&self) {
         for home in self.homes() {
             self.release_device(&home);
         }
         self.release_virtual_memory();
+    }
+
+    fn end_work(&self) {
+        for home in self.homes() {
+            self.end_work_of(&home);
+        }
     }
 
     /// Makes a device the current one of the thread, and counts.
@@ -88,20 +97,17 @@ impl Runtime {
     /// The default context of a device that had none, counted once; another thread may be quicker.
     fn first_context(&self, home: &Arc<Home>) -> Result<Arc<Context>> {
         let made = self.new_context(home, true)?;
-        let quicker = {
+        let primary = {
             let mut state = home.state();
             state.references += 1;
-            match &state.primary {
-                Some(quicker) => quicker.clone(),
-                None => {
-                    state.primary = Some(made.clone());
-                    return Ok(made);
-                }
-            }
+            state.primary.get_or_insert_with(|| made.clone()).clone()
         };
-        self.contexts.remove(made.handle);
-        self.end_context(&made);
-        Ok(quicker)
+        self.tell_of_default_stream(&made);
+        if !Arc::ptr_eq(&primary, &made) {
+            self.contexts.remove(made.handle);
+            self.end_context(&made);
+        }
+        Ok(primary)
     }
 
     /// Takes one from the count of a device, and gives the device back if it was the last.
@@ -143,29 +149,44 @@ impl Runtime {
     }
 
     fn release_device(&self, home: &Arc<Home>) {
+        // Looked up first: another thread may set the device again and allocate, while this one is still here.
+        let memory = self.memory.of(home);
+        self.end_work_of(home);
+        self.free_all(memory);
+    }
+
+    /// Ends all that a device has, up to its memory.
+    fn end_work_of(&self, home: &Arc<Home>) {
         let primary = home.state().take_primary();
-        if let Some(primary) = primary {
-            self.end_primary(home, &primary);
-        }
-        for context in self.contexts.all() {
-            if Arc::ptr_eq(&context.lease.home, home) && self.contexts.remove(context.handle).is_some() {
-                self.make_uncurrent(context.handle);
-                self.end_context(&context);
-            }
+        let others = self.contexts_of(home).into_iter().filter(|context| !context.is_primary);
+        for context in primary.into_iter().chain(others) {
+            self.end_and_forget(&context);
         }
         self.destroy_events_of(home);
         self.destroy_notifies_of(home);
-        self.free_memory_of(home);
     }
 
     fn end_primary(&self, home: &Arc<Home>, primary: &Context) {
-        self.contexts.remove(primary.handle);
-        self.make_uncurrent(primary.handle);
-        self.end_context(primary);
+        self.end_and_forget(primary);
+        // Looked up first, as above.
+        let memory = self.memory.of(home);
         // Memory belongs to the device and not to a context: it stays while the program still has one there.
-        if !self.contexts.all().iter().any(|context| Arc::ptr_eq(&context.lease.home, home)) {
-            self.free_memory_of(home);
+        if self.contexts_of(home).is_empty() {
+            self.free_all(memory);
         }
+    }
+
+    fn end_and_forget(&self, context: &Context) {
+        if self.contexts.remove(context.handle).is_some() {
+            self.make_uncurrent(context.handle);
+            self.end_context(context);
+        }
+    }
+
+    fn contexts_of(&self, home: &Arc<Home>) -> Vec<Arc<Context>> {
+        let mut contexts = self.contexts.all();
+        contexts.retain(|context| Arc::ptr_eq(&context.lease.home, home));
+        contexts
     }
 
     /// The device of the current context.

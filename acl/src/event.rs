@@ -71,6 +71,23 @@ impl Event {
         self.state().record.clone()
     }
 
+    fn first_wait(&self) -> Option<Arc<Record>> {
+        self.state().waits.first().cloned()
+    }
+
+    fn forget_wait(&self, wait: &Arc<Record>) {
+        self.state().waits.retain(|known| !Arc::ptr_eq(known, wait));
+    }
+
+    /// Forgets waits that are over, up to the first that is not. Devices are asked while nothing is locked.
+    fn forget_first_waits(&self) {
+        while let Some(wait) = self.first_wait()
+            && wait.is_done().unwrap_or(true)
+        {
+            self.forget_wait(&wait);
+        }
+    }
+
     fn is_timed(&self) -> bool {
         self.make == Make::Plain || self.flags & flag::TIME_LINE != 0
     }
@@ -191,12 +208,8 @@ impl Runtime {
         }
         if event.make != Make::Ex {
             let passed = Record::put(&stream, false)?;
-            let mut state = event.state();
-            // What is over by now need not be kept; more than a few are not asked, to keep the call short.
-            while state.waits.first().is_some_and(|wait| wait.is_done().unwrap_or(true)) {
-                state.waits.remove(0);
-            }
-            state.waits.push(passed);
+            event.forget_first_waits();
+            event.state().waits.push(passed);
         }
         Ok(())
     }
@@ -219,7 +232,7 @@ impl Runtime {
             if !wait.is_done()? {
                 return Ok(false);
             }
-            event.state().waits.retain(|known| !Arc::ptr_eq(known, &wait));
+            event.forget_wait(&wait);
         }
         Ok(true)
     }

@@ -7,7 +7,7 @@ use crate::api::{AclError, ExceptionInfo, ExceptionInfoCallback};
 use crate::error::{Error, Result, refuse};
 use crate::stream::Stream;
 use crate::table::{Kind, Table};
-use crate::thread;
+use crate::{thread, workers};
 
 /// A piece of work that can fail after the call that has queued it.
 #[derive(Clone, Copy, Debug)]
@@ -22,6 +22,11 @@ impl Task {
         // SAFETY: it has no preconditions.
         let thread = unsafe { libc::gettid() };
         Task { number: thread::last_task().wrapping_add(1), thread: thread.cast_unsigned() }
+    }
+
+    /// The one that the calling thread has counted last.
+    pub(crate) fn last() -> Self {
+        Task { number: thread::last_task(), ..Self::next() }
     }
 }
 
@@ -80,8 +85,28 @@ impl Exceptions {
     ///
     /// Functions of the program run here, so it must not be called with a lock held or in a thread of the device.
     pub(crate) fn fail(&self, stream: &Arc<Stream>, task: Task, error: Error) {
-        let code = error.status.0.cast_unsigned();
+        let code = error.status;
         stream.fail(error);
+        self.tell(stream, task, code);
+    }
+
+    /// The same from anywhere: it is told in another thread.
+    pub(crate) fn fail_soon(self: &Arc<Self>, stream: &Arc<Stream>, task: Task, error: Error) {
+        let code = error.status;
+        stream.fail(error);
+        if self.is_heard() {
+            let (exceptions, stream) = (self.clone(), stream.clone());
+            workers::run(move || exceptions.tell(&stream, task, code));
+        }
+    }
+
+    fn is_heard(&self) -> bool {
+        let known = self.lock();
+        known.set.is_some() || !known.added.is_empty()
+    }
+
+    fn tell(&self, stream: &Arc<Stream>, task: Task, code: AclError) {
+        let code = code.0.cast_unsigned();
         let (stream, device) = (stream.id, stream.unit.ordinal);
         let Task { number: task, thread } = task;
         let record =

@@ -1,5 +1,7 @@
 //! Fills: a byte or a word, again and again.
 
+use std::sync::Arc;
+
 use tenon::{DevicePtr, HostPtr};
 
 use crate::api::AclError;
@@ -122,11 +124,16 @@ impl Runtime {
         if !fill.is_device {
             return stream.submit(move |stream| arrival::when_reached(stream, move || fill.write_host()));
         }
+        if !Arc::ptr_eq(&self.unit_at(fill.address)?, &stream.unit) {
+            // As with copies: the two devices know nothing of each other.
+            stream.synchronize(None)?;
+            return self.fill(at, room, pattern, count);
+        }
         stream.submit(move |stream| fill.queue(stream))
     }
 
     /// The device that an address belongs to; the current one for what is not known.
-    fn unit_at(&self, address: usize) -> Result<std::sync::Arc<Unit>> {
+    fn unit_at(&self, address: usize) -> Result<Arc<Unit>> {
         Ok(match self.memory.find(address) {
             Some(block) => block.lease.unit.clone(),
             None => self.context()?.lease.unit.clone(),

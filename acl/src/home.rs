@@ -1,13 +1,14 @@
 //! A device as the runtime holds it: open as long as something is on it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
 use tenon::device::{self, Device, DeviceId};
 
+use crate::api::AclError;
 use crate::context::Context;
 use crate::devices::{Devices, OpenDevice};
-use crate::error::{Error, Result, of_device};
+use crate::error::{Error, Result, of_device, refuse};
 use crate::scratch::Scratch;
 
 /// A device that is open.
@@ -15,6 +16,8 @@ pub(crate) struct Unit {
     pub(crate) ordinal: u32,
     opened: Arc<dyn OpenDevice>,
     marks: Mutex<Marks>,
+    /// Whether its events are destroyed. Read as long as the device is called about one.
+    is_closed: RwLock<bool>,
     pub(crate) scratch: Scratch,
 }
 
@@ -28,7 +31,8 @@ struct Marks {
 
 impl Unit {
     fn new(ordinal: u32, opened: Arc<dyn OpenDevice>) -> Arc<Self> {
-        Arc::new(Unit { ordinal, opened, marks: Mutex::default(), scratch: Scratch::default() })
+        let (marks, is_closed, scratch) = (Mutex::default(), RwLock::new(false), Scratch::default());
+        Arc::new(Unit { ordinal, opened, marks, is_closed, scratch })
     }
 
     /// Calls the device.
@@ -53,6 +57,11 @@ impl Unit {
 
     /// One of the device's own events, to be given back with [`give_mark`](Self::give_mark).
     pub(crate) fn take_mark(&self) -> Result<device::Event> {
+        let is_closed = self.is_closed();
+        if *is_closed {
+            let message = format!("device {} was reset meanwhile, by another thread", self.ordinal);
+            return refuse(AclError::RT_INVALID_HANDLE, message);
+        }
         if let Some(mark) = self.marks().idle.pop() {
             return Ok(mark);
         }
@@ -66,11 +75,28 @@ impl Unit {
         self.marks().idle.push(mark);
     }
 
+    /// Whether a mark is done; all are once the device is closed.
+    pub(crate) fn is_past(&self, mark: device::Event) -> Result<bool> {
+        let is_closed = self.is_closed();
+        if *is_closed { Ok(true) } else { self.on(|device, id| device.query_event(id, mark)) }
+    }
+
+    /// Waits until a mark is done. The device is not closed meanwhile.
+    pub(crate) fn wait_for(&self, mark: device::Event) -> Result<()> {
+        let is_closed = self.is_closed();
+        if *is_closed { Ok(()) } else { self.on(|device, id| device.synchronize_event(id, mark)) }
+    }
+
+    fn is_closed(&self) -> RwLockReadGuard<'_, bool> {
+        self.is_closed.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn marks(&self) -> MutexGuard<'_, Marks> {
         self.marks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn close(&self) {
+        *self.is_closed.write().unwrap_or_else(PoisonError::into_inner) = true;
         self.scratch.clear(self);
         let made = std::mem::take(&mut *self.marks()).made;
         for mark in made {

@@ -1,8 +1,5 @@
 //! Settings that steer a chip: kept, so that a program gets back what it set, and heeded by nothing.
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::api::{AclError, CmoType, DevResLimitType, FloatOverflowMode, StreamAttr, StreamAttrValue};
@@ -12,6 +9,7 @@ use crate::home::Home;
 use crate::runtime::Runtime;
 use crate::stream::Stream;
 use crate::streams::LEAST_PRIORITY;
+use crate::thread;
 
 /// What limits of operators are multiples of, in microseconds.
 pub(crate) const STEP: u64 = 1000;
@@ -76,11 +74,6 @@ impl Timeouts {
     }
 }
 
-thread_local! {
-    /// The stream whose limits hold for the thread, for each instance of the runtime that it has used.
-    static USED: RefCell<BTreeMap<usize, usize>> = const { RefCell::new(BTreeMap::new()) };
-}
-
 /// How many processors the machine has: the most cores that a limit can be.
 fn cores() -> u32 {
     std::thread::available_parallelism().map_or(1, |count| u32::try_from(count.get()).unwrap_or(u32::MAX))
@@ -131,7 +124,7 @@ impl Runtime {
     /// How many cores a stream may use.
     pub(crate) fn stream_cores(&self, stream: usize, kind: DevResLimitType) -> Result<u32> {
         let kind = expect_resource(kind)?;
-        let stream = self.setting_stream(stream)?;
+        let stream = self.known_stream(stream)?;
         self.cores_of_stream(&stream, kind)
     }
 
@@ -145,54 +138,40 @@ impl Runtime {
     /// Limits how many cores a stream uses.
     pub(crate) fn limit_stream_cores(&self, stream: usize, kind: DevResLimitType, value: u32) -> Result<()> {
         let (kind, value) = (expect_resource(kind)?, expect_cores(value)?);
-        self.setting_stream(stream)?.settings().insert((setting::CORES, kind), value);
+        self.known_stream(stream)?.settings().insert((setting::CORES, kind), value);
         Ok(())
     }
 
     /// Takes all limits of a stream back.
     pub(crate) fn unlimit_stream_cores(&self, stream: usize) -> Result<()> {
-        self.setting_stream(stream)?.settings().retain(|(name, _), _| *name != setting::CORES);
+        self.known_stream(stream)?.settings().retain(|(name, _), _| *name != setting::CORES);
         Ok(())
     }
 
     /// Lets the limits of a stream hold for the calling thread.
     pub(crate) fn use_cores_of(&self, stream: usize) -> Result<()> {
-        let stream = self.setting_stream(stream)?.handle;
-        USED.with_borrow_mut(|used| used.insert(self.place(), stream));
+        let stream = self.known_stream(stream)?.handle;
+        thread::set_limits(self.instance, stream);
         Ok(())
     }
 
     /// Takes that back.
     pub(crate) fn unuse_cores_of(&self, stream: usize) -> Result<()> {
-        let stream = self.setting_stream(stream)?.handle;
-        let was = USED.with_borrow_mut(|used| match used.get(&self.place()) {
-            Some(known) if *known == stream => used.remove(&self.place()),
-            _ => None,
-        });
-        match was {
-            Some(_) => Ok(()),
-            None => refuse(AclError::RT_PARAM_INVALID, "the limits of `stream` do not hold for this thread"),
+        let stream = self.known_stream(stream)?.handle;
+        if thread::limits(self.instance) != stream {
+            return refuse(AclError::RT_PARAM_INVALID, "the limits of `stream` do not hold for this thread");
         }
+        thread::set_limits(self.instance, 0);
+        Ok(())
     }
 
     /// How many cores the calling thread may plan for.
     pub(crate) fn thread_cores(&self, kind: DevResLimitType) -> Result<u32> {
         let kind = expect_resource(kind)?;
-        let used = USED.with_borrow(|used| used.get(&self.place()).copied());
-        match used.and_then(|handle| self.streams.get(handle)) {
+        match self.streams.get(thread::limits(self.instance)) {
             Some(stream) => self.cores_of_stream(&stream, kind),
             None => Ok(cores_of(&self.context()?.lease.home, kind)),
         }
-    }
-
-    /// What tells instances apart in what threads keep.
-    fn place(&self) -> usize {
-        std::ptr::from_ref(self).addr()
-    }
-
-    /// The stream of a handle whose settings are asked for, of whatever context; 0 is the current one's default stream.
-    fn setting_stream(&self, handle: usize) -> Result<Arc<Stream>> {
-        if handle == 0 { Ok(self.context()?.default_stream.clone()) } else { self.any_stream(handle) }
     }
 
     /// Chooses what arithmetic does with what is too large.
@@ -216,7 +195,7 @@ impl Runtime {
 
     /// Changes a setting of a stream.
     pub(crate) fn set_attribute(&self, stream: usize, attribute: StreamAttr, value: u64) -> Result<()> {
-        let stream = self.setting_stream(stream)?;
+        let stream = self.known_stream(stream)?;
         let most = match attribute {
             StreamAttr::FAILURE_MODE | StreamAttr::FLOAT_OVERFLOW_CHECK | StreamAttr::CACHE_OP_INFO => 1,
             StreamAttr::USER_CUSTOM_TAG => u32::MAX.into(),
@@ -241,7 +220,7 @@ impl Runtime {
 
     /// A setting of a stream.
     pub(crate) fn attribute(&self, stream: usize, attribute: StreamAttr) -> Result<u32> {
-        let stream = self.setting_stream(stream)?;
+        let stream = self.known_stream(stream)?;
         Ok(match attribute {
             StreamAttr::FAILURE_MODE => stream.failure_mode.load(Ordering::Relaxed),
             StreamAttr::FLOAT_OVERFLOW_CHECK => stream.overflow_switch.load(Ordering::Relaxed),

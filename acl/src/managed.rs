@@ -10,7 +10,7 @@ use crate::api::{
     AclError, MemAttachFlag, MemManagedAdviseType, MemManagedLocation, MemManagedLocationType,
     MemManagedRangeAttribute,
 };
-use crate::block::{Block, Place, fits};
+use crate::block::{ALIGNMENT, Block, Place, fits};
 use crate::error::{Error, Result, refuse};
 use crate::home::Unit;
 use crate::info::no_such;
@@ -18,9 +18,6 @@ use crate::runtime::Runtime;
 
 /// Lengths are rounded up to a multiple of it, as programs take for granted that give advice.
 const UNIT: usize = 2 << 20;
-
-/// Addresses are multiples of it.
-const ALIGNMENT: usize = 64;
 
 /// The number of the host among places, and that of no place.
 const HOST: i32 = -1;

@@ -5,14 +5,12 @@ use std::sync::Arc;
 use tenon::DevicePtr;
 
 use crate::api::{AclError, MemMallocPolicy};
-use crate::block::{Block, Place};
+use crate::block::{ALIGNMENT, Block, Place};
 use crate::error::{Error, Result, refuse};
-use crate::home::{Home, Lease};
+use crate::home::Lease;
 use crate::info::no_such;
 use crate::runtime::Runtime;
 
-/// Addresses of allocations are multiples of it.
-const ALIGNMENT: usize = 64;
 /// Lengths are rounded up to a multiple of it.
 const UNIT: usize = 32;
 /// What is behind an allocation, for kernels that read ahead.
@@ -148,14 +146,14 @@ impl Runtime {
         Error::new(AclError::RT_PARAM_INVALID, format!("`{param}` is {address:#x}, which {what}"))
     }
 
-    /// Frees all device memory of a device.
-    pub(crate) fn free_memory_of(&self, home: &Arc<Home>) {
-        for block in self.memory.all() {
-            if block.is_device() && Arc::ptr_eq(&block.lease.home, home) {
-                // Another thread may be quicker; a device that does not take it back tells nobody.
-                let _ =
-                    if block.is_mapped() { self.unmap(block.start) } else { self.free(block.start, false) };
-            }
+    /// Frees these pieces of device memory, as far as they are still there.
+    pub(crate) fn free_all(&self, blocks: Vec<Arc<Block>>) {
+        for block in blocks {
+            // Another thread may be quicker; a device that does not take it back tells nobody.
+            let _ = match block.is_mapped() {
+                true => self.unmap_one(block.start, |known| std::ptr::eq(known, &*block)),
+                false => self.free_one("dev_ptr", block.start, false, |known| std::ptr::eq(known, &*block)),
+            };
         }
     }
 

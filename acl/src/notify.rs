@@ -134,7 +134,7 @@ impl Runtime {
     /// Has a stream wait for a notify.
     pub(crate) fn wait_notify(&self, sort: Sort, handle: usize, stream: usize, wait: Wait) -> Result<()> {
         let (notify, stream) = (self.notify(sort, handle)?, self.stream(stream)?);
-        notify.signal.wait_on(&stream, wait, &self.exceptions)
+        notify.signal.wait_on(&stream, wait)
     }
 
     /// Has a stream wait for a flag, which is cleared then.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tenon::device;
 
 use crate::api::AclError;
-use crate::error::{Error, Result};
+use crate::error::{Result, refuse};
 use crate::gate::Gate;
 use crate::home::Unit;
 use crate::stream::Stream;
@@ -80,7 +80,7 @@ impl Record {
     /// Whether the stream has passed it, or was destroyed before it could.
     pub(crate) fn is_done(&self) -> Result<bool> {
         let is_known = self.known.is_open();
-        Ok(is_known && (self.is_void() || self.unit.on(|device, id| device.query_event(id, self.mark))?))
+        Ok(is_known && (self.is_void() || self.unit.is_past(self.mark)?))
     }
 
     /// Waits for it; false if the time is up before.
@@ -90,27 +90,28 @@ impl Record {
         }
         match until {
             _ if self.is_void() => Ok(true),
-            None => self.unit.on(|device, id| device.synchronize_event(id, self.mark)).map(|()| true),
+            None => self.unit.wait_for(self.mark).map(|()| true),
             Some(until) => wait::poll(until, || self.is_done()),
         }
     }
 
     /// Makes what a stream is given from now on wait for it, so long at most; a failure of the stream if it takes longer.
     pub(crate) fn hold_for(self: &Arc<Self>, stream: &Arc<Stream>, patience: Duration) -> Result<()> {
-        let (record, waiting) = (self.clone(), stream.clone());
-        // The time counts from when the stream comes here.
-        arrival::do_in_order(stream, move || {
-            if !record.wait(Some(Instant::now() + patience)).unwrap_or(true) {
-                let message = format!("an event was not done within {patience:?}");
-                waiting.fail(Error::new(AclError::RT_WAIT_TIMEOUT, message));
+        let record = self.clone();
+        arrival::do_in_order(stream, move |work| {
+            // The time counts from when the stream comes here.
+            let until = Instant::now() + patience;
+            if wait::poll(until, || Ok(!work.is_wanted() || record.is_done().unwrap_or(true)))? {
+                return Ok(());
             }
+            refuse(AclError::RT_WAIT_TIMEOUT, format!("an event was not done within {patience:?}"))
         })
     }
 
     /// Makes what a stream is given from now on wait for it.
     pub(crate) fn hold(self: &Arc<Self>, stream: &Arc<Stream>) -> Result<()> {
-        if self.unit.ordinal != stream.unit.ordinal {
-            // The events of a device mean nothing to another one.
+        if !Arc::ptr_eq(&self.unit, &stream.unit) {
+            // The events of a device mean nothing to another one, nor to itself once it was reset.
             let record = self.clone();
             hold_until(stream, move || drop(record.wait(None)));
             return Ok(());

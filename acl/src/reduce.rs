@@ -141,9 +141,10 @@ impl Runtime {
         if !self.devices.memory_is_host() {
             return refuse(AclError::RT_FEATURE_NOT_SUPPORT, "the host cannot see the memory of this device");
         }
-        arrival::do_in_order(&stream, move || {
+        arrival::do_in_order(&stream, move |_| {
             // SAFETY: both ranges lie within allocations, which the program keeps until the stream has passed.
             unsafe { join_all(join, dst, src, bytes) };
+            Ok(())
         })
     }
 }

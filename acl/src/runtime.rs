@@ -33,7 +33,7 @@ use crate::virtual_memory::VirtualMemory;
 /// A process has one. Any thread may call it; no lock of it is held while a device or a function of the program is called.
 pub struct Runtime {
     /// Tells the current contexts of several instances apart.
-    instance: u64,
+    pub(crate) instance: u64,
     pub(crate) devices: Arc<dyn Devices>,
     homes: Mutex<BTreeMap<u32, Arc<Home>>>,
     /// How often the program initialised the library.
@@ -206,4 +206,10 @@ pub(crate) fn unknown(param: &str, handle: usize) -> Error {
             format!("`{param}` is {handle:#x}, which is destroyed or was never made"),
         )
     }
+}
+
+/// The same of a handle for data of the host's, whose functions have one code for whatever is wrong with a parameter.
+#[cold]
+pub(crate) fn unknown_data(param: &str, handle: usize) -> Error {
+    Error::new(AclError::INVALID_PARAM, unknown(param, handle).message.clone())
 }

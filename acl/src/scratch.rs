@@ -61,24 +61,39 @@ impl Unit {
     ) -> Option<Result<()>> {
         let mut idle = self.scratch.idle(self);
         let fitting = idle.iter().position(|piece| piece.length >= length);
-        let piece = match fitting.map(|index| idle.swap_remove(index)) {
-            Some(piece) => Ok(piece),
-            None => match self.ask(|device, id| device.host_memory_allocate(id, length)) {
-                Ok(address) if !address.is_null() => {
-                    self.take_mark().map(|mark| Piece { address, length, mark })
-                }
-                _ => return None,
-            },
-        };
+        let fitting = fitting.map(|index| idle.swap_remove(index));
         let surplus = idle.split_off(idle.len().min(KEPT));
         self.scratch.pieces().extend(idle);
-        let freed = surplus.iter().try_for_each(|piece| Scratch::free(self, piece));
-        Some(freed.and(piece).and_then(|piece| {
-            let queued = queue(piece.address);
-            // Also where only some of it is queued.
-            let marked = self.on(|device, id| device.record_event(id, stream, piece.mark));
-            self.scratch.pieces().push(piece);
-            queued.and(marked)
-        }))
+        for piece in surplus {
+            // It does not concern the work that is to be queued.
+            let _ = Scratch::free(self, &piece);
+        }
+        let piece = match fitting {
+            Some(piece) => piece,
+            None => match self.new_piece(length)? {
+                Ok(piece) => piece,
+                Err(error) => return Some(Err(error)),
+            },
+        };
+        let queued = queue(piece.address);
+        // Also where only some of it is queued.
+        let marked = self.on(|device, id| device.record_event(id, stream, piece.mark));
+        self.scratch.pieces().push(piece);
+        Some(queued.and(marked))
+    }
+
+    fn new_piece(&self, length: usize) -> Option<Result<Piece>> {
+        // First, since it is easily given back.
+        let mark = match self.take_mark() {
+            Ok(mark) => mark,
+            Err(error) => return Some(Err(error)),
+        };
+        match self.ask(|device, id| device.host_memory_allocate(id, length)) {
+            Ok(address) if !address.is_null() => Some(Ok(Piece { address, length, mark })),
+            _ => {
+                self.give_mark(mark);
+                None
+            }
+        }
     }
 }

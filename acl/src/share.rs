@@ -2,24 +2,31 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use tenon::HostPtr;
 
 use crate::api::{AclError, MemHandleType, MemSharedHandleType};
-use crate::error::{Result, refuse};
+use crate::block::{Block, Memory};
+use crate::error::{Error, Result, refuse};
 use crate::runtime::Runtime;
 
 /// The room that programs have to give for a key, in bytes: all keys are shorter.
 const KEY_ROOM: usize = 65;
 
 /// Memory that has a key.
-#[derive(Clone, Copy, Debug)]
 struct Share {
+    memory: Weak<Block>,
     address: usize,
-    size: usize,
     /// How many sides there are: the one that has exported it, and each that has imported it.
     sides: usize,
+}
+
+impl Share {
+    /// Whether the memory is still there; another piece at its address is not the one that has the key.
+    fn is_alive(&self, memory: &Memory) -> bool {
+        memory.has(self.address, &self.memory)
+    }
 }
 
 /// All memory that has a key.
@@ -29,6 +36,11 @@ pub(crate) struct Shared(Mutex<BTreeMap<CString, Share>>);
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, BTreeMap<CString, Share>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does something with the memory of a key, if that was not freed since.
+    fn with<R>(&self, memory: &Memory, key: &CStr, body: impl FnOnce(&mut Share) -> R) -> Result<R> {
+        self.lock().get_mut(key).filter(|share| share.is_alive(memory)).map(body).ok_or_else(no_such)
     }
 }
 
@@ -45,30 +57,28 @@ impl Runtime {
             return refuse(AclError::INVALID_PARAM, "`size` is 0");
         }
         expect_flags(flags)?;
-        self.device_range("dev_ptr", address, size)?;
+        let block = self.device_range("dev_ptr", address, size)?;
         let key = write_key(place, &format!("tenon-memory-{}-{address:x}-{size:x}", std::process::id()))?;
-        self.shared.lock().entry(key).or_insert(Share { address, size, sides: 1 });
+        let mut shared = self.shared.lock();
+        // With their memory go the keys.
+        shared.retain(|_, share| share.is_alive(&self.memory));
+        shared.entry(key).or_insert(Share { memory: Arc::downgrade(&block), address, sides: 1 });
         Ok(())
     }
 
     /// The memory of a key.
     pub(crate) fn import_memory(&self, key: &CStr, flags: u64) -> Result<usize> {
         expect_flags(flags)?;
-        let mut shared = self.shared.lock();
-        let Some(share) = shared.get_mut(key) else { return no_such() };
-        // It may have been freed since, and the key with it.
-        if self.device_range("the memory of `key`", share.address, share.size).is_err() {
-            shared.remove(key);
-            return no_such();
-        }
-        share.sides += 1;
-        Ok(share.address)
+        self.shared.with(&self.memory, key, |share| {
+            share.sides += 1;
+            share.address
+        })
     }
 
     /// Ends one side's use of a key.
     pub(crate) fn close_memory(&self, key: &CStr) -> Result<()> {
         let mut shared = self.shared.lock();
-        let Some(share) = shared.get_mut(key) else { return no_such() };
+        let Some(share) = shared.get_mut(key) else { return Err(no_such()) };
         share.sides -= 1;
         if share.sides == 0 {
             shared.remove(key);
@@ -78,7 +88,7 @@ impl Runtime {
 
     /// Whether there is memory of a key.
     pub(crate) fn expect_shared(&self, key: &CStr) -> Result<()> {
-        if self.shared.lock().contains_key(key) { Ok(()) } else { no_such() }
+        self.shared.with(&self.memory, key, |_| ())
     }
 }
 
@@ -127,6 +137,7 @@ pub(crate) fn place_of_number(way: MemSharedHandleType, place: HostPtr) -> Resul
 }
 
 #[cold]
-fn no_such<T>() -> Result<T> {
-    refuse(AclError::RT_PARAM_INVALID, "`key` names no memory of this process; processes do not share memory")
+fn no_such() -> Error {
+    let message = "`key` names no memory of this process; processes do not share memory";
+    Error::new(AclError::RT_PARAM_INVALID, message)
 }

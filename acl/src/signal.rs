@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::api::AclError;
 use crate::error::{Error, Result};
-use crate::exception::{Exceptions, Task};
+use crate::exception::Task;
 use crate::gate::{Gate, Key};
 use crate::stream::Stream;
 use crate::{arrival, workers};
@@ -74,7 +74,6 @@ struct Waiting {
     /// How often the stream had been abandoned when it was given the wait.
     epoch: u64,
     key: Key,
-    exceptions: Arc<Exceptions>,
     task: Task,
 }
 
@@ -86,7 +85,7 @@ impl Waiting {
     /// Lets the stream go on with a failure. Not for a thread of the device, and not under a lock.
     fn fail(self, error: Error) {
         if !self.is_over() {
-            self.exceptions.fail(&self.stream, self.task, error);
+            self.stream.exceptions.fail(&self.stream, self.task, error);
         }
     }
 }
@@ -195,17 +194,11 @@ impl Signal {
     }
 
     /// Holds what a stream is given from now on until the number is as wanted.
-    pub(crate) fn wait_on(
-        self: &Arc<Self>,
-        stream: &Arc<Stream>,
-        wait: Wait,
-        exceptions: &Arc<Exceptions>,
-    ) -> Result<()> {
+    pub(crate) fn wait_on(self: &Arc<Self>, stream: &Arc<Stream>, wait: Wait) -> Result<()> {
         let (key, gate) = Gate::shut();
         let signal = self.clone();
-        let (exceptions, task) = (exceptions.clone(), Task::next());
-        let (number, epoch) = (0, stream.epoch());
-        let waiting = Waiting { number, wait, stream: stream.clone(), epoch, key, exceptions, task };
+        let (number, epoch, task) = (0, stream.epoch(), Task::next());
+        let waiting = Waiting { number, wait, stream: stream.clone(), epoch, key, task };
         let begin = move || signal.begin(waiting);
         stream.submit_and_hold(move |stream| arrival::when_reached(stream, begin), gate)
     }

@@ -9,6 +9,7 @@ use tenon::device;
 
 use crate::api::AclError;
 use crate::error::{Error, Result, refuse};
+use crate::exception::{Exceptions, Task};
 use crate::gate::Gate;
 use crate::home::{Home, Unit};
 use crate::{thread, wait};
@@ -19,7 +20,7 @@ pub(crate) const MOST: u32 = 2048;
 type Work = Box<dyn FnOnce(&Arc<Stream>) -> Result<()> + Send>;
 
 enum Step {
-    Work(Work),
+    Work(Task, Work),
     Gate(Arc<Gate>),
 }
 
@@ -43,6 +44,8 @@ struct Line {
     entered: u64,
     /// How many calls to the device are under way that name the stream.
     calls: usize,
+    /// How much of the host's work for the stream has begun and is not over.
+    works: usize,
     /// Whether the device has it back, or soon will.
     is_gone: bool,
 }
@@ -56,6 +59,37 @@ impl Drop for Call<'_> {
         line.calls -= 1;
         if line.is_gone {
             self.0.moved.notify_all();
+        }
+    }
+}
+
+/// Work that the host does for a stream. Whoever ends the stream or throws its work away waits until this is dropped, since
+/// the program may take back what the work uses then.
+pub(crate) struct HostWork {
+    stream: Arc<Stream>,
+    /// The stream's when it was given the work.
+    epoch: u64,
+}
+
+impl HostWork {
+    /// Begins work that the stream was given in an epoch.
+    pub(crate) fn begin(stream: Arc<Stream>, epoch: u64) -> Self {
+        stream.line().works += 1;
+        HostWork { stream, epoch }
+    }
+
+    /// Whether the work was not thrown away since.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.stream.epoch() == self.epoch
+    }
+}
+
+impl Drop for HostWork {
+    fn drop(&mut self) {
+        let mut line = self.stream.line();
+        line.works -= 1;
+        if line.works == 0 {
+            self.stream.moved.notify_all();
         }
     }
 }
@@ -87,6 +121,8 @@ pub(crate) struct Stream {
     pub(crate) priority: u32,
     pub(crate) flags: u32,
     home: Arc<Home>,
+    /// Who is told what fails after the call that has queued it.
+    pub(crate) exceptions: Arc<Exceptions>,
     line: Mutex<Line>,
     moved: Condvar,
     failure: Mutex<Option<Error>>,
@@ -104,11 +140,12 @@ pub(crate) struct Making {
     id: u32,
     home: Arc<Home>,
     unit: Arc<Unit>,
+    exceptions: Arc<Exceptions>,
 }
 
 impl Making {
     /// Has the device make a stream.
-    pub(crate) fn begin(home: &Arc<Home>, unit: &Arc<Unit>) -> Result<Self> {
+    pub(crate) fn begin(home: &Arc<Home>, unit: &Arc<Unit>, exceptions: &Arc<Exceptions>) -> Result<Self> {
         let id = {
             let mut state = home.state();
             let first = home.ordinal * MOST;
@@ -123,7 +160,10 @@ impl Making {
             id
         };
         match unit.on(|device, device_id| device.create_stream(device_id)) {
-            Ok(raw) => Ok(Making { raw, id, home: home.clone(), unit: unit.clone() }),
+            Ok(raw) => {
+                let (home, unit, exceptions) = (home.clone(), unit.clone(), exceptions.clone());
+                Ok(Making { raw, id, home, unit, exceptions })
+            }
             Err(error) => {
                 home.state().stream_ids.remove(&id);
                 Err(Error::new(AclError::RT_NO_STREAM_RESOURCE, error.message.clone()))
@@ -143,6 +183,7 @@ impl Making {
             priority,
             flags,
             home: self.home,
+            exceptions: self.exceptions,
             line: Mutex::default(),
             moved: Condvar::new(),
             failure: Mutex::default(),
@@ -186,9 +227,19 @@ impl Stream {
             let mut line = self.line();
             if !line.is_free() {
                 line.entered += 1;
-                line.steps.push_back(Step::Work(Box::new(work)));
+                line.steps.push_back(Step::Work(Task::last(), Box::new(work)));
                 return Ok(());
             }
+        }
+        self.run(work)
+    }
+
+    /// Gives work to the device as [`submit`](Self::submit) does, but before it returns: it waits for what holds the stream.
+    pub(crate) fn submit_now(self: &Arc<Self>, work: impl FnOnce(&Arc<Stream>) -> Result<()>) -> Result<()> {
+        thread::count_task();
+        // Another thread may hold the stream again meanwhile.
+        while !self.line().is_free() {
+            self.settle(None)?;
         }
         self.run(work)
     }
@@ -238,7 +289,7 @@ impl Stream {
             let mut line = self.line();
             if !line.is_free() {
                 line.entered += 2;
-                line.steps.extend([Step::Work(Box::new(work)), Step::Gate(gate)]);
+                line.steps.extend([Step::Work(Task::last(), Box::new(work)), Step::Gate(gate)]);
                 return Ok(());
             }
             line.entered += 1;
@@ -280,9 +331,9 @@ impl Stream {
     fn drain(self: &Arc<Self>) {
         while let Some(step) = self.next_step() {
             match step {
-                Step::Work(work) => {
+                Step::Work(task, work) => {
                     if let Err(error) = self.run(work) {
-                        self.fail(error);
+                        self.exceptions.fail_soon(self, task, error);
                     }
                 }
                 Step::Gate(gate) => {
@@ -388,7 +439,8 @@ impl Stream {
         self.epoch.load(Ordering::Acquire)
     }
 
-    /// Throws away what the device does not know of yet.
+    /// Throws away what the device does not know of yet. What of it the host has begun is soon over, and is waited for by
+    /// [`finish_abandoned`](Self::finish_abandoned).
     pub(crate) fn abandon(&self) {
         self.epoch.fetch_add(1, Ordering::AcqRel);
         let dropped = {
@@ -403,6 +455,16 @@ impl Stream {
         drop(dropped);
     }
 
+    /// Waits for what was not thrown away: what the device has, and what the host has begun.
+    pub(crate) fn finish_abandoned(&self) -> Result<()> {
+        let waited = self.synchronize(None).map(drop);
+        let mut line = self.line();
+        while line.works > 0 {
+            line = self.moved.wait(line).unwrap_or_else(PoisonError::into_inner);
+        }
+        waited
+    }
+
     /// Keeps the first failure of work until somebody waits for the stream.
     pub(crate) fn fail(&self, error: Error) {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
@@ -414,10 +476,12 @@ impl Stream {
 
     /// Gives the stream back to the device. Nobody can find it any more.
     pub(crate) fn destroy(&self) -> Result<()> {
+        self.line().is_gone = true;
+        // What another thread has put in since it was waited for has no stream any more.
+        self.abandon();
         {
             let mut line = self.line();
-            line.is_gone = true;
-            while line.calls > 0 {
+            while line.calls + line.works > 0 {
                 line = self.moved.wait(line).unwrap_or_else(PoisonError::into_inner);
             }
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::api::{AclError, StreamState};
-use crate::context::Context;
+use crate::context::{Context, gone};
 use crate::error::{Error, Result, refuse};
 use crate::runtime::Runtime;
 use crate::stream::{MOST, Making, Stream, too_many};
@@ -20,12 +20,17 @@ impl Runtime {
         check_config(priority, flags)?;
         let stream = self.stream_in(&context, priority, flags)?;
         context.streams().insert(stream.handle);
+        if self.contexts.get(context.handle).is_none() {
+            // Whoever has destroyed the context meanwhile may not have seen the stream.
+            let _ = self.take_stream(&stream);
+            return Err(gone(context.handle));
+        }
         self.observers.tell_stream(stream.handle, StreamState::CREATE_POST);
         Ok(stream.handle)
     }
 
     fn stream_in(&self, context: &Context, priority: u32, flags: u32) -> Result<Arc<Stream>> {
-        let making = Making::begin(&context.lease.home, &context.lease.unit)?;
+        let making = Making::begin(&context.lease.home, &context.lease.unit, &self.exceptions)?;
         let stream =
             self.streams.insert_with(|handle| making.finish(handle, context.handle, priority, flags));
         stream.ok_or_else(too_many)
@@ -52,7 +57,7 @@ impl Runtime {
         self.observers.tell_stream(stream.handle, StreamState::DESTROY_PRE);
         stream.abandon();
         self.reports.forget(stream);
-        let _ = stream.synchronize(None);
+        let _ = stream.finish_abandoned();
         self.take_stream(stream)
     }
 
@@ -110,7 +115,7 @@ impl Runtime {
     pub(crate) fn abort_stream(&self, handle: usize) -> Result<()> {
         let stream = self.stream(handle)?;
         stream.abandon();
-        stream.synchronize(None).map(drop)
+        stream.finish_abandoned()
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::api::{AclError, DataType, Format};
 use crate::element;
 use crate::error::{Error, Result, refuse};
-use crate::runtime::Runtime;
+use crate::runtime::{Runtime, unknown_data};
 
 /// What stands for a number of dimensions that is not known.
 pub(crate) const UNKNOWN_RANK: usize = usize::MAX - 1;
@@ -115,7 +115,7 @@ impl Runtime {
     pub(crate) fn forget_tensor(&self, handle: usize) -> Result<()> {
         match self.tensor_descs.remove(handle) {
             Some(_) => Ok(()),
-            None => no_such("desc", handle),
+            None => Err(unknown_data("desc", handle)),
         }
     }
 
@@ -127,7 +127,7 @@ impl Runtime {
     fn find_desc(&self, param: &str, handle: usize) -> Result<Arc<TensorDesc>> {
         match self.tensor_descs.get(handle) {
             Some(desc) => Ok(desc),
-            None => no_such(param, handle),
+            None => Err(unknown_data(param, handle)),
         }
     }
 
@@ -204,17 +204,6 @@ fn kept(name: &CStr) -> &'static CStr {
     let name: &'static CStr = Box::leak(name.to_owned().into_boxed_c_str());
     names.insert(name);
     name
-}
-
-#[cold]
-fn no_such<T>(param: &str, handle: usize) -> Result<T> {
-    refuse(
-        AclError::INVALID_PARAM,
-        match handle {
-            0 => format!("`{param}` is null"),
-            _ => format!("`{param}` is {handle:#x}, which is destroyed or was never made"),
-        },
-    )
 }
 
 #[cfg(test)]

@@ -8,8 +8,7 @@ use tenon::{DevicePtr, HostPtr};
 
 use crate::api::AclError;
 use crate::arrival;
-use crate::error::{Error, Result, refuse};
-use crate::exception::Task;
+use crate::error::{Result, refuse};
 use crate::runtime::Runtime;
 use crate::stream::Stream;
 
@@ -104,28 +103,21 @@ impl Runtime {
                 "the host cannot see the memory of this device, and the device cannot wait for it",
             );
         }
-        let (waiting, epoch) = (stream.clone(), stream.epoch());
-        let (exceptions, task) = (self.exceptions.clone(), Task::next());
-        arrival::do_in_order(&stream, move || {
-            if !wait_for(place, want, value, || waiting.epoch() == epoch) {
-                let message = "a wait for a number in memory was thrown away with its stream's work";
-                exceptions.fail(&waiting, task, Error::new(AclError::RT_WAIT_TIMEOUT, message));
-            }
+        arrival::do_in_order(&stream, move |work| {
+            wait_for(place, want, value, || work.is_wanted());
+            Ok(())
         })
     }
 }
 
-/// Looks until the number is as wanted; false if nobody wants it any more.
-fn wait_for(place: Place, want: Want, value: u64, is_wanted: impl Fn() -> bool) -> bool {
+/// Looks until the number is as wanted, or until nobody wants it any more.
+fn wait_for(place: Place, want: Want, value: u64, is_wanted: impl Fn() -> bool) {
     let mut pause = Duration::from_micros(1);
-    while !want.is_met(place.number().load(Ordering::Acquire), value) {
-        if !is_wanted() {
-            return false;
-        }
+    // Asked before each look: once the wait is thrown away, the program may free the memory.
+    while is_wanted() && !want.is_met(place.number().load(Ordering::Acquire), value) {
         std::thread::sleep(pause);
         pause = (pause * 2).min(LONGEST_PAUSE);
     }
-    true
 }
 
 /// Has the device copy the number, from a place that stays until it has.

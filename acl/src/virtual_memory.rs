@@ -368,10 +368,21 @@ impl Runtime {
                 format!("something is mapped at {address:#x} already"),
             );
         }
-        reservation.range.map(address, &piece.file)?;
+        if let Err(block) = self.memory.insert_apart(block) {
+            // The device may be closed with it, which is not for this lock.
+            drop(state);
+            return refuse(
+                AclError::RT_PARAM_INVALID,
+                format!("some of the {} bytes from {address:#x} are registered memory", block.length),
+            );
+        }
+        if let Err(error) = reservation.range.map(address, &piece.file) {
+            let block = self.memory.take(address, Block::is_mapped);
+            drop(state);
+            drop(block);
+            return Err(error);
+        }
         reservation.mappings.insert(address, Mapping { size, access: pages::Access::ReadWrite, piece });
-        // Nothing else can be there: the range was the reservation's.
-        drop(self.memory.insert_apart(block));
         Ok(())
     }
 
@@ -380,14 +391,19 @@ impl Runtime {
         if address == 0 {
             return refuse(AclError::INVALID_PARAM, "`vir_ptr` is null");
         }
+        self.unmap_one(address, Block::is_mapped)
+    }
+
+    /// The same, if it is one of these.
+    pub(crate) fn unmap_one(&self, address: usize, is_one: impl Fn(&Block) -> bool) -> Result<()> {
         let mut state = self.virtual_memory.state();
-        let reservation = state.around(address);
+        let block = self.memory.take(address, |block| block.is_mapped() && is_one(block));
+        let reservation = state.around(address).filter(|_| block.is_some());
         let Some((reservation, mapping)) = reservation
             .and_then(|reservation| reservation.mappings.remove(&address).map(|gone| (reservation, gone)))
         else {
             return refuse(AclError::RT_PARAM_INVALID, format!("no mapping begins at {address:#x}"));
         };
-        let block = self.memory.take(address, Block::is_mapped);
         let unmapped = reservation.range.unmap(address, mapping.size);
         // The device may be closed with the last of its memory, which is not for this lock.
         drop(state);

@@ -237,3 +237,36 @@ fn many_copies_at_once_say_which_failed() {
     world.rt_reset_device(0).unwrap();
     world.end();
 }
+
+#[test]
+fn a_stream_copies_and_fills_memory_of_another_device() {
+    let world = world();
+    world.rt_set_device(1).unwrap();
+    let [one, two] = [(); 2].map(|()| world.rt_malloc(64, HUGE_FIRST).unwrap());
+    world.rt_set_device(0).unwrap();
+    let stream = world.rt_create_stream().unwrap();
+    let pinned = world.rt_malloc_host(64).unwrap();
+    let (mut source, mut target): (Vec<u8>, _) = ((0..64).collect(), vec![0u8; 64]);
+    let copy = |dst, src| world.rt_memcpy_async(dst, 64, src, 64, MemcpyKind::DEFAULT, stream);
+    let function = common::host_function(move || {
+        // SAFETY: nobody else has it until the stream has passed.
+        unsafe { pinned.bytes_mut(64) }.fill(7);
+    });
+    world.rt_launch_host_func(stream, function).unwrap();
+    copy(any(one), any(pinned)).unwrap();
+    copy(any(two), any(one)).unwrap();
+    copy(any(&mut target[..]), any(two)).unwrap();
+    assert_eq!(target, [7; 64]);
+    copy(any(one), any(&mut source[..])).unwrap();
+    copy(any(pinned), any(one)).unwrap();
+    world.rt_memset_async(any(one), 64, 9, 32, stream).unwrap();
+    copy(any(&mut target[..]), any(one)).unwrap();
+    world.rt_synchronize_stream(stream).unwrap();
+    // SAFETY: the stream is done.
+    assert_eq!(unsafe { pinned.bytes(64) }, source);
+    assert_eq!((&target[..32], &target[32..]), (&[9; 32][..], &source[32..]));
+    world.rt_free_host(pinned).unwrap();
+    world.rt_reset_device(0).unwrap();
+    world.rt_reset_device(1).unwrap();
+    world.end();
+}

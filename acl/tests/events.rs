@@ -280,3 +280,23 @@ fn a_pipeline_of_streams_and_events_computes_what_it_should() {
     world.rt_reset_device(0).unwrap();
     world.end();
 }
+
+#[test]
+fn an_event_of_before_a_reset_holds_nobody() {
+    let world = world();
+    world.rt_set_device(0).unwrap();
+    let event = world.rt_create_event_with_flag(SYNC).unwrap();
+    world.rt_record_event(event, Stream::NULL).unwrap();
+    world.rt_stream_wait_event(Stream::NULL, event).unwrap();
+    world.rt_reset_device(0).unwrap();
+    world.rt_set_device(0).unwrap();
+    assert_eq!(world.rt_query_event_status(event), Ok(EventRecordedStatus::COMPLETE));
+    assert_eq!(world.rt_query_event_wait_status(event), Ok(EventWaitStatus::COMPLETE));
+    world.rt_synchronize_event(event).unwrap();
+    world.rt_stream_wait_event(Stream::NULL, event).unwrap();
+    world.rt_stream_wait_event_with_timeout(Stream::NULL, event, 60_000).unwrap();
+    world.rt_synchronize_stream(Stream::NULL).unwrap();
+    world.rt_destroy_event(event).unwrap();
+    world.rt_reset_device(0).unwrap();
+    world.end();
+}

@@ -118,15 +118,20 @@ fn a_copy_takes_its_addresses_from_memory_once_the_stream_is_there() {
         let addresses = unsafe { pinned.bytes_mut(16) };
         addresses[..8].copy_from_slice(&to.addr().to_ne_bytes());
         addresses[8..].copy_from_slice(&from.addr().to_ne_bytes());
-        let hold = Hold::on(&world, stream);
-        world.rt_memcpy_async(any(table), 16, any(pinned), 16, MemcpyKind::HOST_TO_DEVICE, stream).unwrap();
-        let opening = std::thread::spawn(move || {
-            std::thread::sleep(std::time::Duration::from_millis(20));
-            hold.open();
-        });
         let (dst, src) = (any(table), any(table.checked_add(8).unwrap()));
+        let (tell, told) = std::sync::mpsc::channel();
+        let (acl, context) = (world.shared(), world.rt_get_current_context().unwrap());
+        // It waits for the stream, which waits for the function in which it is called.
+        let too_early = common::host_function(move || {
+            acl.rt_set_current_context(context).unwrap();
+            tell.send(acl.rt_memcpy_async_with_offset(dst, 256, 16, src, 100, 50, INNER, stream)).unwrap();
+        });
+        let hold = Hold::on(&world, stream);
+        world.rt_launch_host_func(stream, too_early).unwrap();
+        world.rt_memcpy_async(any(table), 16, any(pinned), 16, MemcpyKind::HOST_TO_DEVICE, stream).unwrap();
+        hold.open();
+        refused(AclError::RT_INTERNAL_ERROR, told.recv().unwrap());
         world.rt_memcpy_async_with_offset(dst, 256, 16, src, 100, 50, INNER, stream).unwrap();
-        opening.join().unwrap();
         // Addresses in host memory do as well.
         world.rt_memcpy_async_with_offset(any(pinned), 256, 0, src, 1, 255, INNER, stream).unwrap();
         world.rt_synchronize_stream(stream).unwrap();

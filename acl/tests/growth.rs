@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Thread, callback, world};
+use common::{Thread, callback, host_function, world};
 use tenon::AnyPtr;
 use tenon_acl::api::{Acl as _, *};
 
@@ -86,6 +86,35 @@ fn threads_that_race_leave_nothing_behind() {
     world.end();
 }
 
+/// What came of a call that may fail, with a code and a reason.
+#[track_caller]
+fn tried<T>(result: Result<T>) -> Option<T> {
+    result
+        .inspect_err(|error| {
+            assert_ne!(error.status, AclError::SUCCESS);
+            assert!(error.message.len() >= 8, "{error}");
+        })
+        .ok()
+}
+
+/// Uses device 0, which another thread may reset at any time. Nothing uses the memory: to free it under the hands of a copy is
+/// a mistake of the program's.
+fn use_the_device(acl: &tenon_acl::Runtime) {
+    tried(acl.rt_set_device(0));
+    let stream = tried(acl.rt_create_stream());
+    let event = tried(acl.rt_create_event());
+    let memory = tried(acl.rt_malloc(64, MemMallocPolicy::HUGE_FIRST));
+    if let (Some(stream), Some(event), Some(memory)) = (stream, event, memory) {
+        tried(acl.rt_launch_host_func(stream, host_function(|| {})));
+        tried(acl.rt_record_event(event, stream));
+        tried(acl.rt_synchronize_event(event));
+        tried(acl.rt_synchronize_stream(stream));
+        tried(acl.rt_free(memory));
+        tried(acl.rt_destroy_event(event));
+        tried(acl.rt_destroy_stream(stream));
+    }
+}
+
 #[test]
 fn a_reset_by_force_races_with_whoever_uses_the_device() {
     let world = world();
@@ -94,31 +123,17 @@ fn a_reset_by_force_races_with_whoever_uses_the_device() {
         .iter()
         .map(|thread| {
             let acl = world.shared();
-            thread.begin(move || {
-                for _ in 0..200 {
-                    // Whatever fails, fails with a code.
-                    let _ = acl.rt_set_device(0);
-                    let stream = acl.rt_create_stream();
-                    let event = acl.rt_create_event();
-                    let memory = acl.rt_malloc(64, MemMallocPolicy::HUGE_FIRST);
-                    if let (Ok(stream), Ok(event), Ok(memory)) = (stream, event, memory) {
-                        let _ = acl.rt_memset_async(AnyPtr::from_addr(memory.addr()), 64, 1, 64, stream);
-                        let _ = acl.rt_record_event(event, stream);
-                        let _ = acl.rt_synchronize_event(event);
-                        let _ = acl.rt_synchronize_stream(stream);
-                        let _ = acl.rt_free(memory);
-                        let _ = acl.rt_destroy_event(event);
-                        let _ = acl.rt_destroy_stream(stream);
-                    }
-                }
-            })
+            thread.begin(move || (0..200).for_each(|_| use_the_device(&acl)))
         })
         .collect();
     for _ in 0..100 {
-        let _ = world.rt_reset_device_force(0);
+        tried(world.rt_reset_device_force(0));
         std::thread::yield_now();
     }
     results.into_iter().for_each(|result| result.recv().unwrap());
     threads.into_iter().for_each(Thread::end);
-    drop(world);
+    // Nobody has it for good: it is set and used as ever.
+    world.rt_set_device(0).unwrap();
+    world.rt_synchronize_device().unwrap();
+    world.end();
 }

@@ -89,3 +89,15 @@ fn without_pinned_memory_host_memory_is_as_any_other() {
     world.rt_reset_device(0).unwrap();
     world.end();
 }
+
+#[test]
+fn a_fill_that_cannot_be_queued_leaves_nothing_behind() {
+    let world = lacking_world(&[Function::CreateEvent]);
+    world.rt_set_device(0).unwrap();
+    let memory = world.rt_malloc(64, MemMallocPolicy::HUGE_FIRST).unwrap();
+    let before = world.alive();
+    assert!(world.rt_memset_async(any(memory), 64, 1, 64, Stream::NULL).is_err());
+    assert_eq!(world.alive(), before);
+    world.rt_reset_device(0).unwrap();
+    world.end();
+}

@@ -310,3 +310,43 @@ fn a_failure_is_told_with_where_it_happened() {
     world.rt_destroy_stream(stream).unwrap();
     world.rt_reset_device(1).unwrap();
 }
+
+#[test]
+fn a_failure_behind_a_gate_is_told_too() {
+    static HEARD: std::sync::OnceLock<std::sync::Mutex<std::sync::mpsc::Sender<[u32; 3]>>> =
+        std::sync::OnceLock::new();
+    static RUNTIME: std::sync::OnceLock<Arc<tenon_acl::Runtime>> = std::sync::OnceLock::new();
+
+    unsafe extern "C-unwind" fn listen(info: *mut ffi::rtExceptionInfo) {
+        let (info, acl) = (ExceptionInfo::from_raw(info), RUNTIME.get().unwrap());
+        let figures = [
+            acl.rt_get_error_code_from_exception_info(info).unwrap(),
+            acl.rt_get_stream_id_from_exception_info(info).unwrap(),
+            acl.rt_get_task_id_from_exception_info(info).unwrap(),
+        ];
+        HEARD.get().unwrap().lock().unwrap().send(figures).unwrap();
+    }
+
+    let world = common::lacking_world(&[tenon::device::Function::AsyncMemoryCopyD2d]);
+    let (tell, told) = std::sync::mpsc::channel();
+    let _ = (RUNTIME.set(world.shared()), HEARD.set(std::sync::Mutex::new(tell)));
+    // SAFETY: the function takes any record.
+    let callback = unsafe { ExceptionInfoCallback::from_raw(Some(listen)) };
+    world.rt_set_exception_info_callback(Some(callback)).unwrap();
+    world.rt_set_device(0).unwrap();
+    let stream = world.rt_create_stream().unwrap();
+    let memory = world.rt_malloc(64, MemMallocPolicy::HUGE_FIRST).unwrap();
+    let (dst, src) = (common::any(memory), common::any(memory.checked_add(32).unwrap()));
+    let hold = Hold::on(&world, stream);
+    world.rt_memcpy_async(dst, 32, src, 32, MemcpyKind::DEVICE_TO_DEVICE, stream).unwrap();
+    let task = world.rt_get_thread_last_task_id().unwrap();
+    world.rt_record_event(world.rt_create_event().unwrap(), stream).unwrap();
+    hold.open();
+    let failed = world.rt_synchronize_stream(stream).unwrap_err();
+    let id = world.rt_stream_get_id(stream).unwrap().cast_unsigned();
+    let figures = told.recv_timeout(std::time::Duration::from_secs(60));
+    assert_eq!(figures, Ok([failed.status.0.cast_unsigned(), id, task]));
+    world.rt_set_exception_info_callback(None).unwrap();
+    world.rt_reset_device_force(0).unwrap();
+    world.expect_no_reports();
+}

@@ -7,7 +7,7 @@ use std::io::Write as _;
 use std::sync::Mutex;
 
 use common::{World, refused, world};
-use tenon::AnyPtr;
+use tenon::{AnyPtr, DevicePtr};
 use tenon_acl::api::{Acl as _, *};
 
 /// What observers were told, in order. It is their context, and lives as long as the test.
@@ -293,4 +293,70 @@ fn work_that_is_not_thrown_away_is_not_told() {
     assert!(told.take().is_empty());
     world.rt_reset_device(0).unwrap();
     world.end();
+}
+
+/// Sets the device when a stream is told of, and allocates.
+struct Setter<'a> {
+    acl: &'a tenon_acl::Runtime,
+    at: StreamState,
+    /// What was allocated at the last time.
+    memory: Mutex<Option<DevicePtr>>,
+}
+
+unsafe extern "C-unwind" fn device_set(_: *mut c_void, state: StreamState, context: *mut c_void) {
+    // SAFETY: it is registered with one that lives longer.
+    let setter = unsafe { &*context.cast::<Setter<'_>>() };
+    if state == setter.at {
+        setter.acl.rt_set_device(0).unwrap();
+        let memory = setter.acl.rt_malloc(64, MemMallocPolicy::HUGE_FIRST).unwrap();
+        *setter.memory.lock().unwrap() = Some(memory);
+    }
+}
+
+impl Setter<'_> {
+    fn observe(&self) {
+        // SAFETY: it is taken away before this ends.
+        let function = unsafe { StreamStateCallback::from_raw(Some(device_set), AnyPtr::from_ptr(self)) };
+        self.acl.rt_reg_stream_state_callback(c"setter", Some(function)).unwrap();
+    }
+
+    /// Ends it; the memory that it has allocated is still there.
+    fn end(self) {
+        self.acl.rt_reg_stream_state_callback(c"setter", None).unwrap();
+        self.acl.rt_free(self.memory.lock().unwrap().unwrap()).unwrap();
+    }
+}
+
+#[test]
+fn an_observer_of_a_default_stream_may_set_the_device() {
+    let world = world();
+    let setter = Setter { acl: &world, at: StreamState::CREATE_POST, memory: Mutex::default() };
+    setter.observe();
+    world.rt_set_device(0).unwrap();
+    setter.end();
+    world.rt_reset_device(0).unwrap();
+    assert_eq!(world.rt_get_device(), Ok(0), "the observer has set it once more");
+    world.rt_reset_device(0).unwrap();
+    refused(AclError::RT_CONTEXT_NULL, world.rt_get_device());
+    world.end();
+}
+
+#[test]
+fn a_device_that_is_set_while_it_is_reset_keeps_what_it_has_since() {
+    for reset in [tenon_acl::Runtime::rt_reset_device, tenon_acl::Runtime::rt_reset_device_force] {
+        let world = world();
+        world.rt_set_device(0).unwrap();
+        let old = world.rt_malloc(64, MemMallocPolicy::HUGE_FIRST).unwrap();
+        let setter = Setter { acl: &world, at: StreamState::DESTROY_PRE, memory: Mutex::default() };
+        setter.observe();
+        reset(&world, 0).unwrap();
+        assert_eq!(world.rt_get_device(), Ok(0));
+        world.rt_create_stream().unwrap();
+        setter.end();
+        world.rt_set_device(0).unwrap();
+        world.rt_reset_device(0).unwrap();
+        world.rt_reset_device(0).unwrap();
+        refused(AclError::RT_PARAM_INVALID, world.rt_free(old));
+        world.end();
+    }
 }

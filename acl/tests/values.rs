@@ -309,3 +309,122 @@ fn what_needs_the_host_is_refused_where_it_cannot_see_the_memory() {
     world.rt_reset_device(0).unwrap();
     world.end();
 }
+
+#[test]
+fn a_stream_goes_when_the_host_is_done_with_what_it_has_begun() {
+    const LENGTH: usize = 8 << 20;
+    let end: [fn(&World, Stream); 3] = [
+        |world, stream| world.rt_stream_abort(stream).unwrap(),
+        |world, stream| world.rt_destroy_stream_force(stream).unwrap(),
+        |world, _| world.rt_reset_device_force(1).unwrap(),
+    ];
+    for end in end {
+        let world = world();
+        // Memory of another device than the stream's, which stays to be looked at.
+        world.rt_set_device(0).unwrap();
+        let ones = vec![1u8; LENGTH];
+        let [dst, src] = [(); 2].map(|()| device_memory(&world, &ones));
+        world.rt_set_device(1).unwrap();
+        let stream = world.rt_create_stream().unwrap();
+        let (kind, data_type) = (ReduceKind::SUM, DataType::INT8);
+        world.rt_reduce_async(dst, src, LENGTH as u64, kind, data_type, stream, AnyPtr::NULL).unwrap();
+        while read::<u8>(&world, dst, 1) != [2] {
+            std::thread::yield_now();
+        }
+        end(&world, stream);
+        world.rt_set_device(0).unwrap();
+        let last = dst.checked_add(LENGTH - 1).unwrap();
+        assert_eq!(read::<u8>(&world, last, 1), [2], "the host still works");
+        for memory in [dst, src] {
+            world.rt_free(memory).unwrap();
+        }
+        world.end();
+    }
+}
+
+#[test]
+fn a_wait_that_is_thrown_away_is_no_failure() {
+    let world = world();
+    world.rt_set_device(0).unwrap();
+    let memory = device_memory(&world, &[0u64]);
+    let [held, stream] = [(); 2].map(|()| world.rt_create_stream().unwrap());
+    let hold = Hold::on(&world, held);
+    let event = world.rt_create_event().unwrap();
+    world.rt_record_event(event, held).unwrap();
+    let waits: [&dyn Fn(); 2] = [&|| world.rt_value_wait(any(memory, 0), 1, 0, stream).unwrap(), &|| {
+        world.rt_stream_wait_event_with_timeout(stream, event, 3_600_000).unwrap()
+    }];
+    for wait in waits {
+        wait();
+        // So that the wait has begun, as it mostly has after a while; nothing here depends on it.
+        refused(AclError::RT_STREAM_SYNC_TIMEOUT, world.rt_synchronize_stream_with_timeout(stream, 20));
+        world.rt_stream_abort(stream).unwrap();
+        world.rt_synchronize_stream(stream).unwrap();
+        wait();
+        world.rt_stream_abort(stream).unwrap();
+        world.rt_synchronize_stream(stream).unwrap();
+    }
+    hold.open();
+    world.rt_free(memory).unwrap();
+    world.rt_destroy_event(event).unwrap();
+    world.rt_reset_device(0).unwrap();
+    world.end();
+}
+
+/// Physical memory of device 0, and how many bytes it has.
+fn physical(world: &World) -> (DrvMemHandle, usize) {
+    let prop = PhysicalMemProp {
+        handle_type: MemHandleType::NONE,
+        allocation_type: MemAllocationType::PINNED,
+        mem_attr: MemAttr::HBM,
+        location: MemLocation { id: 0, r#type: MemLocationType::DEVICE },
+        reserve: 0,
+    };
+    let size = world.rt_mem_get_allocation_granularity(&[prop], MemGranularityOptions::MINIMUM).unwrap();
+    (world.rt_malloc_physical(size, &[prop], 0).unwrap(), size)
+}
+
+#[test]
+fn a_key_does_not_lead_to_what_comes_after_its_memory() {
+    let world = world();
+    world.rt_set_device(0).unwrap();
+    let (physical, size) = physical(&world);
+    let range = world.rt_reserve_mem_address(size, 0, AnyPtr::NULL, 0).unwrap();
+    world.rt_map_mem(range, size, 0, physical, 0).unwrap();
+    let mut room = [0u8; 65];
+    let memory = DevicePtr::from_addr(range.addr());
+    world.rt_ipc_mem_get_export_key(memory, size, &mut room, 0).unwrap();
+    let key = std::ffi::CStr::from_bytes_until_nul(&room).unwrap();
+    world.rt_ipc_mem_import_by_key(key, 0).unwrap();
+    world.rt_unmap_mem(range).unwrap();
+    world.rt_map_mem(range, size, 0, physical, 0).unwrap();
+    refused(AclError::RT_PARAM_INVALID, world.rt_ipc_mem_import_by_key(key, 0));
+    refused(AclError::RT_PARAM_INVALID, world.rt_ipc_mem_set_import_pid(key, &[1]));
+    world.rt_ipc_mem_get_export_key(memory, size, &mut [0u8; 65], 0).unwrap();
+    assert_eq!(world.rt_ipc_mem_import_by_key(key, 0), Ok(range), "the new memory has a key too");
+    world.rt_unmap_mem(range).unwrap();
+    world.rt_release_mem_address(range).unwrap();
+    world.rt_free_physical(physical).unwrap();
+    world.rt_reset_device(0).unwrap();
+    world.end();
+}
+
+#[test]
+fn nothing_is_mapped_where_memory_is_registered() {
+    let world = world();
+    world.rt_set_device(0).unwrap();
+    let (physical, size) = physical(&world);
+    let range = world.rt_reserve_mem_address(size, 0, AnyPtr::NULL, 0).unwrap();
+    world.rt_host_register(range, 64, HostRegisterType::MAPPED).unwrap();
+    refused(AclError::RT_PARAM_INVALID, world.rt_map_mem(range, size, 0, physical, 0));
+    refused(AclError::RT_PARAM_INVALID, world.rt_unmap_mem(range));
+    world.rt_host_unregister(HostPtr::from_addr(range.addr())).unwrap();
+    world.rt_map_mem(range, size, 0, physical, 0).unwrap();
+    world.rt_value_write(range, 1, 0, Stream::NULL).unwrap();
+    world.rt_synchronize_stream(Stream::NULL).unwrap();
+    world.rt_unmap_mem(range).unwrap();
+    world.rt_release_mem_address(range).unwrap();
+    world.rt_free_physical(physical).unwrap();
+    world.rt_reset_device(0).unwrap();
+    world.end();
+}

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -77,3 +78,15 @@ def silent(done: subprocess.CompletedProcess[str], output: str = "") -> bool:
     """Whether a program has ended well and said nothing but what was expected."""
     assert (done.returncode, done.stdout.strip(), done.stderr) == (0, output, "")
     return True
+
+
+def wait_until_in(thread: int, function: str) -> None:
+    """Waits until a thread of Python's is inside of a function of this name, or of something that it calls."""
+    for _ in range(PATIENCE * 1000):
+        frame = sys._current_frames().get(thread)
+        while frame is not None:
+            if frame.f_code.co_name == function:
+                return
+            frame = frame.f_back
+        time.sleep(0.001)
+    raise AssertionError(f"the thread has not come to {function}")

@@ -85,6 +85,23 @@ def test_arrays_of_others_are_taken_over(array: Any, dtype: str) -> None:
     np.testing.assert_array_equal(buffer.numpy(), wanted)
 
 
+@pytest.mark.parametrize(
+    ("numbers", "dtype"),
+    [
+        ([np.float32(1), np.float16(0.5)], "float64"),
+        ([np.int8(1), [2, 3][1]], "int64"),
+        ([[np.True_], [False]], "bool"),
+        ([np.complex64(1j), 2], "complex128"),
+    ],
+    ids=repr,
+)
+def test_numbers_of_numpy_in_lists_count_as_those_of_python(numbers: Any, dtype: str) -> None:
+    buffer = tenon.Buffer.from_array(numbers)
+    assert buffer.dtype == dtype
+    assert buffer.tolist() == np.array(numbers).tolist()
+    assert tenon.Buffer.from_array(numbers, dtype="complex64").tolist() == np.array(numbers).tolist()
+
+
 @pytest.mark.parametrize("dtype", ALL, ids=str)
 def test_numbers_get_the_type_that_is_asked_for(dtype: tenon.DType) -> None:
     buffer = tenon.Buffer.from_array([[0, 1], [1, 0]], dtype=dtype)
@@ -101,6 +118,9 @@ def test_numbers_get_the_type_that_is_asked_for(dtype: tenon.DType) -> None:
         (None, TypeError),
         (object(), TypeError),
         (np.array(["a"]), TypeError),
+        ([np.str_("a")], TypeError),
+        ([np.longdouble(1)], TypeError),
+        ([np.float32(1), [1]], ValueError),
         (np.array([object()]), TypeError),
         (np.arange(3, dtype=np.dtype("i4").newbyteorder()), TypeError),
         (np.zeros(2, "M8[s]"), TypeError),
@@ -536,6 +556,32 @@ def test_memory_is_freed_behind_all_work_that_uses_it(device: tenon.Device, gate
     assert [target.tolist() for target in targets] == [[7] * 1000] * 2
     one.close()
     other.close()
+
+
+def test_a_buffer_does_not_keep_streams_that_are_done_with_it(device: tenon.Device) -> None:
+    gc.collect()
+    device.synchronize()
+    before = len(device._session.streams)
+    buffers = []
+    for _ in range(20):
+        stream = device.create_stream()
+        buffers.append(tenon.zeros(4, device=device, stream=stream))
+        buffers[-1].fill(1, device.create_stream())
+    device.synchronize()
+    del stream
+    assert len(device._session.streams) == before + 40
+    # The host waits for all of them, and so they are known to be done.
+    assert all(buffer.tolist() == [1] * 4 for buffer in buffers)
+    assert len(device._session.streams) == before
+
+
+def test_memory_goes_back_to_where_its_stream_finds_it(device: tenon.Device, stream: tenon.Stream) -> None:
+    """Also when the host has waited for it in between, after which no stream need be waited for."""
+    buffer = tenon.zeros(5000, "uint8", device, stream)
+    address = buffer.ptr
+    assert buffer.tolist() == [0] * 5000
+    buffer.close()
+    assert tenon.empty(5000, "uint8", device, stream).ptr == address
 
 
 def test_work_of_a_stream_that_nobody_knows_is_told_of(device: tenon.Device, gate: Gate, stream: tenon.Stream) -> None:

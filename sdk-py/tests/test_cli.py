@@ -55,7 +55,16 @@ def test_help_names_every_command() -> None:
     for command in ("info", "bench", "check", "trace", "rules"):
         assert re.search(rf"^    {command} ", text, re.MULTILINE), text
     assert "exit status: 0 done" in text
-    assert said("help") == text
+    assert said("help") == said("help", "help") == text
+
+
+def test_help_of_a_command_is_the_same_either_way() -> None:
+    text = said("help", "info")
+    assert text == said("info", "--help")
+    assert text.startswith("usage: tenon info")
+    done = tenon("help", "inof")
+    assert done.returncode == 2
+    assert "inof" in done.stderr
 
 
 def test_without_a_command_it_is_a_wrong_option() -> None:
@@ -164,9 +173,43 @@ def test_bench_needs_no_numpy_and_says_what_a_picture_needs() -> None:
     assert done.stderr == "error: --plot needs matplotlib: pip install 'tenon[plot]'\n"
 
 
+BENCH = """
+import sys, types
+sys.modules["matplotlib"] = types.ModuleType("matplotlib")
+from tenon._cli import main, measure, plot
+def full(found, file):
+    raise OSError(f"no space left for {{file}}")
+plot.draw = full
+sys.exit(main({}))
+"""
+
+
+def test_a_picture_that_fails_does_not_cost_what_was_measured(tmp_path: Path) -> None:
+    arguments = [*QUICK, "--json", "--plot", str(tmp_path / "bench.PNG")]
+    command = [sys.executable, "-c", BENCH.format(arguments)]
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert done.returncode == 1
+    assert len(json.loads(done.stdout)["copies"]) == 6
+    assert done.stderr == f"error: no space left for {tmp_path / 'bench.PNG'}\n"
+
+
+def test_a_picture_without_a_folder_is_told_before_anything_is_measured() -> None:
+    done = tenon(*QUICK, "--plot", "/nowhere/x.png")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "error: --plot: there is no folder `/nowhere`\n"
+
+
+def test_an_output_that_lacks_a_sign_gets_another() -> None:
+    text = said("info", TENON_CPU_DEVICES="3", PYTHONIOENCODING="ascii")
+    assert "  cpu  3 ? cpu  built in\n" in text
+    assert "latencies, ?s" in said(*QUICK, PYTHONIOENCODING="ascii")
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
+        (["--plot", "x.txt"], "`x.txt` is no name of a picture"),
+        (["--plot", "x"], "`x` is no name of a picture"),
         (["--sizes", "4Ki,none"], "`none` is no size"),
         (["--sizes", "0"], "`0` is no size"),
         (["--repeat", "0"], "`0` is no number of runs"),

@@ -6,6 +6,7 @@ import copy
 import math
 import pickle
 import threading
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -15,7 +16,7 @@ import pytest
 import tenon
 from support import Gate, Program, silent
 from tenon import Availability
-from tenon._native import core
+from tenon._native import core, functions
 
 
 def test_there_is_one_object_for_each_device() -> None:
@@ -146,7 +147,7 @@ def test_more_than_there_is_may_stay_in_the_pool(device: tenon.Device) -> None:
 @pytest.mark.parametrize(("timeout", "error"), [(-1, ValueError), (math.nan, ValueError), ("1", TypeError)])
 def test_a_timeout_that_is_none_is_told(device: tenon.Device, timeout: Any, error: type[Exception]) -> None:
     for what in (device, device.default_stream, device.create_event()):
-        with pytest.raises(error, match="timeout"):
+        with pytest.raises(error, match=f"timeout is a number of seconds.* not {'str' if timeout == '1' else timeout}"):
             what.synchronize(timeout)
 
 
@@ -173,6 +174,29 @@ def test_the_current_device_and_stream_nest(device: tenon.Device) -> None:
                 assert tenon.current_stream() is inner
             assert tenon.current_stream() is inner
         assert tenon.current_stream() is outer
+    assert tenon.current_stream() is device.default_stream
+
+
+def test_what_is_current_need_not_nest(device: tenon.Device) -> None:
+    """A generator waits inside of its `with`, and goes on when its caller is inside of another one, or is out again."""
+
+    def inside(stream: tenon.Stream) -> Iterator[tenon.Stream]:
+        with stream:
+            yield tenon.current_stream()
+
+    one, other = device.create_stream(), device.create_stream()
+    waiting = inside(one)
+    assert next(waiting) is one
+    with other, tenon.device("cpu:1"):
+        assert list(waiting) == []
+        assert tenon.current_device().name == "cpu:1"
+        assert tenon.current_stream(device) is other
+    assert tenon.current_stream() is device.default_stream
+    with other:
+        waiting = inside(one)
+        next(waiting)
+    assert tenon.current_stream() is one
+    assert list(waiting) == []
     assert tenon.current_stream() is device.default_stream
 
 
@@ -223,6 +247,65 @@ def test_the_report_counts_calls(device: tenon.Device) -> None:
 def test_a_device_goes_to_another_process_by_its_name(device: tenon.Device) -> None:
     assert pickle.loads(pickle.dumps(device)) is device
     assert copy.deepcopy(device) is device
+
+
+def test_no_time_is_enough_where_nothing_is_left(device: tenon.Device, stream: tenon.Stream, gate: Gate) -> None:
+    stream.record_event()
+    device.synchronize()
+    device.synchronize(timeout=0)
+    gate.hold(stream)
+    with pytest.raises(TimeoutError, match="cpu:0 is not done after 0 s"):
+        device.synchronize(timeout=0)
+    gate.open()
+    device.synchronize()
+    device.synchronize(timeout=0)
+
+
+def test_a_stream_that_has_failed_does_not_hide_one_with_work(
+    device: tenon.Device, stream: tenon.Stream, gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing = device.create_stream()
+    ask = functions.query_stream
+
+    def query(native: int, handle: int) -> bool:
+        if handle == failing.handle:
+            raise tenon.DeviceError("it has failed")
+        return ask(native, handle)
+
+    gate.hold(stream)
+    with monkeypatch.context() as patched:
+        patched.setattr(functions, "query_stream", query)
+        # In this order.
+        patched.setattr(device._session, "streams", [failing.handle, stream.handle])
+        assert not device._session.is_idle()
+        gate.open()
+        functions.synchronize_stream(device.handle, stream.handle)
+        assert device._session.is_idle()
+
+
+def test_a_stream_that_is_closed_while_all_are_asked_goes_later(
+    device: tenon.Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream = device.create_stream()
+    native, handle = device.handle, stream.handle
+    ask = functions.query_stream
+    asked = []
+
+    def query(native: int, handle: int) -> bool:
+        if not stream.closed:
+            stream.close()
+        asked.append(handle)
+        return ask(native, handle)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(functions, "query_stream", query)
+        assert device._session.is_idle()
+    assert handle in asked
+    assert stream.closed
+    assert ask(native, handle), "nobody has destroyed it"
+    device.synchronize()
+    with pytest.raises(tenon.DeviceError, match="is not a live stream"):
+        ask(native, handle)
 
 
 def test_a_wait_for_a_device_has_a_timeout(device: tenon.Device, stream: tenon.Stream, gate: Gate) -> None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import tenon
 from support import Gate, Program, silent
-from tenon import dlpack
+from tenon import dlpack, info
 
 NUMPY_2 = np.lib.NumpyVersion(np.__version__) >= "2.1.0"
 NAMES = ["bool", "uint8", "uint64", "int8", "int64", "float16", "float32", "float64", "complex64", "complex128"]
@@ -109,10 +109,15 @@ def test_what_is_described(space: Any, version: tuple[int, int] | None) -> None:
     buffer.close()
 
 
+def in_use(device: tenon.Device) -> int:
+    """Bytes of the pool, and nothing is taken back before, as `memory_stats` does."""
+    return info.of_memory(device.handle).in_use
+
+
 @pytest.mark.parametrize("version", [None, (1, 1)], ids=str)
 def test_memory_stays_until_it_is_given_back(device: tenon.Device, version: Any) -> None:
     gc.collect()
-    before = device.memory_stats().in_use
+    before = in_use(device)
     buffer = tenon.full(1000, 7, "uint8")
     taken = Consumer(buffer.__dlpack__(max_version=version))
     with pytest.raises(tenon.BusyError):
@@ -123,13 +128,13 @@ def test_memory_stays_until_it_is_given_back(device: tenon.Device, version: Any)
     taken.give_back()
     del others
     assert tenon.empty(1) is not None
-    assert device.memory_stats().in_use == before
+    assert in_use(device) == before
 
 
 @pytest.mark.parametrize("version", [None, (1, 1)], ids=str)
 def test_a_capsule_that_nobody_uses_holds_nothing(device: tenon.Device, version: Any) -> None:
     gc.collect()
-    before = device.memory_stats().in_use
+    before = in_use(device)
     buffer = tenon.zeros(1000)
     capsule = buffer.__dlpack__(max_version=version)
     with pytest.raises(tenon.BusyError):
@@ -139,10 +144,10 @@ def test_a_capsule_that_nobody_uses_holds_nothing(device: tenon.Device, version:
     for _ in range(100):
         tenon.zeros(1000).__dlpack__(max_version=version)
     tenon.empty(1)
-    assert device.memory_stats().in_use < before + 100 * 4000
+    assert in_use(device) < before + 100 * 4000
     for _ in range(100):
         tenon.empty(1)
-    assert device.memory_stats().in_use == before
+    assert in_use(device) == before
 
 
 def test_an_exception_on_its_way_is_not_lost() -> None:
@@ -152,6 +157,29 @@ def test_an_exception_on_its_way_is_not_lost() -> None:
         with pytest.raises(ValueError, match="7 is not in list"):
             list[object]([show()]).index(7)
     buffer.close()
+
+
+def drop_many(device: tenon.Device) -> None:
+    """More than are looked at where something is made."""
+    arrays = [np.from_dlpack(tenon.zeros(1 << 16, "uint8", device)) for _ in range(40)]
+    del arrays
+
+
+def test_a_device_is_closed_although_many_were_dropped() -> None:
+    device = tenon.device("cpu:1")
+    drop_many(device)
+    device.close()
+    assert device.closed
+
+
+def test_memory_of_many_that_were_dropped_is_not_in_use(device: tenon.Device) -> None:
+    gc.collect()
+    before = device.memory_stats().in_use
+    drop_many(device)
+    assert device.memory_stats().in_use == before
+    drop_many(device)
+    device.trim_memory()
+    assert in_use(device) == before
 
 
 def test_many_that_stay_are_looked_at_a_few_at_a_time() -> None:

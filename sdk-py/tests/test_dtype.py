@@ -40,6 +40,41 @@ def test_names_and_lengths_are_those_of_numpy(dtype: tenon.DType) -> None:
     assert tenon.dtype(theirs.str) is dtype
 
 
+@pytest.mark.parametrize("dtype", WITH_NUMPY, ids=str)
+def test_equal_is_what_means_the_same(dtype: tenon.DType) -> None:
+    theirs = np.dtype(dtype.name)
+    for same in (dtype, dtype.name, theirs, theirs.type):
+        assert dtype == same and same == dtype
+        assert not dtype != same and not same != dtype
+    for other in ALL:
+        assert (dtype == other) is (dtype == other.name) is (dtype.name == other) is (dtype is other)
+    for other in WITH_NUMPY:
+        assert (dtype == np.dtype(other.name)) is (np.dtype(other.name) == dtype) is (dtype is other)
+    different: Any
+    for different in (None, dtype.native, float, object, np.dtype([("a", theirs)]), np.ndarray, "", b"float32"):
+        assert dtype != different
+    if dtype.itemsize > 1:
+        assert dtype != theirs.newbyteorder()
+    assert {dtype: 1, dtype.name: 2} == {dtype: 2}
+
+
+def test_numpy_takes_it_for_its_own() -> None:
+    for dtype in WITH_NUMPY:
+        assert np.empty(3, dtype).dtype == np.dtype(dtype).name == dtype.name
+    with_bfloat16 = np.zeros(3, tenon.dtype("bfloat16"))
+    assert tenon.Buffer.from_array(with_bfloat16).dtype == "bfloat16"
+
+
+def test_a_type_that_numpy_does_not_have_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ml_dtypes", None)
+    bfloat16 = tenon.dtype("bfloat16")
+    with pytest.raises(AttributeError, match="pip install ml_dtypes"):
+        _ = bfloat16.dtype
+    with pytest.raises(TypeError):
+        np.dtype(bfloat16)
+    assert bfloat16 != np.dtype("float32") and np.dtype("float32") != bfloat16
+
+
 @pytest.mark.parametrize(
     ("python", "name"), [(bool, "bool"), (int, "int64"), (float, "float64"), (complex, "complex128")]
 )

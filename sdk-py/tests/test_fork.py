@@ -148,25 +148,33 @@ def test_a_child_of_a_process_that_has_not_used_it_may(program: Program) -> None
     assert output == "True\nchild ended with 0\n"
 
 
+USES_LOCKS = """
+stream = tenon.Stream("cpu:0")
+buffer = tenon.zeros(4, "uint8", stream=stream)
+buffer.copy_from(bytearray(b"abcd"), stream)
+print(buffer.tolist(), flush=True)
+"""
+
+
 def test_a_child_does_not_wait_for_a_lock_of_its_parents_threads(program: Program) -> None:
-    """Another thread is about to begin the library while its process forks."""
+    """Another thread is about to begin the library, or uses memory, while its process forks."""
     output = forked(
         program,
         """
-from tenon import _running
+from tenon import _held, _memory, _running
 held, forked = threading.Event(), threading.Event()
 def begin():
-    with _running.lock:
+    with _running.lock, _held._lock, _memory._lock:
         held.set()
         forked.wait()
 thread = threading.Thread(target=begin)
 thread.start()
 held.wait()
 """,
-        "print(tenon.Stream('cpu:0').query(), flush=True)",
-        "forked.set()\nthread.join()\nprint(tenon.Stream('cpu:0').query())",
+        USES_LOCKS,
+        "forked.set()\nthread.join()" + USES_LOCKS,
     )
-    assert output == "True\nchild ended with 0\nTrue\n"
+    assert output == "[97, 98, 99, 100]\nchild ended with 0\n[97, 98, 99, 100]\n"
 
 
 def test_processes_that_are_spawned_use_devices(program: Program) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import tenon
-from support import PATIENCE, Program, silent, start
+from support import PATIENCE, Program, silent, start, wait_until_in
 from tenon import _lifetime
 
 
@@ -400,12 +400,17 @@ def test_ctrl_c_ends_an_end_that_hangs(tmp_path: Path) -> None:
         import threading, tenon
         stream = tenon.device("cpu:0").create_stream()
         stream.add_callback(threading.Event().wait)
-        print("ending", flush=True)
+        from tenon import _ending
+        wait = _ending._wait_for_work
+        def told():
+            print("ending", flush=True)
+            wait()
+        # Earlier, Ctrl-C would end something else.
+        _ending._wait_for_work = told
         """,
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "ending\n"
-    time.sleep(0.3)
     assert process.poll() is None
     process.send_signal(signal.SIGINT)
     output, errors = process.communicate(timeout=PATIENCE)
@@ -416,9 +421,24 @@ def test_a_signal_handler_runs_during_a_wait(device: tenon.Device, stream: tenon
     gate = threading.Event()
     stream.add_callback(gate.wait)
     before = signal.signal(signal.SIGUSR1, lambda *_: gate.set())
+    main = threading.get_ident()
+
+    in_time = []
+
+    def send() -> None:
+        try:
+            wait_until_in(main, "_poll")
+            os.kill(os.getpid(), signal.SIGUSR1)
+            in_time.append(gate.wait(PATIENCE))
+        finally:
+            # Otherwise the main thread would wait for ever.
+            gate.set()
+
+    sender = threading.Thread(target=send)
     try:
-        os.kill(os.getpid(), signal.SIGUSR1)
+        sender.start()
         stream.synchronize()
+        sender.join()
     finally:
         signal.signal(signal.SIGUSR1, before)
-    assert gate.is_set()
+    assert in_time == [True]

@@ -88,6 +88,25 @@ def test_closing_waits_and_is_done_once(device: tenon.Device, gate: Gate) -> Non
     assert repr(stream) == "<tenon.Stream on cpu:0, closed>"
 
 
+def test_others_are_told_that_it_is_closed_before_it_goes(
+    device: tenon.Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream = device.create_stream()
+    destroy = functions.destroy_stream
+    told = []
+
+    def destroyed(native: int, handle: int) -> None:
+        with pytest.raises(tenon.InvalidHandleError, match="cpu:0: the stream is closed"):
+            stream.query()
+        told.append(handle)
+        destroy(native, handle)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(functions, "destroy_stream", destroyed)
+        stream.close()
+    assert len(told) == 1
+
+
 def test_many_threads_may_close_it(device: tenon.Device) -> None:
     stream = device.create_stream()
     failures: list[BaseException] = []

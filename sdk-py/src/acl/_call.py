@@ -31,6 +31,7 @@ __all__ = [
     "decoded_or_none",
     "encoded",
     "encoded_or_null",
+    "homed",
     "listed",
     "packed",
     "packed_or_null",
@@ -226,9 +227,17 @@ def absent(module: str) -> Callable[[str], Callable[..., int]]:
         not_supported.__name__ = name
         not_supported.__qualname__ = name
         not_supported.__module__ = module
+        not_supported.__doc__ = "To say that it is not supported: there is no such function in this library."
         return not_supported
 
     return __getattr__
+
+
+def homed(module: str, functions: dict[str, Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
+    """Has functions say that they are of the module in which programs find them."""
+    for function in functions.values():
+        function.__module__ = module
+    return functions
 
 
 def beside(module: str) -> Mapping[str, Callable[..., Any]]:

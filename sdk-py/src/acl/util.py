@@ -11,6 +11,8 @@ import ctypes
 import threading
 import traceback
 from collections.abc import Callable
+from math import prod
+from operator import index
 from typing import TYPE_CHECKING, Any
 
 from ._call import absent, arity, contents, parse_failed
@@ -99,20 +101,21 @@ def ptr_to_numpy(*args: Any) -> np.ndarray[Any, Any]:
     """
     arity(3, args)
     pointer, shape, code = args
-    if not isinstance(pointer, int) or not isinstance(shape, tuple) or code not in _DTYPES:
-        raise parse_failed(ptr_to_numpy)
-    if not all(isinstance(length, int) and length >= 0 for length in shape):
+    try:
+        pointer, code = index(pointer), index(code)
+        lengths = [index(length) for length in shape]
+    except TypeError:
+        raise parse_failed(ptr_to_numpy) from None
+    if not isinstance(shape, tuple) or min(lengths, default=0) < 0 or code not in _DTYPES:
         raise parse_failed(ptr_to_numpy)
     try:
         import numpy as np
     except ImportError:
         raise ImportError("acl.util.ptr_to_numpy needs NumPy: pip install numpy") from None
     dtype: np.dtype[Any] = np.dtype(_DTYPES[code])
-    size = dtype.itemsize
-    for length in shape:
-        size *= length
+    size = prod(lengths) * dtype.itemsize
     memory = (ctypes.c_uint8 * size).from_address(_address(pointer))
-    array: np.ndarray[Any, Any] = np.frombuffer(memoryview(memory), dtype=dtype).reshape(shape)
+    array: np.ndarray[Any, Any] = np.frombuffer(memoryview(memory), dtype=dtype).reshape(lengths)
     return array
 
 
@@ -149,9 +152,10 @@ def ptr_to_bytes(*args: Any) -> bytes:
         ValueError: The address is null, or the length is negative.
     """
     arity(2, args)
-    pointer, size = args
-    if not isinstance(pointer, int) or not isinstance(size, int):
-        raise parse_failed(ptr_to_bytes)
+    try:
+        pointer, size = map(index, args)
+    except TypeError:
+        raise parse_failed(ptr_to_bytes) from None
     if size < 0:
         raise ValueError("the size is negative")
     return ctypes.string_at(_address(pointer), size)
@@ -246,9 +250,10 @@ def stop_thread(*args: Any) -> int:
         RuntimeError: The function of the thread raised an exception, which is the cause of this one.
     """
     arity(1, args)
-    (number,) = args
-    if not isinstance(number, int):
-        raise parse_failed(stop_thread)
+    try:
+        number = index(args[0])
+    except TypeError:
+        raise parse_failed(stop_thread) from None
     worker = None if number == threading.get_ident() else _workers.pop(number, None)
     if worker is None:
         leave(f"acl.util.stop_thread: {number} is the thread itself, or none that was started here and not stopped yet")

@@ -72,7 +72,7 @@ def seconds(timeout: Any) -> float | None:
         raise TypeError(f"timeout is a number of seconds, not {_kind(timeout)}")
     number = float(timeout)
     if not number >= 0:
-        raise ValueError(f"timeout must not be negative, but is {timeout}")
+        raise ValueError(f"timeout is a number of seconds from 0 on, not {timeout}")
     return number if number <= threading.TIMEOUT_MAX else None
 
 

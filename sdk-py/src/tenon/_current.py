@@ -30,11 +30,23 @@ def enter(device: Device, stream: Stream | None = None) -> None:
     _entered.set(_Entered(device, stream, _entered.get()))
 
 
-def leave() -> None:
-    """Goes back to what was current before the last `enter`."""
+def leave(left: Device | Stream) -> None:
+    """Ends the innermost `with` of a device or a stream.
+
+    It need not be the innermost of all: a generator may wait inside of its `with` while its caller begins one and ends.
+    """
+    inner = []
     entered = _entered.get()
-    if entered is not None:
-        _entered.set(entered.outer)
+    while entered is not None and (entered.stream or entered.device) is not left:
+        inner.append(entered)
+        entered = entered.outer
+    if entered is None:
+        # It was entered in another context, as a generator's may be that is ended elsewhere.
+        return
+    entered = entered.outer
+    for kept in reversed(inner):
+        entered = kept._replace(outer=entered)
+    _entered.set(entered)
 
 
 def device() -> Device | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tenon import _host, _layout, dlpack
 from tenon import buffer as _buffer
 from tenon._memory import Passing
-from tenon.dtype import float64, of_values
+from tenon.dtype import float64, is_number, of_values
 
 if TYPE_CHECKING:
     from tenon._layout import Shape
@@ -42,7 +42,8 @@ def source(array: Any, of: DType | None, device: Device) -> Buffer:
     return _buffer.Buffer._of(memory, _host.address_of(data), shape, _layout.contiguous(shape, of.itemsize), of, True)
 
 
-_PLAIN = frozenset((bool, int, float, complex, list, tuple))
+_NUMBERS = (bool, int, float, complex)
+_PLAIN = frozenset((*_NUMBERS, list, tuple))
 """What is certainly no array, so that nobody has to ask."""
 
 
@@ -61,9 +62,16 @@ def _flattened(numbers: Any) -> tuple[Shape, list[Number]]:
             raise ValueError(f"lists of different lengths are no array: {sorted(lengths)}")
         shape.append(lengths.pop())
         values = [inner for value in values for inner in value]
-    for value in values:
-        if isinstance(value, (list, tuple)):
-            raise ValueError("numbers beside lists are no array")
-        if not isinstance(value, (bool, int, float, complex)):
-            raise TypeError(f"{type(value).__name__} is neither an array nor a number")
-    return tuple(shape), values
+    return tuple(shape), list(map(_number, values))
+
+
+def _number(value: Any) -> Number:
+    """A number as one of Python's own, which choose the type."""
+    if value.__class__ in _NUMBERS:
+        return value  # type: ignore[no-any-return]
+    if isinstance(value, (list, tuple)):
+        raise ValueError("numbers beside lists are no array")
+    plain: Any = value.item() if hasattr(value, "item") and is_number(value) else value
+    if not isinstance(plain, _NUMBERS):
+        raise TypeError(f"{type(value).__name__} is neither an array nor a number")
+    return plain

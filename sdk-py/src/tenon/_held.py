@@ -6,7 +6,7 @@ import threading
 from collections import deque
 from typing import TYPE_CHECKING
 
-from tenon import _ending, _lifetime
+from tenon import _ending, _lifetime, _running
 from tenon._native import functions
 
 if TYPE_CHECKING:
@@ -73,6 +73,12 @@ class _Line:
 
 _lines: dict[Stream, _Line] = {}
 _lock = threading.RLock()
+
+
+@_running.in_child
+def _renew() -> None:
+    global _lock
+    _lock = threading.RLock()
 
 
 def hold(stream: Stream, memory: Memory | Borrowed | Passing) -> None:

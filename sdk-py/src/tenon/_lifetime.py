@@ -38,7 +38,7 @@ class Release(NamedTuple):
 class Session:
     """One opening of a device, from the first use to the close, with all that is alive of it."""
 
-    __slots__ = ("can_query", "ended", "handle", "host_accessible", "live", "name", "open_native", "streams")
+    __slots__ = ("asking", "can_query", "ended", "handle", "host_accessible", "live", "name", "open_native", "streams")
 
     def __init__(self, name: str, open_native: Callable[[], tuple[int, bool, bool]]) -> None:
         self.name = name
@@ -50,6 +50,8 @@ class Session:
         """What has to be given back, oldest first."""
         self.streams: set[int] = {0}
         """Native handles of the streams that were made here, and of the default stream."""
+        self.asking: set[object] = set()
+        """Who asks all of them at the moment. None is destroyed meanwhile, and that without a lock."""
         self.can_query = False
         """Whether the device tells without waiting if a stream or an event is done; known once it is open."""
         self.host_accessible = False
@@ -75,20 +77,16 @@ class Session:
         return self.handle
 
     def is_idle(self) -> bool:
-        """Whether its streams are done, as far as it can tell without waiting.
-
-        Nobody else may use the package: a stream that another thread closes in between would be asked after its end.
-        """
-        from tenon._native import functions
-
+        """Whether the streams that were made here are done, as far as it can tell without waiting."""
         handle = self.handle
         if not (handle and self.can_query):
             return True
+        question = object()
         try:
-            return all(functions.query_stream(handle, stream) for stream in list(self.streams))
-        except Error:
-            # What has failed does nothing any more.
-            return True
+            self.asking.add(question)
+            return all(_is_done(handle, stream) for stream in list(self.streams))
+        finally:
+            self.asking.discard(question)
 
     def memory_alive(self) -> int:
         """How many pieces of memory are alive."""
@@ -100,6 +98,16 @@ class Session:
         self.ended = True
         with contextlib.suppress(ValueError):
             sessions.remove(self)
+
+
+def _is_done(device: int, stream: int) -> bool:
+    from tenon._native import functions
+
+    try:
+        return functions.query_stream(device, stream)
+    except Error:
+        # What has failed does nothing any more.
+        return True
 
 
 class Resource:

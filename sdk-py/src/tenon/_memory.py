@@ -16,6 +16,7 @@ from __future__ import annotations
 import threading
 from functools import partial
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 from tenon import _ending, _lifetime, _running
 from tenon._native import core, functions
@@ -35,6 +36,12 @@ _lock = threading.RLock()
 """Held while streams are listed and struck out. A finaliser may run inside, and does not take it."""
 
 
+@_running.in_child
+def _renew() -> None:
+    global _lock
+    _lock = threading.RLock()
+
+
 class Uses:
     """Which streams use a piece of memory, and how it is given back."""
 
@@ -47,8 +54,8 @@ class Uses:
         self.size = size
         self.born = born
         """The stream whose earlier work may still use the memory."""
-        self.last = born
-        """The stream that has begun to use it last."""
+        self.last = None if born is None else ref(born)
+        """The stream that has begun to use it last, and whose blocks of the pool it joins. Not kept alive by that."""
         self.pending: dict[Stream, object] = {} if born is None else {born: born}
         """The streams that may not be done with it; with each an object that is another one after each use."""
 
@@ -63,7 +70,7 @@ class Uses:
             else:
                 born.synchronize()
         self.pending[stream] = object()
-        self.last = stream
+        self.last = ref(stream)
 
     def settle(self) -> None:
         """Waits until all streams are done with it. In the main thread Ctrl-C ends the wait."""
@@ -88,7 +95,7 @@ class Uses:
 
     def free_in_order(self) -> None:
         """Gives memory of the pool back, behind all work that uses it. Does not wait."""
-        last = self.last
+        last = None if self.last is None else self.last()
         # A closed stream has no handle and no work, and one of another device none that this device knows.
         handle = 0 if last is None or last.device is not self.device else last._handle or 0
         for stream in list(self.pending):
@@ -149,7 +156,7 @@ class Memory(_lifetime.Resource):
             try:
                 address = core.pool_allocate(native, size, handle)
             except OutOfMemoryError:
-                _make_room()
+                make_room()
                 address = core.pool_allocate(native, size, handle)
             self.on_device = True
             self.host_accessible = session.host_accessible
@@ -162,7 +169,7 @@ class Memory(_lifetime.Resource):
             try:
                 address = allocate(native, size)
             except OutOfMemoryError:
-                _make_room()
+                make_room()
                 address = allocate(native, size)
             self.on_device = False
             self.host_accessible = True
@@ -206,8 +213,8 @@ _HOST = {
 }
 
 
-def _make_room() -> None:
-    """Gives back what others' arrays and finalisers have left, which may be enough."""
+def make_room() -> None:
+    """Gives back what others' arrays and finalisers have left."""
     reclaim_all()
     _lifetime.drain()
 

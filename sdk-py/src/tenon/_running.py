@@ -117,11 +117,23 @@ def leaving() -> int | None:
     return _leaving
 
 
+_in_child: list[Callable[[], None]] = []
+"""What makes the locks of other modules anew."""
+
+
+def in_child(renew: Callable[[], None]) -> Callable[[], None]:
+    """Has a function called in a forked child, before anything else of the package."""
+    _in_child.append(renew)
+    return renew
+
+
 def fork() -> None:
     """Notes that this is a forked child, in which only the calling thread is left."""
     global _forked, lock
     # Another thread of the parent may have held it.
     lock = threading.RLock()
+    for renew in _in_child:
+        renew()
     _forked = _begun
     if _forked:
         calling_back.clear()

@@ -7,7 +7,7 @@ import warnings
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tenon import _arguments, _callbacks, _current, _ending, _lifetime, _running, _wait, info
+from tenon import _arguments, _callbacks, _current, _ending, _lifetime, _memory, _running, _wait, info
 from tenon._native import core, functions
 from tenon._native.core import Availability
 from tenon._native.text import decode
@@ -109,7 +109,9 @@ class Device:
 
     def memory_stats(self) -> MemoryStats:
         """How much memory there is, and what the pool has of it."""
-        return info.of_memory(self.handle)
+        native = self.handle
+        _memory.make_room()
+        return info.of_memory(native)
 
     def trim_memory(self, keep: int = 0) -> None:
         """Gives memory of the pool that is not in use back to the device.
@@ -121,7 +123,7 @@ class Device:
             ValueError: `keep` is negative.
         """
         native, size = self.handle, _arguments.size(keep, "keep")
-        _lifetime.drain()
+        _memory.make_room()
         core.pool_trim(native, size)
 
     def report(self) -> list[FunctionReport]:
@@ -157,8 +159,12 @@ class Device:
             DeviceError: Work on the device failed.
         """
         native, session = self.handle, self._session
-        # There is no question for all of a device's work, and its streams may be closed while one asks them.
-        _wait.wait(self.name, None, functions.synchronize_device, (native,), timeout)
+        if not _arguments.seconds(timeout) and session.can_query and session.is_idle():
+            # Most often there is nothing to wait for, but a failure may have to be told.
+            functions.synchronize_device(native)
+        else:
+            # A device has no question for all of its work, so that a thread has to wait where a wait must have an end.
+            _wait.wait(self.name, None, functions.synchronize_device, (native,), timeout)
         _lifetime.drain(session)
 
     async def synchronize_async(self) -> None:
@@ -183,6 +189,7 @@ class Device:
         if self.closed:
             return
         _running.refuse_in_callback()
+        _memory.reclaim_all()
         session = self._session
         failure = None
         if session.handle:
@@ -204,7 +211,7 @@ class Device:
     def __exit__(
         self, kind: builtins.type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        _current.leave()
+        _current.leave(self)
 
     def __repr__(self) -> str:
         state = ", closed" if self.closed else "" if self._session.handle else ", not open yet"

@@ -27,6 +27,9 @@ _INT, _UINT, _FLOAT, _BFLOAT, _COMPLEX, _BOOL = 0, 1, 2, 4, 5, 6
 class DType:
     """The type of one element. There is one object for each type, so that `is` compares them.
 
+    `==` also takes its name and NumPy's types: `x.dtype == "float32"`, `x.dtype == np.float32`. In a dictionary and in
+    a set it is found by its name, but not by a type of NumPy, which has a hash of its own.
+
     Attributes:
         name: What it is called, such as `float32`.
         itemsize: Length of an element in bytes.
@@ -82,6 +85,33 @@ class DType:
             widened = struct.pack(f"={count}I", *(bits << 16 for bits in upper))
             return list(struct.unpack(f"={count}f", widened))
         return list(struct.unpack(f"={count}{self.format}", data))
+
+    @property
+    def dtype(self) -> numpy.dtype[Any]:
+        """NumPy's type. NumPy asks for it where it is given this one: `np.empty(3, x.dtype)`.
+
+        Raises:
+            AttributeError: NumPy is not there; or, for `bfloat16`, ml_dtypes.
+        """
+        try:
+            return to_numpy(self)
+        except ImportError as error:
+            raise AttributeError(str(error)) from None
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, DType):
+            return self is other
+        if isinstance(other, str):
+            return self.name == other
+        numpy = sys.modules.get("numpy")
+        if numpy is not None and (
+            isinstance(other, numpy.dtype) or (isinstance(other, type) and issubclass(other, numpy.generic))
+        ):
+            return _of_numpy(other) is self
+        return NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.name)
 
     def __repr__(self) -> str:
         return f"tenon.dtype({self.name!r})"

@@ -192,7 +192,11 @@ class Stream(_lifetime.Resource):
         if release is None:
             return
         try:
-            self.synchronize()
+            try:
+                self.synchronize()
+            finally:
+                # First, so that other threads are told that it is closed, and not that there is no such stream.
+                self._handle = None
         except Error:
             release.now()
             raise
@@ -200,10 +204,7 @@ class Stream(_lifetime.Resource):
             # Ctrl-C ends the wait, so this must not begin another one.
             _lifetime.release_later(release)
             raise
-        else:
-            release.now()
-        finally:
-            self._handle = None
+        release.now()
 
     def __enter__(self) -> Stream:
         # Asking for the handle sees that it is open.
@@ -214,7 +215,7 @@ class Stream(_lifetime.Resource):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        _current.leave()
+        _current.leave(self)
 
     def __repr__(self) -> str:
         if self.closed:
@@ -252,4 +253,9 @@ def _is_idle(session: _lifetime.Session, device: int, handle: int) -> bool:
 def _destroy(session: _lifetime.Session, device: int, handle: int) -> None:
     if handle:
         session.streams.discard(handle)
-    functions.destroy_stream(device, handle)
+    # Who asks for all streams may have seen this one before that line, but not after it.
+    if session.asking and not session.ended:
+        again = partial(_destroy, session, device, handle)
+        _lifetime.release_later(_lifetime.Release(session, again, lambda: not session.asking, is_memory=False))
+    else:
+        functions.destroy_stream(device, handle)

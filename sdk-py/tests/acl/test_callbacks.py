@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 import acl
+from acl._hand import reports
+from acl._hand.rt import process_report
 from support import Program
 
 NO_BLOCK, BLOCK = 0, 1
@@ -82,6 +84,86 @@ def test_a_callback_runs_in_the_thread_that_asks(stream: int) -> None:
     assert acl.rt.process_report(1000) == 0
     assert seen == [{"any": "object"}]
     assert acl.rt.unsubscribe_report(me, stream) == 0
+
+
+def test_a_long_wait_has_the_answer_of_a_short_one(stream: int) -> None:
+    me = threading.get_ident()
+    assert acl.rt.subscribe_report(me, stream) == 0
+    assert process_report(101) == REPORT_TIMEOUT
+    message = acl.get_recent_err_msg()
+    assert message is not None and message.endswith("within 101 ms")
+    assert acl.rt.get_last_error(0) == REPORT_TIMEOUT
+    assert acl.rt.unsubscribe_report(me, stream) == 0
+    assert process_report(-1) == process_report(1 << 20) == THREAD_SUBSCRIBE
+    assert process_report(-2) == process_report(1 << 32) == INVALID_PARAM, "as C takes them"
+
+
+@pytest.mark.parametrize("comes_to", [1, 3])
+@pytest.mark.parametrize(
+    ("callback", "status", "function"), [(int, 0, "aclrtFree:"), (acl.rt.free_host, INVALID_PARAM, "aclrtFreeHost:")]
+)
+def test_a_long_wait_leaves_what_its_callback_does(
+    stream: int,
+    monkeypatch: pytest.MonkeyPatch,
+    callback: Callable[[int], int],
+    status: int,
+    function: str,
+    comes_to: int,
+) -> None:
+    """In the main thread it is made of short ones, which end without a callback, and of which nobody learns."""
+    me = threading.get_ident()
+    wait = reports._process_report
+    waits: list[int] = []
+
+    def short_wait(timeout: int) -> int:
+        waits.append(timeout)
+        if len(waits) == comes_to:
+            assert acl.rt.launch_callback(callback, 0, NO_BLOCK, stream) == 0
+        ret: int = wait(timeout)
+        return ret
+
+    monkeypatch.setattr(reports, "_process_report", short_wait)
+    monkeypatch.setattr(reports, "_SHORT", 5)
+    assert acl.rt.subscribe_report(me, stream) == 0
+    assert acl.rt.free(0) == INVALID_PARAM
+    assert acl.rt.get_last_error(0) == INVALID_PARAM
+    assert process_report(-1) == 0
+    assert len(waits) >= comes_to
+    assert set(waits) == {5}
+    assert acl.rt.get_last_error(0) == status
+    message = acl.get_recent_err_msg()
+    assert message is not None and message.startswith(function)
+    assert acl.rt.unsubscribe_report(me, stream) == 0
+
+
+def test_ctrl_c_ends_the_wait_for_a_callback(program: Program) -> None:
+    done = program("""
+        import os, signal, sys, threading, time, traceback
+        import acl
+        from acl._hand.rt import process_report
+        acl.init(); acl.rt.set_device(0)
+        stream, _ = acl.rt.create_stream()
+        main = threading.get_ident()
+        acl.rt.subscribe_report(main, stream)
+        def press():
+            # Not before it waits: Ctrl-C would end something else.
+            def is_inside():
+                stack = traceback.walk_stack(sys._current_frames()[main])
+                return "process_report" in [frame.f_code.co_name for frame, _ in stack]
+            while not is_inside():
+                time.sleep(0.001)
+            time.sleep(0.05)
+            os.kill(os.getpid(), signal.SIGINT)
+        threading.Thread(target=press).start()
+        try:
+            process_report(-1)
+        except KeyboardInterrupt:
+            print("interrupted")
+        acl.rt.unsubscribe_report(main, stream)
+        acl.rt.reset_device(0)
+        print(acl.finalize())
+    """)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "interrupted\n0\n", "")
 
 
 def test_an_exception_is_shown_and_the_stream_goes_on(program: Program) -> None:

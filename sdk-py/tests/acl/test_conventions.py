@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -65,6 +66,16 @@ def test_what_there_is_not_says_so() -> None:
 def test_inspection_finds_no_functions_that_are_not_there() -> None:
     assert not hasattr(acl.rt, "__wrapped__")
     assert "a_function_of_another_release" not in dir(acl.mdl)
+
+
+@pytest.mark.parametrize("module", [acl, acl.rt], ids=lambda module: str(module.__name__))
+def test_every_function_tells_where_it_is_and_what_it_does(module: ModuleType) -> None:
+    functions = {name: getattr(module, name) for name in dir(module)}
+    for name, function in functions.items():
+        if not isinstance(function, ModuleType):
+            assert (function.__module__, function.__name__) == (module.__name__, name)
+            assert function.__doc__, name
+    assert {"start_dump_args", "app_log"} & set(functions)
 
 
 def test_versions_and_names() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,9 @@ from numpy.typing import NDArray
 
 import acl
 from support import Program, silent
+
+util: Any = acl.util
+"""The same, for calls that no checker of types would let through."""
 
 CODES = [
     (0, np.bool_), (1, np.int8), (2, np.uint8), (3, np.int16), (4, np.uint16), (5, np.int32),
@@ -23,7 +27,7 @@ def test_the_address_of_an_array() -> None:
     assert acl.util.numpy_to_ptr(array) == array.ctypes.data
     assert acl.util.numpy_to_ptr(array[2:]) == array.ctypes.data + 8
     with pytest.raises(TypeError):
-        acl.util.numpy_to_ptr([1, 2, 3])
+        util.numpy_to_ptr([1, 2, 3])
 
 
 def test_an_array_that_is_not_contiguous_is_copied() -> None:
@@ -47,7 +51,7 @@ def test_a_view_of_an_address(code: int, dtype: type) -> None:
 
 def test_views_that_cannot_be() -> None:
     with pytest.raises(TypeError):
-        acl.util.ptr_to_numpy(1, [2], 5)
+        util.ptr_to_numpy(1, [2], 5)
     with pytest.raises(TypeError):
         acl.util.ptr_to_numpy(8, (2,), 99)
 
@@ -61,7 +65,34 @@ def test_bytes_and_addresses() -> None:
     ctypes.memset(acl.util.bytes_to_ptr(target), 7, 16)
     assert target == b"\x07" * 16, "samples write into bytes"
     with pytest.raises(TypeError):
-        acl.util.bytes_to_ptr("text")
+        util.bytes_to_ptr("text")
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    array = np.arange(6, dtype=np.int32)
+    pointer, two, three = np.uint64(array.ctypes.data), np.int64(2), np.int16(3)
+    view = util.ptr_to_numpy(pointer, (two, three), np.int8(5))
+    assert (view == array.reshape(2, 3)).all()
+    assert util.ptr_to_bytes(pointer, np.int32(4)) == bytes(4)
+    tid, ret = util.start_thread(int, None)
+    assert (ret, util.stop_thread(np.uint64(tid))) == (0, 0)
+
+
+@pytest.mark.parametrize("wrong", [1.0, np.float32(1), None, "1", [1]], ids=repr)
+def test_what_is_no_number_is_told_so(wrong: Any) -> None:
+    calls: list[Callable[[], object]] = [
+        lambda: util.ptr_to_bytes(wrong, 1),
+        lambda: util.ptr_to_bytes(1, wrong),
+        lambda: util.ptr_to_numpy(wrong, (1,), 1),
+        lambda: util.ptr_to_numpy(1, (wrong,), 1),
+        lambda: util.ptr_to_numpy(1, wrong, 1),
+        lambda: util.ptr_to_numpy(1, (1,), wrong),
+        lambda: util.ptr_to_numpy(1, (-1,), 1),
+        lambda: util.stop_thread(wrong),
+    ]
+    for call in calls:
+        with pytest.raises(TypeError, match=r"^acl\.util\.\w+ args parse failed$"):
+            call()
 
 
 def test_a_temporary_is_there_until_the_next_address_is_taken(program: Program) -> None:

@@ -59,6 +59,7 @@ struct ParamRow {
 struct StatusRow {
     name: String,
     c: String,
+    value: i64,
     when: String,
 }
 
@@ -186,6 +187,7 @@ fn statuses(words: Words, links: Links, function: &Function) -> Vec<StatusRow> {
     let row = |value: &EnumValue, when: &str| StatusRow {
         name: value.name.value.clone(),
         c: value.c_name.clone(),
+        value: value.value,
         when: links.cell(&sentence(&collapse(when))),
     };
     let given = |value: &EnumValue| {

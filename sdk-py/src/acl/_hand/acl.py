@@ -7,7 +7,7 @@ from ctypes import POINTER, c_char_p, c_int32, c_uint64
 from typing import Any
 
 from acl import _message
-from acl._call import REFUSED, again, arity, bind, encoded_or_null, parse_failed
+from acl._call import REFUSED, again, arity, bind, encoded_or_null, homed, parse_failed
 from acl._hand.lacking import OF_ACL
 from acl._hand.launched import forget_ended
 
@@ -96,5 +96,5 @@ def get_cann_attribute_list(*args: Any) -> tuple[list[int], int, int]:
     return found, len(found), 0
 
 
-BESIDE = {"app_log": app_log, "get_cann_attribute_list": get_cann_attribute_list, **OF_ACL}
+BESIDE = homed("acl", {"app_log": app_log, "get_cann_attribute_list": get_cann_attribute_list, **OF_ACL})
 """Functions of the package that have no counterpart in C, or one that no spec can describe."""

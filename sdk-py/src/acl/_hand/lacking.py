@@ -12,6 +12,8 @@ from typing import Any
 from acl._call import NOT_SUPPORTED, accepts, again
 from acl._message import leave
 
+_DOC = "To say that it is not supported: no device here can do it."
+
 HANDLE, STATUS = (0,), ()
 """Results beside the status: a handle, or none."""
 
@@ -36,6 +38,7 @@ def _function(module: str, name: str, kinds: str, results: tuple[Any, ...]) -> C
 
     not_supported.__name__ = not_supported.__qualname__ = name
     not_supported.__module__ = module
+    not_supported.__doc__ = _DOC
     return not_supported
 
 
@@ -52,6 +55,7 @@ def _without_status(module: str, name: str) -> dict[str, Callable[..., Any]]:
 
     no_handle.__name__ = no_handle.__qualname__ = name
     no_handle.__module__ = module
+    no_handle.__doc__ = _DOC
     return {name: no_handle}
 
 

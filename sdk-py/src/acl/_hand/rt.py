@@ -5,7 +5,7 @@ from __future__ import annotations
 from ctypes import CFUNCTYPE, c_int32, c_uint64, c_void_p
 from typing import Any
 
-from acl._call import REFUSED, again, bind, parse_failed
+from acl._call import REFUSED, again, bind, homed, parse_failed
 from acl._hand import launched
 from acl._hand.lacking import OF_RT
 from acl._hand.launched import (
@@ -15,6 +15,7 @@ from acl._hand.launched import (
     reset_device,
     reset_device_force,
 )
+from acl._hand.reports import process_report
 from acl._hand.settings import (
     get_stream_attribute,
     malloc_for_task_scheduler,
@@ -32,6 +33,7 @@ __all__ = [
     "malloc_for_task_scheduler",
     "malloc_host_with_cfg",
     "malloc_with_cfg",
+    "process_report",
     "reset_device",
     "reset_device_force",
     "set_exception_info_callback",
@@ -126,5 +128,5 @@ def get_soc_name(*args: Any) -> str | None:
     return acl.get_soc_name(*args)
 
 
-BESIDE = {"get_soc_name": get_soc_name, **OF_RT}
+BESIDE = homed("acl.rt", {"get_soc_name": get_soc_name, **OF_RT})
 """Functions of the module that have no counterpart in C, or none here."""

@@ -7,6 +7,7 @@ Rust that the wheel carries, so their options, errors and exit codes are its own
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from typing import TYPE_CHECKING
@@ -56,13 +57,19 @@ def parser() -> argparse.ArgumentParser:
     bench.add_command(commands)
     for name, summary in handover.COMMANDS.items():
         commands.add_parser(name, help=summary, add_help=False)
-    commands.add_parser("help", help="the same as --help", add_help=False)
+    commands.add_parser("help", help="the same as --help, also of a command", add_help=False)
     return top
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command, and returns its exit status."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
+    for output in (sys.stdout, sys.stderr):
+        # A sign that the terminal or the file does not know must not cost the answer.
+        if isinstance(output, io.TextIOWrapper):
+            output.reconfigure(errors="replace")
+    if arguments[:1] == ["help"]:
+        arguments = [*(name for name in arguments[1:2] if name != "help"), "--help"]
     try:
         if arguments and arguments[0] in handover.COMMANDS:
             return handover.run(arguments)
@@ -86,10 +93,10 @@ def _run(arguments: list[str]) -> int:
     if options.version:
         print("\n".join(f"{name} {version}" for name, version in info.versions().items()))
         return 0
-    if options.command in (None, "help"):
+    if options.command is None:
         top.print_help()
-        # Without a command there is nothing that was asked for.
-        return 0 if options.command else 2
+        # There is nothing that was asked for.
+        return 2
     run = options.run
     status: int = run(options)
     return status

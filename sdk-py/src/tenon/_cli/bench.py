@@ -47,7 +47,7 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     command.add_argument(
         "--pageable", action="store_true", help="copy from and to ordinary host memory in place of pinned memory"
     )
-    command.add_argument("--plot", metavar="FILE", help="draw it: .png, .svg or .pdf; needs matplotlib")
+    command.add_argument("--plot", metavar="FILE", type=plot.file, help="draw it: .png, .svg or .pdf; needs matplotlib")
     command.add_argument("--json", action="store_true", help="for programs: every figure, in seconds and bytes")
     command.set_defaults(run=run)
 
@@ -56,12 +56,14 @@ def run(options: argparse.Namespace) -> int:
     """Runs the command."""
     if options.plot:
         # What is missing is said before minutes are spent.
-        plot.require()
+        plot.require(options.plot)
     device = tenon.device(options.device)
     found = gather(device, options.sizes, options.repeat, options.pageable)
-    if options.plot:
-        plot.draw(found, options.plot)
     print(as_json(found) if options.json else text(found, Style(sys.stdout)))
+    if options.plot:
+        # Last, and after what was measured has arrived: a disk may be full.
+        sys.stdout.flush()
+        plot.draw(found, options.plot)
     return 0
 
 

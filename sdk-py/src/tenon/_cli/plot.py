@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tenon._cli.measure import DIRECTIONS
@@ -13,19 +15,36 @@ if TYPE_CHECKING:
 COLOURS = {"h2d": "#1f6f8b", "d2h": "#d1495b", "d2d": "#66a182"}
 
 
-def require() -> None:
+_KINDS = (".png", ".svg", ".pdf")
+
+
+def file(name: str) -> Path:
+    """The file that `--plot` names.
+
+    Raises:
+        ArgumentTypeError: It would be no picture.
+    """
+    path = Path(name)
+    if path.suffix.lower() not in _KINDS:
+        raise argparse.ArgumentTypeError(f"`{name}` is no name of a picture: it should end in .png, .svg or .pdf")
+    return path
+
+
+def require(file: Path) -> None:
     """Says what is missing.
 
     Raises:
-        OSError: There is no matplotlib.
+        OSError: There is no matplotlib, or no folder for the file.
     """
+    if not file.parent.is_dir():
+        raise OSError(f"--plot: there is no folder `{file.parent}`")
     try:
         import matplotlib  # noqa: F401
     except ImportError:
         raise OSError("--plot needs matplotlib: pip install 'tenon[plot]'") from None
 
 
-def draw(found: dict[str, Any], file: str) -> None:
+def draw(found: dict[str, Any], file: Path) -> None:
     """Draws bandwidth by size, and latencies, into a file."""
     from matplotlib.figure import Figure
 

@@ -1,0 +1,71 @@
+"""The wait for callbacks, which Ctrl-C ends.
+
+Python delivers signals to its main thread, between two of its own operations: never inside of a native call. So there a
+long wait is made of short ones.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from ctypes import c_int32
+from math import ceil
+from threading import get_ident
+from typing import Any
+
+from acl import _message
+from acl._call import REFUSED, again, bind
+
+__all__ = ["process_report"]
+
+_process_report = bind("aclrtProcessReport", c_int32)
+_peek_at_last_error = bind("aclrtPeekAtLastError", c_int32)
+_get_last_error = bind("aclrtGetLastError", c_int32)
+
+_ENDLESS = -1
+_TIME_IS_OVER = 507012
+_OF_THREAD = 0
+_SHORT = 100
+"""Milliseconds of one of the short waits, and so of how long Ctrl-C may take."""
+
+
+def process_report(*args: Any) -> int:
+    """Runs the callbacks of the thread's streams. In the main thread Ctrl-C ends the wait."""
+    try:
+        (given,) = args
+        # As C takes it, which drops upper bits.
+        timeout = c_int32(given).value
+        if timeout != _ENDLESS and timeout <= _SHORT or get_ident() != threading.main_thread().ident:
+            ret: int = _process_report(timeout)
+        else:
+            ret = _in_short_waits(timeout)
+    except REFUSED:
+        ret = again(process_report, 1, args)
+    return ret
+
+
+def _in_short_waits(timeout: int) -> int:
+    message = _message.take()
+    is_clear = _peek_at_last_error(_OF_THREAD) == 0
+    _restore(message)
+    until = None if timeout == _ENDLESS else time.monotonic() + timeout / 1000
+    while True:
+        left = _SHORT if until is None else ceil((until - time.monotonic()) * 1000)
+        now = max(1, min(left, _SHORT))
+        ret: int = _process_report(now)
+        if ret != _TIME_IS_OVER:
+            return ret
+        if until is not None and left <= _SHORT:
+            told = _message.take() or ""
+            _message.leave(told.replace(f"{now} ms", f"{timeout} ms"))
+            return ret
+        # Nothing has failed, whatever a short wait has left behind. An older status that nobody has asked for is lost.
+        _restore(message)
+        if is_clear:
+            _get_last_error(_OF_THREAD)
+
+
+def _restore(message: str | None) -> None:
+    _message.take()
+    if message is not None:
+        _message.leave(message)
