@@ -399,7 +399,13 @@ def test_ctrl_c_ends_an_end_that_hangs(tmp_path: Path) -> None:
         """
         import threading, tenon
         stream = tenon.device("cpu:0").create_stream()
-        stream.add_callback(threading.Event().wait)
+        begun = threading.Event()
+        def forever():
+            begun.set()
+            threading.Event().wait()
+        stream.add_callback(forever)
+        # One that began after Ctrl-C would meet an interpreter that is gone.
+        begun.wait()
         from tenon import _ending
         wait = _ending._wait_for_work
         def told():

@@ -22,6 +22,6 @@ def test_a_picture_is_drawn(name: str, begins: bytes, tmp_path: Path) -> None:
 def test_what_cannot_be_drawn_is_one_line(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tenon", "bench", "--sizes", "64", "--repeat", "1", "--plot", "bench.xyz"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert done.stderr.startswith("error: ") and "xyz" in done.stderr
     assert "Traceback" not in done.stderr
