@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Hold, any, distant_world, refused, world};
+use common::{Hold, any, distant_world, physical_of, refused, world};
 use tenon::{AnyPtr, DevicePtr, HostPtr};
 use tenon_acl::api::{Acl as _, *};
 
@@ -206,14 +206,8 @@ fn addresses_are_of_the_kinds_that_they_are_of() {
 fn what_is_mapped_without_access_gets_it_later() {
     let world = world();
     world.rt_set_device(0).unwrap();
-    let location = MemLocation { id: 0, r#type: MemLocationType::DEVICE };
-    let prop = PhysicalMemProp {
-        handle_type: MemHandleType::NONE,
-        allocation_type: MemAllocationType::PINNED,
-        mem_attr: MemAttr::HBM_HUGE,
-        location,
-        reserve: 0,
-    };
+    let prop = physical_of(0, MemAttr::HBM_HUGE);
+    let location = prop.location;
     let size = world.rt_mem_get_allocation_granularity(&[prop], MemGranularityOptions::RECOMMENDED).unwrap();
     let range = world.rt_reserve_mem_address(size, 0, AnyPtr::NULL, 0).unwrap();
     let piece = world.rt_malloc_physical(size, &[prop], 0).unwrap();

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Hold, World, distant_world, refused, world};
+use common::{Hold, World, distant_world, physical_of, refused, world};
 use tenon::{AnyPtr, DevicePtr, HostPtr};
 use tenon_acl::api::{Acl as _, *};
 
@@ -171,14 +171,8 @@ fn memory_is_found_by_its_key_until_it_is_closed_or_freed() {
 fn physical_memory_is_mapped_grows_and_goes() {
     let world = world();
     world.rt_set_device(0).unwrap();
-    let location = MemLocation { id: 0, r#type: MemLocationType::DEVICE };
-    let prop = PhysicalMemProp {
-        handle_type: MemHandleType::NONE,
-        allocation_type: MemAllocationType::PINNED,
-        mem_attr: MemAttr::HBM_HUGE,
-        location,
-        reserve: 0,
-    };
+    let prop = physical_of(0, MemAttr::HBM_HUGE);
+    let location = prop.location;
     let page = world.rt_mem_get_allocation_granularity(&[prop], MemGranularityOptions::MINIMUM).unwrap();
     let range = world.rt_reserve_mem_address(4 * page, 0, AnyPtr::NULL, 0).unwrap();
     let at = |pages: usize| AnyPtr::from_addr(range.addr() + pages * page);
@@ -241,14 +235,7 @@ fn what_is_mapped_goes_with_the_runtime() {
     let world = world();
     world.init(None).unwrap();
     world.rt_set_device(0).unwrap();
-    let location = MemLocation { id: 0, r#type: MemLocationType::DEVICE };
-    let prop = PhysicalMemProp {
-        handle_type: MemHandleType::NONE,
-        allocation_type: MemAllocationType::PINNED,
-        mem_attr: MemAttr::HBM,
-        location,
-        reserve: 0,
-    };
+    let prop = physical_of(0, MemAttr::HBM);
     let size = world.rt_mem_get_allocation_granularity(&[prop], MemGranularityOptions::RECOMMENDED).unwrap();
     let range = world.rt_reserve_mem_address(size, 0, AnyPtr::NULL, 1).unwrap();
     let physical = world.rt_malloc_physical(size, &[prop], 0).unwrap();
@@ -263,13 +250,7 @@ fn what_is_mapped_goes_with_the_runtime() {
 fn a_number_of_memory_is_written_where_the_program_says() {
     let world = world();
     world.rt_set_device(0).unwrap();
-    let prop = PhysicalMemProp {
-        handle_type: MemHandleType::NONE,
-        allocation_type: MemAllocationType::PINNED,
-        mem_attr: MemAttr::HBM,
-        location: MemLocation { id: 1, r#type: MemLocationType::DEVICE },
-        reserve: 0,
-    };
+    let prop = physical_of(1, MemAttr::HBM);
     let size = world.rt_mem_get_allocation_granularity(&[prop], MemGranularityOptions::MINIMUM).unwrap();
     let physical = world.rt_malloc_physical(size, &[prop], 0).unwrap();
     let (way, mut number) = (MemSharedHandleType::DEFAULT, 0u64);
@@ -373,13 +354,7 @@ fn a_wait_that_is_thrown_away_is_no_failure() {
 
 /// Physical memory of device 0, and how many bytes it has.
 fn physical(world: &World) -> (DrvMemHandle, usize) {
-    let prop = PhysicalMemProp {
-        handle_type: MemHandleType::NONE,
-        allocation_type: MemAllocationType::PINNED,
-        mem_attr: MemAttr::HBM,
-        location: MemLocation { id: 0, r#type: MemLocationType::DEVICE },
-        reserve: 0,
-    };
+    let prop = physical_of(0, MemAttr::HBM);
     let size = world.rt_mem_get_allocation_granularity(&[prop], MemGranularityOptions::MINIMUM).unwrap();
     (world.rt_malloc_physical(size, &[prop], 0).unwrap(), size)
 }

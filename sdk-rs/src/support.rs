@@ -198,12 +198,19 @@ pub fn call_value<S: StatusCode, T>(
     body: impl FnOnce() -> Result<T, Error<S>>,
 ) -> T {
     let mut yielded = default;
-    let place = &mut yielded;
-    call::<S>(function, move || {
+    call(function, into(&mut yielded, body));
+    yielded
+}
+
+/// A body that has a status, and puts what the other yields into a place.
+fn into<S: StatusCode, T>(
+    place: &mut T,
+    body: impl FnOnce() -> Result<T, Error<S>>,
+) -> impl FnOnce() -> Result<S, Error<S>> {
+    move || {
         *place = body()?;
         Ok(S::SUCCESS)
-    });
-    yielded
+    }
 }
 
 /// Runs the body of a function that a library exports, as [`call`] does, and keeps the message of a failure for the
@@ -229,11 +236,7 @@ pub fn call_export_value<S: StatusCode, T>(
     body: impl FnOnce() -> Result<T, Error<S>>,
 ) -> T {
     let mut yielded = default;
-    let place = &mut yielded;
-    call_export::<S>(last, function, move || {
-        *place = body()?;
-        Ok(S::SUCCESS)
-    });
+    call_export(last, function, into(&mut yielded, body));
     yielded
 }
 

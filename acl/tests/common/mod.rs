@@ -10,7 +10,10 @@ use std::sync::{Arc, Condvar, Mutex};
 use tenon::device::{self, Device, DeviceId, Function, Layer, Layered, Outcome, WithFallbacks};
 use tenon::reflect::Call;
 use tenon::{AnyPtr, DevicePtr, HostPtr};
-use tenon_acl::api::{AclError, Callback, HostFunc, Result, Stream};
+use tenon_acl::api::{
+    AclError, Callback, HostFunc, MemAllocationType, MemAttr, MemHandleType, MemLocation, MemLocationType,
+    PhysicalMemProp, Result, Stream,
+};
 use tenon_acl::{Devices, OpenDevice, Runtime};
 use tenon_cpu::{Config, Cpu};
 use tenon_layers::validate::{Checker, Options, Report, Validate};
@@ -143,6 +146,17 @@ impl World {
     /// How many things of the device are alive.
     pub fn alive(&self) -> usize {
         self.validate.leaks().len()
+    }
+}
+
+/// What physical memory of a device is to be.
+pub fn physical_of(device: u32, mem_attr: MemAttr) -> PhysicalMemProp {
+    PhysicalMemProp {
+        handle_type: MemHandleType::NONE,
+        allocation_type: MemAllocationType::PINNED,
+        mem_attr,
+        location: MemLocation { id: device, r#type: MemLocationType::DEVICE },
+        reserve: 0,
     }
 }
 

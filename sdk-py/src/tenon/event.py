@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tenon import _arguments, _lifetime, _running, _wait
+from tenon import _arguments, _handled, _lifetime, _running, _wait
 from tenon._native import functions
-from tenon.errors import InvalidArgumentError, InvalidHandleError
+from tenon.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tenon.stream import Stream
 
 
-class Event(_lifetime.Resource):
+class Event(_handled.Handled):
     """A mark in a stream, which is done once the stream has passed it.
 
     An event that was never recorded counts as done. It can be waited for by a thread (`synchronize`), by a stream
@@ -29,7 +29,9 @@ class Event(_lifetime.Resource):
         Any thread may use any event.
     """
 
-    __slots__ = ("_device", "_handle")
+    __slots__ = ()
+
+    _kind = "Event"
 
     def __init__(self, device: Device | str | None = None) -> None:
         """Makes an event.
@@ -44,29 +46,8 @@ class Event(_lifetime.Resource):
 
         self._device = resolve(device)
         native = self._device.handle
-        self._handle: int | None = functions.create_event(native)
+        self._handle = functions.create_event(native)
         self._own(self._device._session, partial(functions.destroy_event, native, self._handle))
-
-    @property
-    def device(self) -> Device:
-        """The device that it belongs to."""
-        return self._device
-
-    @property
-    def handle(self) -> int:
-        """The native handle.
-
-        Raises:
-            InvalidHandleError: The event, or its device, is closed.
-            NotInitialisedError: This is a forked child.
-        """
-        handle, session = self._handle, self._device._session
-        if session.ended:
-            # It went with its device, so that this raises.
-            session.open()
-        if handle is None:
-            raise InvalidHandleError("the event is closed", device=self._device.name)
-        return handle
 
     def record(self, stream: Stream | None = None) -> Event:
         """Puts the event into a stream: it is done when all work that was queued there before is done.
@@ -157,11 +138,6 @@ class Event(_lifetime.Resource):
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
-
-    def __repr__(self) -> str:
-        if self.closed:
-            return f"<tenon.Event on {self._device.name}, closed>"
-        return f"<tenon.Event {self._handle or 0:#x} on {self._device.name}>"
 
 
 def _wrong_stream(stream: Any, own: Device) -> InvalidArgumentError:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tenon import _arguments, _callbacks, _current, _lifetime, _running, _wait
+from tenon import _arguments, _callbacks, _current, _handled, _lifetime, _running, _wait
 from tenon._native import functions
-from tenon.errors import Error, InvalidHandleError
+from tenon.errors import Error
 from tenon.event import Event, other_device
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tenon.device import Device
 
 
-class Stream(_lifetime.Resource):
+class Stream(_handled.Handled):
     """A queue of work that a device runs in order.
 
     `with stream:` makes it the current stream of its device, and the device the current one, for the thread or the
@@ -29,7 +29,9 @@ class Stream(_lifetime.Resource):
         Any thread may use any stream.
     """
 
-    __slots__ = ("_device", "_handle")
+    __slots__ = ()
+
+    _kind = "Stream"
 
     def __init__(self, device: Device | str | None = None) -> None:
         """Makes a stream.
@@ -48,7 +50,7 @@ class Stream(_lifetime.Resource):
             # Nobody knows when streams that were dropped are done, so that whoever makes a new one waits for them.
             _lifetime.drain(session)
         handle = functions.create_stream(native)
-        self._handle: int | None = handle
+        self._handle = handle
         # 0 where a device has its default stream only.
         session.streams.add(handle)
         self._own(
@@ -56,27 +58,6 @@ class Stream(_lifetime.Resource):
             partial(_destroy, session, native, handle),
             partial(_is_idle, session, native, handle),
         )
-
-    @property
-    def device(self) -> Device:
-        """The device that it belongs to."""
-        return self._device
-
-    @property
-    def handle(self) -> int:
-        """The native handle; 0 for the default stream.
-
-        Raises:
-            InvalidHandleError: The stream, or its device, is closed.
-            NotInitialisedError: This is a forked child.
-        """
-        handle, session = self._handle, self._device._session
-        if session.ended:
-            # It went with its device, so that this raises.
-            session.open()
-        if handle is None:
-            raise InvalidHandleError("the stream is closed", device=self._device.name)
-        return handle
 
     def query(self) -> bool:
         """Whether all its work is done. Does not wait, unless the device has no way to tell."""
@@ -216,11 +197,6 @@ class Stream(_lifetime.Resource):
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         _current.leave(self)
-
-    def __repr__(self) -> str:
-        if self.closed:
-            return f"<tenon.Stream on {self._device.name}, closed>"
-        return f"<tenon.Stream {self._handle or 0:#x} on {self._device.name}>"
 
 
 class DefaultStream(Stream):

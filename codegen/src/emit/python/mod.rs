@@ -68,6 +68,7 @@ const CTYPES: &[&str] = &[
     "c_uint64",
     "c_ulonglong",
     "c_void_p",
+    "create_string_buffer",
     "sizeof",
 ];
 

@@ -12,33 +12,12 @@ use serde::Serialize;
 use super::docstring::{Docstring, spans};
 use super::layout::{identifiers, listed};
 use super::method::Method;
-use super::{import, names};
+use super::{CTYPES, import, names};
 use crate::abi;
 use crate::emit::text::count;
 use crate::model::*;
 use crate::out::Output;
 use crate::python::{Form, Item, form};
-
-/// What the modules take from `ctypes`.
-const CTYPES: &[&str] = &[
-    "POINTER",
-    "Structure",
-    "c_bool",
-    "c_char_p",
-    "c_double",
-    "c_float",
-    "c_int8",
-    "c_int16",
-    "c_int32",
-    "c_int64",
-    "c_size_t",
-    "c_uint8",
-    "c_uint16",
-    "c_uint32",
-    "c_uint64",
-    "c_ulonglong",
-    "create_string_buffer",
-];
 
 /// What they take from the module beside them that is written by hand.
 const CALL: &[&str] = &[

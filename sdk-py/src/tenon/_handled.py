@@ -1,0 +1,51 @@
+"""What a device made and knows by a handle."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tenon import _lifetime
+from tenon.errors import InvalidHandleError
+
+if TYPE_CHECKING:
+    from typing import ClassVar
+
+    from tenon.device import Device
+
+
+class Handled(_lifetime.Resource):
+    """Base of streams and events. A subclass sets both members before it calls `_own`."""
+
+    __slots__ = ("_device", "_handle")
+
+    _device: Device
+    _handle: int | None
+    """None once it is closed."""
+    _kind: ClassVar[str]
+    """What it is, for people."""
+
+    @property
+    def device(self) -> Device:
+        """The device that it belongs to."""
+        return self._device
+
+    @property
+    def handle(self) -> int:
+        """The native handle; 0 for the default stream.
+
+        Raises:
+            InvalidHandleError: It, or its device, is closed.
+            NotInitialisedError: This is a forked child.
+        """
+        handle, session = self._handle, self._device._session
+        if session.ended:
+            # It went with its device, so that this raises.
+            session.open()
+        if handle is None:
+            raise InvalidHandleError(f"the {self._kind.lower()} is closed", device=self._device.name)
+        return handle
+
+    def __repr__(self) -> str:
+        if self.closed:
+            return f"<tenon.{self._kind} on {self._device.name}, closed>"
+        return f"<tenon.{self._kind} {self._handle or 0:#x} on {self._device.name}>"
