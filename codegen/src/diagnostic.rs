@@ -138,6 +138,8 @@ catalogue! {
         "Numbers, texts, lists and dicts have one; a callback needs `by_hand: true`.";
     HeaderCycle = 52, "headers do not include each other",
         "The interface's header includes the others, and each of those includes what its types come from.";
+    HandleConst = 80, "a handle says in its own way where an object may only be read",
+        "A handle by pointer has `const: false` where the ABI has no `const`; a handle with a tag has a second name, `c_const`.";
 }
 
 impl std::fmt::Display for Code {

@@ -262,6 +262,16 @@ static TYPE: Shape = Shape {
             "The struct tag behind a handle or an id; a handle without one is a `void*`.",
         ),
         key("by", Value::Word(&["pointer"]), "A handle that C passes as `c*` rather than as `c`."),
+        key(
+            "const",
+            Value::Bool,
+            "Of a handle by pointer: `false` where the ABI points to the object without `const`.",
+        ),
+        key(
+            "c_const",
+            Value::Symbol,
+            "Of a handle with a tag: its name in C where the object may only be read; parameters with `const: true` take it.",
+        ),
         key("null", Value::Line, "What a null handle means, if null is allowed."),
         key("field", Value::Shape(&ID_FIELD), "The member of an id."),
         key("flags", Value::Bool, "Whether the values of an enum are bits."),

@@ -6,6 +6,7 @@
 mod enums;
 mod fallbacks;
 mod functions;
+mod handles;
 mod headers;
 mod names;
 mod owners;
@@ -36,6 +37,8 @@ const DESCRIPTIONS: &[fn(&Check)] = &[
     types::check_success,
     types::check_id,
     types::check_containment,
+    handles::check_form,
+    handles::check_use,
     enums::check_numbers_are_distinct,
     enums::check_aliases,
     enums::check_range,

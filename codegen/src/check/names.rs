@@ -133,6 +133,12 @@ impl<'a> Check<'a> {
 /// The names that an interface puts into C's one space of names.
 fn symbols(interface: &Interface) -> impl Iterator<Item = Named<'_>> {
     let types = interface.types.iter().map(|ty| (&*ty.c_name, ty.places.span("c"), ty.availability));
+    let types = types.chain(interface.types.iter().filter_map(|ty| match &ty.kind {
+        TypeKind::Handle { const_name: Some(name), .. } => {
+            Some((&**name, ty.places.span("c_const"), ty.availability))
+        }
+        _ => None,
+    }));
     let values = interface
         .types
         .iter()

@@ -8,6 +8,37 @@ impl Spec {
         &self.interfaces[id.interface.0].types[id.index]
     }
 
+    /// What a handle by pointer, or with a name for objects that are only read, is: `(is_const, const_name)`.
+    fn handle_constness(&self, ty: Ty) -> Option<(bool, Option<&str>)> {
+        let Ty::Named(id) = ty else { return None };
+        match &self.ty(id).kind {
+            TypeKind::Handle { is_const, const_name, .. } => Some((*is_const, const_name.as_deref())),
+            _ => None,
+        }
+    }
+
+    /// Whether C points to const where a function takes this handle by pointer and no `const` says otherwise.
+    pub fn is_const_handle(&self, ty: Ty) -> bool {
+        self.handle_constness(ty).is_none_or(|(is_const, _)| is_const)
+    }
+
+    /// The name of a parameter's type where C has one for objects that are only read, and the parameter takes that.
+    pub fn const_handle_name(&self, param: &Param) -> Option<&str> {
+        let (_, name) = self.handle_constness(param.ty)?;
+        name.filter(|_| param.constness == Some(true))
+    }
+
+    /// Whether C passes a handle of this parameter as a pointer to const.
+    pub fn points_to_const(&self, param: &Param) -> bool {
+        let Ty::Named(id) = param.ty else { return false };
+        match &self.ty(id).kind {
+            TypeKind::Handle { form: HandleForm::Pointee(_), is_const, .. } => {
+                param.constness.unwrap_or(*is_const && param.dir == Direction::In)
+            }
+            _ => self.const_handle_name(param).is_some(),
+        }
+    }
+
     /// An interface by name.
     pub fn interface(&self, name: &str) -> Option<&Interface> {
         self.interfaces.iter().find(|interface| interface.name.value == name)

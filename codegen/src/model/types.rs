@@ -31,6 +31,10 @@ pub enum TypeKind {
     Handle {
         /// What C knows of it.
         form: HandleForm,
+        /// Whether C points to const where a function only takes a handle of the form [`HandleForm::Pointee`].
+        is_const: bool,
+        /// Its name in C where the object may only be read.
+        const_name: Option<String>,
         /// What null means, if it is allowed.
         null: Option<String>,
     },

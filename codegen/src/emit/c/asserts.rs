@@ -87,7 +87,10 @@ impl Asserts<'_> {
     fn ty(&mut self, ty: &Type, declared: &dyn Fn(&str) -> bool) {
         let name = &ty.c_name;
         match &ty.kind {
-            TypeKind::Handle { form, .. } => {
+            TypeKind::Handle { form, const_name, .. } => {
+                if let (Some(const_name), Some(tag)) = (const_name, form.tag()) {
+                    self.same(const_name.clone(), format!("const {tag}*"), format!("handle {const_name}"));
+                }
                 let spelled = match form {
                     HandleForm::Void => "void*".to_owned(),
                     HandleForm::Tagged(tag) => format!("{tag}*"),

@@ -53,6 +53,9 @@ pub fn type_declaration(spec: &Spec, interface: &Interface, ty: &crate::model::T
     let speller = Speller::new(spec, interface, interface.newest(), Dialect::C);
     let name = &ty.c_name;
     match &ty.kind {
+        TypeKind::Handle { form: HandleForm::Tagged(tag), const_name: Some(const_name), .. } => {
+            format!("typedef struct {tag}* {name};\ntypedef const struct {tag}* {const_name};")
+        }
         TypeKind::Handle { form, .. } => match form {
             HandleForm::Void => format!("typedef void* {name};"),
             HandleForm::Tagged(tag) => format!("typedef struct {tag}* {name};"),

@@ -179,9 +179,14 @@ impl Builder<'_> {
         let (name, tag) = &self.type_names(ty);
         let plain = |declaration| TypeItem::Plain { comment: comment.clone(), declaration };
         match &ty.kind {
-            TypeKind::Handle { form, .. } => plain(match form {
+            TypeKind::Handle { form, const_name, .. } => plain(match form {
                 HandleForm::Void => format!("typedef void* {name};"),
-                HandleForm::Tagged(_) => format!("typedef struct {tag}* {name};"),
+                HandleForm::Tagged(_) => match const_name {
+                    Some(const_name) => {
+                        format!("typedef struct {tag}* {name};\ntypedef const struct {tag}* {const_name};")
+                    }
+                    None => format!("typedef struct {tag}* {name};"),
+                },
                 HandleForm::Pointee(_) => format!("typedef struct {tag} {name};"),
             }),
             TypeKind::Id { field, ty, .. } => {

@@ -71,6 +71,9 @@ impl<'a> Speller<'a> {
 
     fn named(self, id: TypeId, param: &Param) -> String {
         let by_pointer = param.dir != Direction::In;
+        if let Some(name) = self.spec.const_handle_name(param) {
+            return if by_pointer { format!("{name}*") } else { name.to_owned() };
+        }
         let base = self.base(param.ty);
         match &self.spec.ty(id).kind {
             // The SDK's handle of a device is no pointer to a number, so that it is written through one.
@@ -82,7 +85,7 @@ impl<'a> Speller<'a> {
                 format!("{base}**")
             }
             TypeKind::Handle { form: HandleForm::Pointee(_), .. } => {
-                format!("{}{base}*", constness(param, !by_pointer))
+                format!("{}{base}*", if self.spec.points_to_const(param) { "const " } else { "" })
             }
             TypeKind::Struct { .. } if param.by_pointer => {
                 format!("{}{base}*", constness(param, !by_pointer))
@@ -101,7 +104,14 @@ impl<'a> Speller<'a> {
             Ty::Named(id)
                 if matches!(self.spec.ty(id).kind, TypeKind::Handle { form: HandleForm::Pointee(_), .. }) =>
             {
-                format!("{}{}**", constness(param, reads), self.base(param.ty))
+                let is_const = self.spec.is_const_handle(param.ty);
+                // Where the objects may be changed, the array of their addresses is what is only read.
+                let array = if reads && !is_const { " const" } else { "" };
+                format!("{}{}*{array}*", constness(param, reads && is_const), self.base(param.ty))
+            }
+            ty if self.spec.const_handle_name(param).is_some() => {
+                let array = if reads { "const " } else { "" };
+                format!("{array}{}*", self.spec.const_handle_name(param).unwrap_or(&self.base(ty)))
             }
             ty => format!("{}{}*", constness(param, reads), self.base(ty)),
         }

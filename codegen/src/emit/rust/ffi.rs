@@ -45,7 +45,7 @@ fn emit_type(context: Context, ty: &Type) -> TokenStream {
     let c_name = names::symbol(&ty.c_name);
     let docs = doc(&ty.summary, "");
     match &ty.kind {
-        TypeKind::Handle { form, .. } => {
+        TypeKind::Handle { form, const_name, .. } => {
             let Some(tag) = form.tag().map(names::symbol) else {
                 return quote! { #docs pub type #c_name = *mut ::core::ffi::c_void; };
             };
@@ -54,6 +54,9 @@ fn emit_type(context: Context, ty: &Type) -> TokenStream {
                 HandleForm::Pointee(_) => quote! { #docs pub type #c_name = #tag; },
                 HandleForm::Tagged(_) | HandleForm::Void => quote! { #docs pub type #c_name = *mut #tag; },
             };
+            let const_alias = const_name.as_deref().map(names::symbol).map(|name| {
+                quote! { #docs pub type #name = *const #tag; }
+            });
             quote! {
                 #docs
                 #[repr(C)]
@@ -61,6 +64,7 @@ fn emit_type(context: Context, ty: &Type) -> TokenStream {
                     opaque: [u8; 0],
                 }
                 #alias
+                #const_alias
             }
         }
         TypeKind::Id { tag, field, ty } => {
@@ -297,7 +301,13 @@ pub(super) fn raw_param(context: Context, param: &Param) -> TokenStream {
     let is_array = matches!(param.length, Some(Length::Count(_)))
         || matches!(param.ty, Ty::Char if param.length.is_some());
     if is_array {
-        return pointer(raw_element(context, param), !written);
+        let element = raw_element(context, param);
+        // Of a handle, `const` says whether the object may be changed, not the array.
+        return match super::form::named(context, param.ty) {
+            Some(TypeKind::Handle { .. }) if written => quote!(*mut #element),
+            Some(TypeKind::Handle { .. }) => quote!(*const #element),
+            _ => pointer(element, !written),
+        };
     }
     match param.ty {
         Ty::Pointer if param.role == Role::Creates && written => quote!(*mut *mut ::core::ffi::c_void),
@@ -309,7 +319,11 @@ pub(super) fn raw_param(context: Context, param: &Param) -> TokenStream {
         Ty::Named(id) if is_by_pointer(&context.spec.ty(id).kind) => {
             let target = ffi_path(context, id);
             let is_made = written && param.role == Role::Creates;
-            if is_made { quote!(*mut *mut #target) } else { pointer(target, !written) }
+            match context.spec.points_to_const(param) {
+                _ if is_made => quote!(*mut *mut #target),
+                true => quote!(*const #target),
+                false => quote!(*mut #target),
+            }
         }
         Ty::Named(id) if param.by_pointer => pointer(ffi_path(context, id), !written),
         Ty::Named(id) if matches!(context.spec.ty(id).kind, TypeKind::Id { .. }) => ffi_path(context, id),
@@ -322,6 +336,9 @@ pub(super) fn raw_param(context: Context, param: &Param) -> TokenStream {
 
 /// An element of an array, or a value by itself.
 fn raw_element(context: Context, param: &Param) -> TokenStream {
+    if let (Ty::Named(id), Some(name)) = (param.ty, context.spec.const_handle_name(param)) {
+        return path_beside(context, id, name);
+    }
     match param.ty {
         Ty::Pointer if param.constness.unwrap_or(param.dir == Direction::In) => {
             quote!(*const ::core::ffi::c_void)
@@ -343,7 +360,12 @@ fn raw_element(context: Context, param: &Param) -> TokenStream {
 
 /// Where the raw form of a type is.
 pub(super) fn ffi_path(context: Context, id: TypeId) -> TokenStream {
-    let c_name = names::symbol(&context.spec.ty(id).c_name);
+    path_beside(context, id, &context.spec.ty(id).c_name)
+}
+
+/// Where a name of C is that stands beside the raw form of a type.
+fn path_beside(context: Context, id: TypeId, name: &str) -> TokenStream {
+    let c_name = names::symbol(name);
     let owner = &context.spec.interfaces[id.interface.0];
     if std::ptr::eq(owner, context.interface) {
         quote!(ffi::#c_name)

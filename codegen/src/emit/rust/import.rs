@@ -8,7 +8,7 @@ use super::form::named;
 use super::pieces::{from_raw, to_raw};
 use super::types::{doc, is_by_pointer, type_path, value};
 use super::{Context, names};
-use crate::model::{Direction, Function, Param, ResultKind, TypeKind};
+use crate::model::{Direction, Function, Param, ResultKind, Role, Ty, TypeKind};
 
 pub(super) fn emit(context: Context, libraries: &[String]) -> TokenStream {
     let name = names::symbol(&context.interface.trait_name);
@@ -31,10 +31,15 @@ pub(super) fn emit(context: Context, libraries: &[String]) -> TokenStream {
         quote! { if self.#field.is_none() { missing.push(#text); } }
     });
     let methods = functions.iter().map(|function| method(context, function));
+    let unwinds = context.interface.unwinds.then(|| {
+        quote! {
+            ///
+            /// A call may throw a C++ exception, which then passes through the caller's frames.
+        }
+    });
     quote! {
         #docs
-        ///
-        /// A call may throw a C++ exception, which then passes through the caller's frames.
+        #unwinds
         #[derive(Clone, Copy, Debug)]
         pub struct #name {
             #(#fields)*
@@ -69,13 +74,18 @@ pub(super) fn emit(context: Context, libraries: &[String]) -> TokenStream {
 /// `unsafe fn name(&self, …) -> Result<…>`, without a body.
 pub(super) fn signature(context: Context, function: &Function) -> TokenStream {
     let name = names::snake(&function.name.value);
-    let inputs = function.params.iter().filter(|param| !param.is_status).map(|param| {
+    let is_input = |param: &&Param| !param.is_status && !is_yielded(context, function, param);
+    let inputs = function.params.iter().filter(is_input).map(|param| {
         let (name, ty) = (names::snake(&param.name.value), passed_type(context, param));
         quote!(#name: #ty)
     });
     let output = match &function.result {
         ResultKind::Value(result) => passed_type(context, result),
-        _ => quote!(()),
+        ResultKind::Status => {
+            let yielded = yielded(context, function).map(|param| value(context, param.ty, param.space));
+            one_or_tuple(yielded.collect())
+        }
+        ResultKind::None => quote!(()),
     };
     quote! { unsafe fn #name(&self, #(#inputs),*) -> Result<#output> }
 }
@@ -96,15 +106,11 @@ fn method(context: Context, function: &Function) -> TokenStream {
         let name = names::snake(&param.name.value);
         if param.is_status {
             quote!(&raw mut outcome)
+        } else if is_yielded(context, function, param) {
+            quote!(#name.as_mut_ptr())
         } else if is_safe_value(context, param) {
             let raw = to_raw(context, param, &quote!(#name));
-            if matches!(named(context, param.ty), Some(kind) if is_by_pointer(kind))
-                && param.constness.unwrap_or(param.dir == Direction::In)
-            {
-                quote!(#raw.cast_const())
-            } else {
-                raw
-            }
+            if context.spec.points_to_const(param) { quote!(#raw.cast_const()) } else { raw }
         } else {
             quote!(#name)
         }
@@ -127,18 +133,75 @@ fn method(context: Context, function: &Function) -> TokenStream {
         ResultKind::Value(result) if is_safe_value(context, result) => {
             from_raw(context, result, &quote!(yielded))
         }
-        _ => quote!(yielded),
+        ResultKind::Value(_) | ResultKind::None => quote!(yielded),
+        ResultKind::Status => one_or_tuple(
+            yielded(context, function)
+                .map(|param| {
+                    let name = names::snake(&param.name.value);
+                    from_raw(context, param, &quote!(#name))
+                })
+                .collect(),
+        ),
     };
+    let places = yielded(context, function).map(|param| {
+        let name = names::snake(&param.name.value);
+        quote! { let mut #name = ::core::mem::MaybeUninit::zeroed(); }
+    });
+    let taken = yielded(context, function).map(|param| {
+        let name = names::snake(&param.name.value);
+        quote! {
+            // SAFETY: zero is a value of the type, and the function may have written another.
+            let #name = unsafe { #name.assume_init() };
+        }
+    });
+    let refuse =
+        (matches!(function.result, ResultKind::Status) && context.interface.status.is_some()).then(|| {
+            quote! {
+                if ::tenon::StatusCode::code(yielded) != 0 {
+                    return Err(Error::new(yielded, concat!("the library refused `", #text, "`")));
+                }
+            }
+        });
     quote! {
         #docs
         pub #signature {
             let function = self.#field.ok_or_else(|| Error::unsupported(#text))?;
             #before
+            #(#places)*
             // SAFETY: the caller's promise is handed on.
             let yielded = unsafe { function(#(#arguments),*) };
             #after
+            #refuse
+            #(#taken)*
             Ok(#value)
         }
+    }
+}
+
+/// Whether a function that returns a status yields a parameter: a value that it always writes.
+fn is_yielded(context: Context, function: &Function, param: &Param) -> bool {
+    let is_value = match named(context, param.ty) {
+        Some(kind @ TypeKind::Handle { .. }) => !is_by_pointer(kind) || param.role == Role::Creates,
+        Some(TypeKind::Id { .. } | TypeKind::Callback { .. }) => false,
+        Some(TypeKind::Enum { .. } | TypeKind::Struct { .. }) => true,
+        None => param.ty != Ty::String,
+    };
+    matches!(function.result, ResultKind::Status)
+        && is_value
+        && param.is_output()
+        && param.length.is_none()
+        && !param.nullable
+}
+
+fn yielded<'a>(context: Context<'a>, function: &'a Function) -> impl Iterator<Item = &'a Param> {
+    function.params.iter().filter(move |param| is_yielded(context, function, param))
+}
+
+/// `()`, the only one, or a tuple of several: of types, and of values.
+fn one_or_tuple(items: Vec<TokenStream>) -> TokenStream {
+    match items.as_slice() {
+        [one] => one.clone(),
+        _ => quote!((#(#items),*)),
     }
 }
 

@@ -412,7 +412,10 @@ fn from_value(context: Context, param: &Param, raw: &TokenStream) -> TokenStream
     match (param.ty, named(context, param.ty)) {
         (_, Some(TypeKind::Handle { .. })) => {
             let ty = ty();
-            quote!(#ty::from_raw(#raw))
+            match context.spec.points_to_const(param) {
+                true => quote!(#ty::from_raw(#raw.cast_mut())),
+                false => quote!(#ty::from_raw(#raw)),
+            }
         }
         (_, Some(TypeKind::Id { field, .. })) => {
             let (ty, field) = (ty(), names::snake(field));

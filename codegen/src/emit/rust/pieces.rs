@@ -363,7 +363,8 @@ pub(super) fn from_raw(context: Context, param: &Param, raw: &TokenStream) -> To
     match (param.ty, named(context, param.ty)) {
         (_, Some(kind @ TypeKind::Handle { .. })) => {
             let ty = value(context, param.ty, None);
-            let raw = if is_by_pointer(kind) { quote!(#raw as *mut _) } else { raw.clone() };
+            let is_const = context.spec.const_handle_name(param).is_some();
+            let raw = if is_by_pointer(kind) || is_const { quote!(#raw as *mut _) } else { raw.clone() };
             quote!(#ty::from_raw(#raw))
         }
         (_, Some(TypeKind::Id { field, .. })) => {

@@ -6,7 +6,7 @@ use quote::{format_ident, quote};
 use super::ffi::{convention, raw_param, raw_result};
 use super::form::{Form, forms, is_fallible, named, outputs};
 use super::pieces::{Report, argument, prepare, to_raw, write_back, write_output, yielded};
-use super::types::{is_by_pointer, value};
+use super::types::value;
 use super::{Context, export, names};
 use crate::model::{Absent, Constant, Function, Param, ReleaseId, ResultKind, Ty, TypeKind};
 
@@ -157,7 +157,7 @@ fn failure(context: Context, result: &Param) -> TokenStream {
 
 /// Whether a handle is returned as a pointer to const.
 fn is_const_pointer(context: Context, result: &Param) -> bool {
-    named(context, result.ty).is_some_and(is_by_pointer) && result.constness != Some(false)
+    context.spec.points_to_const(result)
 }
 
 /// What the implementation gets from a host that does not pass the parameter.

@@ -94,6 +94,8 @@ impl Lowerer<'_> {
                     (None, Some(_)) => HandleForm::Tagged(tag()),
                     (None, None) => HandleForm::Void,
                 },
+                is_const: node.get("const").and_then(Node::bool) != Some(false),
+                const_name: text(node, "c_const"),
                 null: text(node, "null"),
             },
         }
@@ -101,9 +103,11 @@ impl Lowerer<'_> {
 
     /// Each kind of type has keys of its own.
     fn check_sections(&mut self, node: &Node, kind: &str) {
-        let sections: [(&str, &[&str]); 12] = [
+        let sections: [(&str, &[&str]); 14] = [
             ("tag", &["handle", "id"]),
             ("by", &["handle"]),
+            ("const", &["handle"]),
+            ("c_const", &["handle"]),
             ("null", &["handle"]),
             ("field", &["id"]),
             ("flags", &["enum"]),

@@ -1,0 +1,47 @@
+//! Handles: where C points to const.
+
+use crate::diagnostic::Code;
+use crate::model::{HandleForm, TypeKind};
+
+use super::Check;
+
+/// A handle says in the way of its form where the object may only be read.
+pub(super) fn check_form(check: &Check) {
+    for ty in &check.interface.types {
+        let TypeKind::Handle { form, .. } = &ty.kind else { continue };
+        let is_pointee = matches!(form, HandleForm::Pointee(_));
+        if let Some(place) = ty.places.get("const").filter(|_| !is_pointee) {
+            let message = format!("`{}` is no handle by pointer", ty.name.value);
+            check.report(
+                check
+                    .error(Code::HandleConst, place.key, message)
+                    .label("`const` goes with `by: pointer`")
+                    .help("a handle with a tag has `c_const`, the name of the pointer to const"),
+            );
+        }
+        if let Some(place) = ty.places.get("c_const").filter(|_| !matches!(form, HandleForm::Tagged(_))) {
+            let message = format!("`{}` is no handle with a tag", ty.name.value);
+            check.report(
+                check
+                    .error(Code::HandleConst, place.key, message)
+                    .label("`c_const` goes with `tag`, and without `by: pointer`"),
+            );
+        }
+    }
+}
+
+/// A parameter takes a handle with a tag as const only under the name that C has for that.
+pub(super) fn check_use(check: &Check) {
+    let params = check.params().into_iter().map(|(_, param)| param);
+    for param in params.chain(check.results()) {
+        let Some(TypeKind::Handle { form, const_name: None, .. }) = check.kind(param.ty) else { continue };
+        if param.constness == Some(true) && !matches!(form, HandleForm::Pointee(_)) {
+            let message = format!("{} has no name for a pointer to const", check.show_a(param.ty));
+            check.report(
+                check
+                    .error(Code::HandleConst, param.places.at("const").key, message)
+                    .label("the type needs `c_const`"),
+            );
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! A library in C with a status enum, opaque handles and handles that may only be read: what its spec becomes.
+//!
+//! `library/` has the spec, its outputs, and the library, which `sdk-rs/tests/library_spec.rs` calls.
+//! `UPDATE_EXPECT=1` writes the outputs anew; read them.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use codegen::emit::{Inputs, emit};
+use codegen::source::Folder;
+
+fn here() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/library")
+}
+
+#[test]
+fn outputs_are_as_expected() {
+    let loaded = match codegen::load(&Folder::new(here().join("spec"))) {
+        Ok(loaded) => loaded,
+        Err(mistakes) => panic!("{}", mistakes.render(false)),
+    };
+    let inputs = Inputs { loaded: &loaded, folder: "spec", summary: None, exports: None };
+    let files = emit(&inputs).expect("the outputs can be emitted");
+    let folder = here().join("expected");
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        files.write(&folder).expect("the expected files can be written");
+    }
+    let differences = files.check(&folder).expect("the expected files can be read");
+    assert!(differences.is_empty(), "{differences:#?}");
+}
+
+#[test]
+fn library_compiles_against_its_header() {
+    for (compiler, language, standard) in [("gcc", "c", "c11"), ("g++", "c++", "c++17")] {
+        let output = Command::new(compiler)
+            .args(["-x", language, "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only"])
+            .arg(format!("-std={standard}"))
+            .arg("-I")
+            .arg(here().join("expected/include"))
+            .arg(here().join("library.c"))
+            .output()
+            .unwrap_or_else(|error| panic!("`{compiler}` does not start: {error}"));
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+}
