@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Renderer, Snippet};
 use serde_json::json;
 
-use crate::source::{Sources, Span};
+use crate::source::{FileId, Sources, Span};
 
 macro_rules! catalogue {
     ($($variant:ident = $number:literal, $title:literal, $help:literal;)*) => {
@@ -140,6 +140,12 @@ catalogue! {
         "The interface's header includes the others, and each of those includes what its types come from.";
     HandleConst = 80, "a handle says in its own way where an object may only be read",
         "A handle by pointer has `const: false` where the ABI has no `const`; a handle with a tag has a second name, `c_const`.";
+    NotUtf8 = 90, "a file is UTF-8 text",
+        "YAML is read as UTF-8; `iconv` and editors convert Latin-1 and UTF-16. A byte order mark at the start is allowed.";
+    MergeMarker = 91, "no merge is left unfinished",
+        "Lines that begin with `<<<<<<<`, `=======` or `>>>>>>>` are left by a merge: keep one side and remove the markers.";
+    Invisible = 92, "every character can be seen",
+        "No-break spaces, zero-width characters and bidirectional controls look like something else, or like nothing.";
 }
 
 impl std::fmt::Display for Code {
@@ -159,8 +165,8 @@ pub struct Diagnostic {
     pub span: Span,
     /// What stands beside the caret.
     pub label: String,
-    /// Another place that is part of the story.
-    pub related: Option<(Span, String)>,
+    /// Other places that have to do with it.
+    pub related: Vec<(Span, String)>,
     /// What would be right.
     pub help: Option<String>,
 }
@@ -168,7 +174,14 @@ pub struct Diagnostic {
 impl Diagnostic {
     /// A mistake without a label.
     pub fn new(code: Code, span: Span, message: impl Into<String>) -> Self {
-        Diagnostic { code, message: message.into(), span, label: String::new(), related: None, help: None }
+        Diagnostic {
+            code,
+            message: message.into(),
+            span,
+            label: String::new(),
+            related: Vec::new(),
+            help: None,
+        }
     }
 
     /// Text beside the caret.
@@ -177,10 +190,18 @@ impl Diagnostic {
         self
     }
 
-    /// A second place.
+    /// Adds another place.
     pub fn related(mut self, span: Span, label: impl Into<String>) -> Self {
-        self.related = Some((span, label.into()));
+        self.related.push((span, label.into()));
         self
+    }
+
+    /// Adds the place of a key, if it was written.
+    pub fn related_if(self, span: Option<Span>, label: impl Into<String>) -> Self {
+        match span {
+            Some(span) => self.related(span, label),
+            None => self,
+        }
     }
 
     /// A line on what to do.
@@ -267,33 +288,25 @@ pub fn render(sources: &Sources, diagnostics: &[Diagnostic], colour: bool) -> St
     let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
     let mut out = String::new();
     for diagnostic in diagnostics {
-        let file = sources.file(diagnostic.span.file);
-        let path = file.path.to_string_lossy().into_owned();
-        let mut snippet = Snippet::source(file.text.as_str()).path(path).annotation(
+        let here = diagnostic.span.file;
+        let mut snippet = snippet(sources, here).annotation(
             AnnotationKind::Primary
                 .span(diagnostic.span.start..diagnostic.span.end)
                 .label(diagnostic.label.as_str()),
         );
-        let mut elsewhere = None;
-        if let Some((span, label)) = &diagnostic.related {
-            if span.file == diagnostic.span.file {
-                snippet = snippet
-                    .annotation(AnnotationKind::Context.span(span.start..span.end).label(label.as_str()));
-            } else {
-                let file = sources.file(span.file);
-                elsewhere = Some(
-                    Snippet::source(file.text.as_str())
-                        .path(file.path.to_string_lossy().into_owned())
-                        .annotation(AnnotationKind::Context.span(span.start..span.end).label(label.as_str())),
-                );
+        let mut elsewhere: Vec<FileId> = Vec::new();
+        for (span, _) in &diagnostic.related {
+            if span.file != here && !elsewhere.contains(&span.file) {
+                elsewhere.push(span.file);
             }
         }
+        snippet = annotated(snippet, here, diagnostic);
         let mut group: Group<'_> = Level::ERROR
             .primary_title(diagnostic.message.as_str())
             .id(diagnostic.code.to_string())
             .element(snippet);
-        if let Some(snippet) = elsewhere {
-            group = group.element(snippet);
+        for file in elsewhere {
+            group = group.element(annotated(self::snippet(sources, file), file, diagnostic));
         }
         if let Some(help) = &diagnostic.help {
             group = group.element(Level::HELP.message(help.as_str()));
@@ -301,6 +314,21 @@ pub fn render(sources: &Sources, diagnostics: &[Diagnostic], colour: bool) -> St
         let _ = writeln!(out, "{}\n", renderer.render(&[group]));
     }
     out
+}
+
+type Annotated<'a> = Snippet<'a, Annotation<'a>>;
+
+fn snippet(sources: &Sources, file: FileId) -> Annotated<'_> {
+    let file = sources.file(file);
+    Snippet::source(file.text.as_str()).path(file.path.to_string_lossy().into_owned())
+}
+
+/// The related places of a diagnostic that are in `file`.
+fn annotated<'a>(snippet: Annotated<'a>, file: FileId, diagnostic: &'a Diagnostic) -> Annotated<'a> {
+    let here = diagnostic.related.iter().filter(|(span, _)| span.file == file);
+    snippet.annotations(
+        here.map(|(span, label)| AnnotationKind::Context.span(span.start..span.end).label(label.as_str())),
+    )
 }
 
 /// Mistakes as a JSON array, for editors: lines and columns are counted from 1.
@@ -323,11 +351,12 @@ pub fn to_json(sources: &Sources, diagnostics: &[Diagnostic]) -> serde_json::Val
             object["message"] = json!(diagnostic.message);
             object["label"] = json!(diagnostic.label);
             object["help"] = json!(diagnostic.help);
-            object["related"] = diagnostic.related.as_ref().map_or(json!(null), |(span, label)| {
+            let related = diagnostic.related.iter().map(|(span, label)| {
                 let mut related = place(span);
                 related["label"] = json!(label);
                 related
             });
+            object["related"] = related.collect();
             object
         })
         .collect()

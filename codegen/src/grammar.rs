@@ -5,11 +5,11 @@
 use crate::source::shape::{Key, Shape, Value};
 
 const fn key(name: &'static str, value: Value, doc: &'static str) -> Key {
-    Key { name, doc, value, needed: false }
+    Key { name, doc, value, needed: false, example: None }
 }
 
 const fn needed(name: &'static str, value: Value, doc: &'static str) -> Key {
-    Key { name, doc, value, needed: true }
+    Key { name, doc, value, needed: true, example: None }
 }
 
 const SINCE: Key = key("since", Value::Release, "The release that added it; left out: there from the first.");
@@ -409,7 +409,12 @@ static FUNCTION: Shape = Shape {
         key("blocking", Value::Bool, "Whether the caller waits for device work."),
         key("stream_ordered", Value::Snake, "The stream parameter in whose order the work runs."),
         key("status_as_bool", Value::Shape(&QUESTION), "The status is the answer of a question."),
-        key("fallback", Value::Shape(&FALLBACK), "What stands in when an implementation has none."),
+        key(
+            "fallback",
+            Value::Shape(&FALLBACK),
+            "What stands in when an implementation has none; left out where nothing does.",
+        )
+        .such_as("{ nothing: true }"),
         key("returns", Value::Map(&Value::Prose), "Status value → when it is returned."),
         key("analogue", Value::Map(&Value::Line), "Its name elsewhere."),
         key(

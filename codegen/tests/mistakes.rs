@@ -1,7 +1,8 @@
 //! Mistakes in a spec: what is said about them, word for word, and that no mistake is too bad to be told.
 //!
 //! Each file in `bad/` holds the files that differ from the good spec in `bad/base/`, each behind a line
-//! `# file: path`; `# no file: path` takes one away. The text beside it is what a user sees.
+//! `# file: path`; `# no file: path` takes one away, and `# file: path in latin-1` or `in utf-16` has it in that
+//! encoding. The text beside it is what a user sees.
 //! `UPDATE_EXPECT=1` writes those texts anew.
 
 use std::collections::BTreeMap;
@@ -15,7 +16,7 @@ use codegen::{Mistakes, load};
 
 /// A spec in memory.
 #[derive(Clone, Default)]
-struct Texts(BTreeMap<String, String>);
+struct Texts(BTreeMap<String, String>, BTreeMap<String, Vec<u8>>);
 
 impl Texts {
     /// The files of a folder and of the folders in it.
@@ -43,10 +44,13 @@ impl Texts {
     fn patched(&self, fixture: &str) -> Self {
         let mut texts = self.clone();
         let mut current = None;
+        let mut encodings = Vec::new();
         for line in fixture.lines() {
-            if let Some(path) = line.strip_prefix("# file: ") {
+            if let Some(file) = line.strip_prefix("# file: ") {
+                let (path, encoding) = file.split_once(" in ").unwrap_or((file, "utf-8"));
                 texts.0.insert(path.to_owned(), String::new());
                 current = Some(path);
+                encodings.push((path, encoding));
             } else if let Some(path) = line.strip_prefix("# no file: ") {
                 texts.0.remove(path).expect("only what is there can be taken away");
                 current = None;
@@ -55,12 +59,30 @@ impl Texts {
                 text.push('\n');
             }
         }
+        for (path, encoding) in encodings.into_iter().filter(|(_, encoding)| *encoding != "utf-8") {
+            let bytes = encoded(&texts.0[path], encoding);
+            texts.1.insert(path.to_owned(), bytes);
+        }
         texts
+    }
+}
+
+/// The bytes of a text in another encoding than UTF-8.
+fn encoded(text: &str, encoding: &str) -> Vec<u8> {
+    let latin1 = |c: char| u8::try_from(c).expect("the fixture keeps to the characters of Latin-1");
+    match encoding {
+        "latin-1" => text.chars().map(latin1).collect(),
+        "utf-16" => "\u{feff}".encode_utf16().chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect(),
+        _ => panic!("no encoding `{encoding}`"),
     }
 }
 
 impl Files for Texts {
     fn read(&self, path: &str) -> io::Result<String> {
+        if let Some(bytes) = self.1.get(path) {
+            let text = String::from_utf8(bytes.clone());
+            return text.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error));
+        }
         self.0.get(path).cloned().ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "no such file"))
     }
 
@@ -101,6 +123,21 @@ fn the_base_keeps_every_rule() {
     if let Some(mistakes) = mistakes(&base()) {
         panic!("{}", mistakes.render(false));
     }
+}
+
+#[test]
+fn a_byte_order_mark_is_no_part_of_the_text() {
+    let mut marked = base();
+    marked.0.values_mut().for_each(|text| text.insert(0, '\u{feff}'));
+    if let Some(mistakes) = mistakes(&marked) {
+        panic!("{}", mistakes.render(false));
+    }
+    // Lines and columns are counted without it.
+    let path = "kit/kit.yaml";
+    let broken = marked.0[path].replace("group: kit", "grup: kit");
+    marked.0.insert(path.to_owned(), broken);
+    let said = mistakes(&marked).expect("the key is misspelled").render(false);
+    assert!(said.contains("kit/kit.yaml:1:1\n"), "{said}");
 }
 
 #[test]

@@ -48,7 +48,7 @@ fn compare_shape(root: &Json, node: &Json, shape: &'static Shape, seen: &mut Vec
     assert_eq!(node["additionalProperties"], false, "{} lets unknown keys pass", shape.name);
     let properties = node["properties"].as_object().expect("a shape has properties");
     assert_eq!(properties.len(), shape.keys.len(), "{} has other keys", shape.name);
-    for Key { name, doc, value, needed } in shape.keys {
+    for Key { name, doc, value, needed, example: _ } in shape.keys {
         let property = properties.get(*name).unwrap_or_else(|| panic!("{} lacks `{name}`", shape.name));
         assert_eq!(property["markdownDescription"], *doc);
         let required = node["required"].as_array().is_some_and(|keys| keys.iter().any(|key| key == name));

@@ -14,11 +14,13 @@ pub(super) fn check_no_circle(check: &Check) {
         for other in others.filter(|other| headers.included_by(other).contains(name)) {
             let mut groups = headers.groups(name);
             let Some(group) = groups.next() else { continue };
+            let second = headers.groups(other).next().map(|group| group.header.span);
             let message = format!("`{name}` and `{other}` need each other");
             check.report(
                 check
                     .error(Code::HeaderCycle, group.header.span, message)
                     .label(format!("it names a type of `{other}`"))
+                    .related_if(second, format!("which names a type of `{name}`"))
                     .help(format!("move the type into a header that `{other}` includes")),
             );
         }
@@ -38,7 +40,8 @@ pub(super) fn check_place(check: &Check) {
         check.report(
             check
                 .error(Code::WrongKind, group.header.span, message)
-                .label("only a group of an export has its own"),
+                .label("only a group of an export has its own")
+                .related(kind, "the kind"),
         );
     }
 }

@@ -33,7 +33,8 @@ pub(super) fn check_holder(check: &Check) {
             check.report(
                 check
                     .error(Code::Owner, param.places.at("held").key, message)
-                    .label("this goes with pointers and arrays"),
+                    .label("this goes with pointers and arrays")
+                    .related(param.places.span("type"), "the type"),
             );
         }
     }

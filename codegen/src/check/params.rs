@@ -15,14 +15,16 @@ pub(super) fn check_direction(check: &Check) {
         let name = &param.name.value;
         if let Some(TypeKind::Callback { .. }) = check.kind(param.ty) {
             let message = format!("`{name}` is a callback, and `{}` cannot write one", list.name());
-            check.report(check.error(Code::Direction, span, message).label("a callback is always `in`"));
+            let diagnostic = check.error(Code::Direction, span, message).label("a callback is always `in`");
+            check.report(diagnostic.related(param.places.span("type"), "the type"));
         }
         if param.ty == Ty::String && !param.places.has("bytes") {
             let message = format!("nothing says how much text fits into `{name}`");
             check.report(
                 check
                     .error(Code::Direction, span, message)
-                    .label("a `string` that is written needs `bytes`, the length of its buffer"),
+                    .label("a `string` that is written needs `bytes`, the length of its buffer")
+                    .related(param.places.span("type"), "the type"),
             );
         }
     }
@@ -40,14 +42,16 @@ pub(super) fn check_life(check: &Check) {
         };
         let message = format!("`{}` {ending}", param.name.value);
         let diagnostic = check.error(Code::Direction, param.places.span("role"), message);
-        check.report(diagnostic.label(format!("this goes with {right}")));
+        let dir = param.places.get("dir").map(|dir| dir.value);
+        check.report(diagnostic.label(format!("this goes with {right}")).related_if(dir, "the direction"));
     }
     let params = check.params().into_iter().map(|(_, param)| param);
     for param in params.chain(check.results()) {
         if param.role != Role::Uses && !has_life(check, param.ty) {
             let message = format!("{} is not created or destroyed", check.show_a(param.ty));
             let span = param.places.span("role");
-            check.report(check.error(Code::LifeMisplaced, span, message).label("leave this out"));
+            let diagnostic = check.error(Code::LifeMisplaced, span, message).label("leave this out");
+            check.report(diagnostic.related(param.places.span("type"), "the type"));
         }
     }
 }
@@ -90,7 +94,8 @@ pub(super) fn check_null(check: &Check) {
         if param.nullable && !by_pointer {
             let message = format!("{} that is passed by value cannot be null", check.show_a(param.ty));
             let span = param.places.at("nullable").key;
-            check.report(check.error(Code::NullByValue, span, message).label("leave this out"));
+            let diagnostic = check.error(Code::NullByValue, span, message).label("leave this out");
+            check.report(diagnostic.related(param.places.span("type"), "the type"));
         }
     }
 }
@@ -229,6 +234,7 @@ pub(super) fn check_status_parameter(check: &Check) {
                 check
                     .error(Code::StatusParameter, param.places.at("status").key, message)
                     .label("a second way to report")
+                    .related_if(function.places.get("result").map(|result| result.value), "the first way")
                     .help("`result: none`, or a type, says that the function returns no status"),
             );
         }
@@ -241,11 +247,15 @@ fn check_status_type(check: &Check, param: &Param) {
         let message = format!("{} does not carry a status", check.show_a(param.ty));
         let expected = status.map(|status| format!("{} is expected", check.show_type(status)));
         let span = param.places.span("type");
-        check.report(check.error(Code::StatusParameter, span, message).label(expected.unwrap_or_default()));
+        let stated = check.interface.places.span("status");
+        let diagnostic = check.error(Code::StatusParameter, span, message);
+        let diagnostic = diagnostic.label(expected.unwrap_or_default());
+        check.report(diagnostic.related(stated, "the status of this interface"));
     } else if param.dir != Direction::Out {
         let message = format!("`{}` carries the status, but nobody writes it", param.name.value);
         let span = param.places.span("dir");
-        check.report(check.error(Code::StatusParameter, span, message).label("`dir: out` is expected"));
+        let diagnostic = check.error(Code::StatusParameter, span, message).label("`dir: out` is expected");
+        check.report(diagnostic.related(param.places.at("status").key, "so it is written"));
     }
 }
 

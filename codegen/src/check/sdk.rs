@@ -19,6 +19,11 @@ impl<'a> Check<'a> {
     fn misfit(&self, span: Span, message: String, label: &str) {
         self.report(self.error(Code::SdkMisfit, span, message).label(label));
     }
+
+    /// The same of two places that do not go together.
+    fn misfit_with(&self, span: Span, message: String, label: &str, other: (Span, &str)) {
+        self.report(self.error(Code::SdkMisfit, span, message).label(label).related(other.0, other.1));
+    }
 }
 
 /// The SDK has one face, of an interface that stands by itself.
@@ -30,12 +35,14 @@ pub(super) fn check_place(check: &Check) {
     let before = &check.spec.interfaces[..check.id.0];
     if let Some(other) = before.iter().find(|other| other.sdk.is_some()) {
         let message = format!("the SDK offers `{}` already", other.name.value);
-        check.misfit(span, message, "one interface can have this");
+        let first = (other.places.at("sdk").key, "this one");
+        check.misfit_with(span, message, "one interface can have this", first);
     }
     if !check.interface.uses.is_empty() {
         let span = check.interface.places.span("uses");
         let message = "an interface with an `sdk` uses the types of others".to_owned();
-        check.misfit(span, message, "the SDK has no names for them");
+        let sdk = (check.interface.places.at("sdk").key, "the SDK's part");
+        check.misfit_with(span, message, "the SDK has no names for them", sdk);
     }
 }
 
@@ -45,7 +52,8 @@ pub(super) fn check_device(check: &Check) {
     if !matches!(check.spec.ty(sdk.device).kind, TypeKind::Id { .. }) {
         let message = format!("{} is no id", check.show_type(Ty::Named(sdk.device)));
         let span = check.interface.places.at("sdk").span("device");
-        check.misfit(span, message, "the number of a device is expected");
+        let described = (check.spec.ty(sdk.device).name.span, "described here");
+        check.misfit_with(span, message, "the number of a device is expected", described);
     }
 }
 
@@ -57,7 +65,8 @@ pub(super) fn check_statuses(check: &Check) {
         let span = value.name.span;
         if !(0..FIRST_OWN).contains(&value.value) {
             let message = format!("the status `{}` has the number {}", value.name.value, value.value);
-            check.misfit(span, message, "those of the SDK begin at 16");
+            let number = (value.places.span("value"), "the number");
+            check.misfit_with(span, message, "those of the SDK begin at 16", number);
         }
         let own = face.statuses().into_iter().filter(|own| own.value >= FIRST_OWN);
         if own.map(|own| own.name).any(|own| own == value.name.value) {
@@ -99,7 +108,8 @@ fn check_param(check: &Check, face: Face, function: &Function, handle: Handle, p
         }
     } else if check.interface.status.is_some_and(|status| param.ty == Ty::Named(status)) {
         let message = format!("`{name}` is a status beside the one that the function answers");
-        check.misfit(span, message, "the SDK has statuses of its own");
+        let status = (check.interface.places.span("status"), "the status of this interface");
+        check.misfit_with(span, message, "the SDK has statuses of its own", status);
     }
     if face.translated(param).is_some() {
         let id = function.params.iter().position(|other| std::ptr::eq(other, param));
@@ -156,7 +166,8 @@ pub(super) fn check_fields(check: &Check) {
             let Ty::Named(id) = field.ty else { continue };
             if face.is_own(check.spec.ty(id)) || face.translated(field).is_some() {
                 let message = format!("the SDK cannot translate the field `{}`", field.name.value);
-                check.misfit(field.name.span, message, "structs go through as they are");
+                let ty = (field.places.span("type"), "the type");
+                check.misfit_with(field.name.span, message, "structs go through as they are", ty);
             }
         }
     }

@@ -2,10 +2,11 @@
 
 mod node;
 pub mod shape;
+pub mod text;
 
 use std::path::{Path, PathBuf};
 
-pub use node::{Content, Node, parse};
+pub use node::{Content, Misread, Node, parse};
 
 /// Index of a [`SourceFile`] in [`Sources`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -76,6 +77,8 @@ impl Sources {
 /// Where a spec's files come from: a folder, or a table compiled into a proc-macro.
 pub trait Files {
     /// The text of a file by its path relative to the spec's folder, with `/` between the parts.
+    ///
+    /// Bytes that are not UTF-8 are an error that holds a [`std::string::FromUtf8Error`].
     fn read(&self, path: &str) -> std::io::Result<String>;
     /// How the file is named in messages.
     fn display(&self, path: &str) -> PathBuf;
@@ -104,7 +107,8 @@ impl Folder {
 
 impl Files for Folder {
     fn read(&self, path: &str) -> std::io::Result<String> {
-        std::fs::read_to_string(self.root.join(path))
+        let bytes = std::fs::read(self.root.join(path))?;
+        String::from_utf8(bytes).map_err(|error| std::io::Error::new(std::io::ErrorKind::InvalidData, error))
     }
 
     fn display(&self, path: &str) -> PathBuf {

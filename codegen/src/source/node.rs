@@ -6,6 +6,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::options::DuplicateKeyPolicy;
 use serde_saphyr::{Error, Spanned};
 
+use super::text::{indenting_tab, traces};
 use super::{At, FileId, Span};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 
@@ -29,12 +30,51 @@ pub enum Content {
     Integer(i64),
     /// A number with a point: in a spec always a release that lost its quotes.
     Float(f64),
+    /// A whole number that cannot be taken as it is written.
+    Misread(Misread),
     /// Text.
     Text(String),
     /// A sequence.
     List(Vec<Node>),
     /// A mapping, in the order in which it was written.
     Map(Vec<(At<String>, Node)>),
+}
+
+/// Why a whole number cannot be taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Misread {
+    /// `010` is 8 in YAML 1.1 and 10 in YAML 1.2.
+    LeadingZero {
+        /// Read as YAML 1.1 does, if the digits allow it.
+        octal: Option<i64>,
+        /// Read as YAML 1.2 does.
+        decimal: Option<i64>,
+    },
+    /// More than 64 bits hold.
+    TooLarge,
+}
+
+impl Misread {
+    /// Why `text`, which looks like a whole number, was taken for something else.
+    fn of(text: &str) -> Option<Misread> {
+        let digits = text.trim_start_matches(['-', '+']).replace('_', "");
+        let in_radix = |prefix, radix| {
+            let rest: Option<&str> = digits.strip_prefix(prefix);
+            rest.is_some_and(|rest| !rest.is_empty() && rest.chars().all(|c| c.is_digit(radix)))
+        };
+        if in_radix("0x", 16) || in_radix("0o", 8) || in_radix("0b", 2) {
+            return Some(Misread::TooLarge);
+        }
+        if !in_radix("", 10) {
+            return None;
+        }
+        if digits.len() > 1 && digits.starts_with('0') {
+            let sign = if text.starts_with('-') { -1 } else { 1 };
+            let read = |radix| i64::from_str_radix(&digits, radix).ok().map(|number| sign * number);
+            return Some(Misread::LeadingZero { octal: read(8), decimal: read(10) });
+        }
+        Some(Misread::TooLarge)
+    }
 }
 
 impl Node {
@@ -107,6 +147,8 @@ impl Node {
             Content::Bool(_) => "true or false",
             Content::Integer(_) => "a whole number",
             Content::Float(_) => "a number with a point",
+            Content::Misread(Misread::LeadingZero { .. }) => "a number with a leading zero",
+            Content::Misread(Misread::TooLarge) => "a number of more than 64 bits",
             Content::Text(_) => "text",
             Content::List(_) => "a list",
             Content::Map(_) => "a mapping",
@@ -116,11 +158,20 @@ impl Node {
 
 /// Parses a file. Where the text is no YAML there is no tree; a key that is given twice counts the first time.
 pub fn parse(file: FileId, text: &str, diagnostics: &mut Diagnostics) -> Option<Node> {
+    let traces = traces(file, text);
+    if !traces.is_empty() {
+        traces.into_iter().for_each(|trace| diagnostics.push(trace));
+        return None;
+    }
     // The parser stops at the first key that is given twice; this way it hands over all of them.
     let options = serde_saphyr::options! { duplicate_keys: DuplicateKeyPolicy::LastWins };
     match serde_saphyr::from_str_with_options::<Raw>(text, options) {
-        Ok(raw) => Some(raw.place(file, diagnostics)),
+        Ok(raw) => Some(raw.place(file, text, diagnostics)),
         Err(error) => {
+            if let Some(tab) = indenting_tab(file, text) {
+                diagnostics.push(tab);
+                return None;
+            }
             let diagnostic = Diagnostic::new(Code::Yaml, error_span(file, text, &error), reason(&error));
             let is_about = |words: &[&str]| words.iter().any(|words| diagnostic.message.contains(words));
             let (is_colon, is_open) =
@@ -151,8 +202,6 @@ fn error_span(file: FileId, text: &str, error: &Error) -> Span {
     Span { file, start, end }
 }
 
-const TOO_LARGE: &str = " is too large a number";
-
 /// What is wrong, in words that do not speak of the parser's own API.
 fn reason(error: &Error) -> String {
     match error.without_snippet() {
@@ -162,10 +211,7 @@ fn reason(error: &Error) -> String {
         error => {
             let reason = error.to_string();
             let reason = reason.split(" at line ").next().unwrap_or_default();
-            match reason.ends_with(TOO_LARGE) {
-                true => reason.to_owned(),
-                false => format!("this is not YAML: {reason}"),
-            }
+            format!("this is not YAML: {reason}")
         }
     }
 }
@@ -190,18 +236,23 @@ fn span<T>(file: FileId, spanned: &Spanned<T>) -> Span {
 }
 
 impl Raw {
-    fn place(self, file: FileId, diagnostics: &mut Diagnostics) -> Node {
+    fn place(self, file: FileId, text: &str, diagnostics: &mut Diagnostics) -> Node {
         let span = span(file, &self.0);
+        let misread = || Misread::of(text.get(span.start..span.end)?.trim_end());
         let content = match self.0.value {
             RawContent::Null => Content::Null,
             RawContent::Bool(value) => Content::Bool(value),
             RawContent::Integer(value) => Content::Integer(value),
-            RawContent::Float(value) => Content::Float(value),
-            RawContent::Text(value) => Content::Text(value),
+            RawContent::Float(value) => misread().map_or(Content::Float(value), Content::Misread),
+            RawContent::Text(value) => match misread() {
+                // A hexadecimal number that is too large is handed over as text.
+                Some(Misread::TooLarge) => Content::Misread(Misread::TooLarge),
+                _ => Content::Text(value),
+            },
             RawContent::List(items) => {
-                Content::List(items.into_iter().map(|item| item.place(file, diagnostics)).collect())
+                Content::List(items.into_iter().map(|item| item.place(file, text, diagnostics)).collect())
             }
-            RawContent::Map(entries) => Content::Map(place_entries(entries, file, diagnostics)),
+            RawContent::Map(entries) => Content::Map(place_entries(entries, file, text, diagnostics)),
         };
         Node { span, content }
     }
@@ -210,12 +261,13 @@ impl Raw {
 fn place_entries(
     entries: Vec<(Spanned<String>, Raw)>,
     file: FileId,
+    text: &str,
     diagnostics: &mut Diagnostics,
 ) -> Vec<(At<String>, Node)> {
     let mut placed: Vec<(At<String>, Node)> = Vec::new();
     for (key, value) in entries {
         let span = span(file, &key);
-        let value = value.place(file, diagnostics);
+        let value = value.place(file, text, diagnostics);
         match placed.iter().find(|(known, _)| known.value == key.value) {
             None => placed.push((At { value: key.value, span }, value)),
             Some((first, _)) => diagnostics.push(
@@ -265,8 +317,9 @@ impl<'de> Visitor<'de> for AnyVisitor {
         Ok(RawContent::Integer(value))
     }
 
-    fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<RawContent, E> {
-        i64::try_from(value).map(RawContent::Integer).map_err(|_| E::custom(format!("{value}{TOO_LARGE}")))
+    fn visit_u64<E>(self, value: u64) -> Result<RawContent, E> {
+        // Too large a number is found again by how it was written.
+        Ok(i64::try_from(value).map_or(RawContent::Float(value as f64), RawContent::Integer))
     }
 
     fn visit_f64<E>(self, value: f64) -> Result<RawContent, E> {

@@ -2,7 +2,7 @@
 //!
 //! One description serves three readers: the check below, the JSON Schema for editors, and the documentation.
 
-use super::{Content, Node};
+use super::{Content, Misread, Node};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics, nearest};
 
 /// A mapping with known keys.
@@ -25,6 +25,15 @@ pub struct Key {
     pub value: Value,
     /// Whether the mapping means nothing without it.
     pub needed: bool,
+    /// What to write, where the needed keys of a mapping do not show it.
+    pub example: Option<&'static str>,
+}
+
+impl Key {
+    /// The same key with an example of its value.
+    pub const fn such_as(self, example: &'static str) -> Key {
+        Key { example: Some(example), ..self }
+    }
 }
 
 /// What a key takes.
@@ -102,7 +111,7 @@ impl Value {
             Value::Symbol => "an identifier of C".into(),
             Value::Release => "a release in quotes, such as \"3.1\"".into(),
             Value::Type => "a type".into(),
-            Value::Word(words) => words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", "),
+            Value::Word(words) => one_of(words),
             Value::Null => "nothing".into(),
             Value::Shape(shape) => shape.name.into(),
             Value::List(item) => format!("a list, each item {}", item.expected()),
@@ -114,12 +123,17 @@ impl Value {
 
 /// Checks a tree against what it should be.
 pub fn check(node: &Node, value: &Value, diagnostics: &mut Diagnostics) {
+    check_value(node, value, None, diagnostics);
+}
+
+/// The same of what a key takes, whose own words help to mend it.
+fn check_value(node: &Node, value: &Value, key: Option<&Key>, diagnostics: &mut Diagnostics) {
     match value {
         Value::Any(values) => match values.iter().find(|value| value.accepts(&node.content)) {
-            Some(value) => check(node, value, diagnostics),
-            None => wrong(node, value, diagnostics),
+            Some(value) => check_value(node, value, key, diagnostics),
+            None => diagnostics.push(wrong(node, value, key)),
         },
-        value if !value.accepts(&node.content) => wrong(node, value, diagnostics),
+        value if !value.accepts(&node.content) => diagnostics.push(wrong(node, value, key)),
         Value::Shape(shape) => check_shape(node, shape, diagnostics),
         Value::List(item) => node.items().iter().for_each(|node| check(node, item, diagnostics)),
         Value::Map(item) => {
@@ -128,14 +142,14 @@ pub fn check(node: &Node, value: &Value, diagnostics: &mut Diagnostics) {
                 check(node, item, diagnostics);
             }
         }
-        _ => check_text(node, value, diagnostics),
+        _ => check_text(node, value, key, diagnostics),
     }
 }
 
 fn check_shape(node: &Node, shape: &Shape, diagnostics: &mut Diagnostics) {
     for (name, node) in node.entries() {
         match shape.keys.iter().find(|key| key.name == name.value) {
-            Some(key) => check(node, &key.value, diagnostics),
+            Some(key) => check_value(node, &key.value, Some(key), diagnostics),
             None => {
                 let message = format!("{} has no key `{}`", shape.name, name.value);
                 let diagnostic = Diagnostic::new(Code::UnknownKey, name.span, message);
@@ -158,15 +172,15 @@ fn check_shape(node: &Node, shape: &Shape, diagnostics: &mut Diagnostics) {
     }
 }
 
-fn check_text(node: &Node, value: &Value, diagnostics: &mut Diagnostics) {
+fn check_text(node: &Node, value: &Value, key: Option<&Key>, diagnostics: &mut Diagnostics) {
     let Some(text) = node.text() else { return };
     match value {
         Value::Word(words) if !words.contains(&text) => {
-            let message = format!("`{text}` is none of {}", value.expected());
+            let message = format!("expected {}, found `{text}`", value.expected());
             let diagnostic = Diagnostic::new(Code::UnknownWord, node.span, message);
             diagnostics.push(match nearest(text, words.iter().copied()) {
                 Some(near) => diagnostic.label(format!("did you mean `{near}`?")),
-                None => diagnostic.label("not a word that stands here"),
+                None => with_doc(diagnostic.label("not a word that stands here"), key),
             });
         }
         Value::Snake => check_name(text, node.span, is_snake, "snake_case", diagnostics),
@@ -184,24 +198,68 @@ fn check_text(node: &Node, value: &Value, diagnostics: &mut Diagnostics) {
     }
 }
 
-fn wrong(node: &Node, value: &Value, diagnostics: &mut Diagnostics) {
-    let diagnostic = Diagnostic::new(
-        Code::WrongValue,
-        node.span,
-        format!("expected {}, found {}", value.expected(), node.kind()),
-    );
-    diagnostics.push(match (&node.content, value) {
-        (Content::Float(_) | Content::Integer(_), Value::Release) => diagnostic.label("put it in quotes"),
+/// `a`, `b` or `c`, each in code marks.
+fn one_of(words: &[&str]) -> String {
+    let words: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
+    match words.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, rest)) => format!("{} or {last}", rest.join(", ")),
+        None => String::new(),
+    }
+}
+
+fn wrong(node: &Node, value: &Value, key: Option<&Key>) -> Diagnostic {
+    let found = match node.content {
+        Content::Bool(value) => format!("`{value}`"),
+        _ => node.kind().to_owned(),
+    };
+    let message = format!("expected {}, found {found}", value.expected());
+    let diagnostic = Diagnostic::new(Code::WrongValue, node.span, message);
+    match (&node.content, value) {
+        (Content::Float(_) | Content::Integer(_) | Content::Misread(_), Value::Release) => {
+            diagnostic.label("put it in quotes")
+        }
         (Content::Null, _) => diagnostic.label("nothing is written here"),
-        (Content::Bool(_) | Content::Integer(_) | Content::Float(_), value)
-            if value.accepts(&Content::Text(String::new())) =>
+        (_, Value::Word(_)) => with_doc(diagnostic.label("one of these words is expected"), key),
+        (Content::Bool(_) | Content::Integer(_) | Content::Float(_) | Content::Misread(_), value)
+            if value.accepts(&Content::Text(String::new())) && !value.accepts(&Content::Integer(0)) =>
         {
             diagnostic.label("put it in quotes, if it is meant as text")
         }
-        (Content::Text(_), Value::Shape(shape)) => diagnostic.label(format!("such as `{}`", shape.example())),
+        (Content::Misread(misread), _) => explain(diagnostic, *misread),
+        (Content::Text(_) | Content::Bool(_), Value::Shape(shape)) => {
+            let example = key.and_then(|key| key.example).map_or_else(|| shape.example(), str::to_owned);
+            with_doc(
+                diagnostic.label(format!("such as `{example}`")),
+                key.filter(|key| key.example.is_some()),
+            )
+        }
         (Content::Map(_) | Content::List(_), _) => diagnostic.label(format!("this is {}", node.kind())),
         _ => diagnostic,
-    });
+    }
+}
+
+fn with_doc(diagnostic: Diagnostic, key: Option<&Key>) -> Diagnostic {
+    match key {
+        Some(key) => diagnostic.help(key.doc),
+        None => diagnostic,
+    }
+}
+
+/// Why a whole number is none.
+fn explain(diagnostic: Diagnostic, misread: Misread) -> Diagnostic {
+    match misread {
+        Misread::TooLarge => diagnostic.label(format!("a whole number is from {} to {}", i64::MIN, i64::MAX)),
+        Misread::LeadingZero { octal: Some(octal), decimal: Some(decimal) } => diagnostic
+            .label(format!("YAML 1.1 reads this as the octal number {octal}, YAML 1.2 as {decimal}"))
+            .help(format!("write `{decimal}` or `{octal}`, without a zero in front")),
+        Misread::LeadingZero { octal: None, decimal: Some(decimal) } => diagnostic
+            .label("in YAML 1.1 a leading zero stands for an octal number, which this is not")
+            .help(format!("write `{decimal}`, without a zero in front")),
+        Misread::LeadingZero { decimal: None, .. } => {
+            diagnostic.label("in YAML 1.1 a leading zero stands for an octal number")
+        }
+    }
 }
 
 fn check_name(

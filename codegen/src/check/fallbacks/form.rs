@@ -58,7 +58,9 @@ pub(in super::super) fn check_refusal(check: &Check) {
         let reports = leaves || site.function.params.iter().any(|param| param.is_status);
         if value.is_some_and(|value| value.value == 0) {
             let message = format!("`{name}` refuses with a status that means success");
-            check.report(check.error(Code::BadStatus, place.value, message).label("another one is expected"));
+            let diagnostic = check.error(Code::BadStatus, place.value, message);
+            let success = value.map(|value| value.places.span("value"));
+            check.report(diagnostic.label("another one is expected").related_if(success, "0 is success"));
         } else if !matches!(site.function.result, ResultKind::Status) && !reports {
             let message = format!("`{name}` has no status to refuse with");
             let related = site.function.places.at("result").key;

@@ -139,7 +139,8 @@ fn handed_on<'a>(
         return Some(
             check
                 .error(Code::FallbackIncomplete, call.function.span, message)
-                .label("a call stands in for a function that yields the same"),
+                .label("a call stands in for a function that yields the same")
+                .related(callee.name.span, "the function that it calls"),
         );
     }
     let (other, param) = yielded
@@ -155,7 +156,8 @@ fn handed_on<'a>(
         check
             .error(Code::FallbackTypes, call.function.span, message)
             .label(format!("its `{}` becomes `{}`", other.name.value, param.name.value))
-            .related(param.places.span("type"), "the type that is expected"),
+            .related(param.places.span("type"), "the type that is expected")
+            .related(other.places.span("type"), "the type that it yields"),
     )
 }
 

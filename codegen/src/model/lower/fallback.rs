@@ -155,7 +155,8 @@ impl Lowerer<'_> {
                     node.entries()[1].0.span,
                     "a step calls one function",
                 )
-                .label("make it a step of its own"),
+                .label("make it a step of its own")
+                .related(node.entries()[0].0.span, "the function of this step"),
             );
         }
         node.entries()

@@ -29,7 +29,10 @@ impl Lowerer<'_> {
             summary: text(node, "summary").unwrap_or_default(),
             doc: prose(node, "doc"),
             stream_ordered: node.get("stream_ordered").and_then(|node| self.param_id(&params, node)),
-            fallback: node.get("fallback").map(|node| self.fallback(scope, node, &params, trees)),
+            fallback: node
+                .get("fallback")
+                .filter(|node| matches!(node.content, Content::Map(_)))
+                .map(|node| self.fallback(scope, node, &params, trees)),
             python: node.get("python").and_then(|node| self.python_function(trees, node, &params)),
             params,
             result,
@@ -98,14 +101,17 @@ impl Lowerer<'_> {
 
     fn status_named(&mut self, scope: Scope, name: &At<String>) -> Option<StatusValue> {
         let found = scope.statuses.iter().position(|known| *known == name.value);
-        if scope.statuses.is_empty() {
-            self.diagnostics.distrust(name.span);
-        } else if found.is_none() {
-            self.report(
-                Diagnostic::new(Code::BadStatus, name.span, format!("there is no status `{}`", name.value))
+        let space = scope.status.map(Namespace::Statuses);
+        match (found, space) {
+            (Some(_), Some(space)) => self.references.found(space, &name.value),
+            (None, Some(space)) if !scope.statuses.is_empty() => {
+                let message = format!("there is no status `{}`", name.value);
+                let diagnostic = Diagnostic::new(Code::BadStatus, name.span, message)
                     .label("not a value of the status type")
-                    .nearest(&name.value, scope.statuses.iter().map(String::as_str)),
-            );
+                    .nearest(&name.value, scope.statuses.iter().map(String::as_str));
+                self.references.missed(name.clone(), vec![space], diagnostic);
+            }
+            _ => self.diagnostics.distrust(name.span),
         }
         found.map(StatusValue)
     }

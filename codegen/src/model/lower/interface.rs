@@ -14,7 +14,8 @@ impl Lowerer<'_> {
                     name.span,
                     format!("this interface is in the folder `{}`", trees.name.value),
                 )
-                .label("folder and name are the same"),
+                .label("folder and name are the same")
+                .related(trees.name.span, "the folder"),
             );
         }
         for (name, group) in &trees.groups {
@@ -25,7 +26,8 @@ impl Lowerer<'_> {
         let status = node.get("status").and_then(|node| self.type_id(id, &uses, node));
         let statuses = self.status_names(id, status, trees, spec);
         let prefix = text(node, "prefix").unwrap_or_default();
-        let scope = Scope { id, uses: &uses, releases: &releases, statuses: &statuses, prefix: &prefix };
+        let scope =
+            Scope { id, uses: &uses, releases: &releases, status, statuses: &statuses, prefix: &prefix };
         let types = trees.entries("types").map(|(group, node)| self.ty(scope, group, node)).collect();
         let functions: Vec<Function> = trees
             .entries("functions")
@@ -78,7 +80,8 @@ impl Lowerer<'_> {
                     name.span,
                     format!("this group is in the file `{}.yaml`", file.value),
                 )
-                .label("file and name are the same"),
+                .label("file and name are the same")
+                .related(file.span, "the file"),
             );
         }
     }
@@ -198,7 +201,8 @@ impl Lowerer<'_> {
                         key.span,
                         format!("`{section}` does not belong to the kind `{kind}`"),
                     )
-                    .label(format!("only to `{belongs}`")),
+                    .label(format!("only to `{belongs}`"))
+                    .related_if(node.get("kind").map(|kind| kind.span), "the kind"),
                 );
             }
         }
@@ -245,7 +249,8 @@ impl Lowerer<'_> {
         {
             self.report(
                 Diagnostic::new(Code::ReleaseOrder, at.span, "this ends before it begins")
-                    .label(format!("it begins with {}", scope.releases[since.0].name.value)),
+                    .label("it ends here")
+                    .related_if(node.get("since").map(|since| since.span), "it begins here"),
             );
         }
         Availability { since, until }

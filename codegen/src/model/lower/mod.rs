@@ -1,5 +1,6 @@
 //! From YAML trees to the model: resolves names, fills in defaults, and reports what does not resolve.
 
+mod c_words;
 mod fallback;
 mod function;
 mod interface;
@@ -7,6 +8,7 @@ mod param;
 mod python;
 mod table;
 mod types;
+mod unresolved;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +17,8 @@ use std::thread;
 use super::*;
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::grammar;
-use crate::source::{Content, FileId, Files, Node, Sources, parse, shape};
+use crate::source::{Content, FileId, Files, Node, Sources, parse, shape, text::decode};
+use unresolved::{Namespace, References};
 
 /// A spec as far as it could be understood, and the texts that it came from.
 #[derive(Debug)]
@@ -39,8 +42,11 @@ pub fn lower(files: &dyn Files) -> Lowered {
             types_missing: trees.interfaces.iter().map(|interface| interface.partial).collect(),
             functions_missing: trees.interfaces.iter().map(|interface| interface.partial).collect(),
             misread_releases: Vec::new(),
+            references: References::default(),
         };
-        lowerer.spec(&trees)
+        let spec = lowerer.spec(&trees);
+        lowerer.references.report(&trees, lowerer.diagnostics);
+        spec
     });
     Lowered { sources, spec, diagnostics }
 }
@@ -72,11 +78,8 @@ impl InterfaceTrees {
 impl Trees {
     fn read(files: &dyn Files, sources: &mut Sources, diagnostics: &mut Diagnostics) -> Option<Self> {
         let mut reader = Reader { files, sources, diagnostics };
-        let spec = match files.read("spec.yaml") {
-            Ok(text) => {
-                let file = reader.sources.add(files.display("spec.yaml"), text);
-                reader.parse(file, &grammar::SPEC)?
-            }
+        let spec = match reader.read("spec.yaml") {
+            Ok(file) => reader.parse(file, &grammar::SPEC)?,
             Err(error) => {
                 let file = reader.sources.add(files.display("spec.yaml"), "");
                 reader.diagnostics.push(Diagnostic::new(
@@ -125,14 +128,14 @@ impl Reader<'_> {
             .zip(parsed)
             .filter_map(|((group, _), (node, mistakes))| {
                 self.diagnostics.extend(mistakes);
-                let node = node?;
-                shape::check(&node, &shape::Value::Shape(&grammar::GROUP), self.diagnostics);
-                Some((group, node))
+                Some((group, self.check(node?, &grammar::GROUP)?))
             })
             .collect();
         self.report_strays(&name.value, &interface);
         // Without the list, or where a group does not name its entries, nothing is known to be missing.
-        let partial = groups.len() < wanted || interface.get("groups").is_none();
+        let partial = groups.len() < wanted
+            || interface.get("groups").is_none()
+            || groups.iter().any(|(_, group)| lacks_names(group));
         Some(InterfaceTrees { name: name.clone(), partial, interface, groups })
     }
 
@@ -156,10 +159,20 @@ impl Reader<'_> {
         distinct
     }
 
+    /// Adds a file to the sources, in whichever encoding it is.
+    fn read(&mut self, path: &str) -> std::io::Result<FileId> {
+        let decoded = decode(self.files.read(path))?;
+        let file = FileId(self.sources.files().count());
+        if let Some(diagnostic) = decoded.diagnostic(file) {
+            self.diagnostics.push(diagnostic);
+        }
+        Ok(self.sources.add(self.files.display(path), decoded.text))
+    }
+
     /// Reads a file that some name stands for.
     fn add(&mut self, path: &str, name: &At<String>) -> Option<FileId> {
-        match self.files.read(path) {
-            Ok(text) => Some(self.sources.add(self.files.display(path), text)),
+        match self.read(path) {
+            Ok(file) => Some(file),
             Err(error) => {
                 self.diagnostics.push(
                     Diagnostic::new(Code::MissingFile, name.span, format!("cannot read `{path}`: {error}"))
@@ -172,8 +185,23 @@ impl Reader<'_> {
 
     fn parse(&mut self, file: FileId, shape: &'static shape::Shape) -> Option<Node> {
         let node = parse(file, &self.sources.file(file).text, self.diagnostics)?;
-        shape::check(&node, &shape::Value::Shape(shape), self.diagnostics);
-        Some(node)
+        self.check(node, shape)
+    }
+
+    /// A file without a mapping is as good as unread: it is reported once, and not for each name that it lacks.
+    fn check(&mut self, node: Node, shape: &'static shape::Shape) -> Option<Node> {
+        let is_map = matches!(node.content, Content::Map(_));
+        if node.is_null() {
+            let needed = shape.keys.iter().filter(|key| key.needed).map(|key| format!("`{}`", key.name));
+            let message = format!("this file is empty, and {} is expected", shape.name);
+            let start = Span { start: 0, end: 0, ..node.span };
+            let diagnostic = Diagnostic::new(Code::WrongValue, start, message);
+            let needed = needed.collect::<Vec<_>>().join(", ");
+            self.diagnostics.push(diagnostic.help(format!("it begins with the keys {needed}")));
+        } else {
+            shape::check(&node, &shape::Value::Shape(shape), self.diagnostics);
+        }
+        is_map.then_some(node)
     }
 
     fn report_strays(&mut self, folder: &str, interface: &Node) {
@@ -223,6 +251,19 @@ fn parse_side_by_side(sources: &Sources, files: &[FileId]) -> Vec<(Option<Node>,
     done.into_iter().map(|(_, parsed)| parsed).collect()
 }
 
+/// Whether entries of a group are missing, or lack their name, because of what has been reported.
+fn lacks_names(group: &Node) -> bool {
+    let is_known = |key: &str| grammar::GROUP.keys.iter().any(|known| known.name == key);
+    let lacks = |node: &Node| match &node.content {
+        Content::List(entries) => {
+            entries.iter().any(|entry| entry.get("name").and_then(Node::text).is_none())
+        }
+        _ => true,
+    };
+    group.entries().iter().any(|(key, _)| !is_known(&key.value))
+        || ["types", "functions"].into_iter().filter_map(|key| group.get(key)).any(lacks)
+}
+
 fn names<'a>(node: &'a Node, key: &str) -> impl Iterator<Item = At<String>> + 'a {
     node.get(key).into_iter().flat_map(Node::items).filter_map(Node::at)
 }
@@ -232,6 +273,8 @@ struct Names {
     interfaces: Vec<String>,
     unread: Vec<String>,
     types: Vec<BTreeMap<String, usize>>,
+    /// The names of types by their names in C.
+    c_types: Vec<BTreeMap<String, String>>,
     functions: Vec<BTreeMap<String, usize>>,
 }
 
@@ -256,9 +299,22 @@ impl Names {
             interfaces: trees.interfaces.iter().map(|interface| interface.name.value.clone()).collect(),
             unread: trees.unread.clone(),
             types: table("types"),
+            c_types: trees.interfaces.iter().map(c_types).collect(),
             functions: table("functions"),
         }
     }
+}
+
+fn c_types(interface: &InterfaceTrees) -> BTreeMap<String, String> {
+    let mut names = BTreeMap::new();
+    for (_, node) in interface.entries("types") {
+        let (Some(name), Some(c)) = (text(node, "name"), text(node, "c")) else { continue };
+        if node.get("by").is_some() {
+            names.insert(format!("{c}*"), name.clone());
+        }
+        names.insert(c, name);
+    }
+    names
 }
 
 struct Lowerer<'a> {
@@ -270,6 +326,8 @@ struct Lowerer<'a> {
     functions_missing: Vec<bool>,
     /// Releases of the current interface that are none and have been reported.
     misread_releases: Vec<String>,
+    /// Names of types, functions and statuses so far.
+    references: References,
 }
 
 impl Lowerer<'_> {
@@ -318,7 +376,9 @@ struct Scope<'a> {
     id: InterfaceId,
     uses: &'a [InterfaceId],
     releases: &'a [Release],
-    /// The values of the status enum, by name.
+    /// The status enum.
+    status: Option<TypeId>,
+    /// Its values, by name.
     statuses: &'a [String],
     /// What C names begin with.
     prefix: &'a str,

@@ -21,10 +21,11 @@ impl Lowerer<'_> {
             (_, Some(count)) => self.extent(scope, count, names).map(Length::Count),
             _ => None,
         };
-        if let (Some(_), Some(count)) = (node.get("bytes"), node.get("count")) {
+        if let (Some(bytes), Some(count)) = (node.get("bytes"), node.get("count")) {
             self.report(
                 Diagnostic::new(Code::LengthMisplaced, count.span, "a parameter has one length")
-                    .label("it has `bytes` already"),
+                    .label("the second one")
+                    .related(bytes.span, "the first one"),
             );
         }
         let mut sibling = |key| node.get(key).and_then(|node| self.sibling(node, names));
@@ -115,6 +116,7 @@ impl Lowerer<'_> {
     pub(super) fn function_named(&mut self, interface: InterfaceId, name: &At<String>) -> Option<FunctionId> {
         let known = &self.names.functions[interface.0];
         if let Some(index) = known.get(&name.value) {
+            self.references.found(Namespace::Functions(interface), &name.value);
             return Some(FunctionId(*index));
         }
         if self.functions_missing[interface.0] {
@@ -128,7 +130,7 @@ impl Lowerer<'_> {
         )
         .label("not described in this interface")
         .nearest(&name.value, known.keys().map(String::as_str));
-        self.report(diagnostic);
+        self.references.missed(name.clone(), vec![Namespace::Functions(interface)], diagnostic);
         None
     }
 }

@@ -60,16 +60,17 @@ impl Lowerer<'_> {
     /// A slot says in one way who has it.
     fn check_slot(&mut self, node: &Node) {
         let Content::Map(entries) = &node.content else { return };
-        let (span, message) = match &entries[..] {
+        let (span, message, first) = match &entries[..] {
             [(key, owners)] if key.value == "one_of" && owners.items().is_empty() => {
-                (key.span, "this slot has no owner")
+                (key.span, "this slot has no owner", None)
             }
             [_] => return,
-            [] => (node.span, "this slot has no owner"),
-            [_, (key, _), ..] => (key.span, "a slot says in one way who has it"),
+            [] => (node.span, "this slot has no owner", None),
+            [(first, _), (key, _), ..] => (key.span, "a slot says in one way who has it", Some(first.span)),
         };
         self.report(
             Diagnostic::new(Code::WrongValue, span, message)
+                .related_if(first, "the first way")
                 .help("the name of a function, `one_of` with several, or `reserved` with one"),
         );
     }

@@ -15,26 +15,32 @@ impl Lowerer<'_> {
 
     pub(super) fn type_id(&mut self, id: InterfaceId, uses: &[InterfaceId], node: &Node) -> Option<TypeId> {
         let name = node.text()?;
-        let mut reach = std::iter::once(id).chain(uses.iter().copied());
-        let found = reach.find_map(|interface| {
+        let reach: Vec<InterfaceId> = std::iter::once(id).chain(uses.iter().copied()).collect();
+        let found = reach.iter().find_map(|interface| {
             let index = *self.names.types[interface.0].get(name)?;
-            Some(TypeId { interface, index })
+            Some(TypeId { interface: *interface, index })
         });
-        if found.is_none() && self.types_missing[id.0] {
+        if let Some(found) = found {
+            self.references.found(Namespace::Types(found.interface), name);
+            return Some(found);
+        }
+        let diagnostic = Diagnostic::new(Code::UnknownType, node.span, format!("there is no type `{name}`"));
+        if let Some(word) = self.names.word_for_c(name, &reach) {
+            self.report(diagnostic.label(format!("in a spec this is {word}")));
+        } else if self.types_missing[id.0] {
             self.diagnostics.distrust(node.span);
-        } else if found.is_none() {
-            let reach = std::iter::once(id).chain(uses.iter().copied());
+        } else {
             let known: Vec<&str> = reach
+                .iter()
                 .flat_map(|interface| self.names.types[interface.0].keys().map(String::as_str))
                 .chain(Ty::PRIMITIVES.iter().map(|(name, _)| *name))
                 .collect();
-            let diagnostic =
-                Diagnostic::new(Code::UnknownType, node.span, format!("there is no type `{name}`"))
-                    .label("neither a primitive nor described")
-                    .nearest(name, known);
-            self.report(diagnostic);
+            let diagnostic = diagnostic.label("neither a primitive nor described").nearest(name, known);
+            let name = At { value: name.to_owned(), span: node.span };
+            let spaces = reach.into_iter().map(Namespace::Types).collect();
+            self.references.missed(name, spaces, diagnostic);
         }
-        found
+        None
     }
 
     pub(super) fn ty(&mut self, scope: Scope, group: GroupId, node: &Node) -> Type {
@@ -132,7 +138,8 @@ impl Lowerer<'_> {
                         key.span,
                         format!("a type of kind `{kind}` has no key `{section}`"),
                     )
-                    .label(format!("it belongs to `{}`", kinds.join("` and `"))),
+                    .label(format!("it belongs to `{}`", kinds.join("` and `")))
+                    .related_if(node.get("kind").map(|kind| kind.span), "the kind"),
                 );
             }
             let needed = matches!(section, "field" | "values" | "fields") && belongs;
@@ -143,7 +150,8 @@ impl Lowerer<'_> {
                         name(node).span,
                         format!("a type of kind `{kind}` needs the key `{section}`"),
                     )
-                    .label("this one has none"),
+                    .label("this one has none")
+                    .related_if(node.get("kind").map(|kind| kind.span), "the kind"),
                 );
             }
         }
