@@ -7,19 +7,20 @@ use std::time::Instant;
 use std::{fs, io};
 
 use codegen::emit::{Inputs, emit};
-use codegen::out::FileMap;
+use codegen::out::{Edits, FileMap, Target};
 use codegen::source::Folder;
 
 const ROUNDS: usize = 31;
 
-fn generate(root: &Path) -> FileMap {
+/// The outputs, and where they go below a folder.
+fn generate(root: &Path, out: &Path) -> (FileMap, Target) {
     let spec = root.join("spec");
     let loaded =
         codegen::load(&Folder::new(&spec)).unwrap_or_else(|mistakes| panic!("{}", mistakes.render(false)));
     let template = loaded.spec.outputs.summary.as_ref().map(|file| root.join(&file.template));
     let summary = template.map(|path| fs::read_to_string(path).expect("the template of the summary"));
     let inputs = Inputs { loaded: &loaded, folder: "spec", summary: summary.as_deref(), exports: None };
-    emit(&inputs).expect("our own spec")
+    (emit(&inputs).expect("our own spec"), Target::new(out, &spec, &loaded.spec))
 }
 
 /// Every file below a folder.
@@ -51,12 +52,13 @@ fn median(mut figures: Vec<f64>) -> f64 {
 fn main() -> io::Result<()> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
     let out = std::env::temp_dir().join(format!("tenon-bench-{}", std::process::id()));
-    let files = generate(&root);
+    let (files, _) = generate(&root, &out);
     let (mut ours, mut copies) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         fs::create_dir_all(&out)?;
         let start = Instant::now();
-        generate(&root).write(&out).expect("an empty folder");
+        let (generated, target) = generate(&root, &out);
+        generated.write(&target, Edits::Refuse).expect("an empty folder");
         ours.push(start.elapsed().as_secs_f64() * 1e3);
         fs::remove_dir_all(&out)?;
 

@@ -138,6 +138,16 @@ catalogue! {
         "Numbers, texts, lists and dicts have one; a callback needs `by_hand: true`.";
     HeaderCycle = 52, "headers do not include each other",
         "The interface's header includes the others, and each of those includes what its types come from.";
+    OutputPlace = 70, "an output lies inside the output root",
+        "Paths in `outputs` are relative to `--out`, and names of headers to the folder of headers; neither leads out of it.";
+    OutputOverlap = 71, "a folder of pages, schemas or Rust holds no other outputs",
+        "`reference`, `schema` and `rust` each have a folder of their own.";
+    OutputTwice = 72, "each output has a path of its own",
+        "Letters count the same in both cases: some file systems do not tell `Kit.h` from `kit.h`.";
+    OutputIsRead = 73, "an output overwrites nothing that the generator reads",
+        "Files of the spec, the template of the table of contents and the crate of the exports are written by hand.";
+    ManifestFolder = 74, "no output lies in `.codegen`",
+        "The generator keeps there which files it wrote.";
     HandleConst = 80, "a handle says in its own way where an object may only be read",
         "A handle by pointer has `const: false` where the ABI has no `const`; a handle with a tag has a second name, `c_const`.";
     NotUtf8 = 90, "a file is UTF-8 text",

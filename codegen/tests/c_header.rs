@@ -19,8 +19,12 @@ fn generate(spec: &str, name: &str) -> PathBuf {
     let summary = Some("{{ reference }}\n");
     let inputs = codegen::emit::Inputs { loaded: &loaded, folder: "spec", summary, exports: None };
     let files = codegen::emit::emit(&inputs).expect("the outputs can be emitted");
-    files.write(&out).expect("the folder for tests can be written");
-    out.join(loaded.spec.outputs.header.expect("the spec asks for headers"))
+    let target = codegen::out::Target::new(&out, &spec, &loaded.spec);
+    if out.exists() {
+        std::fs::remove_dir_all(&out).expect("the folder for tests can be written");
+    }
+    files.write(&target, codegen::out::Edits::Refuse).expect("the folder for tests can be written");
+    out.join(loaded.spec.outputs.header.expect("the spec asks for headers").value)
 }
 
 /// A compiler and the standards that a header has to do with.

@@ -7,20 +7,22 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use codegen::emit::{Inputs, emit};
-use codegen::out::FileMap;
+use codegen::out::{Edits, FileMap, Target};
 use codegen::source::Folder;
 
 fn here() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/export")
 }
 
-fn outputs() -> FileMap {
+/// The outputs, and where they go below a folder.
+fn outputs(root: &Path) -> (FileMap, Target) {
     let loaded = match codegen::load(&Folder::new(here().join("spec"))) {
         Ok(loaded) => loaded,
         Err(mistakes) => panic!("{}", mistakes.render(false)),
     };
     let inputs = Inputs { loaded: &loaded, folder: "spec", summary: None, exports: None };
-    emit(&inputs).expect("the outputs can be emitted")
+    let files = emit(&inputs).expect("the outputs can be emitted");
+    (files, Target::new(root, &here().join("spec"), &loaded.spec))
 }
 
 fn run(command: &mut Command) -> String {
@@ -33,18 +35,22 @@ fn run(command: &mut Command) -> String {
 #[test]
 fn the_outputs_are_as_expected() {
     let folder = here().join("expected");
-    let files = outputs();
+    let (files, target) = outputs(&folder);
     if std::env::var_os("UPDATE_EXPECT").is_some() {
-        files.write(&folder).expect("the expected files can be written");
+        files.write(&target, Edits::Replace).expect("the expected files can be written");
     }
-    let differences = files.check(&folder).expect("the expected files can be read");
+    let differences = files.check(&target).expect("the expected files can be read");
     assert!(differences.is_empty(), "{differences:#?}");
 }
 
 #[test]
 fn a_python_program_calls_the_library() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("export");
-    outputs().write(&folder).expect("the folder for tests can be written");
+    let (files, target) = outputs(&folder);
+    if folder.exists() {
+        std::fs::remove_dir_all(&folder).expect("the folder for tests can be written");
+    }
+    files.write(&target, Edits::Refuse).expect("the folder for tests can be written");
     let library = folder.join("libkit.so");
     let mut compiler = Command::new("gcc");
     compiler.args(["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-shared", "-fPIC", "-I"]);

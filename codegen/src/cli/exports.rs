@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::exports::Exports;
-use crate::model::ExportsFile;
-use crate::out::{MARKER, Output};
+use crate::model::{ExportsFile, Spec};
+use crate::out::Output;
 
 /// Width of a comment's text, as in the other headers.
 const WIDTH: usize = 96;
@@ -34,7 +34,7 @@ fn config(root: &Path, file: &ExportsFile) -> Result<cbindgen::Config, ExportsEr
 }
 
 /// Makes the header of a crate's exports.
-pub(super) fn header(root: &Path, file: &ExportsFile, command: &str) -> Result<Output, ExportsError> {
+pub(super) fn header(root: &Path, file: &ExportsFile, spec: &Spec) -> Result<Output, ExportsError> {
     let path = root.join(&file.from);
     let bindings = cbindgen::Builder::new()
         .with_config(config(root, file)?)
@@ -44,9 +44,10 @@ pub(super) fn header(root: &Path, file: &ExportsFile, command: &str) -> Result<O
     let mut written = Vec::new();
     bindings.write(&mut written);
     let written = String::from_utf8_lossy(&written);
-    let text = format!("// {MARKER}{}. Do not edit: {command}\n\n{}", file.from, tidy(&written));
+    let marker = crate::emit::marker(&spec.project, &file.from, &spec.command);
+    let text = format!("// {marker}\n\n{}", tidy(&written));
     let functions = text.lines().filter(|line| is_function(line)).count();
-    Ok(Output::new(&file.to, text, crate::emit::text::count(functions, "function")))
+    Ok(Output::new(&file.to.value, text, crate::emit::text::count(functions, "function")))
 }
 
 /// Whether a line begins the declaration of a function.

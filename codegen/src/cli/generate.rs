@@ -13,7 +13,7 @@ use super::{Answer, Common, DONE, Failure, Format, REFUSED, exports, folder_name
 use crate::Loaded;
 use crate::emit::text::count;
 use crate::emit::{self, Inputs};
-use crate::out::{Difference, Fate, FileMap, Report};
+use crate::out::{Difference, Edits, Fate, FileMap, Report, Target};
 use crate::source::Folder;
 
 #[derive(Debug, Args)]
@@ -24,6 +24,9 @@ pub(super) struct Options {
     /// Write nothing; name what is stale, missing or stray, and fail if there is any
     #[arg(long)]
     check: bool,
+    /// Replace outputs that were changed since they were written, as a merge does; other files are never replaced
+    #[arg(long, conflicts_with = "check")]
+    overwrite: bool,
     /// Name each page of the reference, and how long each step took
     #[arg(long, short)]
     verbose: bool,
@@ -32,7 +35,7 @@ pub(super) struct Options {
 impl Options {
     /// Whether any of them was given.
     pub(super) fn given(&self) -> bool {
-        self.out.is_some() || self.check || self.verbose
+        self.out.is_some() || self.check || self.overwrite || self.verbose
     }
 }
 
@@ -82,11 +85,13 @@ pub(super) fn run(common: &Common, options: &Options) -> Result<Answer, Failure>
     };
     let files = emitted(&loaded, &root, &folder_name(&folder), summary.as_deref())?;
     clock.step(if options.check { "compare" } else { "write" });
+    let target = Target::new(&root, &folder, &loaded.spec);
     if options.check {
-        let differences = files.check(&root)?;
+        let differences = files.check(&target)?;
         return Ok(differences_found(common, &files, &differences, &loaded.spec.command, &clock));
     }
-    let reports = files.write(&root)?;
+    let edits = if options.overwrite { Edits::Replace } else { Edits::Refuse };
+    let reports = files.write(&target, edits)?;
     Ok(written(common, options, &files, reports, &clock))
 }
 
@@ -97,7 +102,7 @@ fn emitted(loaded: &Loaded, root: &Path, folder: &str, summary: Option<&str>) ->
     };
     // cbindgen takes as long as all else.
     let (header, files) = thread::scope(|scope| {
-        let header = scope.spawn(|| exports::header(root, file, &loaded.spec.command));
+        let header = scope.spawn(|| exports::header(root, file, &loaded.spec));
         let python = loaded.spec.outputs.python.as_ref();
         let read = python.map(|_| exports::read(root, file)).transpose().map_err(Failure::from);
         let files = read.and_then(|exports| {
@@ -106,7 +111,7 @@ fn emitted(loaded: &Loaded, root: &Path, folder: &str, summary: Option<&str>) ->
         (header.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), files)
     });
     let mut files = files?;
-    files.add(header?).map_err(emit::EmitError::from)?;
+    files.add(header?, file.to.span).map_err(emit::EmitError::from)?;
     Ok(files)
 }
 

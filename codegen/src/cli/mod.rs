@@ -114,8 +114,8 @@ enum Failure {
     #[diagnostic(help("`outputs.exports` in `spec.yaml` names the crate and how it is read"))]
     Exports(#[from] exports::ExportsError),
     #[error(transparent)]
-    #[diagnostic(help("outputs go to the folder of `--out`; is it there, and may you write to it?"))]
-    File(#[from] crate::out::FileError),
+    #[diagnostic(help("{}", .0.help()))]
+    Output(#[from] crate::out::OutputError),
     #[error(transparent)]
     #[diagnostic(help(
         "each interface needs a header of its own name; anything else is a mistake in codegen"
@@ -133,7 +133,8 @@ enum Failure {
 pub fn run() -> ExitCode {
     let cli = Cli::parse();
     if cli.command.is_some() && cli.generate.given() {
-        let message = "`--out`, `--check` and `--verbose` go with writing outputs, not with a question";
+        let message =
+            "`--out`, `--check`, `--overwrite` and `--verbose` go with writing outputs, not with a question";
         Cli::command().error(ErrorKind::ArgumentConflict, message).exit();
     }
     let answer = match cli.command {

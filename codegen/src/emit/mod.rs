@@ -17,4 +17,4 @@ pub mod text;
 pub mod words;
 
 pub use run::{EmitError, Inputs, emit};
-pub use stamp::Stamp;
+pub use stamp::{Stamp, marker};

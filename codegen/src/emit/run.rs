@@ -9,8 +9,9 @@ use super::stamp::Stamp;
 use super::{c, docs, python, rust, schema};
 use crate::Loaded;
 use crate::exports::Exports;
-use crate::out::{DuplicatePath, FileMap, Output};
+use crate::out::{DuplicatePath, FileMap, Output, path};
 use crate::sdk::Face;
+use crate::source::At;
 
 /// What can go wrong while outputs are written in memory.
 #[derive(Debug, thiserror::Error)]
@@ -68,60 +69,52 @@ pub fn emit(inputs: &Inputs) -> Result<FileMap, EmitError> {
     });
     let mut files = FileMap::default();
     if let Some(folder) = &spec.outputs.header {
-        files.own(folder, false);
-        for output in headers?.into_iter().flatten() {
-            files.add(Output { path: format!("{folder}/{}", output.path), ..output })?;
-        }
+        add_below(&mut files, folder, headers?.into_iter().flatten())?;
     }
     if let Some(folder) = &spec.outputs.schema {
-        files.own(folder, true);
-        for output in schema::schemas(&stamp) {
-            files.add(Output { path: format!("{folder}/{}", output.path), ..output })?;
-        }
+        add_below(&mut files, folder, schema::schemas(&stamp))?;
     }
     if let Some(folder) = &spec.outputs.reference {
-        files.own(folder, true);
-        for output in reference? {
-            files.add(Output { path: format!("{folder}/{}", output.path), ..output })?;
-        }
+        add_below(&mut files, folder, reference?)?;
         if let (Some(file), Some(template)) = (&spec.outputs.summary, inputs.summary) {
-            let output = docs::summary(spec, &stamp, folder, &file.to, template)
+            let output = docs::summary(spec, &stamp, &folder.value, &file.to.value, template)
                 .ok_or_else(|| EmitError::NoReference(file.template.clone()))?;
-            files.add(output)?;
+            files.add(output, file.to.span)?;
         }
     }
     if let Some(folder) = &spec.outputs.rust {
-        files.own(folder, true);
         for interface in &spec.interfaces {
             let text = rust::interface_text(spec, interface).map_err(EmitError::Rust)?;
             let text = format!("// {}\n\n{text}", stamp.interface(interface));
-            files.add(Output::new(
-                format!("{folder}/{}.rs", interface.name.value),
-                text,
-                c::tally(interface),
-            ))?;
+            let output = Output::new(format!("{}.rs", interface.name.value), text, c::tally(interface));
+            add_below(&mut files, folder, [output])?;
         }
     }
     if let Some(folder) = &spec.outputs.python {
-        for interface in &spec.interfaces {
-            let Some(package) = &interface.python else { continue };
-            files.own(&format!("{folder}/{}", package.name.value), false);
+        for interface in spec.interfaces.iter().filter(|interface| interface.python.is_some()) {
             let marker = stamp.interface(interface);
-            for output in python::package(&templates, spec, interface, &marker)? {
-                files.add(Output { path: format!("{folder}/{}", output.path), ..output })?;
-            }
+            add_below(&mut files, folder, python::package(&templates, spec, interface, &marker)?)?;
         }
         for face in spec.interfaces.iter().filter_map(|interface| Face::of(spec, interface)) {
-            files.own(&format!("{folder}/{}", python::folder(face)), false);
             let marker = stamp.interface(face.interface);
             let exports = inputs.exports.zip(spec.outputs.exports.as_ref());
             let exports = exports.map(|(exports, file)| (exports, stamp.file(&file.from)));
-            for output in python::bindings(&templates, face, &marker, exports)? {
-                files.add(Output { path: format!("{folder}/{}", output.path), ..output })?;
-            }
+            add_below(&mut files, folder, python::bindings(&templates, face, &marker, exports)?)?;
         }
     }
     Ok(files)
+}
+
+/// Adds outputs whose paths are relative to a folder of outputs.
+fn add_below(
+    files: &mut FileMap,
+    folder: &At<String>,
+    outputs: impl IntoIterator<Item = Output>,
+) -> Result<(), DuplicatePath> {
+    outputs.into_iter().try_for_each(|output| {
+        let path = path::join(&folder.value, &output.path);
+        files.add(Output { path, ..output }, folder.span)
+    })
 }
 
 /// The templates, compiled into the command so that it can be copied anywhere.

@@ -36,19 +36,19 @@ pub struct Spec {
     pub interfaces: Vec<Interface>,
 }
 
-/// Folders of outputs, relative to the output root; `None`: not emitted.
+/// Folders of outputs, relative to the output root and in their shortest form; `None`: not emitted.
 #[derive(Debug, Default)]
 pub struct Outputs {
     /// C headers.
-    pub header: Option<String>,
+    pub header: Option<At<String>>,
     /// Markdown reference.
-    pub reference: Option<String>,
+    pub reference: Option<At<String>>,
     /// JSON Schema.
-    pub schema: Option<String>,
+    pub schema: Option<At<String>>,
     /// Rust, for reading.
-    pub rust: Option<String>,
+    pub rust: Option<At<String>>,
     /// Python packages.
-    pub python: Option<String>,
+    pub python: Option<At<String>>,
     /// The table of contents of the book.
     pub summary: Option<SummaryFile>,
     /// The header of exports that are written by hand.
@@ -63,7 +63,7 @@ pub struct ExportsFile {
     /// How cbindgen reads it.
     pub config: String,
     /// The header.
-    pub to: String,
+    pub to: At<String>,
 }
 
 /// The table of contents of the book around the reference.
@@ -72,7 +72,7 @@ pub struct SummaryFile {
     /// The file with the chapters written by hand.
     pub template: String,
     /// The file that is written from it.
-    pub to: String,
+    pub to: At<String>,
 }
 
 macro_rules! index {

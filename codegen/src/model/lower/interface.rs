@@ -36,8 +36,16 @@ impl Lowerer<'_> {
         let kind = self.kind(scope, node);
         let sdk = node.get("sdk").and_then(|node| self.sdk(scope, node));
         let python = node.get("python").and_then(|node| self.python_package(node));
-        let header = node.get("header").and_then(Node::at);
+        let header = node.get("header").and_then(|node| self.header(node));
         let header = header.unwrap_or(At { value: String::new(), span: node.span });
+        let group = |(name, node): &(At<String>, Node)| Group {
+            name: name.value.clone(),
+            title: text(node, "title").unwrap_or_default(),
+            summary: text(node, "summary").unwrap_or_default(),
+            doc: prose(node, "doc"),
+            header: node.get("header").and_then(|node| self.header(node)).unwrap_or_else(|| header.clone()),
+        };
+        let groups = trees.groups.iter().map(group).collect();
         Interface {
             name: trees.name.clone(),
             kind,
@@ -48,17 +56,7 @@ impl Lowerer<'_> {
             header: header.value.clone(),
             status,
             unwinds: flag(node, "unwinds"),
-            groups: trees
-                .groups
-                .iter()
-                .map(|(name, node)| Group {
-                    name: name.value.clone(),
-                    title: text(node, "title").unwrap_or_default(),
-                    summary: text(node, "summary").unwrap_or_default(),
-                    doc: prose(node, "doc"),
-                    header: node.get("header").and_then(Node::at).unwrap_or_else(|| header.clone()),
-                })
-                .collect(),
+            groups,
             types,
             functions,
             prefix,

@@ -4,6 +4,7 @@ mod c_words;
 mod fallback;
 mod function;
 mod interface;
+mod outputs;
 mod param;
 mod python;
 mod table;
@@ -332,28 +333,10 @@ struct Lowerer<'a> {
 
 impl Lowerer<'_> {
     fn spec(&mut self, trees: &Trees) -> Spec {
-        let outputs = trees.spec.get("outputs");
-        let output = |key| outputs.and_then(|node| text(node, key));
         let mut spec = Spec {
             project: text(&trees.spec, "project").unwrap_or_default(),
             summary: text(&trees.spec, "summary").unwrap_or_default(),
-            outputs: Outputs {
-                header: output("header"),
-                reference: output("reference"),
-                schema: output("schema"),
-                rust: output("rust"),
-                python: output("python"),
-                summary: outputs.and_then(|node| node.get("summary")).and_then(|node| {
-                    Some(SummaryFile { template: text(node, "template")?, to: text(node, "to")? })
-                }),
-                exports: outputs.and_then(|node| node.get("exports")).and_then(|node| {
-                    Some(ExportsFile {
-                        from: text(node, "from")?,
-                        config: text(node, "config")?,
-                        to: text(node, "to")?,
-                    })
-                }),
-            },
+            outputs: trees.spec.get("outputs").map(|node| self.outputs(node)).unwrap_or_default(),
             command: text(&trees.spec, "command").unwrap_or_else(|| "cargo run -p codegen".to_owned()),
             interfaces: Vec::new(),
         };

@@ -1,0 +1,85 @@
+//! The report of a run.
+
+use std::collections::BTreeMap;
+
+use super::FileMap;
+
+/// What a run did with an output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It was not there before.
+    Created,
+    /// It had another text before.
+    Updated,
+    /// It had this text already.
+    Unchanged,
+    /// It is no output any more.
+    Removed,
+    /// It is no output any more, but has been changed since it was written: from now on it is the user's.
+    Left,
+}
+
+impl Fate {
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Fate::Created => "created",
+            Fate::Updated => "updated",
+            Fate::Unchanged => "unchanged",
+            Fate::Removed => "removed",
+            Fate::Left => "left",
+        }
+    }
+}
+
+/// One line of the report of a run.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// What became of it.
+    pub fate: Fate,
+    /// Its path; of many minor outputs, their folder and the ending that they share.
+    pub path: String,
+    /// What is in it.
+    pub note: String,
+    /// How many outputs the line stands for.
+    pub count: usize,
+}
+
+impl Report {
+    pub(super) fn new(fate: Fate, path: &str, note: &str) -> Self {
+        Report { fate, path: path.to_owned(), note: note.to_owned(), count: 1 }
+    }
+}
+
+impl FileMap {
+    /// One line for each folder and fate in place of many for its minor outputs.
+    pub fn summarise(&self, reports: Vec<Report>) -> Vec<Report> {
+        let minor: BTreeMap<&str, &str> = self
+            .outputs()
+            .iter()
+            .filter(|output| output.minor)
+            .map(|output| (output.path.as_str(), output.folder()))
+            .collect();
+        let mut lines: Vec<Report> = Vec::new();
+        let mut places: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+        for report in reports {
+            let Some(folder) = minor.get(report.path.as_str()) else {
+                lines.push(report);
+                continue;
+            };
+            match places.get(&(*folder, report.fate.word())) {
+                Some(place) => {
+                    let line = &mut lines[*place];
+                    line.count += 1;
+                    line.path = format!("{folder}/*.{}", report.path.rsplit('.').next().unwrap_or_default());
+                    line.note = format!("{} pages", line.count);
+                }
+                None => {
+                    places.insert((folder, report.fate.word()), lines.len());
+                    lines.push(report);
+                }
+            }
+        }
+        lines
+    }
+}
