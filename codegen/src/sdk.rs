@@ -65,6 +65,12 @@ pub const PLUGIN: &str = "plugin";
 /// The parameter behind those of the spec that takes the answer of a question.
 pub const ANSWER: &str = "answer";
 
+/// The headers of the SDK, beside that of the interface: types, functions, and the one that includes all.
+pub const HEADERS: [&str; 3] = ["types.h", "functions.h", "tenon.h"];
+
+/// The header of the functions written by hand, beside the others.
+pub const CORE_HEADER: &str = "core.h";
+
 impl<'a> Face<'a> {
     /// The face of an interface that has one.
     pub fn of(spec: &'a Spec, interface: &'a Interface) -> Option<Self> {

@@ -9,6 +9,7 @@ mod functions;
 mod handles;
 mod headers;
 mod names;
+mod outputs;
 mod owners;
 mod params;
 mod python;
@@ -103,6 +104,9 @@ const FALLBACKS: &[fn(&Check)] = &[
 
 /// Holds a spec to the rules.
 pub fn check(spec: &Spec, diagnostics: &mut Diagnostics) {
+    let mut found = Vec::new();
+    outputs::check(spec, &mut found);
+    found.into_iter().for_each(|diagnostic| diagnostics.push(diagnostic));
     for rules in [DESCRIPTIONS, FALLBACKS] {
         let mut found = Vec::new();
         for (index, interface) in spec.interfaces.iter().enumerate() {

@@ -9,12 +9,13 @@ use clap::Args;
 use serde_json::json;
 
 use super::table::Table;
-use super::{Answer, Common, DONE, Failure, Format, REFUSED, exports, folder_name};
-use crate::Loaded;
+use super::{Answer, Common, DONE, Failure, Format, REFUSED, exports, folder_name, places};
+use crate::diagnostic::Diagnostic;
 use crate::emit::text::count;
-use crate::emit::{self, Inputs};
-use crate::out::{Difference, Edits, Fate, FileMap, Report, Target};
+use crate::emit::{self, EmitError, Inputs};
+use crate::out::{Difference, Edits, Fate, FileMap, OutputError, Report, Target};
 use crate::source::Folder;
+use crate::{Loaded, Mistakes};
 
 #[derive(Debug, Args)]
 pub(super) struct Options {
@@ -83,16 +84,40 @@ pub(super) fn run(common: &Common, options: &Options) -> Result<Answer, Failure>
         }
         None => None,
     };
-    let files = emitted(&loaded, &root, &folder_name(&folder), summary.as_deref())?;
-    clock.step(if options.check { "compare" } else { "write" });
-    let target = Target::new(&root, &folder, &loaded.spec);
-    if options.check {
-        let differences = files.check(&target)?;
-        return Ok(differences_found(common, &files, &differences, &loaded.spec.command, &clock));
+    let files = match emitted(&loaded, &root, &folder_name(&folder), summary.as_deref()) {
+        Err(Failure::Emit(EmitError::Duplicate(error))) => {
+            return Ok(refused(common, loaded, vec![places::twice(&error)]));
+        }
+        files => files?,
+    };
+    let over_spec = places::over_spec(&files, &root, &loaded.sources);
+    if !over_spec.is_empty() {
+        return Ok(refused(common, loaded, over_spec));
     }
-    let edits = if options.overwrite { Edits::Replace } else { Edits::Refuse };
-    let reports = files.write(&target, edits)?;
-    Ok(written(common, options, &files, reports, &clock))
+    let target = Target::new(&root, &folder, &loaded.spec);
+    clock.step(if options.check { "compare" } else { "write" });
+    let answer = match options.check {
+        true => files
+            .check(&target)
+            .map(|differences| differences_found(common, &files, &differences, &loaded.spec.command, &clock)),
+        false => {
+            let edits = if options.overwrite { Edits::Replace } else { Edits::Refuse };
+            files.write(&target, edits).map(|reports| written(common, options, &files, reports, &clock))
+        }
+    };
+    match answer {
+        Err(OutputError::Blocked(obstacles)) => match places::outside(&files, &obstacles) {
+            outside if outside.is_empty() => Err(OutputError::Blocked(obstacles).into()),
+            outside => Ok(refused(common, loaded, outside)),
+        },
+        answer => Ok(answer?),
+    }
+}
+
+/// Shows what is wrong with the places of outputs.
+fn refused(common: &Common, loaded: Loaded, diagnostics: Vec<Diagnostic>) -> Answer {
+    common.show_mistakes(&Mistakes { diagnostics, sources: loaded.sources }, "nothing was written");
+    Answer::refused()
 }
 
 /// Every output, in memory; also those of exports that are written by hand.

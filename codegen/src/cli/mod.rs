@@ -5,6 +5,7 @@ mod diff;
 mod explain;
 mod exports;
 mod generate;
+mod places;
 mod table;
 
 use std::io::{IsTerminal as _, Write as _};

@@ -137,11 +137,34 @@ fn two_specs_of_one_name_are_told_apart() {
     assert_eq!(project.files(), before, "something was written");
 
     // A spec that was moved is the same spec.
-    fs::rename(project.path("spec"), project.path("old")).expect("a folder can be renamed");
-    fs::rename(project.path("old"), project.path("moved")).expect("a folder can be renamed");
+    fs::rename(project.path("spec"), project.path("moved")).expect("a folder can be renamed");
     let said = project.run(&["--spec", "moved"]);
     assert_eq!(said.code, 0, "{}", said.err);
     assert!(project.read(MANIFEST).contains("\nspec moved\n"));
+}
+
+#[test]
+fn output_in_place_of_a_file_of_the_spec_is_refused() {
+    let project = Project::new("over-spec");
+    project.edit("spec/spec.yaml", "header: include", "header: spec");
+    project.edit("spec/sensor_bus/interface.yaml", "header: sensor_bus.h", "header: sensor_bus/bus.yaml");
+    let said = project.run(&[]);
+    assert_eq!(said.code, 1);
+    assert!(said.err.contains("error[E073]: the output `spec/sensor_bus/bus.yaml`"), "{}", said.err);
+    assert!(said.err.contains("spec/spec.yaml:"), "{}", said.err);
+    assert!(!project.path("reference").exists(), "something was written");
+}
+
+#[test]
+fn path_out_of_the_root_writes_nothing() {
+    for (name, path) in [("dots", "../outside"), ("absolute", "/tmp/outside"), ("root", ".")] {
+        let project = Project::new(&format!("path-{name}"));
+        project.edit("spec/spec.yaml", "reference: reference", &format!("reference: {path}"));
+        let said = project.run(&[]);
+        assert_eq!(said.code, 1);
+        assert!(said.err.contains("spec/spec.yaml:8:"), "{}", said.err);
+        assert!(project.files().is_empty(), "something was written");
+    }
 }
 
 #[test]
@@ -212,7 +235,8 @@ mod links {
         let before = outside.files();
         symlink(&outside.root, project.path("include")).expect("a link can be made");
         let said = project.run(&[]);
-        assert_eq!(said.code, 2);
+        assert_eq!(said.code, 1);
+        assert!(said.err.contains("spec/spec.yaml:") && said.err.contains("E070"), "{}", said.err);
         assert!(said.err.contains("`include` is a link to"), "{}", said.err);
         assert_eq!(outside.files(), before, "something was written");
         assert!(!project.path("reference").exists(), "something was written");

@@ -61,7 +61,8 @@ impl Project {
         Said {
             code: output.status.code().expect("the command was not killed"),
             out: String::from_utf8(output.stdout).expect("output is UTF-8"),
-            err: String::from_utf8(output.stderr).expect("output is UTF-8"),
+            // A long message is on several lines, each behind a bar.
+            err: String::from_utf8(output.stderr).expect("output is UTF-8").replace("\n  │ ", " "),
         }
     }
 

@@ -11,10 +11,7 @@ use super::types::{Dialect, Speller};
 use crate::emit::text::{collapse, count, sentence, uncapital, wrap};
 use crate::model::*;
 use crate::out::Output;
-use crate::sdk::{ANSWER, Face, Handle, PLUGIN};
-
-/// File names: types, the functions written by hand, the functions of the spec, and all of them.
-const FILES: [&str; 4] = ["types.h", "core.h", "functions.h", "tenon.h"];
+use crate::sdk::{ANSWER, CORE_HEADER, Face, HEADERS, Handle, PLUGIN};
 
 #[derive(Serialize)]
 struct TypesHeader<'a> {
@@ -47,7 +44,7 @@ fn speller(face: Face) -> Speller {
 /// # Errors
 /// When a template does not fit its data, which is a mistake of ours.
 pub fn headers(templates: &Environment, face: Face, marker: &str) -> Result<Vec<Output>, minijinja::Error> {
-    let [types, core, functions, all] = FILES;
+    let ([types, functions, all], core) = (HEADERS, CORE_HEADER);
     let guard = |file: &str| face.status(&file.replace('.', "_"));
     let types_header = TypesHeader {
         marker,
