@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use codegen::emit::{Inputs, emit};
+use codegen::out::{Edits, Target};
 use codegen::source::Folder;
 
 fn here() -> PathBuf {
@@ -21,11 +22,11 @@ fn outputs_are_as_expected() {
     };
     let inputs = Inputs { loaded: &loaded, folder: "spec", summary: None, exports: None };
     let files = emit(&inputs).expect("the outputs can be emitted");
-    let folder = here().join("expected");
+    let target = Target::new(&here().join("expected"), &here().join("spec"), &loaded.spec);
     if std::env::var_os("UPDATE_EXPECT").is_some() {
-        files.write(&folder).expect("the expected files can be written");
+        files.write(&target, Edits::Replace).expect("the expected files can be written");
     }
-    let differences = files.check(&folder).expect("the expected files can be read");
+    let differences = files.check(&target).expect("the expected files can be read");
     assert!(differences.is_empty(), "{differences:#?}");
 }
 
