@@ -1,0 +1,325 @@
+//! Holds what the spec claims of ACL against data that was read from the public headers of its releases.
+//!
+//! `acl/` has the data. Functions are compared as text, since most handles are a `void*` to a compiler, which would
+//! let swapped ones pass. Constants and structs are compared in the generated headers, by a compiler.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use codegen::emit::c::{Dialect, Speller};
+use codegen::model::{Function, Interface, Spec, Type, TypeKind};
+use codegen::source::{Files, Folder};
+
+/// Functions and members whose type is not yet that of the newest release. A difference that is gone fails the test.
+const KNOWN_DIFFERENCES: &[(&str, &str)] = &[
+    ("aclFloat16ToFloat", "issue 15: five signatures differ; `aclFloat16` is missing"),
+    ("aclFloatToFloat16", "issue 15: five signatures differ; `aclFloat16` is missing"),
+    ("aclrtLaunchKernel", "issue 15: five signatures differ; the const of the arguments is missing"),
+    ("aclrtMemcpyAsyncWithOffset", "issue 15: five signatures differ; addresses are passed by pointer"),
+    ("aclmdlRICondHandleGetCondPtr", "issue 15: five signatures differ; the address is a `uint64_t**`"),
+    (
+        "aclrtUtilizationInfo.utilizationExtend",
+        "`void*` in the spec, which does not describe the struct behind it",
+    ),
+];
+
+/// Constants and structs that the data does not have, and why the spec has them.
+const NOT_IN_DATA: &[(&str, &str)] = &[
+    ("ACL_ERROR_RT_DEVIDE_OOM", "a spelling that was mended before release 8.5; programs still use it"),
+    ("ACL_RT_MEM_TYPE_DEV", "documented for `aclrtCheckMemType`; the headers of the data have only numbers"),
+    ("ACL_RT_MEM_TYPE_DVPP", "as `ACL_RT_MEM_TYPE_DEV`"),
+    ("ACL_RT_MEM_TYPE_RSVD", "as `ACL_RT_MEM_TYPE_DEV`"),
+    ("ACL_TRANS_N", "of `acl_op.h`, which is not in the data"),
+    ("ACL_TRANS_T", "of `acl_op.h`, which is not in the data"),
+    ("ACL_TRANS_NZ", "of `acl_op.h`, which is not in the data"),
+    ("ACL_TRANS_NZ_T", "of `acl_op.h`, which is not in the data"),
+    ("ACL_COMPUTE_HIGH_PRECISION", "of `acl_op.h`, which is not in the data"),
+    ("ACL_COMPUTE_LOW_PRECISION", "of `acl_op.h`, which is not in the data"),
+    ("aclmdlIODims", "of `acl_mdl.h`, which is not in the data"),
+    ("aclrtRandomNumParam", "without a name in the header; held as `aclrtRandomNumFuncParaInfo.paramInfo`"),
+];
+
+/// Structs that the data has under their tag.
+const TAGS: &[(&str, &str)] = &[("aclmdlRICondTaskParams", "tagAclmdlRICondTaskParams")];
+
+fn root() -> &'static Path {
+    // The crate lies in the workspace's root.
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a crate has a folder above it")
+}
+
+/// The project's spec, with one text in one file replaced.
+struct Changed {
+    files: Folder,
+    path: &'static str,
+    from: &'static str,
+    to: &'static str,
+}
+
+impl Files for Changed {
+    fn read(&self, path: &str) -> std::io::Result<String> {
+        let text = self.files.read(path)?;
+        if path != self.path {
+            return Ok(text);
+        }
+        assert!(text.contains(self.from), "`{path}` no longer says `{}`", self.from);
+        Ok(text.replacen(self.from, self.to, 1))
+    }
+
+    fn display(&self, path: &str) -> PathBuf {
+        self.files.display(path)
+    }
+
+    fn list(&self, folder: &str) -> Vec<String> {
+        self.files.list(folder)
+    }
+}
+
+fn load(files: &dyn Files) -> Spec {
+    match codegen::load(files) {
+        Ok(loaded) => loaded.spec,
+        Err(mistakes) => panic!("{}", mistakes.render(false)),
+    }
+}
+
+fn spec() -> Spec {
+    load(&Folder::new(root().join("spec")))
+}
+
+fn changed(path: &'static str, from: &'static str, to: &'static str) -> Spec {
+    load(&Changed { files: Folder::new(root().join("spec")), path, from, to })
+}
+
+fn acl(spec: &Spec) -> &Interface {
+    spec.interface("acl").expect("the spec has ACL")
+}
+
+/// The columns behind each name; where a name has several rows, those of the newest release.
+fn data(file: &str) -> BTreeMap<String, Vec<String>> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/acl").join(file);
+    let text = std::fs::read_to_string(&path).expect("the data is part of the repository");
+    let rows = text.lines().filter(|line| !line.starts_with('#'));
+    let row = |line: &str| {
+        let mut columns = line.split('\t').map(str::to_owned);
+        (columns.next().unwrap_or_default(), columns.collect())
+    };
+    rows.map(row).collect()
+}
+
+/// The type of a function in one spelling: `aclError (const char *)` and `aclError (*)(const char*)` are the same.
+fn normalised(function_type: &str) -> String {
+    let text = function_type.replace("(*)", "").replace("(void)", "()").replace('*', " * ");
+    let (result, params) = text.split_once('(').unwrap_or((&text, ""));
+    let params = params.trim().trim_end_matches(')').split(',').map(parameter);
+    format!("{}({})", parameter(result), params.collect::<Vec<_>>().join(", "))
+}
+
+/// The type of a parameter, which takes no notice of a `const` around the whole.
+fn parameter(ty: &str) -> String {
+    let mut words: Vec<&str> = ty.split_whitespace().filter(|word| *word != "struct").collect();
+    while words.len() > 1 && words.last() == Some(&"const") {
+        words.pop();
+    }
+    if !words.contains(&"*") {
+        words.retain(|word| *word != "const");
+    }
+    for word in words.iter_mut().filter(|word| **word == "int") {
+        *word = "int32_t";
+    }
+    words.join(" ").replace(" *", "*")
+}
+
+fn is_known(name: &str) -> bool {
+    KNOWN_DIFFERENCES.iter().any(|(known, _)| *known == name)
+}
+
+/// What is wrong with the functions, each with its name in front; known differences that are gone are wrong too.
+fn function_differences(spec: &Spec) -> Vec<String> {
+    let interface = acl(spec);
+    let speller = Speller::new(spec, interface, None, Dialect::C);
+    let (functions, unverified) = (data("functions.tsv"), data("unverified.tsv"));
+    let of = |function: &Function| {
+        let name = &function.c_name;
+        let ours = normalised(&speller.function_type(function));
+        let known = is_known(name);
+        let theirs = match (functions.get(name), unverified.get(name)) {
+            (Some(columns), None) => normalised(&columns[2]),
+            (None, Some(columns)) => normalised(&columns[1]),
+            (Some(_), Some(_)) => return Some(format!("{name} is in `functions.tsv`, so it is verified")),
+            (None, None) => return Some(format!("{name} is declared by no header of ACL")),
+        };
+        match (ours == theirs, known) {
+            (true, false) | (false, true) => None,
+            (true, true) => Some(format!("{name} differs no longer: take it out of the known differences")),
+            (false, false) => Some(format!("{name} is {ours}, and {theirs} in the header")),
+        }
+    };
+    let mut wrong: Vec<String> = interface.functions.iter().filter_map(of).collect();
+    let is_there = |name: &str| interface.functions.iter().any(|function| function.c_name == name);
+    let known = KNOWN_DIFFERENCES.iter().map(|(name, _)| *name).filter(|name| !name.contains('.'));
+    let listed = known.chain(unverified.keys().map(String::as_str));
+    wrong.extend(listed.filter(|name| !is_there(name)).map(|name| format!("{name} is listed and not there")));
+    wrong
+}
+
+/// What C++ can say of the constants and the structs of the spec, and the names that the data does not have.
+fn claims(spec: &Spec) -> (String, Vec<String>) {
+    let (constants, macros, structs) = (data("constants.tsv"), data("macros.tsv"), data("structs.tsv"));
+    let mut lines = Vec::new();
+    let mut absent = Vec::new();
+    for ty in &acl(spec).types {
+        let name = &ty.c_name;
+        match &ty.kind {
+            TypeKind::Enum { values, .. } => {
+                for value in values.iter().map(|value| &value.c_name) {
+                    let (number, of) = match (constants.get(value), macros.get(value)) {
+                        (Some(columns), _) => (&columns[2], Some(&columns[3])),
+                        (None, Some(columns)) => (&columns[1], None),
+                        (None, None) => {
+                            absent.push(value.clone());
+                            continue;
+                        }
+                    };
+                    lines.push(format!(
+                        "static_assert((long long)({value}) == (long long)({number}), \"{value}\");"
+                    ));
+                    if let Some(of) = of.filter(|of| !of.starts_with("var ")) {
+                        lines.push(same(&format!("decltype({value})"), of, &format!("{value} is of {of}")));
+                    }
+                }
+            }
+            TypeKind::Struct { .. } => {
+                let tag = TAGS.iter().find(|(known, _)| known == name).map_or(&**name, |(_, tag)| tag);
+                match structs.get(tag) {
+                    Some(columns) => lines.extend(struct_claims(ty, &columns[2], &columns[3])),
+                    None => absent.push(name.clone()),
+                }
+            }
+            TypeKind::Handle { .. } | TypeKind::Id { .. } | TypeKind::Callback { .. } => {}
+        }
+    }
+    (lines.join("\n") + "\n", absent)
+}
+
+fn same(left: &str, right: &str, what: &str) -> String {
+    format!("static_assert(std::is_same<{left}, {right}>::value, \"{what}\");")
+}
+
+/// Size, and of each member the offset and the type; `members` is a JSON list of name, type and offset in bits.
+fn struct_claims(ty: &Type, size: &str, members: &str) -> Vec<String> {
+    let name = &ty.c_name;
+    let members: Vec<(String, String, u64)> =
+        serde_json::from_str(members).expect("the members are a list of name, type and offset");
+    let mut lines = vec![format!("static_assert(sizeof({name}) == {size}, \"size of {name}\");")];
+    for (member, spelled, bits) in members {
+        let (bytes, whole) = (bits / 8, format!("{name}.{member}"));
+        lines.push(format!("static_assert(offsetof({name}, {member}) == {bytes}, \"offset of {whole}\");"));
+        let ours = format!("decltype({name}::{member})");
+        if is_known(&whole) {
+            // The header may lack the type; one that it has is the same as this one.
+            lines.push(format!("struct {};", spelled.trim_end_matches([' ', '*'])));
+            let gone = format!("{whole} differs no longer: take it out of the known differences");
+            lines.push(format!("static_assert(!std::is_same<{ours}, {spelled}>::value, \"{gone}\");"));
+        } else if !spelled.contains("unnamed") {
+            lines.push(same(&ours, &spelled, &format!("type of {whole}")));
+        }
+    }
+    lines
+}
+
+/// Compiles claims against the headers of a spec; what the compiler says if they do not hold.
+fn compile(spec: Spec, test: &str, claims: &str) -> Result<(), String> {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("acl-{test}"));
+    let header = spec.outputs.header.clone().expect("the spec asks for headers");
+    let loaded = codegen::Loaded { spec, sources: codegen::source::Sources::default() };
+    let inputs = codegen::emit::Inputs {
+        loaded: &loaded,
+        folder: "spec",
+        summary: Some("{{ reference }}\n"),
+        exports: None,
+    };
+    let files = codegen::emit::emit(&inputs).expect("the outputs can be emitted");
+    let target = codegen::out::Target::new(&folder, &root().join("spec"), &loaded.spec);
+    if folder.exists() {
+        std::fs::remove_dir_all(&folder).expect("the folder for tests can be written");
+    }
+    files.write(&target, codegen::out::Edits::Refuse).expect("the folder for tests can be written");
+    let file = folder.join("claims.cc");
+    let headers = ["acl_base.h", "acl_rt.h", "acl_mdl.h", "acl_op.h", "acl.h"];
+    let includes: String = headers.iter().map(|header| format!("#include \"acl/{header}\"\n")).collect();
+    std::fs::write(&file, format!("#include <cstddef>\n#include <type_traits>\n{includes}\n{claims}"))
+        .expect("the folder for tests can be written");
+    let output = Command::new("g++")
+        .args(["-std=c++17", "-fsyntax-only", "-w", "-I"])
+        .arg(folder.join(header.value))
+        .arg(&file)
+        .output()
+        .expect("g++ is installed");
+    if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).into_owned()) }
+}
+
+#[test]
+fn functions_are_as_the_newest_release_declares_them() {
+    let wrong = function_differences(&spec());
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn constants_and_structs_are_as_the_newest_release_has_them() {
+    let spec = spec();
+    let (claims, absent) = claims(&spec);
+    let mut excused: Vec<&str> = NOT_IN_DATA.iter().map(|(name, _)| *name).collect();
+    let mut absent: Vec<&str> = absent.iter().map(String::as_str).collect();
+    excused.sort_unstable();
+    absent.sort_unstable();
+    assert_eq!(absent, excused, "left: not in the data; right: excused");
+    assert!(claims.lines().count() > 500, "there are claims");
+    if let Err(reason) = compile(spec, "newest", &claims) {
+        panic!("{reason}");
+    }
+}
+
+#[test]
+fn a_wrong_function_is_blamed_by_its_name() {
+    let cases = [
+        ("acl/buffer.yaml", "c: aclrtAllocBuf", "c: aclrtAlocBuf", "aclrtAlocBuf is declared by no header"),
+        (
+            "acl/event.yaml",
+            "event: { type: Event, doc: \"The event to record.\" }\n      \
+             stream: { type: Stream, doc: \"The stream to put it into.\" }",
+            "stream: { type: Stream, doc: \"The stream to put it into.\" }\n      \
+             event: { type: Event, doc: \"The event to record.\" }",
+            "aclrtRecordEvent is aclError(aclrtStream, aclrtEvent), and aclError(aclrtEvent, aclrtStream)",
+        ),
+        (
+            "acl/model.yaml",
+            "c: aclmdlUnload\n",
+            "c: aclmdlUnlod\n",
+            "aclmdlUnlod is declared by no header of ACL\naclmdlUnload is listed and not there",
+        ),
+    ];
+    for (path, from, to, blamed) in cases {
+        let wrong = function_differences(&changed(path, from, to)).join("\n");
+        assert!(wrong.contains(blamed), "`{blamed}` is not blamed:\n{wrong}");
+    }
+}
+
+#[test]
+fn a_wrong_number_or_layout_is_blamed_by_its_name() {
+    let spec = changed(
+        "acl/base.yaml",
+        "c: ACL_ERROR_UNINITIALIZE, value: 100001",
+        "c: ACL_ERROR_UNINITIALIZE, value: 100099",
+    );
+    let (claims, _) = claims(&spec);
+    let reason = compile(spec, "number", &claims).expect_err("a wrong number compiles");
+    assert!(reason.contains("ACL_ERROR_UNINITIALIZE"), "{reason}");
+
+    let spec = changed("acl/memory.yaml", "id: { type: u32, doc: \"Number", "id: { type: u64, doc: \"Number");
+    let reason = compile(spec, "layout", &claims).expect_err("a wrong layout compiles");
+    for blamed in
+        ["size of aclrtMemLocation", "offset of aclrtMemLocation.type", "type of aclrtMemLocation.id"]
+    {
+        assert!(reason.contains(blamed), "`{blamed}` is not blamed:\n{reason}");
+    }
+}
