@@ -148,6 +148,12 @@ catalogue! {
         "Files of the spec, the template of the table of contents and the crate of the exports are written by hand.";
     ManifestFolder = 74, "no output lies in `.codegen`",
         "The generator keeps there which files it wrote.";
+    RustName = 75, "a name is free in the generated Rust",
+        "The module of an interface has types such as `Error`, `Function` and `Release` of its own, and variables of the generated code begin with `__`. Names in a spec are for Rust, Python and the docs; C has its own in `c`.";
+    RustNameTwice = 76, "what has two names in the spec has two names in Rust",
+        "Functions are also variants of an enum, and structs of what they yield, under their names in PascalCase.";
+    StandardName = 77, "a symbol is none of C's standard headers",
+        "The generated headers include `stdbool.h`, `stddef.h` and `stdint.h`, which declare it already.";
     HandleConst = 80, "a handle says in its own way where an object may only be read",
         "A handle by pointer has `const: false` where the ABI has no `const`; a handle with a tag has a second name, `c_const`.";
     NotUtf8 = 90, "a file is UTF-8 text",

@@ -2,11 +2,12 @@
 //!
 //! Data flows one way: [`source`] reads YAML and keeps spans, [`grammar`] says what a file may hold, [`model`] is the
 //! resolved spec, [`check`] holds it to the rules, [`abi`] computes layouts, [`sdk`] names what the SDK offers,
-//! [`exports`] reads what a crate exports beside it, [`python`] says how Python has an export, [`headers`] which C header declares what, and [`emit`] writes what people
+//! [`exports`] reads what a crate exports beside it, [`c`] says what C keeps for itself, [`python`] how Python has an export, [`headers`] which C header declares what, and [`emit`] writes what people
 //! use.
 //! Nothing after [`model`] reads YAML; nothing before [`emit`] knows an output language.
 
 pub mod abi;
+pub mod c;
 pub mod check;
 #[cfg(feature = "cli")]
 pub mod cli;

@@ -218,6 +218,15 @@ pub fn snake(pascal: &str) -> String {
     out
 }
 
+/// `blas_lt_handle` → `BlasLtHandle`.
+pub fn pascal(snake: &str) -> String {
+    let capital = |word: &str| {
+        let mut letters = word.chars();
+        letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+    };
+    snake.split('_').map(capital).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -226,5 +235,11 @@ mod tests {
     fn pascal_becomes_snake() {
         assert_eq!(snake("BlasLtHandle"), "blas_lt_handle");
         assert_eq!(snake("Stream"), "stream");
+    }
+
+    #[test]
+    fn snake_becomes_pascal() {
+        assert_eq!(pascal("blas_lt_handle"), "BlasLtHandle");
+        assert_eq!(pascal("memory_copy_h2d"), "MemoryCopyH2d");
     }
 }

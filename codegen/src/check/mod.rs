@@ -14,6 +14,7 @@ mod owners;
 mod params;
 mod python;
 mod releases;
+mod rust;
 mod sdk;
 mod show;
 mod table;
@@ -84,6 +85,12 @@ const DESCRIPTIONS: &[fn(&Check)] = &[
     python::check_names,
     python::check_parameters,
     python::check_forms,
+    rust::check_types,
+    rust::check_functions,
+    rust::check_variables,
+    rust::check_symbols,
+    rust::check_interface,
+    rust::check_standard_headers,
 ];
 
 /// Rules about what stands in for what is missing; they build on descriptions that are sound.

@@ -1,13 +1,14 @@
 //! Names: what may be called the same, and what may not be called that at all.
 
+use crate::c::keyword_of;
 use crate::diagnostic::Code;
-use crate::model::{Availability, EnumValue, Interface, InterfaceKind, Type, TypeKind};
+use crate::model::{Availability, Interface, InterfaceKind, Type, TypeKind};
 use crate::source::Span;
 
 use super::Check;
 
 /// A name, where it was written, and when it is there.
-type Named<'a> = (&'a str, Span, Availability);
+pub(super) type Named<'a> = (&'a str, Span, Availability);
 
 /// A function and a type is named once in an interface, and a block once in its table.
 pub(super) fn check_names_are_distinct(check: &Check) {
@@ -21,8 +22,10 @@ pub(super) fn check_names_are_distinct(check: &Check) {
 /// A value is named once in its enum.
 pub(super) fn check_values_are_distinct(check: &Check) {
     for ty in &check.interface.types {
-        let names =
-            values(ty).iter().map(|value| (&*value.name.value, value.name.span, Availability::default()));
+        let names = ty
+            .enum_values()
+            .iter()
+            .map(|value| (&*value.name.value, value.name.span, Availability::default()));
         check.report_repeats("the value", names);
     }
 }
@@ -74,25 +77,34 @@ pub(super) fn check_outputs_are_distinct(check: &Check) {
 
 /// What ends up in a C header as it is must be free in C and in C++.
 pub(super) fn check_keywords(check: &Check) {
-    let tags = check.interface.types.iter().filter_map(|ty| {
+    let names = symbols(check.interface).chain(functions(check.interface));
+    let names = names.map(|(name, span, _)| (name, span)).chain(tags(check));
+    for (name, span) in names {
+        let Some(language) = keyword_of(name) else { continue };
+        let message = format!("`{name}` is a keyword of {language}");
+        check.report(check.error(Code::Keyword, span, message).label("no header can declare this"));
+    }
+}
+
+/// The tags of structs, where the spec has them.
+fn tags<'a>(check: &Check<'a>) -> impl Iterator<Item = (&'a str, Span)> {
+    check.interface.types.iter().filter_map(|ty| {
         let place = ty.places.get("tag")?;
         match &ty.kind {
             TypeKind::Handle { form, .. } => Some((form.tag()?, place.value)),
             TypeKind::Id { tag, .. } => Some((&**tag, place.value)),
             TypeKind::Enum { .. } | TypeKind::Struct { .. } | TypeKind::Callback { .. } => None,
         }
-    });
-    let names = symbols(check.interface).chain(functions(check.interface));
-    let names = names.map(|(name, span, _)| (name, span)).chain(tags);
-    for (name, span) in names {
-        let language = match name {
-            _ if C_KEYWORDS.contains(&name) => "C",
-            _ if CPP_KEYWORDS.contains(&name) => "C++",
-            _ => continue,
-        };
-        let message = format!("`{name}` is a keyword of {language}");
-        check.report(check.error(Code::Keyword, span, message).label("no header can declare this"));
-    }
+    })
+}
+
+/// What the raw types of an interface are called in C and in Rust: its types but for the enums, tags, and the table.
+pub(super) fn types_of_c<'a>(check: &Check<'a>) -> impl Iterator<Item = (&'a str, Span)> {
+    let types = check.interface.types.iter().filter(|ty| !matches!(ty.kind, TypeKind::Enum { .. }));
+    let types = types.map(|ty| (&*ty.c_name, ty.places.span("c")));
+    let place = check.interface.places.at("table").span("struct");
+    let table = check.interface.table().map(|table| (&*table.c_name, place));
+    types.chain(tags(check)).chain(table)
 }
 
 impl<'a> Check<'a> {
@@ -131,7 +143,7 @@ impl<'a> Check<'a> {
 }
 
 /// The names that an interface puts into C's one space of names.
-fn symbols(interface: &Interface) -> impl Iterator<Item = Named<'_>> {
+pub(super) fn symbols(interface: &Interface) -> impl Iterator<Item = Named<'_>> {
     let types = interface.types.iter().map(|ty| (&*ty.c_name, ty.places.span("c"), ty.availability));
     let types = types.chain(interface.types.iter().filter_map(|ty| match &ty.kind {
         TypeKind::Handle { const_name: Some(name), .. } => {
@@ -142,7 +154,7 @@ fn symbols(interface: &Interface) -> impl Iterator<Item = Named<'_>> {
     let values = interface
         .types
         .iter()
-        .flat_map(values)
+        .flat_map(Type::enum_values)
         .map(|value| (&*value.c_name, value.places.span("c"), value.availability));
     let exported = match &interface.kind {
         InterfaceKind::Table(_) => None,
@@ -162,84 +174,3 @@ fn functions(interface: &Interface) -> impl Iterator<Item = Named<'_>> {
     let functions = interface.functions.iter();
     functions.map(|function| (&*function.c_name, function.places.span("c"), function.availability))
 }
-
-fn values(ty: &Type) -> &[EnumValue] {
-    match &ty.kind {
-        TypeKind::Enum { values, .. } => values,
-        TypeKind::Handle { .. }
-        | TypeKind::Id { .. }
-        | TypeKind::Struct { .. }
-        | TypeKind::Callback { .. } => &[],
-    }
-}
-
-/// Words that C11 keeps for itself.
-const C_KEYWORDS: &[&str] = &[
-    "auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum",
-    "extern", "float", "for", "goto", "if", "inline", "int", "long", "register", "restrict", "return",
-    "short", "signed", "sizeof", "static", "struct", "switch", "typedef", "union", "unsigned", "void",
-    "volatile", "while",
-];
-
-/// Words that C++20 keeps for itself beyond those of C.
-const CPP_KEYWORDS: &[&str] = &[
-    "alignas",
-    "alignof",
-    "and",
-    "and_eq",
-    "asm",
-    "bitand",
-    "bitor",
-    "bool",
-    "catch",
-    "char16_t",
-    "char32_t",
-    "char8_t",
-    "class",
-    "co_await",
-    "co_return",
-    "co_yield",
-    "compl",
-    "concept",
-    "const_cast",
-    "consteval",
-    "constexpr",
-    "constinit",
-    "decltype",
-    "delete",
-    "dynamic_cast",
-    "explicit",
-    "export",
-    "false",
-    "friend",
-    "mutable",
-    "namespace",
-    "new",
-    "noexcept",
-    "not",
-    "not_eq",
-    "nullptr",
-    "operator",
-    "or",
-    "or_eq",
-    "private",
-    "protected",
-    "public",
-    "reinterpret_cast",
-    "requires",
-    "static_assert",
-    "static_cast",
-    "template",
-    "this",
-    "thread_local",
-    "throw",
-    "true",
-    "try",
-    "typeid",
-    "typename",
-    "using",
-    "virtual",
-    "wchar_t",
-    "xor",
-    "xor_eq",
-];

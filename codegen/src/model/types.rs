@@ -87,6 +87,19 @@ pub enum HandleForm {
     Pointee(String),
 }
 
+impl Type {
+    /// The values of an enum; another type has none.
+    pub fn enum_values(&self) -> &[EnumValue] {
+        match &self.kind {
+            TypeKind::Enum { values, .. } => values,
+            TypeKind::Handle { .. }
+            | TypeKind::Id { .. }
+            | TypeKind::Struct { .. }
+            | TypeKind::Callback { .. } => &[],
+        }
+    }
+}
+
 impl HandleForm {
     /// The struct tag behind it, if there is one.
     pub fn tag(&self) -> Option<&str> {

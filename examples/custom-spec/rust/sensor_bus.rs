@@ -116,13 +116,13 @@ impl ::core::fmt::Debug for Quantity {
     }
 }
 /// What is known of a sensor.
-pub use ffi::BusSensorInfo as SensorInfo;
+pub use self::ffi::BusSensorInfo as SensorInfo;
 /// The version of this interface that a driver was built against.
-pub use ffi::DriverVersion;
+pub use self::ffi::DriverVersion;
 /// What station and driver hand each other.
-pub use ffi::DriverParams;
+pub use self::ffi::DriverParams;
 /// A value and its time.
-pub use ffi::BusSample as Sample;
+pub use self::ffi::BusSample as Sample;
 /// A function of the station that gets samples as they come.
 #[derive(Clone, Copy, Debug)]
 pub struct SampleCallback {
@@ -150,8 +150,8 @@ impl SampleCallback {
     }
     /// Calls the function.
     pub fn call(self, sensor: u32, sample: Sample) {
-        if let Some(function) = self.function {
-            unsafe { function(sensor, sample, self.context.as_ptr()) };
+        if let ::core::option::Option::Some(__function) = self.function {
+            unsafe { __function(sensor, sample, self.context.as_ptr()) };
         }
     }
 }
@@ -180,10 +180,10 @@ pub mod ffi {
         pub period_us: u64,
     }
     const _: () = {
-        assert!(size_of:: < BusSensorInfo > () == 16);
-        assert!(::core::mem::offset_of!(BusSensorInfo, id) == 0);
-        assert!(::core::mem::offset_of!(BusSensorInfo, quantity) == 4);
-        assert!(::core::mem::offset_of!(BusSensorInfo, period_us) == 8);
+        ::core::assert!(::core::mem::size_of:: < BusSensorInfo > () == 16);
+        ::core::assert!(::core::mem::offset_of!(BusSensorInfo, id) == 0);
+        ::core::assert!(::core::mem::offset_of!(BusSensorInfo, quantity) == 4);
+        ::core::assert!(::core::mem::offset_of!(BusSensorInfo, period_us) == 8);
     };
     /// The version of this interface that a driver was built against.
     #[derive(Clone, Copy, Debug)]
@@ -197,10 +197,10 @@ pub mod ffi {
         pub patch: u32,
     }
     const _: () = {
-        assert!(size_of:: < DriverVersion > () == 12);
-        assert!(::core::mem::offset_of!(DriverVersion, major) == 0);
-        assert!(::core::mem::offset_of!(DriverVersion, minor) == 4);
-        assert!(::core::mem::offset_of!(DriverVersion, patch) == 8);
+        ::core::assert!(::core::mem::size_of:: < DriverVersion > () == 12);
+        ::core::assert!(::core::mem::offset_of!(DriverVersion, major) == 0);
+        ::core::assert!(::core::mem::offset_of!(DriverVersion, minor) == 4);
+        ::core::assert!(::core::mem::offset_of!(DriverVersion, patch) == 8);
     };
     /// What station and driver hand each other.
     #[derive(Clone, Copy, Debug)]
@@ -216,11 +216,11 @@ pub mod ffi {
         pub driver_name: *const ::core::ffi::c_char,
     }
     const _: () = {
-        assert!(size_of:: < DriverParams > () == 40);
-        assert!(::core::mem::offset_of!(DriverParams, size) == 0);
-        assert!(::core::mem::offset_of!(DriverParams, table) == 8);
-        assert!(::core::mem::offset_of!(DriverParams, version) == 16);
-        assert!(::core::mem::offset_of!(DriverParams, driver_name) == 32);
+        ::core::assert!(::core::mem::size_of:: < DriverParams > () == 40);
+        ::core::assert!(::core::mem::offset_of!(DriverParams, size) == 0);
+        ::core::assert!(::core::mem::offset_of!(DriverParams, table) == 8);
+        ::core::assert!(::core::mem::offset_of!(DriverParams, version) == 16);
+        ::core::assert!(::core::mem::offset_of!(DriverParams, driver_name) == 32);
     };
     /// A value and its time.
     #[derive(Clone, Copy, Debug)]
@@ -232,9 +232,9 @@ pub mod ffi {
         pub value: f64,
     }
     const _: () = {
-        assert!(size_of:: < BusSample > () == 16);
-        assert!(::core::mem::offset_of!(BusSample, time_us) == 0);
-        assert!(::core::mem::offset_of!(BusSample, value) == 8);
+        ::core::assert!(::core::mem::size_of:: < BusSample > () == 16);
+        ::core::assert!(::core::mem::offset_of!(BusSample, time_us) == 0);
+        ::core::assert!(::core::mem::offset_of!(BusSample, value) == 8);
     };
     /// A function of the station that gets samples as they come.
     pub type BusSampleCallback = ::core::option::Option<
@@ -298,17 +298,21 @@ pub mod ffi {
             pub reserved_sampling: [*mut ::core::ffi::c_void; 4],
         }
         const _: () = {
-            assert!(size_of:: < SensorBusTable > () == 112);
-            assert!(::core::mem::offset_of!(SensorBusTable, size) == 0);
-            assert!(::core::mem::offset_of!(SensorBusTable, open_bus) == 8);
-            assert!(::core::mem::offset_of!(SensorBusTable, close_bus) == 16);
-            assert!(::core::mem::offset_of!(SensorBusTable, count_sensors) == 24);
-            assert!(::core::mem::offset_of!(SensorBusTable, list_sensors) == 32);
-            assert!(::core::mem::offset_of!(SensorBusTable, reserved_bus) == 40);
-            assert!(::core::mem::offset_of!(SensorBusTable, read_samples) == 56);
-            assert!(::core::mem::offset_of!(SensorBusTable, subscribe) == 64);
-            assert!(::core::mem::offset_of!(SensorBusTable, unsubscribe) == 72);
-            assert!(::core::mem::offset_of!(SensorBusTable, reserved_sampling) == 80);
+            ::core::assert!(::core::mem::size_of:: < SensorBusTable > () == 112);
+            ::core::assert!(::core::mem::offset_of!(SensorBusTable, size) == 0);
+            ::core::assert!(::core::mem::offset_of!(SensorBusTable, open_bus) == 8);
+            ::core::assert!(::core::mem::offset_of!(SensorBusTable, close_bus) == 16);
+            ::core::assert!(
+                ::core::mem::offset_of!(SensorBusTable, count_sensors) == 24
+            );
+            ::core::assert!(::core::mem::offset_of!(SensorBusTable, list_sensors) == 32);
+            ::core::assert!(::core::mem::offset_of!(SensorBusTable, reserved_bus) == 40);
+            ::core::assert!(::core::mem::offset_of!(SensorBusTable, read_samples) == 56);
+            ::core::assert!(::core::mem::offset_of!(SensorBusTable, subscribe) == 64);
+            ::core::assert!(::core::mem::offset_of!(SensorBusTable, unsubscribe) == 72);
+            ::core::assert!(
+                ::core::mem::offset_of!(SensorBusTable, reserved_sampling) == 80
+            );
         };
     }
     /// Layouts of release 1.1.
@@ -373,21 +377,25 @@ pub mod ffi {
             pub reserved_sampling: [*mut ::core::ffi::c_void; 4],
         }
         const _: () = {
-            assert!(size_of:: < SensorBusTable > () == 120);
-            assert!(::core::mem::offset_of!(SensorBusTable, size) == 0);
-            assert!(::core::mem::offset_of!(SensorBusTable, open_bus) == 8);
-            assert!(::core::mem::offset_of!(SensorBusTable, close_bus) == 16);
-            assert!(::core::mem::offset_of!(SensorBusTable, count_sensors) == 24);
-            assert!(::core::mem::offset_of!(SensorBusTable, list_sensors) == 32);
-            assert!(::core::mem::offset_of!(SensorBusTable, reserved_bus) == 40);
-            assert!(::core::mem::offset_of!(SensorBusTable, read_samples) == 56);
-            assert!(::core::mem::offset_of!(SensorBusTable, set_range) == 64);
-            assert!(::core::mem::offset_of!(SensorBusTable, subscribe) == 72);
-            assert!(::core::mem::offset_of!(SensorBusTable, unsubscribe) == 80);
-            assert!(::core::mem::offset_of!(SensorBusTable, reserved_sampling) == 88);
+            ::core::assert!(::core::mem::size_of:: < SensorBusTable > () == 120);
+            ::core::assert!(::core::mem::offset_of!(SensorBusTable, size) == 0);
+            ::core::assert!(::core::mem::offset_of!(SensorBusTable, open_bus) == 8);
+            ::core::assert!(::core::mem::offset_of!(SensorBusTable, close_bus) == 16);
+            ::core::assert!(
+                ::core::mem::offset_of!(SensorBusTable, count_sensors) == 24
+            );
+            ::core::assert!(::core::mem::offset_of!(SensorBusTable, list_sensors) == 32);
+            ::core::assert!(::core::mem::offset_of!(SensorBusTable, reserved_bus) == 40);
+            ::core::assert!(::core::mem::offset_of!(SensorBusTable, read_samples) == 56);
+            ::core::assert!(::core::mem::offset_of!(SensorBusTable, set_range) == 64);
+            ::core::assert!(::core::mem::offset_of!(SensorBusTable, subscribe) == 72);
+            ::core::assert!(::core::mem::offset_of!(SensorBusTable, unsubscribe) == 80);
+            ::core::assert!(
+                ::core::mem::offset_of!(SensorBusTable, reserved_sampling) == 88
+            );
         };
     }
-    pub use v1_1::*;
+    pub use self::v1_1::*;
 }
 /// A function of the interface.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -1008,7 +1016,7 @@ impl Function {
 ///
 /// Calls come from one thread; callbacks may come from another.
 #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-pub trait SensorBus: Send + Sync + 'static {
+pub trait SensorBus: ::core::marker::Send + ::core::marker::Sync + 'static {
     /// To open the bus.
     ///
     /// Finds the hardware and prepares it. A driver has one bus; opening it twice gives two handles.
@@ -1062,7 +1070,7 @@ pub trait SensorBus: Send + Sync + 'static {
     /// Optional. When absent: The station takes every sensor for a thermometer without a period.
     fn list_sensors(&self, bus: Bus, sensors: &mut [SensorInfo]) -> Result<()> {
         let _ = (bus, sensors);
-        Err(Error::unsupported("list_sensors"))
+        ::core::result::Result::Err(Error::unsupported("list_sensors"))
     }
     /// To read the last samples of a sensor.
     ///
@@ -1102,7 +1110,7 @@ pub trait SensorBus: Send + Sync + 'static {
     /// Optional. When absent: The station reads the sensor ten times a second.
     fn subscribe(&self, bus: Bus, sensor: u32, callback: SampleCallback) -> Result<()> {
         let _ = (bus, sensor, callback);
-        Err(Error::unsupported("subscribe"))
+        ::core::result::Result::Err(Error::unsupported("subscribe"))
     }
     /// To end a subscription.
     ///
@@ -1118,7 +1126,7 @@ pub trait SensorBus: Send + Sync + 'static {
     /// Optional. When absent: The station ignores what still comes.
     fn unsubscribe(&self, bus: Bus, sensor: u32) -> Result<()> {
         let _ = (bus, sensor);
-        Err(Error::unsupported("unsubscribe"))
+        ::core::result::Result::Err(Error::unsupported("unsubscribe"))
     }
     /// To set the range of a sensor.
     ///
@@ -1136,7 +1144,7 @@ pub trait SensorBus: Send + Sync + 'static {
     /// Optional. When absent: The station leaves the sensor at its own range.
     fn set_range(&self, bus: Bus, sensor: u32, low: f64, high: f64) -> Result<()> {
         let _ = (bus, sensor, low, high);
-        Err(Error::unsupported("set_range"))
+        ::core::result::Result::Err(Error::unsupported("set_range"))
     }
 }
 /// An implementation that knows which functions it has.
@@ -1150,32 +1158,34 @@ pub struct WithFallbacks<P>(pub P);
 /// What the implementation has by itself: fallbacks do not count.
 impl<P> Partial for WithFallbacks<P>
 where
-    P: ::core::ops::Deref<Target: Partial> + Send + Sync + 'static,
+    P: ::core::ops::Deref<Target: Partial> + ::core::marker::Send + ::core::marker::Sync
+        + 'static,
 {
     fn provides(&self, function: Function) -> bool {
-        self.0.provides(function)
+        Partial::provides(&*self.0, function)
     }
 }
 #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
 impl<P> SensorBus for WithFallbacks<P>
 where
-    P: ::core::ops::Deref<Target: Partial> + Send + Sync + 'static,
+    P: ::core::ops::Deref<Target: Partial> + ::core::marker::Send + ::core::marker::Sync
+        + 'static,
 {
     fn open_bus(&self) -> Result<Bus> {
-        self.0.open_bus()
+        SensorBus::open_bus(&*self.0)
     }
     fn close_bus(&self, bus: Bus) -> Result<()> {
-        self.0.close_bus(bus)
+        SensorBus::close_bus(&*self.0, bus)
     }
     fn count_sensors(&self, bus: Bus) -> Result<usize> {
-        self.0.count_sensors(bus)
+        SensorBus::count_sensors(&*self.0, bus)
     }
     fn list_sensors(&self, bus: Bus, sensors: &mut [SensorInfo]) -> Result<()> {
-        if self.0.provides(Function::ListSensors) {
-            return self.0.list_sensors(bus, sensors);
+        if Partial::provides(&*self.0, Function::ListSensors) {
+            return SensorBus::list_sensors(&*self.0, bus, sensors);
         }
         let _ = (&bus, &sensors);
-        Err(
+        ::core::result::Result::Err(
             Error::new(
                 BusStatus::UNSUPPORTED,
                 "This driver does not describe its sensors.",
@@ -1188,34 +1198,36 @@ where
         sensor: u32,
         samples: &mut [Sample],
     ) -> Result<usize> {
-        self.0.read_samples(bus, sensor, samples)
+        SensorBus::read_samples(&*self.0, bus, sensor, samples)
     }
     fn subscribe(&self, bus: Bus, sensor: u32, callback: SampleCallback) -> Result<()> {
-        if self.0.provides(Function::Subscribe) {
-            return self.0.subscribe(bus, sensor, callback);
+        if Partial::provides(&*self.0, Function::Subscribe) {
+            return SensorBus::subscribe(&*self.0, bus, sensor, callback);
         }
         let _ = (&bus, &sensor, &callback);
-        Err(Error::new(BusStatus::UNSUPPORTED, "This driver does not call back."))
+        ::core::result::Result::Err(
+            Error::new(BusStatus::UNSUPPORTED, "This driver does not call back."),
+        )
     }
     fn unsubscribe(&self, bus: Bus, sensor: u32) -> Result<()> {
-        if self.0.provides(Function::Unsubscribe) {
-            return self.0.unsubscribe(bus, sensor);
+        if Partial::provides(&*self.0, Function::Unsubscribe) {
+            return SensorBus::unsubscribe(&*self.0, bus, sensor);
         }
         let _ = (&bus, &sensor);
-        Ok(())
+        ::core::result::Result::Ok(())
     }
     fn set_range(&self, bus: Bus, sensor: u32, low: f64, high: f64) -> Result<()> {
-        if self.0.provides(Function::SetRange) {
-            return self.0.set_range(bus, sensor, low, high);
+        if Partial::provides(&*self.0, Function::SetRange) {
+            return SensorBus::set_range(&*self.0, bus, sensor, low, high);
         }
         let _ = (&bus, &sensor, &low, &high);
-        Ok(())
+        ::core::result::Result::Ok(())
     }
 }
 /// Sees every call on its way to the implementation and on its way back.
 ///
 /// It is called on the thread that makes the call, by many at once.
-pub trait Layer: Send + Sync + 'static {
+pub trait Layer: ::core::marker::Send + ::core::marker::Sync + 'static {
     /// Before the call, with the implementation below for what the layer wants to ask it.
     ///
     /// The number comes back in [`after`](Layer::after).
@@ -1273,8 +1285,8 @@ impl<D: SensorBus> Layered<D> {
     ) -> Result<()> {
         for (index, layer) in self.layers.iter().enumerate() {
             match layer.before(call, &self.inner) {
-                Ok(note) => notes[index] = note,
-                Err(error) => {
+                ::core::result::Result::Ok(note) => notes[index] = note,
+                ::core::result::Result::Err(error) => {
                     let outcome = Outcome {
                         error: ::core::option::Option::Some(&error),
                         answer: ::core::option::Option::None,
@@ -1283,11 +1295,11 @@ impl<D: SensorBus> Layered<D> {
                         self.layers[above]
                             .after(call, notes[above], &outcome, &self.inner);
                     }
-                    return Err(error);
+                    return ::core::result::Result::Err(error);
                 }
             }
         }
-        Ok(())
+        ::core::result::Result::Ok(())
     }
     fn after(
         &self,
@@ -1302,124 +1314,124 @@ impl<D: SensorBus> Layered<D> {
 }
 impl<D: Partial> Partial for Layered<D> {
     fn provides(&self, function: Function) -> bool {
-        self.inner.provides(function)
+        Partial::provides(&self.inner, function)
     }
 }
 #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
 impl<D: SensorBus> SensorBus for Layered<D> {
     fn open_bus(&self) -> Result<Bus> {
-        let mut arguments: [u64; _] = [0];
-        let mut notes = [0; 8];
+        let mut __arguments: [u64; _] = [0];
+        let mut __notes = [0; 8];
         self.before(
             &::tenon::reflect::Call {
                 function: Function::OpenBus.info(),
                 index: Function::OpenBus as usize,
-                arguments: &arguments,
+                arguments: &__arguments,
             },
-            &mut notes,
+            &mut __notes,
         )?;
-        let result = self.inner.open_bus();
-        if let Ok(yielded) = &result {
-            arguments[0] = (*yielded).addr() as u64;
+        let __result = SensorBus::open_bus(&self.inner);
+        if let ::core::result::Result::Ok(__yielded) = &__result {
+            __arguments[0] = (*__yielded).addr() as u64;
         }
         self.after(
             &::tenon::reflect::Call {
                 function: Function::OpenBus.info(),
                 index: Function::OpenBus as usize,
-                arguments: &arguments,
+                arguments: &__arguments,
             },
-            &notes,
+            &__notes,
             &Outcome {
-                error: result.as_ref().err(),
+                error: __result.as_ref().err(),
                 answer: ::core::option::Option::None,
             },
         );
-        result
+        __result
     }
     fn close_bus(&self, bus: Bus) -> Result<()> {
-        let arguments: [u64; _] = [bus.addr() as u64];
-        let mut notes = [0; 8];
+        let __arguments: [u64; _] = [bus.addr() as u64];
+        let mut __notes = [0; 8];
         self.before(
             &::tenon::reflect::Call {
                 function: Function::CloseBus.info(),
                 index: Function::CloseBus as usize,
-                arguments: &arguments,
+                arguments: &__arguments,
             },
-            &mut notes,
+            &mut __notes,
         )?;
-        let result = self.inner.close_bus(bus);
+        let __result = SensorBus::close_bus(&self.inner, bus);
         self.after(
             &::tenon::reflect::Call {
                 function: Function::CloseBus.info(),
                 index: Function::CloseBus as usize,
-                arguments: &arguments,
+                arguments: &__arguments,
             },
-            &notes,
+            &__notes,
             &Outcome {
-                error: result.as_ref().err(),
+                error: __result.as_ref().err(),
                 answer: ::core::option::Option::None,
             },
         );
-        result
+        __result
     }
     fn count_sensors(&self, bus: Bus) -> Result<usize> {
-        let mut arguments: [u64; _] = [bus.addr() as u64, 0];
-        let mut notes = [0; 8];
+        let mut __arguments: [u64; _] = [bus.addr() as u64, 0];
+        let mut __notes = [0; 8];
         self.before(
             &::tenon::reflect::Call {
                 function: Function::CountSensors.info(),
                 index: Function::CountSensors as usize,
-                arguments: &arguments,
+                arguments: &__arguments,
             },
-            &mut notes,
+            &mut __notes,
         )?;
-        let result = self.inner.count_sensors(bus);
-        if let Ok(yielded) = &result {
-            arguments[1] = (*yielded) as u64;
+        let __result = SensorBus::count_sensors(&self.inner, bus);
+        if let ::core::result::Result::Ok(__yielded) = &__result {
+            __arguments[1] = (*__yielded) as u64;
         }
         self.after(
             &::tenon::reflect::Call {
                 function: Function::CountSensors.info(),
                 index: Function::CountSensors as usize,
-                arguments: &arguments,
+                arguments: &__arguments,
             },
-            &notes,
+            &__notes,
             &Outcome {
-                error: result.as_ref().err(),
+                error: __result.as_ref().err(),
                 answer: ::core::option::Option::None,
             },
         );
-        result
+        __result
     }
     fn list_sensors(&self, bus: Bus, sensors: &mut [SensorInfo]) -> Result<()> {
-        let arguments: [u64; _] = [
+        let __arguments: [u64; _] = [
             bus.addr() as u64,
             sensors.as_ptr().addr() as u64,
             sensors.len() as u64,
         ];
-        let mut notes = [0; 8];
+        let mut __notes = [0; 8];
         self.before(
             &::tenon::reflect::Call {
                 function: Function::ListSensors.info(),
                 index: Function::ListSensors as usize,
-                arguments: &arguments,
+                arguments: &__arguments,
             },
-            &mut notes,
+            &mut __notes,
         )?;
-        let result = self.inner.list_sensors(bus, sensors);
+        let __result = SensorBus::list_sensors(&self.inner, bus, sensors);
         self.after(
             &::tenon::reflect::Call {
                 function: Function::ListSensors.info(),
                 index: Function::ListSensors as usize,
-                arguments: &arguments,
+                arguments: &__arguments,
             },
-            &notes,
+            &__notes,
             &Outcome {
-                error: result.as_ref().err(),
+                error: __result.as_ref().err(),
                 answer: ::core::option::Option::None,
             },
         );
-        result
+        __result
     }
     fn read_samples(
         &self,
@@ -1427,128 +1439,131 @@ impl<D: SensorBus> SensorBus for Layered<D> {
         sensor: u32,
         samples: &mut [Sample],
     ) -> Result<usize> {
-        let mut arguments: [u64; _] = [
+        let mut __arguments: [u64; _] = [
             bus.addr() as u64,
-            u64::from(sensor),
+            ::core::primitive::u64::from(sensor),
             samples.as_ptr().addr() as u64,
             samples.len() as u64,
             0,
         ];
-        let mut notes = [0; 8];
+        let mut __notes = [0; 8];
         self.before(
             &::tenon::reflect::Call {
                 function: Function::ReadSamples.info(),
                 index: Function::ReadSamples as usize,
-                arguments: &arguments,
+                arguments: &__arguments,
             },
-            &mut notes,
+            &mut __notes,
         )?;
-        let result = self.inner.read_samples(bus, sensor, samples);
-        if let Ok(yielded) = &result {
-            arguments[4] = (*yielded) as u64;
+        let __result = SensorBus::read_samples(&self.inner, bus, sensor, samples);
+        if let ::core::result::Result::Ok(__yielded) = &__result {
+            __arguments[4] = (*__yielded) as u64;
         }
         self.after(
             &::tenon::reflect::Call {
                 function: Function::ReadSamples.info(),
                 index: Function::ReadSamples as usize,
-                arguments: &arguments,
+                arguments: &__arguments,
             },
-            &notes,
+            &__notes,
             &Outcome {
-                error: result.as_ref().err(),
+                error: __result.as_ref().err(),
                 answer: ::core::option::Option::None,
             },
         );
-        result
+        __result
     }
     fn subscribe(&self, bus: Bus, sensor: u32, callback: SampleCallback) -> Result<()> {
-        let arguments: [u64; _] = [
+        let __arguments: [u64; _] = [
             bus.addr() as u64,
-            u64::from(sensor),
+            ::core::primitive::u64::from(sensor),
             callback.as_raw().map_or(0, |function| (function as *const ()).addr())
                 as u64,
             callback.context().addr() as u64,
         ];
-        let mut notes = [0; 8];
+        let mut __notes = [0; 8];
         self.before(
             &::tenon::reflect::Call {
                 function: Function::Subscribe.info(),
                 index: Function::Subscribe as usize,
-                arguments: &arguments,
+                arguments: &__arguments,
             },
-            &mut notes,
+            &mut __notes,
         )?;
-        let result = self.inner.subscribe(bus, sensor, callback);
+        let __result = SensorBus::subscribe(&self.inner, bus, sensor, callback);
         self.after(
             &::tenon::reflect::Call {
                 function: Function::Subscribe.info(),
                 index: Function::Subscribe as usize,
-                arguments: &arguments,
+                arguments: &__arguments,
             },
-            &notes,
+            &__notes,
             &Outcome {
-                error: result.as_ref().err(),
+                error: __result.as_ref().err(),
                 answer: ::core::option::Option::None,
             },
         );
-        result
+        __result
     }
     fn unsubscribe(&self, bus: Bus, sensor: u32) -> Result<()> {
-        let arguments: [u64; _] = [bus.addr() as u64, u64::from(sensor)];
-        let mut notes = [0; 8];
+        let __arguments: [u64; _] = [
+            bus.addr() as u64,
+            ::core::primitive::u64::from(sensor),
+        ];
+        let mut __notes = [0; 8];
         self.before(
             &::tenon::reflect::Call {
                 function: Function::Unsubscribe.info(),
                 index: Function::Unsubscribe as usize,
-                arguments: &arguments,
+                arguments: &__arguments,
             },
-            &mut notes,
+            &mut __notes,
         )?;
-        let result = self.inner.unsubscribe(bus, sensor);
+        let __result = SensorBus::unsubscribe(&self.inner, bus, sensor);
         self.after(
             &::tenon::reflect::Call {
                 function: Function::Unsubscribe.info(),
                 index: Function::Unsubscribe as usize,
-                arguments: &arguments,
+                arguments: &__arguments,
             },
-            &notes,
+            &__notes,
             &Outcome {
-                error: result.as_ref().err(),
+                error: __result.as_ref().err(),
                 answer: ::core::option::Option::None,
             },
         );
-        result
+        __result
     }
     fn set_range(&self, bus: Bus, sensor: u32, low: f64, high: f64) -> Result<()> {
-        let arguments: [u64; _] = [
+        let __arguments: [u64; _] = [
             bus.addr() as u64,
-            u64::from(sensor),
+            ::core::primitive::u64::from(sensor),
             low.to_bits(),
             high.to_bits(),
         ];
-        let mut notes = [0; 8];
+        let mut __notes = [0; 8];
         self.before(
             &::tenon::reflect::Call {
                 function: Function::SetRange.info(),
                 index: Function::SetRange as usize,
-                arguments: &arguments,
+                arguments: &__arguments,
             },
-            &mut notes,
+            &mut __notes,
         )?;
-        let result = self.inner.set_range(bus, sensor, low, high);
+        let __result = SensorBus::set_range(&self.inner, bus, sensor, low, high);
         self.after(
             &::tenon::reflect::Call {
                 function: Function::SetRange.info(),
                 index: Function::SetRange as usize,
-                arguments: &arguments,
+                arguments: &__arguments,
             },
-            &notes,
+            &__notes,
             &Outcome {
-                error: result.as_ref().err(),
+                error: __result.as_ref().err(),
                 answer: ::core::option::Option::None,
             },
         );
-        result
+        __result
     }
 }
 /// From the ABI to the trait and back.
@@ -1562,11 +1577,11 @@ mod thunk {
         ::tenon::support::call(
             "open_bus",
             || {
-                let this = WithFallbacks(D::instance());
-                let bus_place = ::tenon::support::place("bus", bus)?;
-                let yielded = this.open_bus()?;
+                let __this = &WithFallbacks(D::instance());
+                let __place_bus = ::tenon::support::place("bus", bus)?;
+                let __yielded = SensorBus::open_bus(__this)?;
                 unsafe {
-                    bus_place.write(yielded.as_raw());
+                    __place_bus.write(__yielded.as_raw());
                 }
                 ::core::result::Result::Ok(BusStatus::OK)
             },
@@ -1578,14 +1593,14 @@ mod thunk {
         ::tenon::support::call(
             "close_bus",
             || {
-                let this = WithFallbacks(D::instance());
+                let __this = &WithFallbacks(D::instance());
                 if bus.is_null() {
                     return ::core::result::Result::Err(
-                        Error::invalid(concat!("`", "bus", "` is null")),
+                        Error::invalid(::core::concat!("`", "bus", "` is null")),
                     );
                 }
                 let bus = Bus::from_raw(bus);
-                this.close_bus(bus)?;
+                SensorBus::close_bus(__this, bus)?;
                 ::core::result::Result::Ok(BusStatus::OK)
             },
         )
@@ -1597,17 +1612,17 @@ mod thunk {
         ::tenon::support::call(
             "count_sensors",
             || {
-                let this = WithFallbacks(D::instance());
+                let __this = &WithFallbacks(D::instance());
                 if bus.is_null() {
                     return ::core::result::Result::Err(
-                        Error::invalid(concat!("`", "bus", "` is null")),
+                        Error::invalid(::core::concat!("`", "bus", "` is null")),
                     );
                 }
                 let bus = Bus::from_raw(bus);
-                let count_place = ::tenon::support::place("count", count)?;
-                let yielded = this.count_sensors(bus)?;
+                let __place_count = ::tenon::support::place("count", count)?;
+                let __yielded = SensorBus::count_sensors(__this, bus)?;
                 unsafe {
-                    count_place.write(yielded);
+                    __place_count.write(__yielded);
                 }
                 ::core::result::Result::Ok(BusStatus::OK)
             },
@@ -1621,10 +1636,10 @@ mod thunk {
         ::tenon::support::call(
             "list_sensors",
             || {
-                let this = WithFallbacks(D::instance());
+                let __this = &WithFallbacks(D::instance());
                 if bus.is_null() {
                     return ::core::result::Result::Err(
-                        Error::invalid(concat!("`", "bus", "` is null")),
+                        Error::invalid(::core::concat!("`", "bus", "` is null")),
                     );
                 }
                 let bus = Bus::from_raw(bus);
@@ -1635,7 +1650,7 @@ mod thunk {
                         capacity,
                     )?
                 };
-                this.list_sensors(bus, sensors)?;
+                SensorBus::list_sensors(__this, bus, sensors)?;
                 ::core::result::Result::Ok(BusStatus::OK)
             },
         )
@@ -1650,10 +1665,10 @@ mod thunk {
         ::tenon::support::call(
             "read_samples",
             || {
-                let this = WithFallbacks(D::instance());
+                let __this = &WithFallbacks(D::instance());
                 if bus.is_null() {
                     return ::core::result::Result::Err(
-                        Error::invalid(concat!("`", "bus", "` is null")),
+                        Error::invalid(::core::concat!("`", "bus", "` is null")),
                     );
                 }
                 let bus = Bus::from_raw(bus);
@@ -1664,10 +1679,10 @@ mod thunk {
                         capacity,
                     )?
                 };
-                let taken_place = ::tenon::support::place("taken", taken)?;
-                let yielded = this.read_samples(bus, sensor, samples)?;
+                let __place_taken = ::tenon::support::place("taken", taken)?;
+                let __yielded = SensorBus::read_samples(__this, bus, sensor, samples)?;
                 unsafe {
-                    taken_place.write(yielded);
+                    __place_taken.write(__yielded);
                 }
                 ::core::result::Result::Ok(BusStatus::OK)
             },
@@ -1682,16 +1697,16 @@ mod thunk {
         ::tenon::support::call(
             "subscribe",
             || {
-                let this = WithFallbacks(D::instance());
+                let __this = &WithFallbacks(D::instance());
                 if bus.is_null() {
                     return ::core::result::Result::Err(
-                        Error::invalid(concat!("`", "bus", "` is null")),
+                        Error::invalid(::core::concat!("`", "bus", "` is null")),
                     );
                 }
                 let bus = Bus::from_raw(bus);
                 if callback.is_none() {
                     return ::core::result::Result::Err(
-                        Error::invalid(concat!("`", "callback", "` is null")),
+                        Error::invalid(::core::concat!("`", "callback", "` is null")),
                     );
                 }
                 let callback = unsafe {
@@ -1700,7 +1715,7 @@ mod thunk {
                         ::tenon::AnyPtr::from_ptr(user_data),
                     )
                 };
-                this.subscribe(bus, sensor, callback)?;
+                SensorBus::subscribe(__this, bus, sensor, callback)?;
                 ::core::result::Result::Ok(BusStatus::OK)
             },
         )
@@ -1712,14 +1727,14 @@ mod thunk {
         ::tenon::support::call(
             "unsubscribe",
             || {
-                let this = WithFallbacks(D::instance());
+                let __this = &WithFallbacks(D::instance());
                 if bus.is_null() {
                     return ::core::result::Result::Err(
-                        Error::invalid(concat!("`", "bus", "` is null")),
+                        Error::invalid(::core::concat!("`", "bus", "` is null")),
                     );
                 }
                 let bus = Bus::from_raw(bus);
-                this.unsubscribe(bus, sensor)?;
+                SensorBus::unsubscribe(__this, bus, sensor)?;
                 ::core::result::Result::Ok(BusStatus::OK)
             },
         )
@@ -1733,14 +1748,14 @@ mod thunk {
         ::tenon::support::call(
             "set_range",
             || {
-                let this = WithFallbacks(D::instance());
+                let __this = &WithFallbacks(D::instance());
                 if bus.is_null() {
                     return ::core::result::Result::Err(
-                        Error::invalid(concat!("`", "bus", "` is null")),
+                        Error::invalid(::core::concat!("`", "bus", "` is null")),
                     );
                 }
                 let bus = Bus::from_raw(bus);
-                this.set_range(bus, sensor, low, high)?;
+                SensorBus::set_range(__this, bus, sensor, low, high)?;
                 ::core::result::Result::Ok(BusStatus::OK)
             },
         )
@@ -1749,7 +1764,7 @@ mod thunk {
 /// An implementation that a host can call: one instance, and which slots it fills.
 pub trait Plugin: 'static {
     /// What the table's functions call. Mostly the type itself.
-    type Instance: Partial + ?Sized;
+    type Instance: Partial + ?::core::marker::Sized;
     /// The functions that the implementation has.
     const PROVIDED: Provided;
     /// Whether absent optional functions are filled with the spec's fallbacks.
@@ -1999,10 +2014,14 @@ pub struct Loaded {
     release: Release,
     slots: [*const ::core::ffi::c_void; 8],
     last_error: ::core::option::Option<LastError>,
-    kept: ::core::option::Option<::std::sync::Arc<dyn ::core::any::Any + Send + Sync>>,
+    kept: ::core::option::Option<
+        ::std::sync::Arc<
+            dyn ::core::any::Any + ::core::marker::Send + ::core::marker::Sync,
+        >,
+    >,
 }
-unsafe impl Send for Loaded {}
-unsafe impl Sync for Loaded {}
+unsafe impl ::core::marker::Send for Loaded {}
+unsafe impl ::core::marker::Sync for Loaded {}
 impl Loaded {
     /// Reads the pointers of a filled table.
     ///
@@ -2032,7 +2051,9 @@ impl Loaded {
     /// Keeps something alive as long as this and its clones, such as the library with the functions.
     pub fn keeping(
         self,
-        kept: ::std::sync::Arc<dyn ::core::any::Any + Send + Sync>,
+        kept: ::std::sync::Arc<
+            dyn ::core::any::Any + ::core::marker::Send + ::core::marker::Sync,
+        >,
     ) -> Self {
         Self {
             kept: ::core::option::Option::Some(kept),
@@ -2061,96 +2082,96 @@ impl Partial for Loaded {
 #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
 impl SensorBus for Loaded {
     fn open_bus(&self) -> Result<Bus> {
-        let slot = self.slots[Function::OpenBus as usize];
-        if slot.is_null() {
+        let __slot = self.slots[Function::OpenBus as usize];
+        if __slot.is_null() {
             let _ = ();
-            return Err(Error::unsupported("open_bus"));
+            return ::core::result::Result::Err(Error::unsupported("open_bus"));
         }
-        let mut raw_bus = ::core::mem::MaybeUninit::zeroed();
-        let answer = {
+        let mut __raw_bus = ::core::mem::MaybeUninit::zeroed();
+        let __answer = {
             unsafe {
-                let function = ::core::mem::transmute::<
+                let __function = ::core::mem::transmute::<
                     *const ::core::ffi::c_void,
                     unsafe extern "C" fn(*mut ffi::BusHandle) -> BusStatus,
-                >(slot);
-                function(raw_bus.as_mut_ptr())
+                >(__slot);
+                __function(__raw_bus.as_mut_ptr())
             }
         };
-        if ::tenon::StatusCode::code(answer) != 0 {
-            return Err(self.failure("open_bus", answer));
+        if ::tenon::StatusCode::code(__answer) != 0 {
+            return ::core::result::Result::Err(self.failure("open_bus", __answer));
         }
-        let raw_bus = unsafe { raw_bus.assume_init() };
-        Ok(Bus::from_raw(raw_bus))
+        let __raw_bus = unsafe { __raw_bus.assume_init() };
+        ::core::result::Result::Ok(Bus::from_raw(__raw_bus))
     }
     fn close_bus(&self, bus: Bus) -> Result<()> {
-        let slot = self.slots[Function::CloseBus as usize];
-        if slot.is_null() {
+        let __slot = self.slots[Function::CloseBus as usize];
+        if __slot.is_null() {
             let _ = (&bus,);
-            return Err(Error::unsupported("close_bus"));
+            return ::core::result::Result::Err(Error::unsupported("close_bus"));
         }
-        let answer = {
+        let __answer = {
             unsafe {
-                let function = ::core::mem::transmute::<
+                let __function = ::core::mem::transmute::<
                     *const ::core::ffi::c_void,
                     unsafe extern "C" fn(ffi::BusHandle) -> BusStatus,
-                >(slot);
-                function(bus.as_raw())
+                >(__slot);
+                __function(bus.as_raw())
             }
         };
-        if ::tenon::StatusCode::code(answer) != 0 {
-            return Err(self.failure("close_bus", answer));
+        if ::tenon::StatusCode::code(__answer) != 0 {
+            return ::core::result::Result::Err(self.failure("close_bus", __answer));
         }
-        Ok(())
+        ::core::result::Result::Ok(())
     }
     fn count_sensors(&self, bus: Bus) -> Result<usize> {
-        let slot = self.slots[Function::CountSensors as usize];
-        if slot.is_null() {
+        let __slot = self.slots[Function::CountSensors as usize];
+        if __slot.is_null() {
             let _ = (&bus,);
-            return Err(Error::unsupported("count_sensors"));
+            return ::core::result::Result::Err(Error::unsupported("count_sensors"));
         }
-        let mut raw_count = ::core::mem::MaybeUninit::zeroed();
-        let answer = {
+        let mut __raw_count = ::core::mem::MaybeUninit::zeroed();
+        let __answer = {
             unsafe {
-                let function = ::core::mem::transmute::<
+                let __function = ::core::mem::transmute::<
                     *const ::core::ffi::c_void,
                     unsafe extern "C" fn(ffi::BusHandle, *mut usize) -> BusStatus,
-                >(slot);
-                function(bus.as_raw(), raw_count.as_mut_ptr())
+                >(__slot);
+                __function(bus.as_raw(), __raw_count.as_mut_ptr())
             }
         };
-        if ::tenon::StatusCode::code(answer) != 0 {
-            return Err(self.failure("count_sensors", answer));
+        if ::tenon::StatusCode::code(__answer) != 0 {
+            return ::core::result::Result::Err(self.failure("count_sensors", __answer));
         }
-        let raw_count = unsafe { raw_count.assume_init() };
-        Ok(raw_count)
+        let __raw_count = unsafe { __raw_count.assume_init() };
+        ::core::result::Result::Ok(__raw_count)
     }
     fn list_sensors(&self, bus: Bus, sensors: &mut [SensorInfo]) -> Result<()> {
-        let slot = self.slots[Function::ListSensors as usize];
-        if slot.is_null() {
+        let __slot = self.slots[Function::ListSensors as usize];
+        if __slot.is_null() {
             let _ = (&bus, &sensors);
-            return Err(Error::unsupported("list_sensors"));
+            return ::core::result::Result::Err(Error::unsupported("list_sensors"));
         }
-        let raw_capacity = ::tenon::support::length(
+        let __raw_capacity = ::tenon::support::length(
             "capacity",
             &[::core::option::Option::Some(sensors.len())],
         )?;
-        let answer = {
+        let __answer = {
             unsafe {
-                let function = ::core::mem::transmute::<
+                let __function = ::core::mem::transmute::<
                     *const ::core::ffi::c_void,
                     unsafe extern "C" fn(
                         ffi::BusHandle,
                         *mut ffi::BusSensorInfo,
                         usize,
                     ) -> BusStatus,
-                >(slot);
-                function(bus.as_raw(), sensors.as_mut_ptr().cast(), raw_capacity)
+                >(__slot);
+                __function(bus.as_raw(), sensors.as_mut_ptr().cast(), __raw_capacity)
             }
         };
-        if ::tenon::StatusCode::code(answer) != 0 {
-            return Err(self.failure("list_sensors", answer));
+        if ::tenon::StatusCode::code(__answer) != 0 {
+            return ::core::result::Result::Err(self.failure("list_sensors", __answer));
         }
-        Ok(())
+        ::core::result::Result::Ok(())
     }
     fn read_samples(
         &self,
@@ -2158,19 +2179,19 @@ impl SensorBus for Loaded {
         sensor: u32,
         samples: &mut [Sample],
     ) -> Result<usize> {
-        let slot = self.slots[Function::ReadSamples as usize];
-        if slot.is_null() {
+        let __slot = self.slots[Function::ReadSamples as usize];
+        if __slot.is_null() {
             let _ = (&bus, &sensor, &samples);
-            return Err(Error::unsupported("read_samples"));
+            return ::core::result::Result::Err(Error::unsupported("read_samples"));
         }
-        let raw_capacity = ::tenon::support::length(
+        let __raw_capacity = ::tenon::support::length(
             "capacity",
             &[::core::option::Option::Some(samples.len())],
         )?;
-        let mut raw_taken = ::core::mem::MaybeUninit::zeroed();
-        let answer = {
+        let mut __raw_taken = ::core::mem::MaybeUninit::zeroed();
+        let __answer = {
             unsafe {
-                let function = ::core::mem::transmute::<
+                let __function = ::core::mem::transmute::<
                     *const ::core::ffi::c_void,
                     unsafe extern "C" fn(
                         ffi::BusHandle,
@@ -2179,31 +2200,31 @@ impl SensorBus for Loaded {
                         usize,
                         *mut usize,
                     ) -> BusStatus,
-                >(slot);
-                function(
+                >(__slot);
+                __function(
                     bus.as_raw(),
                     sensor,
                     samples.as_mut_ptr().cast(),
-                    raw_capacity,
-                    raw_taken.as_mut_ptr(),
+                    __raw_capacity,
+                    __raw_taken.as_mut_ptr(),
                 )
             }
         };
-        if ::tenon::StatusCode::code(answer) != 0 {
-            return Err(self.failure("read_samples", answer));
+        if ::tenon::StatusCode::code(__answer) != 0 {
+            return ::core::result::Result::Err(self.failure("read_samples", __answer));
         }
-        let raw_taken = unsafe { raw_taken.assume_init() };
-        Ok(raw_taken)
+        let __raw_taken = unsafe { __raw_taken.assume_init() };
+        ::core::result::Result::Ok(__raw_taken)
     }
     fn subscribe(&self, bus: Bus, sensor: u32, callback: SampleCallback) -> Result<()> {
-        let slot = self.slots[Function::Subscribe as usize];
-        if slot.is_null() {
+        let __slot = self.slots[Function::Subscribe as usize];
+        if __slot.is_null() {
             let _ = (&bus, &sensor, &callback);
-            return Err(Error::unsupported("subscribe"));
+            return ::core::result::Result::Err(Error::unsupported("subscribe"));
         }
-        let answer = {
+        let __answer = {
             unsafe {
-                let function = ::core::mem::transmute::<
+                let __function = ::core::mem::transmute::<
                     *const ::core::ffi::c_void,
                     unsafe extern "C" fn(
                         ffi::BusHandle,
@@ -2211,8 +2232,8 @@ impl SensorBus for Loaded {
                         ffi::BusSampleCallback,
                         *mut ::core::ffi::c_void,
                     ) -> BusStatus,
-                >(slot);
-                function(
+                >(__slot);
+                __function(
                     bus.as_raw(),
                     sensor,
                     callback.as_raw(),
@@ -2220,50 +2241,50 @@ impl SensorBus for Loaded {
                 )
             }
         };
-        if ::tenon::StatusCode::code(answer) != 0 {
-            return Err(self.failure("subscribe", answer));
+        if ::tenon::StatusCode::code(__answer) != 0 {
+            return ::core::result::Result::Err(self.failure("subscribe", __answer));
         }
-        Ok(())
+        ::core::result::Result::Ok(())
     }
     fn unsubscribe(&self, bus: Bus, sensor: u32) -> Result<()> {
-        let slot = self.slots[Function::Unsubscribe as usize];
-        if slot.is_null() {
+        let __slot = self.slots[Function::Unsubscribe as usize];
+        if __slot.is_null() {
             let _ = (&bus, &sensor);
-            return Err(Error::unsupported("unsubscribe"));
+            return ::core::result::Result::Err(Error::unsupported("unsubscribe"));
         }
-        let answer = {
+        let __answer = {
             unsafe {
-                let function = ::core::mem::transmute::<
+                let __function = ::core::mem::transmute::<
                     *const ::core::ffi::c_void,
                     unsafe extern "C" fn(ffi::BusHandle, u32) -> BusStatus,
-                >(slot);
-                function(bus.as_raw(), sensor)
+                >(__slot);
+                __function(bus.as_raw(), sensor)
             }
         };
-        if ::tenon::StatusCode::code(answer) != 0 {
-            return Err(self.failure("unsubscribe", answer));
+        if ::tenon::StatusCode::code(__answer) != 0 {
+            return ::core::result::Result::Err(self.failure("unsubscribe", __answer));
         }
-        Ok(())
+        ::core::result::Result::Ok(())
     }
     fn set_range(&self, bus: Bus, sensor: u32, low: f64, high: f64) -> Result<()> {
-        let slot = self.slots[Function::SetRange as usize];
-        if slot.is_null() {
+        let __slot = self.slots[Function::SetRange as usize];
+        if __slot.is_null() {
             let _ = (&bus, &sensor, &low, &high);
-            return Err(Error::unsupported("set_range"));
+            return ::core::result::Result::Err(Error::unsupported("set_range"));
         }
-        let answer = {
+        let __answer = {
             unsafe {
-                let function = ::core::mem::transmute::<
+                let __function = ::core::mem::transmute::<
                     *const ::core::ffi::c_void,
                     unsafe extern "C" fn(ffi::BusHandle, u32, f64, f64) -> BusStatus,
-                >(slot);
-                function(bus.as_raw(), sensor, low, high)
+                >(__slot);
+                __function(bus.as_raw(), sensor, low, high)
             }
         };
-        if ::tenon::StatusCode::code(answer) != 0 {
-            return Err(self.failure("set_range", answer));
+        if ::tenon::StatusCode::code(__answer) != 0 {
+            return ::core::result::Result::Err(self.failure("set_range", __answer));
         }
-        Ok(())
+        ::core::result::Result::Ok(())
     }
 }
 impl Loaded {
@@ -2294,9 +2315,9 @@ impl Loaded {
         if slot.is_null() || arguments.len() < function.info().params.len() {
             return ::core::option::Option::None;
         }
-        ::core::option::Option::Some(
-            match function {
-                Function::OpenBus => {
+        match function {
+            Function::OpenBus => {
+                ::core::option::Option::Some({
                     unsafe {
                         let function = ::core::mem::transmute::<
                             *const ::core::ffi::c_void,
@@ -2309,8 +2330,10 @@ impl Loaded {
                                 .cast(),
                         )
                     }
-                }
-                Function::CloseBus => {
+                })
+            }
+            Function::CloseBus => {
+                ::core::option::Option::Some({
                     unsafe {
                         let function = ::core::mem::transmute::<
                             *const ::core::ffi::c_void,
@@ -2323,8 +2346,10 @@ impl Loaded {
                                 .cast(),
                         )
                     }
-                }
-                Function::CountSensors => {
+                })
+            }
+            Function::CountSensors => {
+                ::core::option::Option::Some({
                     unsafe {
                         let function = ::core::mem::transmute::<
                             *const ::core::ffi::c_void,
@@ -2341,8 +2366,10 @@ impl Loaded {
                                 .cast(),
                         )
                     }
-                }
-                Function::ListSensors => {
+                })
+            }
+            Function::ListSensors => {
+                ::core::option::Option::Some({
                     unsafe {
                         let function = ::core::mem::transmute::<
                             *const ::core::ffi::c_void,
@@ -2364,8 +2391,10 @@ impl Loaded {
                             arguments[2] as _,
                         )
                     }
-                }
-                Function::ReadSamples => {
+                })
+            }
+            Function::ReadSamples => {
+                ::core::option::Option::Some({
                     unsafe {
                         let function = ::core::mem::transmute::<
                             *const ::core::ffi::c_void,
@@ -2394,8 +2423,10 @@ impl Loaded {
                                 .cast(),
                         )
                     }
-                }
-                Function::Subscribe => {
+                })
+            }
+            Function::Subscribe => {
+                ::core::option::Option::Some({
                     unsafe {
                         let function = ::core::mem::transmute::<
                             *const ::core::ffi::c_void,
@@ -2426,8 +2457,10 @@ impl Loaded {
                                 .cast(),
                         )
                     }
-                }
-                Function::Unsubscribe => {
+                })
+            }
+            Function::Unsubscribe => {
+                ::core::option::Option::Some({
                     unsafe {
                         let function = ::core::mem::transmute::<
                             *const ::core::ffi::c_void,
@@ -2441,8 +2474,10 @@ impl Loaded {
                             arguments[1] as _,
                         )
                     }
-                }
-                Function::SetRange => {
+                })
+            }
+            Function::SetRange => {
+                ::core::option::Option::Some({
                     unsafe {
                         let function = ::core::mem::transmute::<
                             *const ::core::ffi::c_void,
@@ -2463,8 +2498,8 @@ impl Loaded {
                             f64::from_bits(arguments[3]),
                         )
                     }
-                }
-            },
-        )
+                })
+            }
+        }
     }
 }

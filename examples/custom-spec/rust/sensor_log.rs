@@ -198,7 +198,7 @@ impl Function {
 }
 /// A library that keeps samples.
 #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-pub trait SensorLog: Send + Sync + 'static {
+pub trait SensorLog: ::core::marker::Send + ::core::marker::Sync + 'static {
     /// To write samples down.
     ///
     /// Copies the samples behind those that the sensor already has.
@@ -213,7 +213,7 @@ pub trait SensorLog: Send + Sync + 'static {
     /// Optional.
     fn append(&self, sensor: u32, samples: &[sensor_bus::Sample]) -> Result<()> {
         let _ = (sensor, samples);
-        Err(Error::unsupported("append"))
+        ::core::result::Result::Err(Error::unsupported("append"))
     }
     /// To get the mean value of a sensor.
     ///
@@ -231,7 +231,7 @@ pub trait SensorLog: Send + Sync + 'static {
     /// Optional.
     fn mean(&self, sensor: u32) -> Result<f64> {
         let _ = (sensor,);
-        Err(Error::unsupported("mean"))
+        ::core::result::Result::Err(Error::unsupported("mean"))
     }
 }
 /// An implementation that knows which functions it has.
@@ -245,28 +245,30 @@ pub struct WithFallbacks<P>(pub P);
 /// What the implementation has by itself: fallbacks do not count.
 impl<P> Partial for WithFallbacks<P>
 where
-    P: ::core::ops::Deref<Target: Partial> + Send + Sync + 'static,
+    P: ::core::ops::Deref<Target: Partial> + ::core::marker::Send + ::core::marker::Sync
+        + 'static,
 {
     fn provides(&self, function: Function) -> bool {
-        self.0.provides(function)
+        Partial::provides(&*self.0, function)
     }
 }
 #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
 impl<P> SensorLog for WithFallbacks<P>
 where
-    P: ::core::ops::Deref<Target: Partial> + Send + Sync + 'static,
+    P: ::core::ops::Deref<Target: Partial> + ::core::marker::Send + ::core::marker::Sync
+        + 'static,
 {
     fn append(&self, sensor: u32, samples: &[sensor_bus::Sample]) -> Result<()> {
-        self.0.append(sensor, samples)
+        SensorLog::append(&*self.0, sensor, samples)
     }
     fn mean(&self, sensor: u32) -> Result<f64> {
-        self.0.mean(sensor)
+        SensorLog::mean(&*self.0, sensor)
     }
 }
 /// Sees every call on its way to the implementation and on its way back.
 ///
 /// It is called on the thread that makes the call, by many at once.
-pub trait Layer: Send + Sync + 'static {
+pub trait Layer: ::core::marker::Send + ::core::marker::Sync + 'static {
     /// Before the call, with the implementation below for what the layer wants to ask it.
     ///
     /// The number comes back in [`after`](Layer::after).
@@ -324,8 +326,8 @@ impl<D: SensorLog> Layered<D> {
     ) -> Result<()> {
         for (index, layer) in self.layers.iter().enumerate() {
             match layer.before(call, &self.inner) {
-                Ok(note) => notes[index] = note,
-                Err(error) => {
+                ::core::result::Result::Ok(note) => notes[index] = note,
+                ::core::result::Result::Err(error) => {
                     let outcome = Outcome {
                         error: ::core::option::Option::Some(&error),
                         answer: ::core::option::Option::None,
@@ -334,11 +336,11 @@ impl<D: SensorLog> Layered<D> {
                         self.layers[above]
                             .after(call, notes[above], &outcome, &self.inner);
                     }
-                    return Err(error);
+                    return ::core::result::Result::Err(error);
                 }
             }
         }
-        Ok(())
+        ::core::result::Result::Ok(())
     }
     fn after(
         &self,
@@ -353,69 +355,69 @@ impl<D: SensorLog> Layered<D> {
 }
 impl<D: Partial> Partial for Layered<D> {
     fn provides(&self, function: Function) -> bool {
-        self.inner.provides(function)
+        Partial::provides(&self.inner, function)
     }
 }
 #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
 impl<D: SensorLog> SensorLog for Layered<D> {
     fn append(&self, sensor: u32, samples: &[sensor_bus::Sample]) -> Result<()> {
-        let arguments: [u64; _] = [
-            u64::from(sensor),
+        let __arguments: [u64; _] = [
+            ::core::primitive::u64::from(sensor),
             samples.as_ptr().addr() as u64,
             samples.len() as u64,
         ];
-        let mut notes = [0; 8];
+        let mut __notes = [0; 8];
         self.before(
             &::tenon::reflect::Call {
                 function: Function::Append.info(),
                 index: Function::Append as usize,
-                arguments: &arguments,
+                arguments: &__arguments,
             },
-            &mut notes,
+            &mut __notes,
         )?;
-        let result = self.inner.append(sensor, samples);
+        let __result = SensorLog::append(&self.inner, sensor, samples);
         self.after(
             &::tenon::reflect::Call {
                 function: Function::Append.info(),
                 index: Function::Append as usize,
-                arguments: &arguments,
+                arguments: &__arguments,
             },
-            &notes,
+            &__notes,
             &Outcome {
-                error: result.as_ref().err(),
+                error: __result.as_ref().err(),
                 answer: ::core::option::Option::None,
             },
         );
-        result
+        __result
     }
     fn mean(&self, sensor: u32) -> Result<f64> {
-        let mut arguments: [u64; _] = [u64::from(sensor), 0];
-        let mut notes = [0; 8];
+        let mut __arguments: [u64; _] = [::core::primitive::u64::from(sensor), 0];
+        let mut __notes = [0; 8];
         self.before(
             &::tenon::reflect::Call {
                 function: Function::Mean.info(),
                 index: Function::Mean as usize,
-                arguments: &arguments,
+                arguments: &__arguments,
             },
-            &mut notes,
+            &mut __notes,
         )?;
-        let result = self.inner.mean(sensor);
-        if let Ok(yielded) = &result {
-            arguments[1] = (*yielded).to_bits();
+        let __result = SensorLog::mean(&self.inner, sensor);
+        if let ::core::result::Result::Ok(__yielded) = &__result {
+            __arguments[1] = (*__yielded).to_bits();
         }
         self.after(
             &::tenon::reflect::Call {
                 function: Function::Mean.info(),
                 index: Function::Mean as usize,
-                arguments: &arguments,
+                arguments: &__arguments,
             },
-            &notes,
+            &__notes,
             &Outcome {
-                error: result.as_ref().err(),
+                error: __result.as_ref().err(),
                 answer: ::core::option::Option::None,
             },
         );
-        result
+        __result
     }
 }
 /// From the ABI to the trait and back.
@@ -432,7 +434,7 @@ mod thunk {
             &LAST,
             "fieldwork_log_append",
             || {
-                let this = WithFallbacks(D::instance());
+                let __this = &WithFallbacks(D::instance());
                 let samples = unsafe {
                     ::tenon::support::slice(
                         "samples",
@@ -440,7 +442,7 @@ mod thunk {
                         number,
                     )?
                 };
-                this.append(sensor, samples)?;
+                SensorLog::append(__this, sensor, samples)?;
                 ::core::result::Result::Ok(sensor_bus::BusStatus::OK)
             },
         )
@@ -453,11 +455,11 @@ mod thunk {
             &LAST,
             "fieldwork_log_mean",
             || {
-                let this = WithFallbacks(D::instance());
-                let mean_place = ::tenon::support::place("mean", mean)?;
-                let yielded = this.mean(sensor)?;
+                let __this = &WithFallbacks(D::instance());
+                let __place_mean = ::tenon::support::place("mean", mean)?;
+                let __yielded = SensorLog::mean(__this, sensor)?;
                 unsafe {
-                    mean_place.write(yielded);
+                    __place_mean.write(__yielded);
                 }
                 ::core::result::Result::Ok(sensor_bus::BusStatus::OK)
             },
@@ -485,7 +487,7 @@ pub fn take_last_status() -> ::core::option::Option<i32> {
 /// An implementation that can be exported: one instance.
 pub trait Plugin: 'static {
     /// What the symbols call. Mostly the type itself.
-    type Instance: Partial + ?Sized;
+    type Instance: Partial + ?::core::marker::Sized;
     /// The functions that the implementation has.
     const PROVIDED: Provided;
     /// The instance that the symbols call. It is made at the first call.

@@ -1,6 +1,8 @@
 //! Every identifier of the C output is spelled here.
 
+use crate::c::{is_of_standard_header, keyword_of};
 use crate::model::*;
+use crate::sdk::pascal;
 
 /// Spells the names that belong to one interface.
 #[derive(Clone, Copy, Debug)]
@@ -28,9 +30,9 @@ impl<'a> Names<'a> {
         field.c_name.clone().unwrap_or_else(|| self.variable(&field.name.value))
     }
 
-    /// `stream`; a keyword of C or C++ gets an underscore behind it.
+    /// `stream`; a name that C or C++ keeps for itself gets an underscore behind it.
     pub fn variable(self, name: &str) -> String {
-        if is_keyword(name) { format!("{name}_") } else { name.to_owned() }
+        if is_taken(name) { format!("{name}_") } else { name.to_owned() }
     }
 
     /// `C_DeviceInterface_v2_6`: a struct as an older release has it. C has no namespaces.
@@ -108,84 +110,9 @@ pub fn beside(from: &str, to: &str) -> String {
     up.chain(down).chain([name]).collect::<Vec<_>>().join("/")
 }
 
-fn pascal(snake: &str) -> String {
-    snake.split('_').map(crate::emit::text::capital).collect()
-}
-
-/// Words that C11 or C++17 keep for themselves and that a spec may use as a name.
-fn is_keyword(name: &str) -> bool {
-    const KEYWORDS: &[&str] = &[
-        "alignas",
-        "alignof",
-        "and",
-        "asm",
-        "auto",
-        "bool",
-        "break",
-        "case",
-        "catch",
-        "char",
-        "class",
-        "const",
-        "constexpr",
-        "continue",
-        "decltype",
-        "default",
-        "delete",
-        "do",
-        "double",
-        "else",
-        "enum",
-        "explicit",
-        "export",
-        "extern",
-        "false",
-        "float",
-        "for",
-        "friend",
-        "goto",
-        "if",
-        "inline",
-        "int",
-        "long",
-        "mutable",
-        "namespace",
-        "new",
-        "noexcept",
-        "not",
-        "nullptr",
-        "operator",
-        "or",
-        "private",
-        "protected",
-        "public",
-        "register",
-        "restrict",
-        "return",
-        "short",
-        "signed",
-        "sizeof",
-        "static",
-        "struct",
-        "switch",
-        "template",
-        "this",
-        "throw",
-        "true",
-        "try",
-        "typedef",
-        "typeid",
-        "typename",
-        "union",
-        "unsigned",
-        "using",
-        "virtual",
-        "void",
-        "volatile",
-        "while",
-        "xor",
-    ];
-    KEYWORDS.binary_search(&name).is_ok()
+/// Whether a variable or a field of a header needs another name.
+fn is_taken(name: &str) -> bool {
+    keyword_of(name).is_some() || is_of_standard_header(name)
 }
 
 #[cfg(test)]
@@ -193,9 +120,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keywords_are_found() {
-        assert!(["alignas", "default", "new", "not", "register", "xor"].into_iter().all(is_keyword));
-        assert!(!["device", "interface", "value"].into_iter().any(is_keyword));
+    fn taken_names_are_found() {
+        assert!(["alignas", "concept", "default", "linux", "not", "size_t"].into_iter().all(is_taken));
+        assert!(!["device", "interface", "value"].into_iter().any(is_taken));
     }
 
     #[test]
@@ -203,10 +130,5 @@ mod tests {
         assert_eq!(beside("acl/acl.h", "acl/acl_rt.h"), "acl_rt.h");
         assert_eq!(beside("acl/acl.h", "tenon/types.h"), "../tenon/types.h");
         assert_eq!(beside("log.h", "bus/bus.h"), "bus/bus.h");
-    }
-
-    #[test]
-    fn snake_becomes_pascal() {
-        assert_eq!(pascal("sensor_bus"), "SensorBus");
     }
 }

@@ -212,7 +212,7 @@ fn entry(
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn #symbol(params: *mut ::core::ffi::c_void) {
             // SAFETY: the host's promise is handed on.
-            if let Err(error) = unsafe { #module::hand_over::<#target>(params, #text) } {
+            if let ::core::result::Result::Err(error) = unsafe { #module::hand_over::<#target>(params, #text) } {
                 eprintln!("tenon: {}: {error}", #device_type);
             }
         }

@@ -45,7 +45,7 @@ pub(super) fn emit(context: Context) -> TokenStream {
         /// An implementation that can be exported: one instance.
         pub trait Plugin: 'static {
             /// What the symbols call. Mostly the type itself.
-            type Instance: Partial + ?Sized;
+            type Instance: Partial + ?::core::marker::Sized;
             /// The functions that the implementation has.
             const PROVIDED: Provided;
             /// The instance that the symbols call. It is made at the first call.

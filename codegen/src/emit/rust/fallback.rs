@@ -12,7 +12,7 @@ use crate::model::{
 };
 
 pub(super) fn emit(context: Context) -> TokenStream {
-    let name = names::symbol(&context.interface.trait_name);
+    let name = names::trait_of(context.interface);
     let methods = context.interface.functions.iter().map(|function| method(context, function));
     quote! {
         /// An implementation that knows which functions it has.
@@ -28,17 +28,17 @@ pub(super) fn emit(context: Context) -> TokenStream {
         /// What the implementation has by itself: fallbacks do not count.
         impl<P> Partial for WithFallbacks<P>
         where
-            P: ::core::ops::Deref<Target: Partial> + Send + Sync + 'static,
+            P: ::core::ops::Deref<Target: Partial> + ::core::marker::Send + ::core::marker::Sync + 'static,
         {
             fn provides(&self, function: Function) -> bool {
-                self.0.provides(function)
+                Partial::provides(&*self.0, function)
             }
         }
 
         #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
         impl<P> #name for WithFallbacks<P>
         where
-            P: ::core::ops::Deref<Target: Partial> + Send + Sync + 'static,
+            P: ::core::ops::Deref<Target: Partial> + ::core::marker::Send + ::core::marker::Sync + 'static,
         {
             #(#methods)*
         }
@@ -48,17 +48,18 @@ pub(super) fn emit(context: Context) -> TokenStream {
 fn method(context: Context, function: &Function) -> TokenStream {
     let forms = forms(context, function);
     let signature = signature(context, function, &forms);
+    let trait_name = names::trait_of(context.interface);
     let name = names::snake(&function.name.value);
     let arguments: Vec<_> = parameters(context, function, &forms).map(|(name, _)| name).collect();
     let Some(fallback) = &function.fallback else {
-        return quote! { #signature { self.0.#name(#(#arguments),*) } };
+        return quote! { #signature { #trait_name::#name(&*self.0, #(#arguments),*) } };
     };
     let variant = names::pascal(&function.name.value);
     let body = body(context, function, &forms, &fallback.kind);
     quote! {
         #signature {
-            if self.0.provides(Function::#variant) {
-                return self.0.#name(#(#arguments),*);
+            if Partial::provides(&*self.0, Function::#variant) {
+                return #trait_name::#name(&*self.0, #(#arguments),*);
             }
             let _ = (#(&#arguments,)*);
             #body
@@ -67,7 +68,9 @@ fn method(context: Context, function: &Function) -> TokenStream {
 }
 
 fn body(context: Context, function: &Function, forms: &[Form], kind: &FallbackKind) -> TokenStream {
-    let wrap = |value: TokenStream| if is_fallible(context, function) { quote!(Ok(#value)) } else { value };
+    let wrap = |value: TokenStream| {
+        if is_fallible(context, function) { quote!(::core::result::Result::Ok(#value)) } else { value }
+    };
     match kind {
         FallbackKind::Nothing => wrap(quote!(())),
         FallbackKind::Constant(constants) => {
@@ -82,7 +85,7 @@ fn body(context: Context, function: &Function, forms: &[Form], kind: &FallbackKi
             let values = context.spec.status_values(context.interface);
             let name = names::constant(&values[status.0].name.value);
             let path = context.interface.status.map(|id| type_path(context, id));
-            quote! { Err(Error::new(#path::#name, #message)) }
+            quote! { ::core::result::Result::Err(Error::new(#path::#name, #message)) }
         }
         FallbackKind::Strategy { name, .. } => {
             let strategy = names::snake(&name.value);
@@ -111,7 +114,7 @@ fn body(context: Context, function: &Function, forms: &[Form], kind: &FallbackKi
                     quote!(#name)
                 }),
             };
-            quote! { #lengths #(#made)* #(#steps)* Ok(#value) }
+            quote! { #lengths #(#made)* #(#steps)* ::core::result::Result::Ok(#value) }
         }
     }
 }
@@ -231,7 +234,8 @@ fn emit_call(context: Context, caller: Caller, call: &Call) -> TokenStream {
             };
             Some(caller.argument(context, param, form, find(ParamId(index))?, len))
         });
-    quote! { self.#name(#(#arguments),*) }
+    let trait_name = names::trait_of(context.interface);
+    quote! { #trait_name::#name(self, #(#arguments),*) }
 }
 
 /// The function that a fallback stands in for: what the arguments of its calls refer to.

@@ -3,7 +3,8 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use super::types::{doc, is_by_pointer, scalar, type_path};
+use super::form::named_id;
+use super::types::{doc, field_doc, is_by_pointer, scalar, type_path};
 use super::{Context, names};
 use crate::abi;
 use crate::model::{
@@ -22,7 +23,7 @@ pub(super) fn emit(context: Context) -> TokenStream {
         .filter(|(id, _)| !emit_layouts(context, Some(*id)).is_empty())
         .map(|(_, release)| {
             let module = names::release_module(&release.name.value);
-            quote! { pub use #module::*; }
+            quote! { pub use self::#module::*; }
         });
     let unreleased = context.interface.releases.is_empty().then(|| emit_layouts(context, None));
     quote! {
@@ -123,13 +124,13 @@ fn emit_struct(context: Context, ty: &Type, fields: &[Param], release: Option<Re
     let members = layout.fields.iter().map(|(index, _, _)| {
         let field = &fields[*index];
         let (name, ty, docs) =
-            (names::snake(&field.name.value), field_type(context, field), doc(&field.doc, ""));
+            (names::snake(&field.name.value), field_type(context, field), field_doc(field));
         quote! { #docs pub #name: #ty, }
     });
     let size = names::number(layout.size);
     let asserts = layout.fields.iter().map(|(index, offset, _)| {
         let (name, offset) = (names::snake(&fields[*index].name.value), names::number(*offset));
-        quote! { assert!(::core::mem::offset_of!(#c_name, #name) == #offset); }
+        quote! { ::core::assert!(::core::mem::offset_of!(#c_name, #name) == #offset); }
     });
     quote! {
         #docs
@@ -140,7 +141,7 @@ fn emit_struct(context: Context, ty: &Type, fields: &[Param], release: Option<Re
         }
 
         const _: () = {
-            assert!(size_of::<#c_name>() == #size);
+            ::core::assert!(::core::mem::size_of::<#c_name>() == #size);
             #(#asserts)*
         };
     }
@@ -151,7 +152,7 @@ fn emit_union(context: Context, ty: &Type, fields: &[Param]) -> TokenStream {
     let docs = doc(&ty.summary, &ty.doc);
     let members = fields.iter().map(|field| {
         let (name, ty, docs) =
-            (names::snake(&field.name.value), field_type(context, field), doc(&field.doc, ""));
+            (names::snake(&field.name.value), field_type(context, field), field_doc(field));
         quote! { #docs pub #name: #ty, }
     });
     let size = names::number(abi::union_layout(context.spec, fields, None).size);
@@ -170,7 +171,7 @@ fn emit_union(context: Context, ty: &Type, fields: &[Param]) -> TokenStream {
             }
         }
 
-        const _: () = assert!(size_of::<#c_name>() == #size);
+        const _: () = ::core::assert!(::core::mem::size_of::<#c_name>() == #size);
     }
 }
 
@@ -238,7 +239,7 @@ fn emit_table(context: Context, release: Option<ReleaseId>) -> TokenStream {
             }
         };
         let (docs, offset) = (doc(&docs, ""), names::number(member.offset));
-        asserts.push(quote! { assert!(::core::mem::offset_of!(#name, #field) == #offset); });
+        asserts.push(quote! { ::core::assert!(::core::mem::offset_of!(#name, #field) == #offset); });
         members.push(quote! { #docs pub #field: #ty, });
     }
     let size = names::number(layout.size);
@@ -251,7 +252,7 @@ fn emit_table(context: Context, release: Option<ReleaseId>) -> TokenStream {
         }
 
         const _: () = {
-            assert!(size_of::<#name>() == #size);
+            ::core::assert!(::core::mem::size_of::<#name>() == #size);
             #(#asserts)*
         };
     }
@@ -337,7 +338,7 @@ pub(super) fn raw_param(context: Context, param: &Param) -> TokenStream {
 /// An element of an array, or a value by itself.
 fn raw_element(context: Context, param: &Param) -> TokenStream {
     if let (Ty::Named(id), Some(name)) = (param.ty, context.spec.const_handle_name(param)) {
-        return path_beside(context, id, name);
+        return raw_path(context, id, name);
     }
     match param.ty {
         Ty::Pointer if param.constness.unwrap_or(param.dir == Direction::In) => {
@@ -360,18 +361,18 @@ fn raw_element(context: Context, param: &Param) -> TokenStream {
 
 /// Where the raw form of a type is.
 pub(super) fn ffi_path(context: Context, id: TypeId) -> TokenStream {
-    path_beside(context, id, &context.spec.ty(id).c_name)
+    raw_path(context, id, &context.spec.ty(id).c_name)
 }
 
-/// Where a name of C is that stands beside the raw form of a type.
-fn path_beside(context: Context, id: TypeId, name: &str) -> TokenStream {
-    let c_name = names::symbol(name);
+/// Where something is that a type puts into the raw ABI: its C name, or its tag.
+pub(super) fn raw_path(context: Context, id: TypeId, name: &str) -> TokenStream {
+    let name = names::symbol(name);
     let owner = &context.spec.interfaces[id.interface.0];
     if std::ptr::eq(owner, context.interface) {
-        quote!(ffi::#c_name)
+        quote!(ffi::#name)
     } else {
         let module = names::snake(&owner.name.value);
-        quote!(#module::ffi::#c_name)
+        quote!(#module::ffi::#name)
     }
 }
 
@@ -449,7 +450,7 @@ fn callback_call(context: Context, params: &[Param]) -> TokenStream {
     for param in params {
         let name = names::snake(&param.name.value);
         if param.is_status {
-            arguments.push(quote!(&raw mut outcome));
+            arguments.push(quote!(&raw mut __outcome));
         } else if param.is_context() {
             arguments.push(quote!(self.context.as_ptr()));
         } else {
@@ -457,8 +458,9 @@ fn callback_call(context: Context, params: &[Param]) -> TokenStream {
             inputs.push(quote!(#name: #ty));
             arguments.push(match kind(param) {
                 Some(TypeKind::Id { tag, field, .. }) => {
-                    let (tag, field) = (names::symbol(tag), names::snake(field));
-                    prepare.push(quote! { let mut #name = ffi::#tag { #field: #name.0 }; });
+                    let tag = named_id(param.ty).map(|id| raw_path(context, id, tag));
+                    let field = names::snake(field);
+                    prepare.push(quote! { let mut #name = #tag { #field: #name.0 }; });
                     quote!(&raw mut #name)
                 }
                 Some(TypeKind::Handle { .. }) => quote!(#name.as_raw()),
@@ -471,8 +473,8 @@ fn callback_call(context: Context, params: &[Param]) -> TokenStream {
             let ty = scalar(context, status.ty);
             (
                 quote!(-> #ty),
-                quote! { let mut outcome = <#ty as ::tenon::StatusCode>::SUCCESS; },
-                quote!(outcome),
+                quote! { let mut __outcome = <#ty as ::tenon::StatusCode>::SUCCESS; },
+                quote!(__outcome),
             )
         }
         None => Default::default(),
@@ -481,10 +483,10 @@ fn callback_call(context: Context, params: &[Param]) -> TokenStream {
         /// Calls the function.
         pub fn call(self, #(#inputs),*) #output {
             #outcome
-            if let Some(function) = self.function {
+            if let ::core::option::Option::Some(__function) = self.function {
                 #(#prepare)*
                 // SAFETY: whoever made this promised that the function may be called with its context.
-                unsafe { function(#(#arguments),*) };
+                unsafe { __function(#(#arguments),*) };
             }
             #answer
         }

@@ -257,8 +257,13 @@ pub(super) fn result_type(context: Context, function: &Function, forms: &[Form])
     }
 }
 
-/// The return type of a method of the trait.
-pub(super) fn return_type(context: Context, function: &Function, forms: &[Form]) -> TokenStream {
-    let inner = result_type(context, function, forms);
-    if is_fallible(context, function) { quote!(Result<#inner>) } else { inner }
+/// The return type of a method of the trait; `None`: it returns nothing.
+pub(super) fn return_type(context: Context, function: &Function, forms: &[Form]) -> Option<TokenStream> {
+    let is_empty = || matches!(function.result, ResultKind::None) && outputs(function, forms).is_empty();
+    if is_fallible(context, function) {
+        let inner = result_type(context, function, forms);
+        Some(quote!(Result<#inner>))
+    } else {
+        (!is_empty()).then(|| result_type(context, function, forms))
+    }
 }

@@ -105,7 +105,7 @@ fn method(context: Context, function: &Function) -> TokenStream {
     let arguments = function.params.iter().map(|param| {
         let name = names::snake(&param.name.value);
         if param.is_status {
-            quote!(&raw mut outcome)
+            quote!(&raw mut __outcome)
         } else if is_yielded(context, function, param) {
             quote!(#name.as_mut_ptr())
         } else if is_safe_value(context, param) {
@@ -119,10 +119,10 @@ fn method(context: Context, function: &Function) -> TokenStream {
         (Some(_), Some(id)) => {
             let path = type_path(context, id);
             (
-                quote! { let mut outcome = <#path as ::tenon::StatusCode>::SUCCESS; },
+                quote! { let mut __outcome = <#path as ::tenon::StatusCode>::SUCCESS; },
                 quote! {
-                    if outcome != <#path as ::tenon::StatusCode>::SUCCESS {
-                        return Err(Error::new(outcome, concat!("the host failed in `", #text, "`")));
+                    if __outcome != <#path as ::tenon::StatusCode>::SUCCESS {
+                        return ::core::result::Result::Err(Error::new(__outcome, ::core::concat!("the host failed in `", #text, "`")));
                     }
                 },
             )
@@ -131,9 +131,9 @@ fn method(context: Context, function: &Function) -> TokenStream {
     };
     let value = match &function.result {
         ResultKind::Value(result) if is_safe_value(context, result) => {
-            from_raw(context, result, &quote!(yielded))
+            from_raw(context, result, &quote!(__yielded))
         }
-        ResultKind::Value(_) | ResultKind::None => quote!(yielded),
+        ResultKind::Value(_) | ResultKind::None => quote!(__yielded),
         ResultKind::Status => one_or_tuple(
             yielded(context, function)
                 .map(|param| {
@@ -157,23 +157,23 @@ fn method(context: Context, function: &Function) -> TokenStream {
     let refuse =
         (matches!(function.result, ResultKind::Status) && context.interface.status.is_some()).then(|| {
             quote! {
-                if ::tenon::StatusCode::code(yielded) != 0 {
-                    return Err(Error::new(yielded, concat!("the library refused `", #text, "`")));
+                if ::tenon::StatusCode::code(__yielded) != 0 {
+                    return ::core::result::Result::Err(Error::new(__yielded, ::core::concat!("the library refused `", #text, "`")));
                 }
             }
         });
     quote! {
         #docs
         pub #signature {
-            let function = self.#field.ok_or_else(|| Error::unsupported(#text))?;
+            let __function = self.#field.ok_or_else(|| Error::unsupported(#text))?;
             #before
             #(#places)*
             // SAFETY: the caller's promise is handed on.
-            let yielded = unsafe { function(#(#arguments),*) };
+            let __yielded = unsafe { __function(#(#arguments),*) };
             #after
             #refuse
             #(#taken)*
-            Ok(#value)
+            ::core::result::Result::Ok(#value)
         }
     }
 }

@@ -9,13 +9,13 @@ use super::{Context, names};
 use crate::model::{Extent, Function, Param, ParamId, ResultKind, Ty, TypeKind};
 
 pub(super) fn emit(context: Context) -> TokenStream {
-    let name = names::symbol(&context.interface.trait_name);
+    let name = names::trait_of(context.interface);
     let methods = context.interface.functions.iter().map(|function| method(context, function));
     quote! {
         /// Sees every call on its way to the implementation and on its way back.
         ///
         /// It is called on the thread that makes the call, by many at once.
-        pub trait Layer: Send + Sync + 'static {
+        pub trait Layer: ::core::marker::Send + ::core::marker::Sync + 'static {
             /// Before the call, with the implementation below for what the layer wants to ask it.
             ///
             /// The number comes back in [`after`](Layer::after).
@@ -73,18 +73,18 @@ pub(super) fn emit(context: Context) -> TokenStream {
             fn before(&self, call: &::tenon::reflect::Call<'_>, notes: &mut [u64; 8]) -> Result<()> {
                 for (index, layer) in self.layers.iter().enumerate() {
                     match layer.before(call, &self.inner) {
-                        Ok(note) => notes[index] = note,
-                        Err(error) => {
+                        ::core::result::Result::Ok(note) => notes[index] = note,
+                        ::core::result::Result::Err(error) => {
                             let outcome =
                                 Outcome { error: ::core::option::Option::Some(&error), answer: ::core::option::Option::None };
                             for above in (0..index).rev() {
                                 self.layers[above].after(call, notes[above], &outcome, &self.inner);
                             }
-                            return Err(error);
+                            return ::core::result::Result::Err(error);
                         }
                     }
                 }
-                Ok(())
+                ::core::result::Result::Ok(())
             }
 
             fn after(&self, call: &::tenon::reflect::Call<'_>, notes: &[u64; 8], outcome: &Outcome<'_>) {
@@ -97,7 +97,7 @@ pub(super) fn emit(context: Context) -> TokenStream {
 
         impl<D: Partial> Partial for Layered<D> {
             fn provides(&self, function: Function) -> bool {
-                self.inner.provides(function)
+                Partial::provides(&self.inner, function)
             }
         }
 
@@ -111,7 +111,7 @@ pub(super) fn emit(context: Context) -> TokenStream {
 fn method(context: Context, function: &Function) -> TokenStream {
     let forms = forms(context, function);
     let signature = signature(context, function, &forms);
-    let name = names::snake(&function.name.value);
+    let (trait_name, name) = (names::trait_of(context.interface), names::snake(&function.name.value));
     let variant = names::pascal(&function.name.value);
     let given: Vec<TokenStream> = function
         .params
@@ -130,15 +130,16 @@ fn method(context: Context, function: &Function) -> TokenStream {
     });
     let updates = updates(context, function, &forms);
     let call = quote! {
-        ::tenon::reflect::Call { function: Function::#variant.info(), index: Function::#variant as usize, arguments: &arguments }
+        ::tenon::reflect::Call { function: Function::#variant.info(), index: Function::#variant as usize, arguments: &__arguments }
     };
     let (mutable, record) = match updates.is_empty() {
         true => (TokenStream::new(), TokenStream::new()),
         false => (
             quote!(mut),
             if is_fallible(context, function) {
-                let yielded = if outputs(function, &forms).is_empty() { quote!(_) } else { quote!(yielded) };
-                quote! { if let Ok(#yielded) = &result { #updates } }
+                let yielded =
+                    if outputs(function, &forms).is_empty() { quote!(_) } else { quote!(__yielded) };
+                quote! { if let ::core::result::Result::Ok(#yielded) = &__result { #updates } }
             } else {
                 updates
             },
@@ -147,19 +148,19 @@ fn method(context: Context, function: &Function) -> TokenStream {
     let (start, outcome) = match &function.result {
         _ if is_fallible(context, function) => {
             let answer = if function.question.is_some() {
-                quote!(result.as_ref().ok().copied())
+                quote!(__result.as_ref().ok().copied())
             } else {
                 quote!(::core::option::Option::None)
             };
             (
-                quote! { self.before(&#call, &mut notes)?; },
-                quote! { Outcome { error: result.as_ref().err(), answer: #answer } },
+                quote! { self.before(&#call, &mut __notes)?; },
+                quote! { Outcome { error: __result.as_ref().err(), answer: #answer } },
             )
         }
         other => {
             let default = default_value(context, other);
             (
-                quote! { if self.before(&#call, &mut notes).is_err() { return #default; } },
+                quote! { if self.before(&#call, &mut __notes).is_err() { return #default; } },
                 quote! { Outcome { error: ::core::option::Option::None, answer: ::core::option::Option::None } },
             )
         }
@@ -168,16 +169,16 @@ fn method(context: Context, function: &Function) -> TokenStream {
     let (bind, end) = if is_silent {
         (quote!(let () =), TokenStream::new())
     } else {
-        (quote!(let result =), quote!(result))
+        (quote!(let __result =), quote!(__result))
     };
     quote! {
         #signature {
-            let #mutable arguments: [u64; _] = [#(#given),*];
-            let mut notes = [0; 8];
+            let #mutable __arguments: [u64; _] = [#(#given),*];
+            let mut __notes = [0; 8];
             #start
-            #bind self.inner.#name(#(#passed),*);
+            #bind #trait_name::#name(&self.inner, #(#passed),*);
             #record
-            self.after(&#call, &notes, &#outcome);
+            self.after(&#call, &__notes, &#outcome);
             #end
         }
     }
@@ -275,16 +276,16 @@ fn updates(context: Context, function: &Function, forms: &[Form]) -> TokenStream
         outputs.iter().filter(|(_, _, output)| matches!(output, Output::Value)).map(|(id, param, _)| {
             let index = names::number(id.0 as u64);
             let field = names::snake(&param.name.value);
-            let place = if single { quote!((*yielded)) } else { quote!(yielded.#field) };
+            let place = if single { quote!((*__yielded)) } else { quote!(__yielded.#field) };
             let bits = value_bits(context, param, &place);
-            quote! { arguments[#index] = #bits; }
+            quote! { __arguments[#index] = #bits; }
         });
     let changed = function.params.iter().zip(forms).enumerate().filter_map(|(index, (param, form))| {
         let name = names::snake(&param.name.value);
         let index = names::number(index as u64);
         matches!(form, Form::InOut).then(|| {
             let bits = value_bits(context, param, &quote!((*#name)));
-            quote! { arguments[#index] = #bits; }
+            quote! { __arguments[#index] = #bits; }
         })
     });
     quote! { #(#yielded)* #(#changed)* }
@@ -296,10 +297,10 @@ fn value_bits(context: Context, param: &Param, value: &TokenStream) -> TokenStre
         (_, Some(TypeKind::Handle { .. })) | (Ty::Pointer, _) => quote!(#value.addr() as u64),
         (_, Some(TypeKind::Id { .. } | TypeKind::Enum { .. })) => quote!(#value.0 as i64 as u64),
         (_, Some(TypeKind::Struct { .. } | TypeKind::Callback { .. })) => quote!(0),
-        (Ty::Bool, _) => quote!(u64::from(#value)),
+        (Ty::Bool, _) => quote!(::core::primitive::u64::from(#value)),
         (Ty::Int { bits: 64, signed: false } | Ty::ULongLong, _) => quote!(#value),
-        (Ty::Int { signed: false, .. }, _) => quote!(u64::from(#value)),
-        (Ty::F32, _) => quote!(f64::from(#value).to_bits()),
+        (Ty::Int { signed: false, .. }, _) => quote!(::core::primitive::u64::from(#value)),
+        (Ty::F32, _) => quote!(::core::primitive::f64::from(#value).to_bits()),
         (Ty::F64, _) => quote!(#value.to_bits()),
         (Ty::String, _) => quote!(#value.as_ptr().addr() as u64),
         _ => quote!(#value as u64),

@@ -1,7 +1,7 @@
 //! The other side of a table: a plugin in another library, called through the trait.
 
 use proc_macro2::{Ident, TokenStream};
-use quote::{format_ident, quote};
+use quote::quote;
 
 use super::ffi::{convention, raw_param, raw_result};
 use super::form::{Form, Output, forms, named, named_id, outputs};
@@ -14,7 +14,7 @@ use super::{Context, names};
 use crate::model::{Extent, Function, Param, ParamId, ReleaseId, ResultKind, Ty, TypeKind};
 
 pub(super) fn emit(context: Context) -> TokenStream {
-    let name = names::symbol(&context.interface.trait_name);
+    let name = names::trait_of(context.interface);
     let count = names::number(context.interface.functions.len() as u64);
     let status = context.interface.status.map(|id| super::types::type_path(context, id));
     let methods = context.interface.functions.iter().map(|function| method(context, function));
@@ -31,13 +31,13 @@ pub(super) fn emit(context: Context) -> TokenStream {
             release: Release,
             slots: [*const ::core::ffi::c_void; #count],
             last_error: ::core::option::Option<LastError>,
-            kept: ::core::option::Option<::std::sync::Arc<dyn ::core::any::Any + Send + Sync>>,
+            kept: ::core::option::Option<::std::sync::Arc<dyn ::core::any::Any + ::core::marker::Send + ::core::marker::Sync>>,
         }
 
         // SAFETY: addresses of code, which the interface lets any thread call; what is kept may go anywhere.
-        unsafe impl Send for Loaded {}
+        unsafe impl ::core::marker::Send for Loaded {}
         // SAFETY: as above.
-        unsafe impl Sync for Loaded {}
+        unsafe impl ::core::marker::Sync for Loaded {}
 
         impl Loaded {
             /// Reads the pointers of a filled table.
@@ -61,7 +61,7 @@ pub(super) fn emit(context: Context) -> TokenStream {
             }
 
             /// Keeps something alive as long as this and its clones, such as the library with the functions.
-            pub fn keeping(self, kept: ::std::sync::Arc<dyn ::core::any::Any + Send + Sync>) -> Self {
+            pub fn keeping(self, kept: ::std::sync::Arc<dyn ::core::any::Any + ::core::marker::Send + ::core::marker::Sync>) -> Self {
                 Self { kept: ::core::option::Option::Some(kept), ..self }
             }
 
@@ -104,7 +104,7 @@ fn method(context: Context, function: &Function) -> TokenStream {
     let signature = signature(context, function, &forms);
     let (variant, text) = (names::pascal(&function.name.value), &function.name.value);
     let absent = match &function.result {
-        ResultKind::Status => quote!(Err(Error::unsupported(#text))),
+        ResultKind::Status => quote!(::core::result::Result::Err(Error::unsupported(#text))),
         other => default_value(context, other),
     };
     let unused = super::form::parameters(context, function, &forms).map(|(name, _)| name);
@@ -118,8 +118,8 @@ fn method(context: Context, function: &Function) -> TokenStream {
     let end = end(context, function, &forms);
     quote! {
         #signature {
-            let slot = self.slots[Function::#variant as usize];
-            if slot.is_null() {
+            let __slot = self.slots[Function::#variant as usize];
+            if __slot.is_null() {
                 let _ = (#(&#unused,)*);
                 return #absent;
             }
@@ -147,17 +147,17 @@ fn calls(context: Context, function: &Function, forms: &[Form]) -> TokenStream {
             // SAFETY: the slot is this function's, in the layout of the plugin's release, which has this signature;
             // what the arguments point to lives on this frame or is the caller's for the call.
             unsafe {
-                let function = ::core::mem::transmute::<
+                let __function = ::core::mem::transmute::<
                     *const ::core::ffi::c_void,
                     unsafe extern #convention fn(#(#types),*) #output,
-                >(slot);
-                function(#(#arguments),*)
+                >(__slot);
+                __function(#(#arguments),*)
             }
         }}
     };
     let bind = match function.result {
         ResultKind::None => quote!(let () =),
-        _ => quote!(let answer =),
+        _ => quote!(let __answer =),
     };
     let mut signatures = signatures(context, function);
     if signatures.len() == 1 {
@@ -212,14 +212,15 @@ fn prepare(
             quote! { let mut #local = ::core::mem::MaybeUninit::<[#element; #count]>::zeroed(); }
         }
         Form::Output(Output::Vec(counted)) => {
-            let (counted, element) = (
+            let (trait_name, counted, element) = (
+                names::trait_of(context.interface),
                 names::snake(&context.interface.function(*counted).name.value),
                 value(context, param.ty, param.space),
             );
             let attempt = tried(
                 context,
                 function,
-                quote!(self.#counted().and_then(|count| ::tenon::support::elements::<_, #element>(#text, count))),
+                quote!(#trait_name::#counted(self).and_then(|count| ::tenon::support::elements::<_, #element>(#text, count))),
             );
             quote! { let mut #local = #attempt; }
         }
@@ -240,8 +241,8 @@ fn tried(context: Context, function: &Function, attempt: TokenStream) -> TokenSt
             let default = default_value(context, other);
             quote! {
                 match #attempt {
-                    Ok(value) => value,
-                    Err::<_, Error>(_) => return #default,
+                    ::core::result::Result::Ok(value) => value,
+                    ::core::result::Result::Err::<_, Error>(_) => return #default,
                 }
             }
         }
@@ -268,7 +269,7 @@ fn length(context: Context, function: &Function, forms: &[Form], id: ParamId, pa
 }
 
 fn local(param: &Param) -> Ident {
-    format_ident!("raw_{}", param.name.value)
+    names::raw(&param.name.value)
 }
 
 /// An argument as the ABI passes it.
@@ -293,8 +294,16 @@ fn argument(context: Context, function: &Function, param: &Param, form: &Form) -
             quote!(::core::ptr::null_mut()),
             quote!(given.as_ptr().cast_mut().cast()),
         ),
-        Form::StructRef { mutable: true } => quote!(::core::ptr::from_mut(#name).cast()),
-        Form::StructRef { mutable: false } => quote!(::core::ptr::from_ref(#name).cast_mut().cast()),
+        Form::StructRef { mutable: true } => nullable(
+            quote!(::core::ptr::from_mut(#name).cast()),
+            quote!(::core::ptr::null_mut()),
+            quote!(::core::ptr::from_mut(given).cast()),
+        ),
+        Form::StructRef { mutable: false } => nullable(
+            quote!(::core::ptr::from_ref(#name).cast_mut().cast()),
+            quote!(::core::ptr::null_mut()),
+            quote!(::core::ptr::from_ref(given).cast_mut().cast()),
+        ),
         Form::Callback { .. } if param.nullable => quote!(#name.and_then(|given| given.as_raw())),
         Form::Callback { .. } => quote!(#name.as_raw()),
         Form::Output(Output::Value) => quote!(#local.as_mut_ptr()),
@@ -336,14 +345,14 @@ fn end(context: Context, function: &Function, forms: &[Form]) -> TokenStream {
             let value = match result.ty {
                 // SAFETY of the emitted code: the interface promises a text that lives as long as the library.
                 Ty::String => quote! {
-                    if answer.is_null() {
+                    if __answer.is_null() {
                         c""
                     } else {
                         // SAFETY: the interface promises a text that lives as long as the library.
-                        unsafe { ::core::ffi::CStr::from_ptr(answer) }
+                        unsafe { ::core::ffi::CStr::from_ptr(__answer) }
                     }
                 },
-                _ => from_value(context, result, &quote!(answer)),
+                _ => from_value(context, result, &quote!(__answer)),
             };
             quote! { #(#changed)* #value }
         }
@@ -352,12 +361,12 @@ fn end(context: Context, function: &Function, forms: &[Form]) -> TokenStream {
                 let (yes, no) = (status(yes.0), status(no.0));
                 return quote! {
                     #(#changed)*
-                    if answer == #yes {
-                        Ok(true)
-                    } else if answer == #no {
-                        Ok(false)
+                    if __answer == #yes {
+                        ::core::result::Result::Ok(true)
+                    } else if __answer == #no {
+                        ::core::result::Result::Ok(false)
                     } else {
-                        Err(self.failure(#text, answer))
+                        ::core::result::Result::Err(self.failure(#text, __answer))
                     }
                 };
             }
@@ -375,12 +384,12 @@ fn end(context: Context, function: &Function, forms: &[Form]) -> TokenStream {
                 }
             };
             quote! {
-                if ::tenon::StatusCode::code(answer) != 0 {
-                    return Err(self.failure(#text, answer));
+                if ::tenon::StatusCode::code(__answer) != 0 {
+                    return ::core::result::Result::Err(self.failure(#text, __answer));
                 }
                 #(#changed)*
                 #(#taken)*
-                Ok(#value)
+                ::core::result::Result::Ok(#value)
             }
         }
     }

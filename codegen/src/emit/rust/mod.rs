@@ -44,6 +44,8 @@ pub fn expand_interface(spec: &Spec, interface: &Interface) -> TokenStream {
     let types = types::emit(context);
     let ffi = ffi::emit(context);
     let body = match &interface.kind {
+        // Types that others use.
+        _ if interface.functions.is_empty() => TokenStream::new(),
         InterfaceKind::Table(table) => {
             let functions = functions::emit(context);
             let traits = traits::emit(context);

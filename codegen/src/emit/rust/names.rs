@@ -1,6 +1,12 @@
 //! Every identifier of the expansion goes through here.
+//!
+//! Local variables of the generated code begin with `__`, as no name of a spec does. All else that it names, it names
+//! by an absolute path, or by a name that the rule E075 keeps from specs.
 
 use proc_macro2::{Ident, Literal, Span};
+use quote::format_ident;
+
+use crate::model::Interface;
 
 /// A field, parameter or method: as in the spec, raw where Rust took the word.
 pub fn snake(name: &str) -> Ident {
@@ -13,21 +19,25 @@ pub fn snake(name: &str) -> Ident {
     }
 }
 
-/// A type or a C symbol: as it is.
+/// A type or a C symbol: as it is, raw where Rust took the word.
 pub fn symbol(name: &str) -> Ident {
-    Ident::new(name, Span::call_site())
+    let is_plain = name.starts_with(|c: char| c.is_ascii_uppercase()) && name != "Self";
+    if is_plain { Ident::new(name, Span::call_site()) } else { snake(name) }
+}
+
+/// The place that a result goes to: `__place_count`.
+pub fn place(param: &str) -> Ident {
+    format_ident!("__place_{param}")
+}
+
+/// A parameter as the ABI passes it: `__raw_count`.
+pub fn raw(param: &str) -> Ident {
+    format_ident!("__raw_{param}")
 }
 
 /// `memory_copy_h2d` → `MemoryCopyH2d`.
 pub fn pascal(name: &str) -> Ident {
-    let text: String = name
-        .split('_')
-        .map(|part| {
-            let mut letters = part.chars();
-            letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
-        })
-        .collect();
-    symbol(&text)
+    symbol(&crate::sdk::pascal(name))
 }
 
 /// `invalid_argument` → `INVALID_ARGUMENT`.
@@ -44,6 +54,11 @@ pub fn release_module(release: &str) -> Ident {
 /// `3.1` → `V3_1`.
 pub fn release_variant(release: &str) -> Ident {
     symbol(&format!("V{}", release.replace('.', "_")))
+}
+
+/// The trait that the methods of an interface are called through: a method of the same name elsewhere is then no rival.
+pub fn trait_of(interface: &Interface) -> Ident {
+    symbol(&interface.trait_name)
 }
 
 /// A number without a suffix.

@@ -3,9 +3,10 @@
 //! The thunks of a table are put together from them, and so are the functions of the SDK.
 
 use proc_macro2::{Ident, TokenStream};
-use quote::{format_ident, quote};
+use quote::quote;
 
-use super::form::{Form, Output, element, named, outputs};
+use super::ffi::raw_path;
+use super::form::{Form, Output, element, named, named_id, outputs};
 use super::types::{is_by_pointer, value};
 use super::{Context, names};
 use crate::model::{Direction, Extent, Function, Length, Param, Ty, TypeKind};
@@ -38,7 +39,7 @@ impl Report {
     }
 
     fn refuse_null(self, name: &str) -> TokenStream {
-        self.refuse(&quote!(Error::invalid(concat!("`", #name, "` is null"))))
+        self.refuse(&quote!(Error::invalid(::core::concat!("`", #name, "` is null"))))
     }
 }
 
@@ -58,7 +59,7 @@ pub(super) fn prepare(
         Form::Consumed => TokenStream::new(),
         Form::Value => value_of(context, function, param, report),
         Form::InOut => {
-            let place = format_ident!("{}_place", param.name.value);
+            let place = names::place(&param.name.value);
             let from = from_raw(context, param, &quote!(unsafe { #place.read() }));
             quote! {
                 let #place = ::tenon::support::place #beside(#text, #name)?;
@@ -96,15 +97,15 @@ pub(super) fn prepare(
         Form::ByteBuffer { mutable } => {
             let (size, data) = byte_buffer_fields(context, param);
             let slice = if *mutable {
-                quote!(::tenon::support::slice_mut #beside(#text, buffer.#data.cast::<u8>(), buffer.#size)?)
+                quote!(::tenon::support::slice_mut #beside(#text, __buffer.#data.cast::<u8>(), __buffer.#size)?)
             } else {
-                quote!(::tenon::support::slice #beside(#text, buffer.#data.cast_const().cast::<u8>(), buffer.#size)?)
+                quote!(::tenon::support::slice #beside(#text, __buffer.#data.cast_const().cast::<u8>(), __buffer.#size)?)
             };
             quote! {
                 let #name = ::tenon::support::non_null #beside(#text, #name)?;
                 // SAFETY: checked to be not null and aligned; the host lends it and its bytes for the call.
                 let #name = unsafe {
-                    let buffer = #name.read();
+                    let __buffer = #name.read();
                     #slice
                 };
             }
@@ -224,7 +225,7 @@ fn value_of(context: Context, function: &Function, param: &Param, report: Report
 pub(super) fn place_of(param: &Param, report: Report) -> TokenStream {
     let beside = report.beside();
     let name = names::snake(&param.name.value);
-    let place = format_ident!("{}_place", param.name.value);
+    let place = names::place(&param.name.value);
     let text = &param.name.value;
     if param.nullable {
         quote! {
@@ -238,7 +239,7 @@ pub(super) fn place_of(param: &Param, report: Report) -> TokenStream {
 /// Hands over what the method left in a value that it reads and writes.
 pub(super) fn write_back(context: Context, param: &Param, form: &Form) -> Option<TokenStream> {
     let name = names::snake(&param.name.value);
-    let place = format_ident!("{}_place", param.name.value);
+    let place = names::place(&param.name.value);
     let raw = to_raw(context, param, &quote!(#name));
     // SAFETY of the emitted code: the place was checked before the call.
     matches!(form, Form::InOut).then(|| {
@@ -267,7 +268,7 @@ pub(super) fn yielded<'a>(
     let single = outputs.len() == 1;
     outputs.into_iter().map(move |(_, param, output)| {
         let field = names::snake(&param.name.value);
-        (param, output, if single { quote!(yielded) } else { quote!(yielded.#field) })
+        (param, output, if single { quote!(__yielded) } else { quote!(__yielded.#field) })
     })
 }
 
@@ -278,7 +279,7 @@ pub(super) fn write_output(
     yielded: &TokenStream,
     report: Report,
 ) -> TokenStream {
-    let place = format_ident!("{}_place", param.name.value);
+    let place = names::place(&param.name.value);
     let text = &param.name.value;
     let write = match output {
         Output::Value if matches!(named(context, param.ty), Some(TypeKind::Id { .. })) => {
@@ -295,18 +296,19 @@ pub(super) fn write_output(
             quote! { #place.cast::<[#element; #count]>().write(#yielded); }
         }
         Output::Vec(function) => {
-            let method = names::snake(&context.interface.function(*function).name.value);
+            let counted = &context.interface.function(*function).name.value;
+            let (trait_name, method) = (names::trait_of(context.interface), names::snake(counted));
             let element = value(context, param.ty, param.space);
             let refuse = report.refuse(&quote!(Error::new(
                 <_ as ::tenon::StatusCode>::INTERNAL,
-                format!("{} elements of `{}`, where {} says {}", #yielded.len(), #text, stringify!(#method), count),
+                ::std::format!("{} elements of `{}`, where {} says {}", #yielded.len(), #text, #counted, __count),
             )));
             return quote! {
-                let count = this.#method()?;
-                if #yielded.len() != count { #refuse }
+                let __count = #trait_name::#method(__this)?;
+                if #yielded.len() != __count { #refuse }
                 // SAFETY: checked to be not null and aligned; the host has room for as many as it was told.
                 unsafe {
-                    ::core::ptr::copy_nonoverlapping(#yielded.as_ptr(), #place.cast::<#element>(), count);
+                    ::core::ptr::copy_nonoverlapping(#yielded.as_ptr(), #place.cast::<#element>(), __count);
                 }
             };
         }
@@ -347,12 +349,12 @@ fn length(function: &Function, extent: &Extent, report: Report) -> TokenStream {
             match (param.ty, param.dir) {
                 (Ty::Size, Direction::In) => quote!(#name),
                 (Ty::Size, _) => quote!({
-                    let place = ::tenon::support::non_null #beside(#text, #name)?;
+                    let __place = ::tenon::support::non_null #beside(#text, #name)?;
                     // SAFETY: checked to be not null and aligned; the host lends it for the call.
-                    unsafe { place.read() }
+                    unsafe { __place.read() }
                 }),
-                _ => quote!(usize::try_from(#name)
-                    .map_err(|_| Error::invalid(format!("`{}` is no length: {}", #text, #name)))?),
+                _ => quote!(::core::primitive::usize::try_from(#name)
+                    .map_err(|_| Error::invalid(::std::format!("`{}` is no length: {}", #text, #name)))?),
             }
         }
     }
@@ -384,8 +386,9 @@ pub(super) fn to_raw(context: Context, param: &Param, safe: &TokenStream) -> Tok
     match (param.ty, named(context, param.ty)) {
         (_, Some(TypeKind::Handle { .. })) => quote!(#safe.as_raw()),
         (_, Some(TypeKind::Id { tag, field, .. })) => {
-            let (tag, field) = (names::symbol(tag), names::snake(field));
-            quote!(ffi::#tag { #field: #safe.0 })
+            let tag = named_id(param.ty).map(|id| raw_path(context, id, tag));
+            let field = names::snake(field);
+            quote!(#tag { #field: #safe.0 })
         }
         (Ty::Pointer, _) => quote!(#safe.as_ptr()),
         (Ty::String, _) => quote!(#safe.as_ptr()),

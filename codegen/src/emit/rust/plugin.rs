@@ -18,7 +18,7 @@ pub(super) fn emit(context: Context, table: &Table) -> TokenStream {
         /// An implementation that a host can call: one instance, and which slots it fills.
         pub trait Plugin: 'static {
             /// What the table's functions call. Mostly the type itself.
-            type Instance: Partial + ?Sized;
+            type Instance: Partial + ?::core::marker::Sized;
             /// The functions that the implementation has.
             const PROVIDED: Provided;
             /// Whether absent optional functions are filled with the spec's fallbacks.
@@ -73,6 +73,13 @@ fn layouts(context: Context) -> Vec<Layout> {
 }
 
 impl Layout {
+    fn docs(&self) -> String {
+        match self.release {
+            Some(_) => format!(" Release {}.", self.name),
+            None => " The only layout: the spec has no releases.".to_owned(),
+        }
+    }
+
     /// Where the raw types of this layout are.
     fn module(&self) -> TokenStream {
         match self.release {
@@ -87,7 +94,7 @@ impl Layout {
 
 fn release_enum(context: Context, table: &Table, layouts: &[Layout]) -> TokenStream {
     let variants = layouts.iter().map(|layout| {
-        let (variant, docs) = (&layout.variant, format!(" Release {}.", layout.name));
+        let (variant, docs) = (&layout.variant, layout.docs());
         quote! { #[doc = #docs] #variant, }
     });
     let all = layouts.iter().map(|layout| {
@@ -202,7 +209,7 @@ fn entry(context: Context, table: &Table, plugin: &Plugin, layouts: &[Layout]) -
         return TokenStream::new();
     };
     let table_name = names::symbol(&table.c_name);
-    let size_field = names::snake(&table.size_field);
+    let (size_field, params_size) = (names::snake(&table.size_field), names::snake(&plugin.size));
     let (table_field, version_field, type_field) =
         (names::snake(&plugin.table), names::snake(&plugin.version_field), names::snake(&plugin.device_type));
     let version = plugin.version.map(names::number);
@@ -296,7 +303,7 @@ fn entry(context: Context, table: &Table, plugin: &Plugin, layouts: &[Layout]) -
             }
             // SAFETY: the caller promises the two members; no other one is read before the sizes are known.
             let (params_size, table) = unsafe {
-                ((&raw const (*head).size).read(), (&raw const (*head).#table_field).read().cast::<#first::#table_name>())
+                ((&raw const (*head).#params_size).read(), (&raw const (*head).#table_field).read().cast::<#first::#table_name>())
             };
             if table.is_null() || !table.is_aligned() {
                 return ::core::result::Result::Err(HandOverError::Null);

@@ -20,11 +20,16 @@ pub(super) fn emit(context: Context) -> TokenStream {
         .map(|function| {
             let variant = names::pascal(&function.name.value);
             let call = call(context, function);
-            quote! { Function::#variant => { #call } }
+            quote! { Function::#variant => ::core::option::Option::Some({ #call }), }
         });
     let partial =
         context.interface.functions.iter().any(|function| !matches!(function.result, ResultKind::Status));
-    let rest = partial.then(|| quote! { _ => return ::core::option::Option::None, });
+    let rest = partial.then(|| quote! { _ => ::core::option::Option::None, });
+    let arms: Vec<TokenStream> = arms.collect();
+    let call = match arms.is_empty() {
+        true => quote!(::core::option::Option::None),
+        false => quote! { match function { #(#arms)* #rest } },
+    };
     quote! {
         impl Loaded {
             /// Why the last call failed on this thread, in the plugin's words, if it has any.
@@ -53,7 +58,7 @@ pub(super) fn emit(context: Context) -> TokenStream {
                 if slot.is_null() || arguments.len() < function.info().params.len() {
                     return ::core::option::Option::None;
                 }
-                ::core::option::Option::Some(match function { #(#arms)* #rest })
+                #call
             }
         }
     }

@@ -44,7 +44,7 @@ pub(super) fn thunk_name(context: Context, function: &Function, release: Option<
             || names::snake(&function.name.value),
             |(before, _)| {
                 let until = names::release_module(&context.interface.releases[before.0].name.value);
-                format_ident!("{}_until_{}", function.name.value, until)
+                format_ident!("__{}_until_{}", function.name.value, until)
             },
         )
 }
@@ -63,7 +63,7 @@ fn thunk(context: Context, function: &Function, release: Option<ReleaseId>) -> T
         false => stand_in(context, param),
     });
     let arguments = function.params.iter().zip(&forms).filter_map(|(param, form)| argument(param, form));
-    let method = names::snake(&function.name.value);
+    let (trait_name, method) = (names::trait_of(context.interface), names::snake(&function.name.value));
     let write_back =
         function.params.iter().zip(&forms).filter_map(|(param, form)| write_back(context, param, form));
     let output = raw_result(context, function);
@@ -79,12 +79,12 @@ fn thunk(context: Context, function: &Function, release: Option<ReleaseId>) -> T
         ResultKind::Status => {
             let yields = yields(context, function, &forms);
             let is_empty = function.question.is_none() && outputs(function, &forms).is_empty();
-            let bind = (!is_empty).then(|| quote!(let yielded =));
+            let bind = (!is_empty).then(|| quote!(let __yielded =));
             quote! {
                 ::tenon::support::#call(#last #text, || {
-                    let this = WithFallbacks(D::instance());
+                    let __this = &WithFallbacks(D::instance());
                     #(#prepare)*
-                    #bind this.#method(#(#arguments),*)?;
+                    #bind #trait_name::#method(__this, #(#arguments),*)?;
                     #(#write_back)*
                     #yields
                 })
@@ -93,14 +93,14 @@ fn thunk(context: Context, function: &Function, release: Option<ReleaseId>) -> T
         ResultKind::None | ResultKind::Value(_) => {
             let (convert, default) = match &function.result {
                 ResultKind::Value(result) => (returned(context, result, keeps), failure(context, result)),
-                _ => (quote!(yielded), quote!(())),
+                _ => (quote!(__yielded), quote!(())),
             };
             let question = is_fallible(context, function).then(|| quote!(?));
             quote! {
                 ::tenon::support::#call_value(#last #text, #default, || {
-                    let this = WithFallbacks(D::instance());
+                    let __this = &WithFallbacks(D::instance());
                     #(#prepare)*
-                    let yielded = this.#method(#(#arguments),*) #question;
+                    let __yielded = #trait_name::#method(__this, #(#arguments),*) #question;
                     #(#write_back)*
                     ::core::result::Result::<_, Error>::Ok(#convert)
                 })
@@ -116,12 +116,12 @@ fn thunk(context: Context, function: &Function, release: Option<ReleaseId>) -> T
 
 /// What the method returned as the ABI returns it.
 fn returned(context: Context, result: &Param, keeps: bool) -> TokenStream {
-    let raw = to_raw(context, result, &quote!(yielded));
+    let raw = to_raw(context, result, &quote!(__yielded));
     match result.ty {
         Ty::String if keeps => {
             let text = match result.nullable {
-                true => quote!(yielded),
-                false => quote!(::core::option::Option::Some(yielded)),
+                true => quote!(__yielded),
+                false => quote!(::core::option::Option::Some(__yielded)),
             };
             quote!({
                 ::std::thread_local! {
@@ -166,7 +166,8 @@ fn stand_in(context: Context, param: &Param) -> TokenStream {
     let value = match &param.absent {
         Some(Absent::Call(function)) => {
             let method = names::snake(&context.interface.function(*function).name.value);
-            quote!(this.#method()?)
+            let trait_name = names::trait_of(context.interface);
+            quote!(#trait_name::#method(__this)?)
         }
         Some(Absent::Constant(Constant::Integer(number))) => {
             let number = proc_macro2::Literal::i64_unsuffixed(*number);
@@ -191,7 +192,7 @@ fn yields(context: Context, function: &Function, forms: &[Form]) -> TokenStream 
     };
     if let Some((yes, no)) = function.question {
         let (yes, no) = (status(yes.0), status(no.0));
-        return quote! { ::core::result::Result::Ok(if yielded { #yes } else { #no }) };
+        return quote! { ::core::result::Result::Ok(if __yielded { #yes } else { #no }) };
     }
     let success = statuses.iter().position(|value| value.value == 0).map(status);
     let writes = yielded(function, forms)

@@ -4,7 +4,7 @@ use proc_macro2::TokenStream;
 use quote::quote;
 
 use super::form::{Form, forms, is_fallible, output_type, outputs, parameters, return_type};
-use super::types::doc;
+use super::types::{doc, field_doc};
 use super::{Context, names};
 use crate::model::{Function, Interface, Need, Param, Spec};
 
@@ -16,7 +16,7 @@ pub(super) fn emit(context: Context) -> TokenStream {
     quote! {
         #docs
         #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-        pub trait #name: Send + Sync + 'static {
+        pub trait #name: ::core::marker::Send + ::core::marker::Sync + 'static {
             #(#methods)*
         }
 
@@ -28,8 +28,8 @@ pub(super) fn emit(context: Context) -> TokenStream {
 pub(super) fn signature(context: Context, function: &Function, forms: &[Form]) -> TokenStream {
     let name = names::snake(&function.name.value);
     let parameters = parameters(context, function, forms).map(|(name, ty)| quote!(#name: #ty));
-    let output = return_type(context, function, forms);
-    quote! { fn #name(&self, #(#parameters),*) -> #output }
+    let output = return_type(context, function, forms).map(|ty| quote!(-> #ty));
+    quote! { fn #name(&self, #(#parameters),*) #output }
 }
 
 fn method(context: Context, function: &Function) -> TokenStream {
@@ -45,7 +45,7 @@ fn method(context: Context, function: &Function) -> TokenStream {
         #docs
         #signature {
             let _ = (#(#unused,)*);
-            Err(Error::unsupported(#name))
+            ::core::result::Result::Err(Error::unsupported(#name))
         }
     }
 }
@@ -94,7 +94,7 @@ fn output_struct(context: Context, function: &Function) -> Option<TokenStream> {
     let docs = format!(" What `{}` yields.", function.name.value);
     let fields = outputs.iter().map(|(_, param, output)| {
         let (name, ty, docs) =
-            (names::snake(&param.name.value), output_type(context, param, output), doc(&param.doc, ""));
+            (names::snake(&param.name.value), output_type(context, param, output), field_doc(param));
         quote! { #docs pub #name: #ty, }
     });
     Some(quote! {

@@ -93,9 +93,9 @@ fn emit_type(context: Context, ty: &Type) -> TokenStream {
         TypeKind::Struct { .. } => {
             let c_name = names::symbol(&ty.c_name);
             if c_name == name {
-                quote! { #doc pub use ffi::#name; }
+                quote! { #doc pub use self::ffi::#name; }
             } else {
-                quote! { #doc pub use ffi::#c_name as #name; }
+                quote! { #doc pub use self::ffi::#c_name as #name; }
             }
         }
         TypeKind::Callback { params, .. } => super::ffi::callback_wrapper(context, ty, params),
@@ -240,6 +240,15 @@ pub(super) fn scalar(context: Context, ty: Ty) -> TokenStream {
         Ty::String => quote!(&::core::ffi::CStr),
         Ty::Pointer => quote!(::tenon::AnyPtr),
         Ty::Named(id) => type_path(context, id),
+    }
+}
+
+/// Doc attributes of a field: what the spec says of it, or its name.
+pub(super) fn field_doc(field: &Param) -> TokenStream {
+    if field.doc.trim().is_empty() {
+        doc(&format!("The field `{}`.", field.name.value), "")
+    } else {
+        doc(&field.doc, "")
     }
 }
 

@@ -25,7 +25,7 @@ impl Exports<'_> {
             params.iter().find(|param| param.is_context()).map(|param| names::snake(&param.name.value));
         let statuses = || params.iter().filter(|param| param.is_status);
         let outcomes = statuses().map(|param| {
-            let outcome = format_ident!("{}_outcome", param.name.value);
+            let outcome = format_ident!("__outcome_{}", param.name.value);
             quote! { let mut #outcome = Status::SUCCESS; }
         });
         let unknown = statuses().map(|param| {
@@ -39,7 +39,7 @@ impl Exports<'_> {
         });
         let reports = statuses().map(|param| {
             let (name, outcome) =
-                (names::snake(&param.name.value), format_ident!("{}_outcome", param.name.value));
+                (names::snake(&param.name.value), format_ident!("__outcome_{}", param.name.value));
             quote! {
                 if !#name.is_null() {
                     // SAFETY: not null, and the device waits for the status there.
@@ -50,12 +50,12 @@ impl Exports<'_> {
         let arguments = params.iter().map(|param| {
             let name = names::snake(&param.name.value);
             if param.is_status {
-                let outcome = format_ident!("{}_outcome", param.name.value);
+                let outcome = format_ident!("__outcome_{}", param.name.value);
                 quote!(&raw mut #outcome)
             } else if self.face.is_device(param) {
-                quote!(carried.device)
+                quote!(__carried.device)
             } else if param.is_context() {
-                quote!(carried.context)
+                quote!(__carried.context)
             } else {
                 quote!(#name)
             }
@@ -79,14 +79,14 @@ impl Exports<'_> {
             /// Calls the caller's function, in its own terms and once, however often the device calls.
             #[allow(unused_variables, reason = "the library knows the device without being told")]
             unsafe extern "C-unwind" fn #shim(#(#raw),*) {
-                let ::core::option::Option::Some(carried) = #kept.take(#context) else {
+                let ::core::option::Option::Some(__carried) = #kept.take(#context) else {
                     #(#unknown)*
                     return;
                 };
-                let _inside = crate::call::called_back();
+                let __inside = crate::call::called_back();
                 #(#outcomes)*
                 // SAFETY: the caller handed the function over to be called with its context.
-                unsafe { (carried.function)(#(#arguments),*) };
+                unsafe { (__carried.function)(#(#arguments),*) };
                 #(#reports)*
             }
         }
@@ -120,7 +120,7 @@ impl Exports<'_> {
         let ty = self.face.translated(param)?;
         let (name, text) = (names::snake(&param.name.value), &param.name.value);
         let wrapper = names::symbol(&ty.name.value);
-        let carrier = format_ident!("{}_carried", param.name.value);
+        let carrier = format_ident!("__carried_{}", param.name.value);
         let Translated { carried, kept, shim, .. } = Translated::of(ty);
         let context = match form {
             Form::Callback { context: Some(id) } => {
@@ -130,7 +130,7 @@ impl Exports<'_> {
             _ => quote!(::core::ptr::null_mut()),
         };
         let keep = quote! {
-            #kept.put(#carried { function, context: #context, device: handle })
+            #kept.put(#carried { function: __function, context: #context, device: __handle })
         };
         // SAFETY of the emitted code: ours follows nothing that the device hands it.
         let wrap = quote! {
@@ -138,13 +138,13 @@ impl Exports<'_> {
         };
         Some(if param.nullable {
             quote! {
-                let #carrier = #name.map_or(::core::ptr::null_mut(), |function| #keep);
+                let #carrier = #name.map_or(::core::ptr::null_mut(), |__function| #keep);
                 // SAFETY: ours follows nothing that the device hands it.
                 let #name = (!#carrier.is_null()).then(|| #wrap);
             }
         } else {
             quote! {
-                let ::core::option::Option::Some(function) = #name else {
+                let ::core::option::Option::Some(__function) = #name else {
                     return ::core::result::Result::Err(Error::invalid(concat!("`", #text, "` is null")).into());
                 };
                 let #carrier = #keep;
@@ -157,7 +157,7 @@ impl Exports<'_> {
     /// Drops what was kept for a callback: a call that failed does not call back.
     pub(super) fn take_back(&self, param: &Param) -> Option<TokenStream> {
         let Translated { kept, .. } = Translated::of(self.face.translated(param)?);
-        let carrier = format_ident!("{}_carried", param.name.value);
+        let carrier = format_ident!("__carried_{}", param.name.value);
         Some(quote! { #kept.take(#carrier); })
     }
 }

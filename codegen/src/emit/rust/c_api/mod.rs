@@ -72,10 +72,10 @@ impl Exports<'_> {
         let call = match handle {
             Handle::Device(id) => {
                 let device = names::snake(&function.param(id).name.value);
-                quote! { crate::call::on_device(#device, Function::#variant, |this, #device| { #body }) }
+                quote! { crate::call::on_device(#device, Function::#variant, |__this, #device| { #body }) }
             }
             Handle::Plugin => {
-                quote! { crate::call::on_plugin(#plugin, Function::#variant, |this| { #body }) }
+                quote! { crate::call::on_plugin(#plugin, Function::#variant, |__this| { #body }) }
             }
         };
         let others = self.other_devices(function, handle).next().is_some();
@@ -83,7 +83,7 @@ impl Exports<'_> {
         let first = match handle {
             Handle::Device(id) if others || self.carries(function) => {
                 let device = names::snake(&function.param(id).name.value);
-                Some(quote! { let handle = #device; })
+                Some(quote! { let __handle = #device; })
             }
             _ => None,
         };
@@ -138,28 +138,28 @@ impl Exports<'_> {
         let carried = each().filter_map(|(param, form)| self.carry(function, param, form));
         let asked = function.question.map(|_| {
             let answer = names::symbol(ANSWER);
-            quote! { let answer_place = ::tenon::support::place::<Status, _>(#ANSWER, #answer)?; }
+            quote! { let __answer_place = ::tenon::support::place::<Status, _>(#ANSWER, #answer)?; }
         });
         let arguments = each().filter_map(|(param, form)| argument(param, form));
         let method = names::snake(&function.name.value);
         let taken_back = each().filter_map(|(param, _)| self.take_back(param));
         let written_back = each().filter_map(|(param, form)| write_back(context, param, form));
         let bind = function.question.is_some() || yielded(function, &forms).next().is_some();
-        let bind = bind.then(|| quote!(let yielded =));
+        let bind = bind.then(|| quote!(let __yielded =));
         let answered = function.question.map(|_| {
             quote! {
                 // SAFETY: checked to be not null and aligned; the caller lends it for the call.
-                unsafe { answer_place.write(yielded) };
+                unsafe { __answer_place.write(__yielded) };
             }
         });
         let writes = yielded(function, &forms)
             .map(|(param, output, yielded)| self.write(function, param, output, &yielded));
-        let call = quote!(this.#method(#(#arguments),*));
+        let call = quote!(__this.#method(#(#arguments),*));
         let call = match self.carries(function) {
             true => quote! {
-                let outcome = #call;
-                if outcome.is_err() { #(#taken_back)* }
-                #bind outcome?;
+                let __outcome = #call;
+                if __outcome.is_err() { #(#taken_back)* }
+                #bind __outcome?;
             },
             false => quote! { #bind #call?; },
         };
@@ -183,9 +183,9 @@ impl Exports<'_> {
                 Direction::In if is_first => TokenStream::new(),
                 Direction::In => {
                     // Held until the body ends, so that nobody closes the device meanwhile.
-                    let held = format_ident!("{}_held", param.name.value);
+                    let held = format_ident!("__held_{}", param.name.value);
                     quote! {
-                        let #held = crate::call::same_plugin(handle, #name, #text)?;
+                        let #held = crate::call::same_plugin(__handle, #name, #text)?;
                         let #name = #held.id();
                     }
                 }
@@ -204,11 +204,11 @@ impl Exports<'_> {
     ) -> TokenStream {
         if self.face.is_device(param) {
             let plugin = names::symbol(PLUGIN);
-            let place = format_ident!("{}_place", param.name.value);
+            let place = names::place(&param.name.value);
             return quote! {
-                let handle = crate::call::device_of_same(#plugin, #yielded)?;
+                let __handle = crate::call::device_of_same(#plugin, #yielded)?;
                 // SAFETY: checked to be not null and aligned; the caller lends it for the call.
-                unsafe { #place.write(handle) };
+                unsafe { #place.write(__handle) };
             };
         }
         let shortage = self.face.allocates(param).and_then(|extent| {

@@ -1,0 +1,254 @@
+//! Names in the generated Rust: which it keeps for itself, and which would become one.
+//!
+//! The expansion names all else by absolute paths, so that a type may well be called `Option` or `Send`.
+
+use crate::diagnostic::Code;
+use crate::model::{FallbackKind, Function, InterfaceKind, Type, TypeKind};
+use crate::sdk::pascal;
+use crate::source::Span;
+
+use super::{Check, ParamsOf};
+
+/// A type has a name that the module of its interface does not give to something else.
+pub(super) fn check_types(check: &Check) {
+    for ty in &check.interface.types {
+        if let Some(label) = taken_type(check, &ty.name.value) {
+            report_type(check, &ty.name.value, ty.name.span, &label);
+        }
+    }
+    let name = check.interface.trait_name.as_str();
+    let span = check.interface.places.span("trait");
+    if let Some(label) = kept_type(check, name).filter(|_| check.interface.places.has("trait")) {
+        report(check, name, span, &label, format!("name it `{}`", suggestion(check, name)));
+    }
+    for function in check.interface.functions.iter().filter(|function| yields_struct(function)) {
+        let name = pascal(&function.name.value);
+        let other = check.interface.types.iter().find(|ty| ty.name.value == name);
+        let label = format!("Rust has the results of the function in a struct `{name}`");
+        if let Some(ty) = other {
+            let error = check.error(Code::RustNameTwice, function.name.span, twice(&name)).label(label);
+            check.report(
+                error.related(ty.name.span, "the type").help("give the function or the type another name"),
+            );
+        } else if taken_type(check, &name).is_some() {
+            let help = "give the function another name; C keeps its own in `c`";
+            report(check, &name, function.name.span, &label, help.into());
+        }
+    }
+}
+
+/// A function has a name that can be a method, and a name of its own as a variant of `Function`.
+pub(super) fn check_functions(check: &Check) {
+    let mut seen: Vec<(String, &Function)> = Vec::new();
+    for function in &check.interface.functions {
+        let (name, span) = (function.name.value.as_str(), function.name.span);
+        let variant = pascal(name);
+        let help = || format!("name it `{}`; C keeps its own name in `c`", other_function(name));
+        if name.starts_with('_') {
+            report(check, name, span, "a function begins with a letter there", help());
+        } else if matches!(variant.as_str(), "Self" | "ALL") {
+            report(check, name, span, &format!("`Function::{variant}` cannot stand for it"), help());
+        } else if is_import(check) && matches!(name, "load" | "missing") {
+            report(check, name, span, "the struct of the symbols has a method of this name", help());
+        } else if let Some((_, first)) =
+            seen.iter().find(|(known, other)| *known == variant && other.name.value != name)
+        {
+            let error = check.error(Code::RustNameTwice, span, twice(&variant));
+            check
+                .report(error.label(format!("`Function::{variant}`")).related(first.name.span, "so is this"));
+        }
+        seen.push((variant, function));
+    }
+}
+
+/// Parameters, fields, values and buffers are none of the names that the generated code gives to its own variables.
+pub(super) fn check_variables(check: &Check) {
+    let lists = check.lists();
+    let params = lists.iter().flat_map(|list| list.params).map(|param| &param.name);
+    let values = check.interface.types.iter().flat_map(Type::enum_values).map(|value| &value.name);
+    let buffers = check.interface.functions.iter().filter_map(|function| function.fallback.as_ref());
+    let buffers = buffers.flat_map(|fallback| match &fallback.kind {
+        FallbackKind::Sequence { buffers, .. } => buffers.as_slice(),
+        _ => &[],
+    });
+    for name in params.chain(values).chain(buffers.map(|buffer| &buffer.name)) {
+        let text = name.value.as_str();
+        if text == "_" || text.starts_with("__") {
+            let right = other_function(text);
+            let label = "names that begin with `__` belong to the generated code, and to C";
+            let label = if text == "_" { "a name that nothing can refer to" } else { label };
+            report(check, text, name.span, label, format!("name it `{right}`"));
+        }
+    }
+    for list in lists {
+        for param in list.params {
+            let written = |keyword: &&&str| param.name.value == format!("{keyword}_");
+            let Some(keyword) = UNRAW.iter().find(written) else { continue };
+            if let Some(other) = list.params.iter().find(|other| other.name.value == *keyword) {
+                let place = match list.of {
+                    ParamsOf::Struct(_) => "the field",
+                    ParamsOf::Function(_) | ParamsOf::Callback(_) => "the parameter",
+                };
+                let label = format!("{place} `{keyword}` is called that, as Rust keeps `{keyword}`");
+                let error = check.error(Code::RustNameTwice, param.name.span, twice(&param.name.value));
+                check.report(error.label(label).related(other.name.span, "this one"));
+            }
+        }
+    }
+}
+
+/// What C calls a type or a function can be written in Rust.
+pub(super) fn check_symbols(check: &Check) {
+    let used: Vec<&str> =
+        check.interface.uses.iter().map(|id| check.spec.interfaces[id.0].name.value.as_str()).collect();
+    for (name, span) in super::names::types_of_c(check) {
+        let label = if PRIMITIVES.contains(&name) {
+            Some("a type of Rust, which the raw types are made of")
+        } else if name == "ffi" || is_release_module(check, name) || used.contains(&name) {
+            Some("a module of the generated Rust, which the raw types refer to")
+        } else {
+            None
+        };
+        if let Some(label) = label {
+            report(check, name, span, label, "Rust cannot tell the two apart: give it another name".into());
+        }
+        let is_other = |ty: &&Type| matches!(ty.kind, TypeKind::Enum { .. }) && ty.name.value == name;
+        if let Some(ty) = check.interface.types.iter().find(is_other) {
+            let error = check.error(Code::RustNameTwice, span, twice(name)).label("what C calls this type");
+            check.report(
+                error.related(ty.name.span, "what Rust calls this one").help("give the enum another `name`"),
+            );
+        }
+    }
+    for (name, span, _) in super::names::symbols(check.interface) {
+        if UNRAW.contains(&name) {
+            report(
+                check,
+                name,
+                span,
+                "no identifier of Rust, not even a raw one",
+                "give it another name".into(),
+            );
+        }
+    }
+}
+
+/// The module of an interface does not hide one that the expansion refers to.
+pub(super) fn check_interface(check: &Check) {
+    let (name, span) = (check.interface.name.value.as_str(), check.interface.name.span);
+    let label = if PRIMITIVES.contains(&name) {
+        "a type of Rust, which the module would hide"
+    } else if MODULES.contains(&name) || UNRAW.contains(&name) {
+        "a module that the expansion of each interface has, or a word of Rust"
+    } else {
+        return;
+    };
+    report(check, name, span, label, format!("name it `{name}_api`, or after the project"));
+}
+
+/// The types that C declares are none of its standard headers.
+pub(super) fn check_standard_headers(check: &Check) {
+    for (name, span, _) in super::names::symbols(check.interface) {
+        if crate::c::is_of_standard_header(name) {
+            let message = format!("`{name}` is declared by C itself");
+            let label = "the generated header includes the one that has it";
+            check.report(check.error(Code::StandardName, span, message).label(label));
+        }
+    }
+}
+
+fn report(check: &Check, name: &str, span: Span, label: &str, help: String) {
+    let message = format!("`{name}` is taken in the generated Rust");
+    check.report(check.error(Code::RustName, span, message).label(label).help(help));
+}
+
+fn report_type(check: &Check, name: &str, span: Span, label: &str) {
+    let help = format!("name it `{}`; C keeps its own name in `c`", suggestion(check, name));
+    report(check, name, span, label, help);
+}
+
+fn twice(name: &str) -> String {
+    format!("`{name}` would be two things in the generated Rust")
+}
+
+/// Why no type of the interface can have a name, if none can.
+fn taken_type(check: &Check, name: &str) -> Option<String> {
+    match kept_type(check, name) {
+        None if name == check.interface.trait_name => {
+            Some("the trait of the interface is called that".into())
+        }
+        kept => kept,
+    }
+}
+
+/// Why neither a type nor the trait of the interface can have a name, if they cannot.
+fn kept_type(check: &Check, name: &str) -> Option<String> {
+    let interface = check.interface;
+    if name == "Self" {
+        return Some("a word of Rust".to_owned());
+    }
+    let is_dispatched = !is_import(check);
+    if is_dispatched && PARAMETERS.contains(&name) {
+        return Some("a type parameter there".to_owned());
+    }
+    let is_table = matches!(interface.kind, InterfaceKind::Table(_));
+    let is_public = COMMON.contains(&name)
+        || (is_dispatched && DISPATCHED.contains(&name))
+        || (is_table && TABLE.contains(&name));
+    is_public.then(|| format!("the module of `{}` has its own `{name}`", interface.name.value))
+}
+
+/// Whether what a function yields is a struct of its own.
+fn yields_struct(function: &Function) -> bool {
+    function.params.iter().filter(|param| param.is_output()).count() > 1
+}
+
+fn is_import(check: &Check) -> bool {
+    matches!(check.interface.kind, InterfaceKind::Import { .. })
+}
+
+fn is_release_module(check: &Check, name: &str) -> bool {
+    let releases = &check.interface.releases;
+    releases.iter().any(|release| name.strip_prefix('v') == Some(&release.name.value.replace('.', "_")))
+}
+
+/// `Error` → `BoardError`
+fn suggestion(check: &Check, name: &str) -> String {
+    format!("{}{name}", pascal(&check.interface.name.value))
+}
+
+/// `__count` → `count`, `load` → `load_it`
+fn other_function(name: &str) -> String {
+    match name.trim_start_matches('_') {
+        "" => "unnamed".to_owned(),
+        plain if plain.len() < name.len() && plain.starts_with(|c: char| c.is_ascii_lowercase()) => {
+            plain.to_owned()
+        }
+        plain => format!("the_{plain}"),
+    }
+}
+
+/// Names that each module has.
+const COMMON: &[&str] = &["Error", "Result"];
+
+/// Names that a module with a trait has.
+const DISPATCHED: &[&str] =
+    &["Function", "Layer", "Layered", "Outcome", "Partial", "Plugin", "Provided", "WithFallbacks"];
+
+/// Names that the module of a table has beside those.
+const TABLE: &[&str] = &["HandOverError", "LastError", "Loaded", "Release"];
+
+/// Type parameters of what a module with a trait has.
+const PARAMETERS: &[&str] = &["D", "P"];
+
+/// Modules that an expansion has or refers to.
+const MODULES: &[&str] = &["ffi", "reflection", "strategy", "symbols", "thunk"];
+
+/// Words of Rust that cannot be raw identifiers.
+const UNRAW: &[&str] = &["Self", "_", "crate", "self", "super"];
+
+/// Types of Rust that are not in its keywords.
+const PRIMITIVES: &[&str] = &[
+    "bool", "char", "f32", "f64", "i128", "i16", "i32", "i64", "i8", "isize", "str", "u128", "u16", "u32",
+    "u64", "u8", "usize",
+];
