@@ -113,6 +113,7 @@ struct Start {
 }
 
 fn start(lifecycle: &Lifecycle, options: &Start) -> Result<(), Failure> {
+    tenon::log_level().map_err(|refusal| Failure::invalid(refusal.to_string()))?;
     let names = match &options.layers {
         Some(names) => names.clone(),
         None => std::env::var(LAYERS).unwrap_or_default(),

@@ -120,3 +120,35 @@ fn the_readme_shows_the_first_example() {
     let readme = fs::read_to_string(repository("README.md")).unwrap();
     assert!(readme.contains(&format!("```c\n{program}```")), "README.md does not show hello.c as it is");
 }
+
+#[test]
+fn variable_with_a_bad_value_is_refused_with_the_reason() {
+    let hello = example("hello.c");
+    for (variable, value, reason) in [
+        ("TENON_LOG", "verbose", "expected `off`, `error` or `info`"),
+        ("TENON_LAYERS", "validat", "did you mean `validate`?"),
+        ("TENON_CPU_DEVICES", "0", "expected a number from 1 to 64"),
+        ("TENON_CPU_MEMORY", "lots", "expected bytes such as"),
+        ("TENON_CPU_THREADS", "many", "expected a whole number from 1 to 1024"),
+        ("TENON_VALIDATE_FATAL", "maybe", "expected 1 or 0"),
+        ("TENON_VALIDATE_BACKTRACE", "maybe", "expected 1 or 0"),
+        ("TENON_VALIDATE_IGNORE", "V999", "TENON_VALIDATE_IGNORE"),
+        ("TENON_TRACE_FILE", "/nowhere/trace.json", "cannot write the trace"),
+        ("TENON_TRACE_LIMIT", "0", "expected a whole number, at least 1"),
+        ("TENON_TRACE_STREAMS", "some", "expected 1 or 0"),
+    ] {
+        let mut command = Command::new(&hello);
+        for (known, _) in std::env::vars().filter(|(known, _)| known.starts_with("TENON_")) {
+            command.env_remove(known);
+        }
+        if variable.starts_with("TENON_VALIDATE") {
+            command.env("TENON_LAYERS", "validate");
+        } else if variable.starts_with("TENON_TRACE") {
+            command.env("TENON_LAYERS", "trace");
+        }
+        let output = command.env(variable, value).output().expect("the example runs");
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{variable}={value}: {text}");
+        assert!(text.contains(value) && text.contains(reason), "{variable}={value}: {text}");
+    }
+}

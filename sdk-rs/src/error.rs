@@ -5,7 +5,8 @@ use std::cell::RefCell;
 use std::ffi::{CStr, CString};
 use std::fmt;
 use std::ops::Deref;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::log::{self, LogLevel};
 
 /// The status enum of an interface.
 pub trait StatusCode: Copy + fmt::Debug + Send + Sync + 'static {
@@ -106,18 +107,11 @@ pub fn last_error<T>(read: impl FnOnce(Option<&CStr>) -> T) -> T {
     })
 }
 
-/// Writes a line to the standard error, whether or not anybody reads there.
-pub fn tell(line: fmt::Arguments<'_>) {
-    // `eprintln!` panics where nobody does, which is no reason to fail a call, and may be outside of what stops a panic.
-    // No other way to write is one that test programs collect.
-    let _ = catch_unwind(AssertUnwindSafe(|| eprintln!("tenon: {line}")));
-}
-
 #[cold]
 pub(crate) fn remember(function: &str, message: &str) {
     let text = format!("{function}: {message}").replace('\0', " ");
-    if std::env::var_os("TENON_LOG").is_some_and(|level| !level.is_empty() && level != "off") {
-        tell(format_args!("{text}"));
+    if log::writes(LogLevel::Error) {
+        log::tell(format_args!("{text}"));
     }
     let _ = LAST.try_with(|last| {
         if let Ok(mut last) = last.try_borrow_mut() {

@@ -10,8 +10,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
 use std::thread::LocalKey;
 
-pub use crate::error::{Error, StatusCode, tell};
+pub use crate::error::{Error, StatusCode};
 use crate::error::{last_error, remember};
+use crate::log::LogLevel;
+pub use crate::log::{tell, tell_handed_over};
 pub use crate::pointer::{AnyPtr, DevicePtr, HostPtr, UnifiedPtr};
 
 /// Runs the body of a thunk: nothing unwinds across the boundary, and a failure leaves its message.
@@ -23,6 +25,23 @@ pub fn call<S: StatusCode>(function: &'static str, body: impl FnOnce() -> Result
         Ok(Err(error)) => failed(function, &error),
         Err(panic) => panicked(function, panic),
     }
+}
+
+/// Runs the body of a thunk as [`call`] does, and always writes the message of a failure to the standard error.
+///
+/// For the functions with which a host begins and ends: it gives up on the device when one fails, and has no way to
+/// show the message.
+pub fn call_lifecycle<S: StatusCode>(
+    function: &'static str,
+    body: impl FnOnce() -> Result<S, Error<S>>,
+) -> S {
+    let status = call(function, body);
+    if status.code() != S::SUCCESS.code() && !crate::log::writes(LogLevel::Error) {
+        last_error(|message| {
+            tell(format_args!("{}", message.map_or("".into(), CStr::to_string_lossy)));
+        });
+    }
+    status
 }
 
 #[cold]

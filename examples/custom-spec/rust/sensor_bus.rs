@@ -1905,6 +1905,8 @@ pub enum HandOverError {
         /// Size of the params in bytes, as the host says.
         params: usize,
     },
+    /// The variable `TENON_LOG` holds an unknown word.
+    Log(&'static ::tenon::BadLogLevel),
 }
 impl ::core::fmt::Display for HandOverError {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
@@ -1921,6 +1923,7 @@ impl ::core::fmt::Display for HandOverError {
                     "this host is of no release that the plugin knows: its table has {table} bytes and its params have {params}; known are 1.0 (112/40), 1.1 (120/40). Install one of these releases, or a newer plugin"
                 )
             }
+            Self::Log(refusal) => ::core::fmt::Display::fmt(refusal, formatter),
         }
     }
 }
@@ -1972,6 +1975,7 @@ pub unsafe fn hand_over<D: Plugin>(
     device_type: &'static ::core::ffi::CStr,
 ) -> ::core::result::Result<Release, HandOverError> {
     let release = unsafe { host_release(params)? };
+    ::tenon::log_level().map_err(HandOverError::Log)?;
     let table = unsafe {
         (&raw const (*params.cast::<ffi::DriverParams>()).table).read()
     };
@@ -2001,6 +2005,7 @@ pub unsafe fn hand_over<D: Plugin>(
             }
         }
     }
+    ::tenon::support::tell_handed_over(device_type, release.name());
     ::core::result::Result::Ok(release)
 }
 /// Tells why the last call failed on the calling thread; null if none has.

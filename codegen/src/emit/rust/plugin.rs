@@ -274,6 +274,8 @@ fn entry(context: Context, table: &Table, plugin: &Plugin, layouts: &[Layout]) -
                 /// Size of the params in bytes, as the host says.
                 params: usize,
             },
+            /// The variable `TENON_LOG` holds an unknown word.
+            Log(&'static ::tenon::BadLogLevel),
         }
 
         impl ::core::fmt::Display for HandOverError {
@@ -281,6 +283,7 @@ fn entry(context: Context, table: &Table, plugin: &Plugin, layouts: &[Layout]) -
                 match self {
                     Self::Null => formatter.write_str("the host handed over no params, or params without a table"),
                     Self::UnknownHost { table, params } => ::core::write!(formatter, #unknown),
+                    Self::Log(refusal) => ::core::fmt::Display::fmt(refusal, formatter),
                 }
             }
         }
@@ -329,11 +332,13 @@ fn entry(context: Context, table: &Table, plugin: &Plugin, layouts: &[Layout]) -
         ) -> ::core::result::Result<Release, HandOverError> {
             // SAFETY: the caller's promise.
             let release = unsafe { host_release(params)? };
+            ::tenon::log_level().map_err(HandOverError::Log)?;
             // SAFETY: the host's params are of a known release, and so have a table.
             let table = unsafe { (&raw const (*params.cast::<#first_params>()).#table_field).read() };
             match release {
                 #(#arms)*
             }
+            ::tenon::support::tell_handed_over(device_type, release.name());
             ::core::result::Result::Ok(release)
         }
     }

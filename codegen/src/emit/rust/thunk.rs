@@ -9,6 +9,7 @@ use super::pieces::{Report, argument, prepare, to_raw, write_back, write_output,
 use super::types::value;
 use super::{Context, export, names};
 use crate::model::{Absent, Constant, Function, Param, ReleaseId, ResultKind, Ty, TypeKind};
+use crate::sdk::Face;
 
 pub(super) fn emit(context: Context) -> TokenStream {
     let thunks = context.interface.functions.iter().flat_map(|function| {
@@ -73,6 +74,7 @@ fn thunk(context: Context, function: &Function, release: Option<ReleaseId>) -> T
     let last = keeps.then(|| quote!(&LAST,));
     let (call, call_value) = match keeps {
         true => (quote!(call_export), quote!(call_export_value)),
+        false if is_lifecycle(context, function) => (quote!(call_lifecycle), quote!(call_value)),
         false => (quote!(call), quote!(call_value)),
     };
     let body = match &function.result {
@@ -112,6 +114,11 @@ fn thunk(context: Context, function: &Function, release: Option<ReleaseId>) -> T
             #body
         }
     }
+}
+
+/// Whether the host calls the function by itself, and gives up on the device when it fails.
+fn is_lifecycle(context: Context, function: &Function) -> bool {
+    Face::of(context.spec, context.interface).is_some_and(|face| face.manages(function))
 }
 
 /// What the method returned as the ABI returns it.

@@ -21,6 +21,7 @@ VARIABLES = {
     "TENON_LIBRARY": "the libtenon.so to load in place of the package's own",
     "TENON_PLUGIN_PATH": "where plugins are looked for: folders, libraries, manifests",
     "TENON_LAYERS": "layers between programs and devices: validate, trace",
+    "TENON_LOG": "messages on the standard error: off, error, info",
     "TENON_VALIDATE_FATAL": "1: end the process at the first error",
     "TENON_VALIDATE_BACKTRACE": "1: keep where things were made and ended",
     "TENON_VALIDATE_IGNORE": "rules that are not checked",

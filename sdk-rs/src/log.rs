@@ -1,0 +1,118 @@
+//! How much Tenon writes to the standard error, from the variable `TENON_LOG`.
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::OnceLock;
+
+/// The variable that sets the level.
+const VARIABLE: &str = "TENON_LOG";
+
+/// How much is written. Each level includes those before it.
+///
+/// A plugin that refuses to start always says why, at every level.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum LogLevel {
+    /// Nothing: the default.
+    Off,
+    /// The message of each call that failed.
+    Error,
+    /// Also each plugin that was handed over, and the release of its host.
+    Info,
+}
+
+impl LogLevel {
+    const ALL: [LogLevel; 3] = [LogLevel::Off, LogLevel::Error, LogLevel::Info];
+
+    fn name(self) -> &'static str {
+        match self {
+            LogLevel::Off => "off",
+            LogLevel::Error => "error",
+            LogLevel::Info => "info",
+        }
+    }
+
+    /// The level that a value of the variable stands for; not set and empty stand for [`LogLevel::Off`].
+    fn parse(value: Option<&OsStr>) -> Result<Self, BadLogLevel> {
+        let value = value.unwrap_or_default().to_string_lossy();
+        let word = value.trim();
+        if word.is_empty() {
+            return Ok(LogLevel::Off);
+        }
+        Self::ALL
+            .into_iter()
+            .find(|level| level.name().eq_ignore_ascii_case(word))
+            .ok_or_else(|| BadLogLevel { value: value.into_owned() })
+    }
+}
+
+/// `TENON_LOG` holds a word that is no level.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BadLogLevel {
+    value: String,
+}
+
+impl fmt::Display for BadLogLevel {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{VARIABLE}={}: expected `off`, `error` or `info`", self.value)
+    }
+}
+
+impl std::error::Error for BadLogLevel {}
+
+/// Reads the level at the first call, and returns the same at every later one.
+///
+/// # Errors
+/// [`BadLogLevel`], if the variable holds another word.
+pub fn log_level() -> Result<LogLevel, &'static BadLogLevel> {
+    static LEVEL: OnceLock<Result<LogLevel, BadLogLevel>> = OnceLock::new();
+    LEVEL.get_or_init(|| LogLevel::parse(std::env::var_os(VARIABLE).as_deref())).as_ref().copied()
+}
+
+/// Whether lines of a level are written.
+pub(crate) fn writes(level: LogLevel) -> bool {
+    log_level().is_ok_and(|wanted| level <= wanted)
+}
+
+/// Writes a line to the standard error, and goes on if that is closed.
+pub fn tell(line: fmt::Arguments<'_>) {
+    // `eprintln!` panics when it cannot write, which is no reason to fail a call, and may happen where nothing stops
+    // a panic. The test harness captures no other way of writing.
+    let _ = catch_unwind(AssertUnwindSafe(|| eprintln!("tenon: {line}")));
+}
+
+/// Writes, at [`LogLevel::Info`], that a plugin was handed over.
+pub fn tell_handed_over(device_type: &std::ffi::CStr, release: &str) {
+    if writes(LogLevel::Info) {
+        let device_type = device_type.to_string_lossy();
+        tell(format_args!("{device_type}: handed over to a host of release {release}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn level_known_word_is_read() {
+        for (value, level) in [
+            (None, LogLevel::Off),
+            (Some(""), LogLevel::Off),
+            (Some("off"), LogLevel::Off),
+            (Some("error"), LogLevel::Error),
+            (Some(" Info "), LogLevel::Info),
+        ] {
+            assert_eq!(LogLevel::parse(value.map(OsStr::new)), Ok(level), "{value:?}");
+        }
+        assert!(LogLevel::Off < LogLevel::Error && LogLevel::Error < LogLevel::Info);
+    }
+
+    #[test]
+    fn level_unknown_word_is_refused_with_the_known_ones() {
+        for value in ["1", "verbose", "errors", "warn"] {
+            let refusal = LogLevel::parse(Some(OsStr::new(value))).unwrap_err().to_string();
+            assert_eq!(refusal, format!("TENON_LOG={value}: expected `off`, `error` or `info`"));
+        }
+        assert_eq!(LogLevel::ALL.map(LogLevel::name), ["off", "error", "info"]);
+    }
+}
