@@ -7,6 +7,9 @@ const DEVICES: &str = "TENON_CPU_DEVICES";
 const MEMORY: &str = "TENON_CPU_MEMORY";
 const THREADS: &str = "TENON_CPU_THREADS";
 
+/// The number of devices where nothing says otherwise: two, so that programs can try copies between devices.
+pub(crate) const DEFAULT_DEVICES: usize = 2;
+
 const MAX_DEVICES: usize = 64;
 const MAX_THREADS: usize = 1024;
 const MIB: usize = 1 << 20;
@@ -25,7 +28,7 @@ pub struct Config {
 impl Default for Config {
     /// Two devices that share half of the machine's memory, and a thread for each core.
     fn default() -> Self {
-        Self { devices: 2, memory: default_memory(2), threads: default_threads() }
+        Self { devices: DEFAULT_DEVICES, memory: default_memory(DEFAULT_DEVICES), threads: default_threads() }
     }
 }
 
@@ -34,19 +37,24 @@ impl Config {
     ///
     /// | variable | meaning | default |
     /// |---|---|---|
-    /// | `TENON_CPU_DEVICES` | number of devices, 1 to 64 | 2 |
+    /// | `TENON_CPU_DEVICES` | number of devices, 1 to 64 | 2, or that of [`Cpu::set_default_devices`](crate::Cpu::set_default_devices) |
     /// | `TENON_CPU_MEMORY` | budget of each device: bytes, or with a unit (`512MiB`, `4GiB`, `2GB`) | half of the machine's memory, divided by the number of devices |
     /// | `TENON_CPU_THREADS` | threads that run stream work, 1 to 1024 | one for each core |
     ///
     /// # Errors
     /// [`Error::Config`] for a value that is not understood or out of range.
     pub fn from_env() -> Result<Self> {
-        Self::from_lookup(|name| std::env::var_os(name).map(|v| v.to_string_lossy().into_owned()))
+        Self::from_env_or(DEFAULT_DEVICES)
     }
 
-    fn from_lookup(lookup: impl Fn(&str) -> Option<String>) -> Result<Self> {
+    /// The same with another number of devices where `TENON_CPU_DEVICES` is not set.
+    pub(crate) fn from_env_or(devices: usize) -> Result<Self> {
+        Self::from_lookup(devices, |name| std::env::var_os(name).map(|v| v.to_string_lossy().into_owned()))
+    }
+
+    fn from_lookup(devices: usize, lookup: impl Fn(&str) -> Option<String>) -> Result<Self> {
         let devices = match lookup(DEVICES) {
-            None => 2,
+            None => devices.clamp(1, MAX_DEVICES),
             Some(value) => parse_count(DEVICES, &value, MAX_DEVICES)?,
         };
         let memory = match lookup(MEMORY) {
@@ -129,7 +137,7 @@ mod tests {
     use super::*;
 
     fn read(pairs: &[(&str, &str)]) -> Result<Config> {
-        Config::from_lookup(|name| {
+        Config::from_lookup(DEFAULT_DEVICES, |name| {
             pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
         })
     }
@@ -141,6 +149,15 @@ mod tests {
         assert_eq!(config.devices, 2);
         let whole = crate::memory::physical_memory();
         assert!(config.memory * 2 <= whole / 2 && config.memory >= whole / 4 - 2 * MIB);
+    }
+
+    #[test]
+    fn devices_default_may_be_another_and_the_variable_wins() {
+        let one = Config::from_lookup(1, |_| None).unwrap();
+        assert_eq!(one.devices, 1);
+        assert!(one.memory >= read(&[]).unwrap().memory * 2, "one device has the share of two");
+        let three = Config::from_lookup(1, |name| (name == DEVICES).then(|| "3".to_owned())).unwrap();
+        assert_eq!(three.devices, 3);
     }
 
     #[test]

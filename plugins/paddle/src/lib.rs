@@ -23,11 +23,17 @@ mod name;
 mod operators;
 
 use std::ffi::{c_char, c_void};
+use std::io::Write as _;
 use std::ptr::null;
 
-use tenon::device::hand_over;
+use tenon::device::{Plugin as _, hand_over};
 
 use device::Backend;
+
+/// The number of devices in Paddle where `TENON_CPU_DEVICES` is not set.
+///
+/// With more than one, `paddle.utils.run_check()` trains on all of them, which needs collectives across processes.
+const DEVICES_IN_PADDLE: usize = 1;
 
 /// The entry point: Paddle calls it once, when it has opened the library.
 ///
@@ -47,7 +53,11 @@ pub unsafe extern "C-unwind" fn InitPlugin(params: *mut c_void) {
         Ok(release) => release,
         Err(reason) => return complain(&reason),
     };
-    match host::Host::find(release) {
+    let host = host::Host::find(release);
+    if !matches!(host, Ok(None)) {
+        Backend::instance().set_default_devices(DEVICES_IN_PADDLE);
+    }
+    match host {
         Ok(Some(host)) => {
             if let Err(reason) = operators::register(host, device_type) {
                 complain(&reason);
@@ -73,7 +83,8 @@ pub extern "C" fn tenon_last_error() -> *const c_char {
 }
 
 fn complain(reason: &dyn std::fmt::Display) {
-    eprintln!("tenon: {reason}");
+    // A standard error that is closed is no reason to fail, and `eprintln!` would panic.
+    let _ = writeln!(std::io::stderr(), "tenon: {reason}");
 }
 
 #[cfg(test)]

@@ -62,11 +62,17 @@ def on_both(compute: Callable[[], Any]) -> tuple[Any, Any]:
     return results[0], results[1]
 
 
-def python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run a program in an interpreter of its own: for what concerns a whole process."""
+def python(code: str, **environment: str | None) -> subprocess.CompletedProcess[str]:
+    """Run a program in an interpreter of its own: for what concerns a whole process.
+
+    Args:
+        code: The program.
+        environment: Variables to set, or to remove where the value is None.
+    """
+    variables = {**os.environ, **environment}
     return subprocess.run(
         [sys.executable, "-c", code],
-        env={**os.environ, **environment},
+        env={name: value for name, value in variables.items() if value is not None},
         capture_output=True,
         text=True,
         timeout=120,

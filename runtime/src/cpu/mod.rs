@@ -12,13 +12,13 @@ mod streams;
 
 pub use libraries::Library;
 
-use crate::config::Config;
+use crate::config::{Config, DEFAULT_DEVICES};
 use crate::error::{Error, Result};
 use crate::executor::context;
 use crate::executor::pool::Pool;
 use core::Core;
 use std::cell::Cell;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 thread_local! {
@@ -37,6 +37,8 @@ const DOWN: u8 = 2;
 /// May live in a `static`. Dropping it shuts it down.
 pub struct Cpu {
     given: Option<Config>,
+    /// The number of devices where nothing else says it.
+    default_devices: AtomicUsize,
     /// Made by the first initialisation and kept through shutdowns, so that handles from before
     /// one stay known as stale.
     core: OnceLock<Core>,
@@ -65,7 +67,19 @@ impl Cpu {
     }
 
     const fn build(given: Option<Config>) -> Self {
-        Self { given, core: OnceLock::new(), phase: AtomicU8::new(FRESH), pool: Mutex::new(None) }
+        Self {
+            given,
+            default_devices: AtomicUsize::new(DEFAULT_DEVICES),
+            core: OnceLock::new(),
+            phase: AtomicU8::new(FRESH),
+            pool: Mutex::new(None),
+        }
+    }
+
+    /// Sets the number of devices for a device without a given configuration where `TENON_CPU_DEVICES` is not set,
+    /// from 1 to 64. Has no effect after the first initialisation.
+    pub fn set_default_devices(&self, devices: usize) {
+        self.default_devices.store(devices, Ordering::Relaxed);
     }
 
     /// Starts the threads, after [`Cpu::shutdown`] as well. Does nothing if they are running.
@@ -87,7 +101,8 @@ impl Cpu {
         let core = match self.core.get() {
             Some(core) => core,
             None => {
-                let config = self.given.clone().map_or_else(Config::from_env, Ok)?;
+                let devices = self.default_devices.load(Ordering::Relaxed);
+                let config = self.given.clone().map_or_else(|| Config::from_env_or(devices), Ok)?;
                 self.core.get_or_init(|| Core::new(config))
             }
         };
