@@ -65,8 +65,3 @@ pub mod device {
 pub mod paddle {
     crate::interface!("paddle");
 }
-
-/// The code in the README compiles.
-#[cfg(doctest)]
-#[doc = include_str!("../../README.md")]
-struct Readme;

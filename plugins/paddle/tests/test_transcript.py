@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import doctest
 import io
+from pathlib import Path
 from typing import Any
 
 import paddle
+import pytest
 
 from host import DEVICE
 
@@ -23,6 +25,13 @@ Tensor(shape=[1], dtype=int64, place=Place(CustomCPU:0), stop_gradient=True,
 Tensor(shape=[1], dtype=int64, place=Place(CustomCPU:0), stop_gradient=True,
        [2])
 """
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/src/guide/paddle.md"])
+def test_page_shows_the_tutorial(page: str) -> None:
+    """The pages begin the session with the import, which the test has done already."""
+    text = (Path(__file__).parents[3] / page).read_text()
+    assert f"```python\n>>> import paddle{TUTORIAL}```" in text
 
 
 def test_the_tutorial_says_what_it_says() -> None:

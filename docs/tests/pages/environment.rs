@@ -1,0 +1,57 @@
+//! The page of environment variables, held against the sources that read them.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use crate::page::{read, root};
+
+/// The folders and files that are searched. Tests, benchmarks and `xtask` have variables of their own.
+const SOURCES: [&str; 10] = [
+    "acl/src",
+    "host/src",
+    "layers/src",
+    "plugins/paddle/src",
+    "plugins/paddle-layers/src",
+    "runtime/src",
+    "sdk-c/src",
+    "sdk-py/src",
+    "sdk-py/hatch_build.py",
+    "sdk-rs/src",
+];
+
+/// The names in quotes that begin with `TENON_`, in a file or below a folder.
+fn quoted(path: &Path, found: &mut BTreeSet<String>) {
+    if path.is_dir() {
+        for entry in fs::read_dir(path).unwrap_or_else(|error| panic!("{}: {error}", path.display())) {
+            quoted(&entry.expect("the folder can be read").path(), found);
+        }
+        return;
+    }
+    if !path.extension().is_some_and(|extension| extension == "rs" || extension == "py") {
+        return;
+    }
+    let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    for rest in text.split("\"TENON_").skip(1) {
+        let Some((name, _)) = rest.split_once('"') else { continue };
+        if !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_') {
+            found.insert(format!("TENON_{name}"));
+        }
+    }
+}
+
+#[test]
+fn variable_that_is_read_is_on_the_page() {
+    let mut read_somewhere = BTreeSet::new();
+    for source in SOURCES {
+        quoted(&root().join(source), &mut read_somewhere);
+    }
+    let page = read("docs/src/guide/environment.md");
+    let (table, _) = page.split_once("\n## ").expect("the table comes before the first section");
+    let told: BTreeSet<String> = table
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `TENON_")?.split_once('`'))
+        .map(|(name, _)| format!("TENON_{name}"))
+        .collect();
+    assert_eq!(told, read_somewhere);
+}
