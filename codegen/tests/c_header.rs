@@ -175,6 +175,29 @@ fn a_plain_c_plugin_knows_every_release() {
 }
 
 #[test]
+fn one_table_fills_that_of_every_release() {
+    let include = generate("spec", "headers-for-fill");
+    run("fill", &include, &[&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/fill.c")]);
+}
+
+#[test]
+fn a_plugin_for_one_release_is_told_so_when_it_is_compiled() {
+    let include = generate("spec", "headers-for-note");
+    let said = |plugin: &Path, more: &[&str]| {
+        let mut compiler = Command::new("gcc");
+        compiler.args(["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only", "-I"]);
+        let output = compiler.arg(&include).args(more).arg(plugin).output().expect("gcc is installed");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let plain = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/plugin.c");
+    let note = said(&plain, &[]);
+    assert!(note.contains("this plugin takes hosts of release 3.3 alone: tenon_device_fill"), "{note}");
+    assert_eq!(said(&plain, &["-DTENON_DEVICE_NEWEST_ONLY"]), "");
+    assert_eq!(said(&root().join("examples/c-plugin/plugin.c"), &[]), "");
+}
+
+#[test]
 fn the_driver_of_the_example_serves_every_station() {
     let include = generate("examples/custom-spec/spec", "example-for-driver");
     let example = root().join("examples/custom-spec/driver");

@@ -2,8 +2,8 @@
  *
  *   cc -std=c11 -Wall -Wextra -Wpedantic -shared -fPIC -Isdk-c/include examples/c-plugin/plugin.c -o libc_plugin.so
  *
- * The library serves every release of PaddlePaddle from 2.6 to 3.3: it asks the header which release the host is, and
- * fills that release's table.
+ * The library serves every release of PaddlePaddle from 2.6 to 3.3: `tenon_device_fill` of the header finds out which
+ * release the host is, and fills that release's table.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -104,55 +104,36 @@ static C_Status min_chunk_size(C_Device device, size_t* size) {
   return is_device(device) ? C_SUCCESS : C_ERROR;
 }
 
-/* The tables differ by release in the order of their members, not in the names of those that are filled here. */
-#define FILL(table)                                   \
-  do {                                                \
-    (table)->set_device = set_device;                 \
-    (table)->get_device = get_device;                 \
-    (table)->get_device_count = get_device_count;     \
-    (table)->get_device_list = get_device_list;       \
-    (table)->synchronize_device = synchronize_device; \
-    (table)->synchronize_stream = synchronize_stream; \
-    (table)->create_event = create_event;             \
-    (table)->record_event = record_event;             \
-    (table)->destroy_event = event_is_done;           \
-    (table)->query_event = event_is_done;             \
-    (table)->synchronize_event = event_is_done;       \
-    (table)->stream_wait_event = stream_wait_event;   \
-    (table)->device_memory_allocate = allocate;       \
-    (table)->device_memory_deallocate = deallocate;   \
-    (table)->memory_copy_h2d = copy;                  \
-    (table)->memory_copy_d2h = copy;                  \
-    (table)->memory_copy_d2d = copy;                  \
-    (table)->device_min_chunk_size = min_chunk_size;  \
-  } while (0)
+/* Written as the newest release has it; the header puts each function where the host's release expects it. */
+static const C_DeviceInterface functions = {
+    .set_device = set_device,
+    .get_device = get_device,
+    .get_device_count = get_device_count,
+    .get_device_list = get_device_list,
+    .synchronize_device = synchronize_device,
+    .synchronize_stream = synchronize_stream,
+    .create_event = create_event,
+    .record_event = record_event,
+    .destroy_event = event_is_done,
+    .query_event = event_is_done,
+    .synchronize_event = event_is_done,
+    .stream_wait_event = stream_wait_event,
+    .device_memory_allocate = allocate,
+    .device_memory_deallocate = deallocate,
+    .memory_copy_h2d = copy,
+    .memory_copy_d2h = copy,
+    .memory_copy_d2d = copy,
+    .device_min_chunk_size = min_chunk_size,
+};
 
 #if defined(__GNUC__)
 __attribute__((visibility("default")))
 #endif
 void InitPlugin(CustomRuntimeParams* params) {
   static char name[] = "c_plugin";
-  void* table = params->interface;
-  switch (tenon_device_release(params->interface->size)) {
-    case TENON_DEVICE_RELEASE_2_6:
-      FILL((C_DeviceInterface_v2_6*)table);
-      break;
-    case TENON_DEVICE_RELEASE_3_0:
-      FILL((C_DeviceInterface_v3_0*)table);
-      break;
-    case TENON_DEVICE_RELEASE_3_1:
-      FILL((C_DeviceInterface_v3_1*)table);
-      break;
-    case TENON_DEVICE_RELEASE_3_2:
-      FILL((C_DeviceInterface_v3_2*)table);
-      break;
-    case TENON_DEVICE_RELEASE_3_3:
-      FILL((C_DeviceInterface*)table);
-      break;
-    default:
-      /* A host takes a plugin that states no device type for one that declines, and says so. */
-      return;
+  if (tenon_device_fill(params, &functions) == TENON_DEVICE_RELEASE_UNKNOWN) {
+    /* A host takes a plugin that states no device type for one that declines, and says so. */
+    return;
   }
-  TENON_DEVICE_STATE_VERSION(params);
   params->device_type = name;
 }

@@ -41,28 +41,19 @@ static BusStatus set_range(BusHandle bus, uint32_t sensor, double low, double hi
   return sensor == 0 && low <= high ? BUS_OK : BUS_BAD_ARGUMENT;
 }
 
-// Both layouts have the same first members under the same names.
-#define FILL(table)                       \
-  do {                                    \
-    (table)->open_bus = open_bus;         \
-    (table)->close_bus = close_bus;       \
-    (table)->count_sensors = count_sensors; \
-    (table)->read_samples = read_samples; \
-  } while (0)
+// Written as the newest release has it; stations of release 1.0 get no `set_range`.
+static const SensorBusTable table = {
+    .open_bus = open_bus,
+    .close_bus = close_bus,
+    .count_sensors = count_sensors,
+    .read_samples = read_samples,
+    .set_range = set_range,
+};
 
 void fieldwork_driver(DriverParams* params) {
   static char name[] = "thermometer";
-  switch (fieldwork_sensor_bus_release(params->table->size)) {
-    case FIELDWORK_SENSOR_BUS_RELEASE_1_0:
-      FILL((SensorBusTable_v1_0*)params->table);
-      break;
-    case FIELDWORK_SENSOR_BUS_RELEASE_1_1:
-      FILL(params->table);
-      params->table->set_range = set_range;
-      break;
-    default:
-      return;  // The name stays null: the driver declines.
+  if (fieldwork_sensor_bus_fill(params, &table) == FIELDWORK_SENSOR_BUS_RELEASE_UNKNOWN) {
+    return;  // The name stays null: the driver declines.
   }
-  FIELDWORK_SENSOR_BUS_STATE_VERSION(params);
   params->driver_name = name;
 }

@@ -19,6 +19,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -301,14 +302,23 @@ static_assert(offsetof(SensorBusTable, reserved_sampling) == 88, "SensorBusTable
     (params)->version.patch = FIELDWORK_SENSOR_BUS_PATCH_VERSION; \
   } while (0)
 
+#ifdef FIELDWORK_SENSOR_BUS_NEWEST_ONLY
+#define FIELDWORK_SENSOR_BUS_NEWEST_ONLY_NOTE
+#else
+/** Says at compile time what a plugin gives up. Silent where `FIELDWORK_SENSOR_BUS_NEWEST_ONLY` is defined. */
+#define FIELDWORK_SENSOR_BUS_NEWEST_ONLY_NOTE \
+  _Pragma("message(\"this plugin takes hosts of release 1.1 alone: fieldwork_sensor_bus_fill serves every release, FIELDWORK_SENSOR_BUS_NEWEST_ONLY silences this\")")
+#endif
+
 /**
  * @brief States the version if the host's table is the one described above, and returns from the caller if not.
  *
- * For a plugin that serves release 1.1 alone. One that serves others, too, asks
- * `fieldwork_sensor_bus_release` and fills the table of that release.
+ * Serves release 1.1 alone, which the compiler says unless `FIELDWORK_SENSOR_BUS_NEWEST_ONLY` is defined
+ * before this header is included. `fieldwork_sensor_bus_fill` serves every release.
  */
 #define FIELDWORK_SENSOR_BUS_CHECK_VERSION(params) \
   do { \
+    FIELDWORK_SENSOR_BUS_NEWEST_ONLY_NOTE \
     if ((params)->size != sizeof(DriverParams) || (params)->table == NULL || \
         (params)->table->size != sizeof(SensorBusTable)) { \
       return; \
@@ -386,6 +396,50 @@ static_assert(offsetof(SensorBusTable_v1_0, read_samples) == 56, "SensorBusTable
 static_assert(offsetof(SensorBusTable_v1_0, subscribe) == 64, "SensorBusTable_v1_0.subscribe");
 static_assert(offsetof(SensorBusTable_v1_0, unsubscribe) == 72, "SensorBusTable_v1_0.unsubscribe");
 static_assert(offsetof(SensorBusTable_v1_0, reserved_sampling) == 80, "SensorBusTable_v1_0.reserved_sampling");
+
+/**
+ * @brief Fills the host's table, whichever release the host is, from one that is written as release
+ * 1.1 has it, and states the version.
+ *
+ * Each function goes to its place in the host's table; what the host's release lacks is left out.
+ *
+ * @param[in,out] params What the host handed over.
+ * @param[in] functions The functions of the plugin, null where it has none; its size is not read.
+ * @return The host's release. `FIELDWORK_SENSOR_BUS_RELEASE_UNKNOWN` where the sizes are those of no release: nothing was
+ *   written, and a plugin that returns without a device type declines.
+ */
+static inline FieldworkSensorBusRelease fieldwork_sensor_bus_fill(DriverParams* params,
+    const SensorBusTable* functions) {
+  char* to = (char*)params->table;
+  const char* from = (const char*)functions;
+  if (to == NULL) {
+    return FIELDWORK_SENSOR_BUS_RELEASE_UNKNOWN;
+  }
+  const FieldworkSensorBusRelease release = fieldwork_sensor_bus_release(params->table->size);
+  switch (release) {
+    case FIELDWORK_SENSOR_BUS_RELEASE_1_0:
+      if (params->size != 40u) {
+        return FIELDWORK_SENSOR_BUS_RELEASE_UNKNOWN;
+      }
+      memset(to + 8, 0, 104);
+      memcpy(to + 8, from + 8, 32);  // open_bus to list_sensors
+      memcpy(to + 56, from + 56, 8);  // read_samples
+      memcpy(to + 64, from + 72, 16);  // subscribe to unsubscribe
+      break;
+    case FIELDWORK_SENSOR_BUS_RELEASE_1_1:
+      if (params->size != 40u) {
+        return FIELDWORK_SENSOR_BUS_RELEASE_UNKNOWN;
+      }
+      memset(to + 8, 0, 112);
+      memcpy(to + 8, from + 8, 32);  // open_bus to list_sensors
+      memcpy(to + 56, from + 56, 32);  // read_samples to unsubscribe
+      break;
+    default:
+      return FIELDWORK_SENSOR_BUS_RELEASE_UNKNOWN;
+  }
+  FIELDWORK_SENSOR_BUS_STATE_VERSION(params);
+  return release;
+}
 
 #ifdef __cplusplus
 }  // extern "C"

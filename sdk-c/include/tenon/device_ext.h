@@ -52,6 +52,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -2516,14 +2517,23 @@ static_assert(offsetof(C_DeviceInterface, reserved_other_api) == 1072, "C_Device
     (params)->version.patch = PADDLE_CUSTOM_RUNTIME_PATCH_VERSION; \
   } while (0)
 
+#ifdef TENON_DEVICE_NEWEST_ONLY
+#define TENON_DEVICE_NEWEST_ONLY_NOTE
+#else
+/** Says at compile time what a plugin gives up. Silent where `TENON_DEVICE_NEWEST_ONLY` is defined. */
+#define TENON_DEVICE_NEWEST_ONLY_NOTE \
+  _Pragma("message(\"this plugin takes hosts of release 3.3 alone: tenon_device_fill serves every release, TENON_DEVICE_NEWEST_ONLY silences this\")")
+#endif
+
 /**
  * @brief States the version if the host's table is the one described above, and returns from the caller if not.
  *
- * For a plugin that serves release 3.3 alone. One that serves others, too, asks
- * `tenon_device_release` and fills the table of that release.
+ * Serves release 3.3 alone, which the compiler says unless `TENON_DEVICE_NEWEST_ONLY` is defined
+ * before this header is included. `tenon_device_fill` serves every release.
  */
 #define PADDLE_CUSTOM_RUNTIME_CHECK_VERSION(params) \
   do { \
+    TENON_DEVICE_NEWEST_ONLY_NOTE \
     if ((params)->size != sizeof(CustomRuntimeParams) || (params)->interface == NULL || \
         (params)->interface->size != sizeof(C_DeviceInterface)) { \
       return; \
@@ -3405,6 +3415,100 @@ static_assert(offsetof(CustomRuntimeParams_v2_6, version) == 16, "CustomRuntimeP
 static_assert(offsetof(CustomRuntimeParams_v2_6, device_type) == 40, "CustomRuntimeParams_v2_6.device_type");
 static_assert(offsetof(CustomRuntimeParams_v2_6, sub_device_type) == 48, "CustomRuntimeParams_v2_6.sub_device_type");
 static_assert(offsetof(CustomRuntimeParams_v2_6, reserved) == 56, "CustomRuntimeParams_v2_6.reserved");
+
+/**
+ * @brief Fills the host's table, whichever release the host is, from one that is written as release
+ * 3.3 has it, and states the version.
+ *
+ * Each function goes to its place in the host's table; what the host's release lacks is left out.
+ * In release 2.6 the parameters of `get_compute_capability`, `get_runtime_version`, `get_driver_version` are others,
+ * so these stay null: assign them through `C_DeviceInterface_v2_6` after the call.
+ * In release 3.0 the parameters of `get_compute_capability`, `get_runtime_version`, `get_driver_version` are others,
+ * so these stay null: assign them through `C_DeviceInterface_v3_0` after the call.
+ *
+ * @param[in,out] params What the host handed over.
+ * @param[in] functions The functions of the plugin, null where it has none; its size is not read.
+ * @return The host's release. `TENON_DEVICE_RELEASE_UNKNOWN` where the sizes are those of no release: nothing was
+ *   written, and a plugin that returns without a device type declines.
+ */
+static inline TenonDeviceRelease tenon_device_fill(CustomRuntimeParams* params,
+    const C_DeviceInterface* functions) {
+  char* to = (char*)params->interface;
+  const char* from = (const char*)functions;
+  if (to == NULL) {
+    return TENON_DEVICE_RELEASE_UNKNOWN;
+  }
+  const TenonDeviceRelease release = tenon_device_release(params->interface->size);
+  switch (release) {
+    case TENON_DEVICE_RELEASE_2_6:
+      if (params->size != 88u) {
+        return TENON_DEVICE_RELEASE_UNKNOWN;
+      }
+      memset(to + 8, 0, 904);
+      memcpy(to + 8, from + 8, 144);  // initialize to stream_wait_event
+      memcpy(to + 216, from + 216, 120);  // device_memory_allocate to async_memory_copy_p2p
+      memcpy(to + 400, from + 400, 72);  // get_device_count to device_realloc_size
+      memcpy(to + 560, from + 648, 112);  // xccl_get_unique_id_size to xccl_all_to_all
+      memcpy(to + 736, from + 824, 48);  // profiler_initialize to profiler_collect_trace_data
+      memcpy(to + 848, from + 1064, 8);  // blas_axpby
+      break;
+    case TENON_DEVICE_RELEASE_3_0:
+      if (params->size != 96u) {
+        return TENON_DEVICE_RELEASE_UNKNOWN;
+      }
+      memset(to + 8, 0, 912);
+      memcpy(to + 8, from + 8, 144);  // initialize to stream_wait_event
+      memcpy(to + 216, from + 216, 120);  // device_memory_allocate to async_memory_copy_p2p
+      memcpy(to + 400, from + 400, 72);  // get_device_count to device_realloc_size
+      memcpy(to + 560, from + 640, 120);  // xccl_get_comm_name to xccl_all_to_all
+      memcpy(to + 744, from + 824, 48);  // profiler_initialize to profiler_collect_trace_data
+      memcpy(to + 856, from + 1064, 8);  // blas_axpby
+      break;
+    case TENON_DEVICE_RELEASE_3_1:
+      if (params->size != 96u) {
+        return TENON_DEVICE_RELEASE_UNKNOWN;
+      }
+      memset(to + 8, 0, 968);
+      memcpy(to + 8, from + 8, 144);  // initialize to stream_wait_event
+      memcpy(to + 216, from + 216, 120);  // device_memory_allocate to async_memory_copy_p2p
+      memcpy(to + 400, from + 400, 136);  // get_device_count to get_max_grid_dim_size
+      memcpy(to + 536, from + 560, 16);  // init_eigen_device to destroy_eigen_device
+      memcpy(to + 616, from + 640, 120);  // xccl_get_comm_name to xccl_all_to_all
+      memcpy(to + 800, from + 824, 48);  // profiler_initialize to profiler_collect_trace_data
+      memcpy(to + 912, from + 1064, 8);  // blas_axpby
+      break;
+    case TENON_DEVICE_RELEASE_3_2:
+      if (params->size != 96u) {
+        return TENON_DEVICE_RELEASE_UNKNOWN;
+      }
+      memset(to + 8, 0, 1024);
+      memcpy(to + 8, from + 8, 144);  // initialize to stream_wait_event
+      memcpy(to + 216, from + 216, 120);  // device_memory_allocate to async_memory_copy_p2p
+      memcpy(to + 400, from + 400, 152);  // get_device_count to is_bfloat16_supported
+      memcpy(to + 552, from + 560, 16);  // init_eigen_device to destroy_eigen_device
+      memcpy(to + 632, from + 640, 120);  // xccl_get_comm_name to xccl_all_to_all
+      memcpy(to + 816, from + 824, 48);  // profiler_initialize to profiler_collect_trace_data
+      memcpy(to + 928, from + 936, 40);  // init_blas_handle to destroy_blaslt_handle
+      memcpy(to + 968, from + 1064, 8);  // blas_axpby
+      break;
+    case TENON_DEVICE_RELEASE_3_3:
+      if (params->size != 96u) {
+        return TENON_DEVICE_RELEASE_UNKNOWN;
+      }
+      memset(to + 8, 0, 1120);
+      memcpy(to + 8, from + 8, 144);  // initialize to stream_wait_event
+      memcpy(to + 216, from + 216, 120);  // device_memory_allocate to async_memory_copy_p2p
+      memcpy(to + 400, from + 400, 176);  // get_device_count to destroy_eigen_device
+      memcpy(to + 640, from + 640, 120);  // xccl_get_comm_name to xccl_all_to_all
+      memcpy(to + 824, from + 824, 48);  // profiler_initialize to profiler_collect_trace_data
+      memcpy(to + 936, from + 936, 136);  // init_blas_handle to blas_axpby
+      break;
+    default:
+      return TENON_DEVICE_RELEASE_UNKNOWN;
+  }
+  TENON_DEVICE_STATE_VERSION(params);
+  return release;
+}
 
 #ifdef __cplusplus
 }  // extern "C"

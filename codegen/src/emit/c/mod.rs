@@ -2,6 +2,7 @@
 
 pub mod asserts;
 mod doxygen;
+mod fill;
 mod model;
 mod names;
 mod sdk;

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use super::doxygen::Comments;
+use super::fill::FillItem;
 use super::names::{self, Names};
 use super::table::{PluginItem, ReleasesItem, TableItem};
 use super::types::{Dialect, Speller};
@@ -29,6 +30,7 @@ pub struct Header {
     old_structs: Vec<StructItem>,
     plugin: Option<PluginItem>,
     releases: Option<ReleasesItem>,
+    fill: Option<FillItem>,
     sections: Vec<Section>,
 }
 
@@ -122,6 +124,7 @@ impl Builder<'_> {
             old_structs: self.old_structs(),
             plugin: plugin.map(|(table, plugin)| self.plugin(table, plugin)),
             releases: table.and_then(|table| self.releases(table)),
+            fill: plugin.and_then(|(table, plugin)| self.fill(table, plugin)),
             sections: if table.is_some() { Vec::new() } else { self.sections(&is_here) },
         }
     }

@@ -68,6 +68,16 @@ impl<'a> Names<'a> {
         format!("{}_{}_release", self.spec.project, self.interface.name.value)
     }
 
+    /// `tenon_device_fill`
+    pub fn fill_function(self) -> String {
+        format!("{}_{}_fill", self.spec.project, self.interface.name.value)
+    }
+
+    /// `TENON_DEVICE_NEWEST_ONLY`: a plugin defines it to say that it means one release.
+    pub fn newest_only_macro(self) -> String {
+        format!("{}_NEWEST_ONLY", self.constant_prefix())
+    }
+
     /// `TENON_DEVICE_STATE_VERSION`
     pub fn state_version_macro(self) -> String {
         format!("{}_STATE_VERSION", self.constant_prefix())

@@ -41,7 +41,8 @@ pub(super) struct PluginItem {
     check_macro: String,
     state_macro: String,
     newest: Option<String>,
-    release_function: String,
+    newest_only_macro: String,
+    fill_function: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -159,7 +160,8 @@ impl Builder<'_> {
             check_macro: self.names.check_macro(plugin),
             state_macro: self.names.state_version_macro(),
             newest: self.interface.newest().map(|id| self.interface.releases[id.0].name.value.clone()),
-            release_function: self.names.release_function(),
+            newest_only_macro: self.names.newest_only_macro(),
+            fill_function: self.names.fill_function(),
         }
     }
 

@@ -1,0 +1,104 @@
+//! Filling the table of any release from one that is written as the newest release has it.
+
+use serde::Serialize;
+
+use super::model::Builder;
+use super::types::{Dialect, Speller};
+use crate::abi::{self, MemberKind, TableLayout};
+use crate::model::*;
+
+#[derive(Debug, Serialize)]
+pub(super) struct FillItem {
+    /// The function that fills.
+    function: String,
+    releases: Vec<FilledRelease>,
+    /// Bytes of the first member, which the host writes.
+    head: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct FilledRelease {
+    release: String,
+    constant: String,
+    /// Sizes of the table and of the params.
+    size: u64,
+    params_size: u64,
+    /// Functions that stand side by side in both tables.
+    runs: Vec<Run>,
+    /// Functions with other parameters than in the newest release.
+    changed: Vec<String>,
+}
+
+/// Functions that one copy carries over.
+#[derive(Debug, Serialize)]
+struct Run {
+    first: String,
+    last: String,
+    to: u64,
+    from: u64,
+    bytes: u64,
+}
+
+impl Builder<'_> {
+    /// How a plugin fills the tables of all releases, where there are several.
+    pub(super) fn fill(&self, table: &Table, plugin: &Plugin) -> Option<FillItem> {
+        let newest = self.interface.newest()?;
+        let TypeKind::Struct { fields, .. } = &self.spec.ty(plugin.params).kind else { return None };
+        let all = abi::table_layout(self.interface, table, Some(newest));
+        let release = |(id, release): (ReleaseId, &Release)| {
+            let layout = abi::table_layout(self.interface, table, Some(id));
+            let (runs, changed) = self.runs(&all, newest, &layout, id);
+            FilledRelease {
+                release: release.name.value.clone(),
+                constant: self.names.release_constant(id),
+                size: layout.size,
+                params_size: abi::struct_layout(self.spec, fields, Some(id)).size,
+                runs,
+                changed,
+            }
+        };
+        Some(FillItem {
+            function: self.names.fill_function(),
+            releases: self.interface.release_ids().map(release).collect(),
+            head: all.members.first().map_or(0, |size| size.size),
+        })
+    }
+
+    /// What is copied into the table of a release, and which functions cannot be.
+    fn runs(
+        &self,
+        all: &TableLayout,
+        newest: ReleaseId,
+        layout: &TableLayout,
+        release: ReleaseId,
+    ) -> (Vec<Run>, Vec<String>) {
+        let (mut runs, mut changed): (Vec<Run>, Vec<String>) = Default::default();
+        for member in &layout.members {
+            let MemberKind::Function(id) = member.kind else { continue };
+            let function = self.interface.function(id);
+            let Some(source) = all.members.iter().find(|other| other.kind == member.kind) else { continue };
+            let spelled = |release| {
+                Speller::new(self.spec, self.interface, Some(release), Dialect::C).function_type(function)
+            };
+            let name = &function.c_name;
+            if spelled(newest) != spelled(release) {
+                changed.push(name.clone());
+                continue;
+            }
+            match runs.last_mut() {
+                Some(run) if run.to + run.bytes == member.offset && run.from + run.bytes == source.offset => {
+                    run.last.clone_from(name);
+                    run.bytes += member.size;
+                }
+                _ => runs.push(Run {
+                    first: name.clone(),
+                    last: name.clone(),
+                    to: member.offset,
+                    from: source.offset,
+                    bytes: member.size,
+                }),
+            }
+        }
+        (runs, changed)
+    }
+}
