@@ -156,6 +156,16 @@ catalogue! {
         "The generated headers include `stdbool.h`, `stddef.h` and `stdint.h`, which declare it already.";
     HandleConst = 80, "a handle says in its own way where an object may only be read",
         "A handle by pointer has `const: false` where the ABI has no `const`; a handle with a tag has a second name, `c_const`.";
+    TableField = 81, "a data member of a table is a value, and there in every release",
+        "Its place and its size are the same for every host; numbers, enums, handles, texts, structs and arrays of fixed length are.";
+    OwnedTable = 82, "a table that the plugin owns needs no params, and grows at its end",
+        "A host finds out from its size which functions an older plugin has, so that none of them may move.";
+    ErrorObject = 83, "an error object has a code, a text and an end",
+        "`code` returns the status of the one handle that it takes, `message` a `string`, and `destroy` nothing.";
+    ArgsStruct = 84, "a struct of arguments grows at its end",
+        "Callers and callees of different releases tell from its size which members there are, so that none goes or comes in between.";
+    Lent = 85, "a list that is lent has an owner and a length",
+        "`lent` stands on an `out` array of handles, whose `count` is an `out` `size`.";
     NotUtf8 = 90, "a file is UTF-8 text",
         "YAML is read as UTF-8; `iconv` and editors convert Latin-1 and UTF-16. A byte order mark at the start is allowed.";
     MergeMarker = 91, "no merge is left unfinished",

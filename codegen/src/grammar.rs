@@ -101,6 +101,12 @@ pub static INTERFACE: Shape = Shape {
         needed("header", Value::Line, "File name of the C header."),
         key("uses", Value::List(&Value::Snake), "Interfaces whose types this one names."),
         needed("status", Value::Type, "The enum in which functions answer; its value 0 is success."),
+        key(
+            "error",
+            Value::Shape(&ERROR),
+            "Kind `table`: functions return an error object or null in the place of a status.",
+        ),
+        key("args", Value::Shape(&ARGS), "Kind `table`: what structs of arguments begin with."),
         key("unwinds", Value::Bool, "Whether a call may throw a C++ exception through our frames."),
         key("releases", Value::List(&Value::Shape(&RELEASE)), "Releases of the host, oldest first."),
         needed("groups", Value::List(&Value::Snake), "Files, in the order of the docs."),
@@ -118,6 +124,24 @@ pub static INTERFACE: Shape = Shape {
             Value::Shape(&PYTHON_PACKAGE),
             "Kind `export`: the Python package that has the functions.",
         ),
+    ],
+};
+
+static ERROR: Shape = Shape {
+    name: "an error object",
+    keys: &[
+        needed("type", Value::Type, "The handle that functions return; null is success."),
+        needed("code", Value::Snake, "The function that takes it and returns its `status`."),
+        needed("message", Value::Snake, "The function that takes it and returns its text."),
+        needed("destroy", Value::Snake, "The function that destroys it."),
+    ],
+};
+
+static ARGS: Shape = Shape {
+    name: "the head of structs of arguments",
+    keys: &[
+        needed("size_field", Value::Snake, "The first member: how many bytes of the struct the caller has."),
+        key("extension", Value::Snake, "A pointer behind it that is reserved, and null."),
     ],
 };
 
@@ -178,10 +202,11 @@ static BLOCK: Shape = Shape {
     name: "a block of slots",
     keys: &[
         needed("block", Value::Snake, "Name of the block."),
-        needed(
+        key("fields", Value::Map(&Value::Shape(&PARAM)), "Data members before the slots of the block."),
+        key(
             "slots",
             Value::List(&Value::Any(&[Value::Snake, Value::Shape(&SLOT)])),
-            "Functions, one a slot.",
+            "Functions, one a slot; a block without `fields` needs them.",
         ),
         key("reserved", Value::Shape(&RESERVED), "Unused slots at the end of the block."),
     ],
@@ -206,16 +231,24 @@ static RESERVED: Shape = Shape {
 static PLUGIN: Shape = Shape {
     name: "a hand-over",
     keys: &[
-        needed("entry", Value::Symbol, "The symbol that a plugin exports; it takes a pointer to the params."),
-        needed("params", Value::Pascal, "The struct that host and plugin fill together."),
-        needed("table", Value::Snake, "The field that points to the table."),
-        needed("size", Value::Snake, "The field that holds the size of the params in bytes."),
-        needed("version", Value::Shape(&VERSION), "The version that a plugin states."),
-        needed("device_type", Value::Snake, "The field that names the device."),
+        needed(
+            "entry",
+            Value::Symbol,
+            "The symbol that a plugin exports; it takes a pointer to the params, or returns the table.",
+        ),
+        key("owns", Value::Word(&["table"]), "The plugin owns the table, and the entry returns its address."),
+        key("params", Value::Pascal, "The struct that host and plugin fill together."),
+        key("table", Value::Snake, "The field that points to the table."),
+        key("size", Value::Snake, "The field that holds the size of the params in bytes."),
+        key("version", Value::Shape(&VERSION), "The version that a plugin states."),
+        key("device_type", Value::Snake, "The field that names the device."),
         key("sub_device_type", Value::Snake, "The field that names the variant of the device."),
         DOC,
     ],
 };
+
+/// What a hand-over needs where the host owns the table.
+pub static HAND_OVER_PARAMS: [&str; 5] = ["params", "table", "size", "version", "device_type"];
 
 static VERSION: Shape = Shape {
     name: "a version",
@@ -334,6 +367,11 @@ static PARAM: Shape = Shape {
     keys: &[
         needed("type", Value::Type, "A primitive or a type of the spec."),
         key("c", Value::Symbol, "Of a field: its name in C, where that is another."),
+        key(
+            "lent",
+            Value::Bool,
+            "Of an `out` array of handles: the function hands out the address of a list of its own.",
+        ),
         key("python", Value::Symbol, "Of a field: its key in the dicts of Python, where that is another."),
         key("dir", Value::Word(&["in", "out", "inout"]), "Who writes it; `in` if left out."),
         key(
@@ -388,6 +426,7 @@ static FUNCTION: Shape = Shape {
         SUMMARY,
         needed("doc", Value::Prose, "What it does: order, blocking, units, edge cases."),
         key("params", Value::Map(&Value::Shape(&PARAM)), "Parameters, in the order of the ABI."),
+        key("args", Value::Symbol, "Its parameters are the members of a struct of this name in C."),
         key(
             "result",
             Value::Any(&[Value::Word(&["status", "none"]), Value::Shape(&PARAM)]),

@@ -142,6 +142,12 @@ fn the_headers_of_the_example_compile_in_every_standard() {
 }
 
 #[test]
+fn header_with_owned_table_compiles_in_every_standard() {
+    let include = generate("examples/codec-spec/spec", "codec-headers");
+    compiles_everywhere(&include, "codec.h");
+}
+
+#[test]
 fn a_plugin_written_for_paddles_header_compiles_with_ours() {
     let include = generate("spec", "headers-for-plugin");
     let plugin = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/plugin.c");

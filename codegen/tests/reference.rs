@@ -43,6 +43,7 @@ fn the_outputs_of_the_spec_are_up_to_date() {
 #[test]
 fn the_outputs_of_the_example_are_up_to_date() {
     is_up_to_date(&root().join("examples/custom-spec"));
+    is_up_to_date(&root().join("examples/codec-spec"));
 }
 
 /// The targets of the links of a Markdown text that lead to other pages.

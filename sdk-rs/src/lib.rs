@@ -38,6 +38,7 @@
 extern crate self as tenon;
 
 mod error;
+mod lent;
 mod log;
 mod pointer;
 pub mod reflect;
@@ -46,6 +47,7 @@ mod strategy;
 pub mod support;
 
 pub use error::{Error, Reason, StatusCode, last_error};
+pub use lent::Lent;
 pub use log::{BadLogLevel, LogLevel, log_level};
 pub use pointer::{AnyPtr, DevicePtr, HostPtr, UnifiedPtr};
 pub use tenon_macros::{c_api, device, interface, plugin};

@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread::LocalKey;
 
 pub use crate::error::{Error, StatusCode};
@@ -57,6 +57,72 @@ fn panicked<S: StatusCode>(function: &str, panic: Box<dyn Any + Send>) -> S {
     // The payload's own destructor may panic; it is not worth the process.
     std::mem::forget(panic);
     S::INTERNAL
+}
+
+/// Why a call failed, as an object of the heap that the caller reads and destroys.
+struct ErrorObject {
+    code: i32,
+    message: CString,
+}
+
+/// Runs the body of a thunk whose ABI returns an error object, as [`call`] does: null is success.
+pub fn call_object<S: StatusCode>(
+    function: &'static str,
+    body: impl FnOnce() -> Result<S, Error<S>>,
+) -> *mut c_void {
+    let (status, message) = match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(status)) if status.code() == S::SUCCESS.code() => return std::ptr::null_mut(),
+        Ok(Ok(status)) => (status, format!("{function}: {status:?}")),
+        Ok(Err(error)) => (failed(function, &error), format!("{function}: {}", error.message)),
+        Err(panic) => {
+            let message = format!("{function}: the device panicked: {}", panic_text(&*panic));
+            (panicked(function, panic), message)
+        }
+    };
+    let message = CString::new(message.replace('\0', " ")).unwrap_or_default();
+    Box::into_raw(Box::new(ErrorObject { code: status.code(), message })).cast()
+}
+
+/// The code of an error object; 0 for null.
+///
+/// # Safety
+/// `object` is null, or one that [`call_object`] returned and that is alive.
+pub unsafe fn error_object_code(object: *const c_void) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { object.cast::<ErrorObject>().as_ref() }.map_or(0, |object| object.code)
+}
+
+/// The text of an error object, which lives as long as it; empty for null.
+///
+/// # Safety
+/// As of [`error_object_code`].
+pub unsafe fn error_object_message(object: *const c_void) -> *const c_char {
+    // SAFETY: the caller's promise.
+    unsafe { object.cast::<ErrorObject>().as_ref() }.map_or(c"".as_ptr(), |object| object.message.as_ptr())
+}
+
+/// Destroys an error object; null is left alone.
+///
+/// # Safety
+/// As of [`error_object_code`]; it is not used again.
+pub unsafe fn error_object_destroy(object: *const c_void) {
+    if !object.is_null() {
+        // SAFETY: the caller promises an object that `call_object` took out of a box, and that it gives it up.
+        drop(unsafe { Box::from_raw(object.cast_mut().cast::<ErrorObject>()) });
+    }
+}
+
+/// The table that a plugin owns: made at the first call, and there until the process ends. Null if making it panicked.
+pub fn own<T>(kept: &'static OnceLock<usize>, make: impl FnOnce() -> T) -> *const T {
+    let address = || *kept.get_or_init(|| Box::into_raw(Box::new(make())).expose_provenance());
+    match catch_unwind(AssertUnwindSafe(address)) {
+        Ok(address) => std::ptr::with_exposed_provenance(address),
+        Err(panic) => {
+            tell(format_args!("the plugin has no table: {}", panic_text(&*panic)));
+            std::mem::forget(panic);
+            std::ptr::null()
+        }
+    }
 }
 
 /// What a panic says.

@@ -1,6 +1,6 @@
 //! The proc-macros of Tenon: a thin door to [`codegen::emit::rust`].
 
-use codegen::emit::rust::{Attribute, expand_c_api, expand_impl, expand_interface};
+use codegen::emit::rust::{Attribute, NO_NAME, expand_c_api, expand_impl, expand_interface};
 use codegen::model::Interface;
 use codegen::source::{Embedded, Folder};
 use codegen::{Loaded, load};
@@ -51,15 +51,16 @@ pub fn c_api(input: TokenStream) -> TokenStream {
 ///
 /// Arguments: `device_type` names the device and exports the entry point; `fallbacks = true` fills absent optional
 /// functions with the spec's fallbacks; `new = …` makes the instance, `Default::default()` if left out; `spec` and
-/// `module` are for interfaces of another spec.
+/// `module` are for interfaces of another spec. A plugin that owns its table has no `device_type`; `complete = …` names a
+/// function that takes the table by reference and sets what the spec leaves open.
 #[proc_macro_attribute]
 pub fn plugin(arguments: TokenStream, item: TokenStream) -> TokenStream {
-    let attribute = syn::parse_macro_input!(arguments as Attribute);
-    if attribute.device_type.is_none() {
-        let message = "a plugin needs a name: `#[tenon::plugin(device_type = \"…\")]`; without an entry point it is \
-                       `#[tenon::device]`";
-        return syn::Error::new(Span::call_site(), message).into_compile_error().into();
+    let mut attribute = syn::parse_macro_input!(arguments as Attribute);
+    // In another spec the plugin may own its table, and needs no name.
+    if attribute.device_type.is_none() && attribute.spec.is_none() {
+        return syn::Error::new(Span::call_site(), NO_NAME).into_compile_error().into();
     }
+    attribute.exports = true;
     expand_attribute(&attribute, item)
 }
 

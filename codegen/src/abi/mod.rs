@@ -8,7 +8,8 @@ mod diff;
 pub use diff::{Change, ChangeKind, diff};
 
 use crate::model::{
-    Block, Extent, FunctionId, Interface, Length, Param, ReleaseId, Slot, Spec, Table, Ty, TypeKind,
+    ArgsStruct, Block, Direction, Extent, Function, FunctionId, Interface, Length, Param, ParamId, ReleaseId,
+    Slot, Spec, Table, Ty, TypeKind,
 };
 
 /// Bytes of a pointer.
@@ -43,6 +44,8 @@ pub enum MemberKind {
     Function(FunctionId),
     /// Unused slots: name of the array and number of elements.
     Reserved(String, u64),
+    /// A data member: the index of its block, and its index in the block.
+    Field(usize, usize),
 }
 
 impl TableLayout {
@@ -67,22 +70,80 @@ impl TableLayout {
 pub fn table_layout(interface: &Interface, table: &Table, release: Option<ReleaseId>) -> TableLayout {
     let mut members = vec![Member { offset: 0, size: POINTER, kind: MemberKind::Size }];
     let mut offset = POINTER;
-    let mut push = |size, kind| {
+    let mut push = |size, kind, align: u64| {
+        offset = offset.next_multiple_of(align);
         members.push(Member { offset, size, kind });
         offset += size;
     };
-    for block in &table.blocks {
+    for (number, block) in table.blocks.iter().enumerate() {
+        for (index, field) in block.fields.iter().enumerate() {
+            push(field.size, MemberKind::Field(number, index), field.align);
+        }
         for function in block.slots.iter().filter_map(|slot| slot_owner(interface, slot, release)) {
-            push(POINTER, MemberKind::Function(function));
+            push(POINTER, MemberKind::Function(function), POINTER);
         }
         if let Some(reserved) = &block.reserved {
             let count = reserve_left(interface, block, release);
             if count > 0 {
-                push(count * POINTER, MemberKind::Reserved(reserved.name.clone(), count));
+                push(count * POINTER, MemberKind::Reserved(reserved.name.clone(), count), POINTER);
             }
         }
     }
-    TableLayout { size: offset, members }
+    TableLayout { size: offset.next_multiple_of(POINTER), members }
+}
+
+/// A member of a struct of arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ArgsMember {
+    /// How many bytes of the struct the caller has.
+    Size,
+    /// The reserved pointer.
+    Extension,
+    /// A parameter.
+    Param(ParamId),
+}
+
+/// The layout of a struct of arguments in the newest release.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArgsLayout {
+    /// Size in bytes.
+    pub size: u64,
+    /// Members with their offset and size.
+    pub members: Vec<(ArgsMember, u64, u64)>,
+    /// How many bytes a caller of the oldest release has.
+    pub least: u64,
+}
+
+/// Lays out the struct whose members are the parameters of a function.
+pub fn args_layout(spec: &Spec, function: &Function, args: &ArgsStruct) -> ArgsLayout {
+    let head = [Some(ArgsMember::Size), args.extension.as_ref().map(|_| ArgsMember::Extension)];
+    let params = (0..function.params.len()).map(|index| ArgsMember::Param(ParamId(index)));
+    let (mut end, mut align, mut least) = (0u64, POINTER, 0);
+    let mut members = Vec::new();
+    for member in head.into_iter().flatten().chain(params) {
+        let (size, alignment) = match member {
+            ArgsMember::Size | ArgsMember::Extension => (POINTER, POINTER),
+            ArgsMember::Param(id) => args_member_size(spec, function.param(id)),
+        };
+        let offset = end.next_multiple_of(alignment);
+        members.push((member, offset, size));
+        end = offset + size;
+        align = align.max(alignment);
+        let is_new =
+            matches!(member, ArgsMember::Param(id) if function.param(id).availability.since.is_some());
+        if !is_new {
+            least = end;
+        }
+    }
+    ArgsLayout { size: end.next_multiple_of(align), members, least }
+}
+
+fn args_member_size(spec: &Spec, param: &Param) -> (u64, u64) {
+    let is_pointer = param.lent
+        || param.length.is_some()
+        || param.by_pointer
+        || (param.dir != Direction::In && !spec.is_written_in_args(param));
+    if is_pointer { (POINTER, POINTER) } else { size_of(spec, param.ty, None) }
 }
 
 /// The function that has a slot in a release.
@@ -157,7 +218,7 @@ fn field_size(spec: &Spec, field: &Param, release: Option<ReleaseId>) -> (u64, u
             (size * count, align)
         }
         Some(Length::Count(_)) => (POINTER, POINTER),
-        _ if field.dir != crate::model::Direction::In => (POINTER, POINTER),
+        _ if field.dir != Direction::In => (POINTER, POINTER),
         _ => size_of(spec, field.ty, release),
     }
 }

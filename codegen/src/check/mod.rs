@@ -16,6 +16,7 @@ mod python;
 mod releases;
 mod rust;
 mod sdk;
+mod shapes;
 mod show;
 mod table;
 mod types;
@@ -72,6 +73,12 @@ const DESCRIPTIONS: &[fn(&Check)] = &[
     table::check_reserves,
     table::check_plugin_struct,
     table::check_plugin_fields,
+    shapes::check_table_fields,
+    shapes::check_owned_version,
+    shapes::check_owned_growth,
+    shapes::check_error_object,
+    shapes::check_args,
+    shapes::check_lent,
     sdk::check_place,
     sdk::check_device,
     sdk::check_statuses,

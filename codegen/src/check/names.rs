@@ -164,9 +164,15 @@ pub(super) fn symbols(interface: &Interface) -> impl Iterator<Item = Named<'_>> 
     let table = interface.table().into_iter().flat_map(move |table| {
         let place = interface.places.at("table").span("struct");
         let entry = interface.places.at("plugin").span("entry");
-        let plugin = table.plugin.as_ref().map(|plugin| (&*plugin.entry, entry, always));
-        std::iter::once((&*table.c_name, place, always)).chain(plugin)
+        let plugin = table.plugin().map(|plugin| (&*plugin.entry, entry, always));
+        let owned = table.owned().map(|owned| (&*owned.entry, entry, always));
+        std::iter::once((&*table.c_name, place, always)).chain(plugin).chain(owned)
     });
+    let args = interface.functions.iter().filter_map(|function| {
+        let args = function.args.as_ref()?;
+        Some((&*args.c_name, function.places.span("args"), function.availability))
+    });
+    let table = table.chain(args);
     types.chain(values).chain(exported.into_iter().flatten()).chain(table)
 }
 

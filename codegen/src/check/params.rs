@@ -149,7 +149,7 @@ pub(super) fn check_length_type(check: &Check) {
             () if !length.ty.is_length() || length.length.is_some() => {
                 format!("`{}` is no whole number, so it cannot be a length", length.name.value)
             }
-            () if length.dir == Direction::Out => {
+            () if length.dir == Direction::Out && !param.lent => {
                 format!("`{}` is known only after the call, so it cannot be a length", length.name.value)
             }
             () => continue,

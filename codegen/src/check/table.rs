@@ -108,7 +108,7 @@ fn overdrawing<'a>(check: &Check<'a>, block: &'a Block, count: u64) -> Option<&'
 
 /// What is handed over is a struct.
 pub(super) fn check_plugin_struct(check: &Check) {
-    let Some(plugin) = check.interface.table().and_then(|table| table.plugin.as_ref()) else { return };
+    let Some(plugin) = check.interface.table().and_then(|table| table.plugin()) else { return };
     let ty = check.spec.ty(plugin.params);
     if !matches!(ty.kind, TypeKind::Struct { .. }) {
         let message = format!("host and plugin hand over a struct, and `{}` is none", ty.name.value);
@@ -126,7 +126,7 @@ type Named<'a> = (&'a str, Option<&'a str>, &'a dyn Fn(Ty) -> bool, &'a str);
 
 /// The hand-over names fields of its struct that can hold what it puts there.
 pub(super) fn check_plugin_fields(check: &Check) {
-    let Some(plugin) = check.interface.table().and_then(|table| table.plugin.as_ref()) else { return };
+    let Some(plugin) = check.interface.table().and_then(|table| table.plugin()) else { return };
     let TypeKind::Struct { fields, .. } = &check.spec.ty(plugin.params).kind else { return };
     let is_version = |ty: Ty| match check.kind(ty) {
         Some(TypeKind::Struct { fields, .. }) => {

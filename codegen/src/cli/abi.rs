@@ -61,6 +61,10 @@ fn one(spec: &Spec, interface: &Interface, release: Option<ReleaseId>) -> String
         let (name, need, since) = match &member.kind {
             MemberKind::Size => ("(size of the struct)".to_owned(), "", ""),
             MemberKind::Reserved(name, count) => (format!("{name}[{count}]"), "", ""),
+            MemberKind::Field(block, field) => {
+                let field = interface.table().map(|table| &table.blocks[*block].fields[*field].param);
+                (field.map(|field| field.name.value.clone()).unwrap_or_default(), "", "")
+            }
             MemberKind::Function(id) => {
                 let function = interface.function(*id);
                 (function.c_name.clone(), words.need(function), words.since(function.availability))
@@ -146,6 +150,10 @@ fn layout_json(interface: &Interface, release: Option<ReleaseId>) -> Value {
                 MemberKind::Size => ("size", None),
                 MemberKind::Function(id) => ("function", Some(&interface.function(*id).c_name)),
                 MemberKind::Reserved(name, _) => ("reserve", Some(name)),
+                MemberKind::Field(block, field) => {
+                    let table = interface.table();
+                    ("field", table.map(|table| &table.blocks[*block].fields[*field].param.name.value))
+                }
             };
             json!({ "kind": kind, "name": name, "offset": member.offset, "size": member.size })
         })

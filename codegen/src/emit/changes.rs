@@ -72,7 +72,7 @@ fn place<'a>(interface: &'a Interface, layout: &'a TableLayout, offset: u64) -> 
     match layout.members.iter().find(inside).map(|member| &member.kind) {
         Some(MemberKind::Function(id)) => Place::Function(&interface.function(*id).c_name),
         Some(MemberKind::Reserved(name, _)) => Place::Reserve(name),
-        Some(MemberKind::Size) | None => Place::Outside,
+        Some(MemberKind::Size | MemberKind::Field(..)) | None => Place::Outside,
     }
 }
 

@@ -38,6 +38,8 @@ pub struct Function {
     pub doc: String,
     /// Parameters in the order of the ABI.
     pub params: Vec<Param>,
+    /// The struct whose members the parameters are, if the ABI passes one.
+    pub args: Option<ArgsStruct>,
     /// What it returns.
     pub result: ResultKind,
     /// Whether an implementation must have it.
@@ -68,6 +70,19 @@ pub struct Function {
     pub group: GroupId,
     /// Where it says what.
     pub places: Places,
+}
+
+/// A struct of arguments, which the ABI passes by its address.
+///
+/// It begins with the number of bytes that the caller has: members behind them are neither read nor written.
+#[derive(Clone, Debug)]
+pub struct ArgsStruct {
+    /// Its name in C.
+    pub c_name: String,
+    /// The first member.
+    pub size_field: String,
+    /// A reserved pointer behind it.
+    pub extension: Option<String>,
 }
 
 /// A value of the interface's status: an index into the enum's values.

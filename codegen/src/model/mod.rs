@@ -3,6 +3,7 @@
 //! Names have become ids, defaults have been filled in, and what was left out has a meaning. Spans stay where a
 //! rule may have to point at something.
 
+mod error;
 mod function;
 pub mod lower;
 mod param;
@@ -11,12 +12,13 @@ mod query;
 mod table;
 mod types;
 
+pub use error::ErrorObject;
 pub use function::{
-    Argument, Buffer, Call, Fallback, FallbackKind, Function, Need, ResultKind, Rule, StatusValue,
+    ArgsStruct, Argument, Buffer, Call, Fallback, FallbackKind, Function, Need, ResultKind, Rule, StatusValue,
 };
 pub use param::{Absent, Constant, Direction, Extent, Length, Param, Role, Space};
 pub use python::{PythonFunction, PythonModule, PythonPackage};
-pub use table::{Block, Plugin, Reserved, Slot, Table};
+pub use table::{Block, HandOver, OwnedTable, Plugin, Reserved, Slot, Table, TableField};
 pub use types::{EnumValue, HandleForm, Meaning, Ty, Type, TypeKind};
 
 use crate::source::{At, Span};
@@ -138,6 +140,10 @@ pub struct Interface {
     pub uses: Vec<InterfaceId>,
     /// The enum in which functions answer.
     pub status: Option<TypeId>,
+    /// The object that functions return in the place of a status, if there is one.
+    pub error: Option<ErrorObject>,
+    /// What structs of arguments begin with: `(size_field, extension)`.
+    pub args: Option<(String, Option<String>)>,
     /// Whether calls may throw C++ exceptions.
     pub unwinds: bool,
     /// Releases of the host, oldest first.

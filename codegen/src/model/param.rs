@@ -75,6 +75,8 @@ pub struct Param {
     pub space: Option<Space>,
     /// How much memory it points to.
     pub length: Option<Length>,
+    /// Whether the function hands out the address of a list of its own.
+    pub lent: bool,
     /// Whether null is allowed.
     pub nullable: bool,
     /// Whether a struct that the function only reads is passed by its address.

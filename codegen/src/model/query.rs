@@ -28,6 +28,24 @@ impl Spec {
         name.filter(|_| param.constness == Some(true))
     }
 
+    /// Whether a struct of arguments holds what the function writes, rather than the address of a place for it.
+    pub fn is_written_in_args(&self, param: &Param) -> bool {
+        if param.dir == Direction::In || param.length.is_some() {
+            return param.lent;
+        }
+        match param.ty {
+            Ty::String => false,
+            Ty::Pointer => param.role == Role::Creates,
+            Ty::Named(id) => match &self.ty(id).kind {
+                TypeKind::Handle { form: HandleForm::Pointee(_), .. } => param.role == Role::Creates,
+                TypeKind::Handle { .. } | TypeKind::Enum { .. } => true,
+                TypeKind::Struct { .. } => param.dir == Direction::Out,
+                TypeKind::Id { .. } | TypeKind::Callback { .. } => false,
+            },
+            _ => true,
+        }
+    }
+
     /// Whether C passes a handle of this parameter as a pointer to const.
     pub fn points_to_const(&self, param: &Param) -> bool {
         let Ty::Named(id) = param.ty else { return false };
@@ -88,6 +106,16 @@ impl Interface {
         }
     }
 
+    /// The functions that an implementation can have: all but those of error objects.
+    pub fn methods(&self) -> impl Iterator<Item = &Function> {
+        self.function_ids().filter(|(id, _)| !self.is_of_errors(*id)).map(|(_, function)| function)
+    }
+
+    /// Whether a function belongs to error objects, so that generated code has it by itself.
+    pub fn is_of_errors(&self, id: FunctionId) -> bool {
+        self.error.is_some_and(|error| error.has(id))
+    }
+
     /// Functions of a group, in the order of the docs.
     pub fn in_group(&self, group: GroupId) -> impl Iterator<Item = &Function> {
         self.functions.iter().filter(move |function| function.group == group)
@@ -100,6 +128,30 @@ impl Interface {
             InterfaceKind::Export => "export",
             InterfaceKind::Import { .. } => "import",
         }
+    }
+}
+
+impl Table {
+    /// The hand-over of a table that the host owns.
+    pub fn plugin(&self) -> Option<&Plugin> {
+        match &self.hand_over {
+            HandOver::Params(plugin) => Some(plugin),
+            HandOver::Unknown | HandOver::Owned(_) => None,
+        }
+    }
+
+    /// The hand-over of a table that the plugin owns.
+    pub fn owned(&self) -> Option<&OwnedTable> {
+        match &self.hand_over {
+            HandOver::Owned(owned) => Some(owned),
+            HandOver::Unknown | HandOver::Params(_) => None,
+        }
+    }
+
+    /// A data member by name.
+    pub fn field(&self, name: &str) -> Option<&Param> {
+        let mut fields = self.blocks.iter().flat_map(|block| &block.fields);
+        fields.find(|field| field.param.name.value == name).map(|field| &field.param)
     }
 }
 
@@ -175,6 +227,8 @@ impl Function {
 
     /// The releases in which its signature changes, with the one before each.
     pub fn signature_changes(&self, releases: usize) -> Vec<(ReleaseId, ReleaseId)> {
+        // Members that come to a struct of arguments leave the signature as it is.
+        let releases = if self.args.is_some() { 0 } else { releases };
         (1..releases)
             .map(|index| (ReleaseId(index - 1), ReleaseId(index)))
             .filter(|(before, after)| {
@@ -214,6 +268,9 @@ impl Param {
 
     /// Whether it is the address of memory that the function reads or writes.
     pub fn is_caller_memory(&self) -> bool {
+        if self.lent {
+            return false;
+        }
         match self.ty {
             Ty::Pointer => self.role != Role::Creates,
             Ty::Char | Ty::String => {

@@ -1,6 +1,6 @@
 //! Tables of function pointers: their slots, and the hand-over between host and plugin.
 
-use super::{FunctionId, TypeId};
+use super::{FunctionId, Param, TypeId};
 use crate::source::{At, Span};
 
 /// The table of an interface of that kind.
@@ -13,7 +13,7 @@ pub struct Table {
     /// Slots in the order of the ABI.
     pub blocks: Vec<Block>,
     /// The hand-over.
-    pub plugin: Option<Plugin>,
+    pub hand_over: HandOver,
     /// Where the table is written.
     pub span: Span,
 }
@@ -23,12 +23,47 @@ pub struct Table {
 pub struct Block {
     /// Its name.
     pub name: String,
+    /// Data members before the slots.
+    pub fields: Vec<TableField>,
     /// Its slots.
     pub slots: Vec<Slot>,
     /// The array of unused slots behind them.
     pub reserved: Option<Reserved>,
     /// Where it is named.
     pub span: Span,
+}
+
+/// A data member of a table.
+#[derive(Debug)]
+pub struct TableField {
+    /// Its name, its type and what it is.
+    pub param: Param,
+    /// Bytes.
+    pub size: u64,
+    /// Alignment in bytes.
+    pub align: u64,
+}
+
+/// How host and plugin come by the table.
+#[derive(Debug)]
+pub enum HandOver {
+    /// The spec does not say.
+    Unknown,
+    /// The host owns the table, and hands it over in a struct.
+    Params(Plugin),
+    /// The plugin owns the table, and returns its address.
+    Owned(OwnedTable),
+}
+
+/// A table that the plugin owns.
+#[derive(Debug)]
+pub struct OwnedTable {
+    /// The symbol that a plugin exports.
+    pub entry: String,
+    /// The data member with the version, and its numbers.
+    pub version: Option<(String, Vec<u64>)>,
+    /// Longer, in Markdown.
+    pub doc: String,
 }
 
 /// One pointer of a table.

@@ -170,6 +170,11 @@ impl Asserts<'_> {
                     (function.c_name.clone(), self.speller.function_type(function))
                 }
                 MemberKind::Reserved(field, count) => (field.clone(), format!("void*[{count}]")),
+                MemberKind::Field(block, field) => {
+                    let field = &table.blocks[*block].fields[*field].param;
+                    let (spelled, brackets) = self.speller.field(field);
+                    (field.name.value.clone(), format!("{spelled}{brackets}"))
+                }
             };
             let offset = member.offset;
             self.assert(
@@ -178,7 +183,7 @@ impl Asserts<'_> {
             );
             self.same(format!("decltype({name}::{field})"), spelled, format!("type of {name}.{field}"));
         }
-        if let Some(plugin) = &table.plugin {
+        if let Some(plugin) = table.plugin() {
             let params = &self.spec.ty(plugin.params).c_name;
             let (entry, whole) = (format!("decltype(&{})", plugin.entry), format!("void (*)({params}*)"));
             self.same(entry, whole, format!("type of {}", plugin.entry));

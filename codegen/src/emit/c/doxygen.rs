@@ -179,6 +179,17 @@ impl<'a> Comments<'a> {
         self.finish(lines)
     }
 
+    /// The comment of the entry point of a plugin that owns its table.
+    pub fn owned(self, owned: &OwnedTable) -> Vec<String> {
+        let brief = "@brief Returns the table of the plugin, which lives as long as the library; null if there is none.";
+        let mut lines = wrap(brief, WIDTH);
+        if !owned.doc.is_empty() {
+            lines.push(String::new());
+            lines.extend(self.prose(&owned.doc));
+        }
+        self.finish(lines)
+    }
+
     fn absence(self, function: &Function) -> Vec<String> {
         let mut text = sentence(&capital(self.words.need(function)));
         let when_null = self.words.when_null(function);
@@ -222,6 +233,7 @@ impl<'a> Comments<'a> {
         match &function.result {
             ResultKind::None => Vec::new(),
             ResultKind::Value(value) => tagged("@return", &sentence(&collapse(&value.doc))),
+            ResultKind::Status if self.words.interface.error.is_some() => self.error_object(cases),
             ResultKind::Status => {
                 let (mut lines, mut success) = (Vec::new(), "on success".to_owned());
                 for (status, when) in cases {
@@ -238,6 +250,16 @@ impl<'a> Comments<'a> {
                 first.into_iter().flatten().chain(lines).collect()
             }
         }
+    }
+
+    fn error_object<'s>(self, cases: impl Iterator<Item = (&'s str, String)>) -> Vec<String> {
+        let Some(error) = self.words.interface.error else { return Vec::new() };
+        let destroy = &self.words.interface.function(error.destroy).c_name;
+        let text = format!("Null on success, else an error object, which `{destroy}` destroys.");
+        let codes: Vec<String> = cases.map(|(status, when)| format!("`{status}`: {when}")).collect();
+        let codes =
+            if codes.is_empty() { String::new() } else { format!(" Its code is {}.", codes.join("; ")) };
+        tagged("@return", &format!("{text}{codes}"))
     }
 
     fn is_success(self, status: &str) -> bool {

@@ -7,9 +7,9 @@ use serde::Serialize;
 use super::doxygen::Comments;
 use super::fill::FillItem;
 use super::names::{self, Names};
-use super::table::{PluginItem, ReleasesItem, TableItem};
+use super::table::{OwnedItem, PluginItem, ReleasesItem, TableItem};
 use super::types::{Dialect, Speller};
-use crate::abi::{self, StructLayout};
+use crate::abi::{self, ArgsMember, StructLayout};
 use crate::headers::Headers;
 use crate::model::*;
 use crate::sdk::Face;
@@ -29,6 +29,11 @@ pub struct Header {
     /// Structs that looked different in older releases.
     old_structs: Vec<StructItem>,
     plugin: Option<PluginItem>,
+    owned: Option<OwnedItem>,
+    /// Structs of arguments.
+    args: Vec<StructItem>,
+    /// Whether a caller of functions has a member of theirs.
+    args_macro: Option<ArgsMacro>,
     releases: Option<ReleasesItem>,
     fill: Option<FillItem>,
     sections: Vec<Section>,
@@ -58,6 +63,12 @@ pub(super) struct StructItem {
     anonymous: bool,
     fields: Vec<FieldItem>,
     size: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct ArgsMacro {
+    name: String,
+    size_field: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -112,7 +123,7 @@ impl Builder<'_> {
         let used = interface.uses.iter().map(|id| self.spec.interfaces[id.0].header.as_str());
         let includes = used.chain(headers.included_by(name)).map(|other| names::beside(name, other));
         let types = self.types_in_order().into_iter().map(|index| &interface.types[index]);
-        let plugin = table.and_then(|table| Some((table, table.plugin.as_ref()?)));
+        let plugin = table.and_then(|table| Some((table, table.plugin()?)));
         Header {
             marker,
             guard: self.names.guard(name),
@@ -123,6 +134,12 @@ impl Builder<'_> {
             tables: table.map(|table| self.tables(table)).unwrap_or_default(),
             old_structs: self.old_structs(),
             plugin: plugin.map(|(table, plugin)| self.plugin(table, plugin)),
+            owned: table.and_then(|table| Some(self.owned(table, table.owned()?))),
+            args: self.args(),
+            args_macro: interface.args.as_ref().map(|(size_field, _)| ArgsMacro {
+                name: self.names.has_macro("ARG"),
+                size_field: size_field.clone(),
+            }),
             releases: table.and_then(|table| self.releases(table)),
             fill: plugin.and_then(|(table, plugin)| self.fill(table, plugin)),
             sections: if table.is_some() { Vec::new() } else { self.sections(&is_here) },
@@ -258,7 +275,7 @@ impl Builder<'_> {
 
     fn table_behind(&self, ty: &Type, field: &Param) -> Option<&Table> {
         let table = self.interface.table()?;
-        let plugin = table.plugin.as_ref()?;
+        let plugin = table.plugin()?;
         let is_params = std::ptr::eq(self.spec.ty(plugin.params), ty);
         (is_params && plugin.table == field.name.value).then_some(table)
     }
@@ -297,6 +314,46 @@ impl Builder<'_> {
             }
         }
         items
+    }
+
+    /// The structs whose members are the parameters of a function.
+    fn args(&self) -> Vec<StructItem> {
+        let functions = self.interface.functions.iter();
+        functions.filter_map(|function| Some(self.args_struct(function, function.args.as_ref()?))).collect()
+    }
+
+    fn args_struct(&self, function: &Function, args: &ArgsStruct) -> StructItem {
+        let layout = abi::args_layout(self.spec, function, args);
+        let member = |(member, offset, _): &(ArgsMember, u64, u64)| {
+            let (comment, spelled, name) = match member {
+                ArgsMember::Size => {
+                    let text = "Size of this struct in bytes, as the caller knows it.";
+                    (vec![text.to_owned()], "size_t".to_owned(), args.size_field.clone())
+                }
+                ArgsMember::Extension => {
+                    let name = args.extension.clone().unwrap_or_default();
+                    (vec!["Reserved; null.".to_owned()], "void*".to_owned(), name)
+                }
+                ArgsMember::Param(id) => {
+                    let param = function.param(*id);
+                    let spelled = match self.spec.is_written_in_args(param) {
+                        true => self.newest.written(param),
+                        false => self.newest.param(param),
+                    };
+                    let name = self.names.variable(&param.name.value);
+                    (self.comments.field(param, &function.params), spelled, name)
+                }
+            };
+            FieldItem { comment, declaration: format!("{spelled} {name};"), name, offset: *offset }
+        };
+        StructItem {
+            comment: vec![format!("@brief The arguments of `{}`.", function.c_name)],
+            word: "struct",
+            name: args.c_name.clone(),
+            anonymous: false,
+            fields: layout.members.iter().map(member).collect(),
+            size: layout.size,
+        }
     }
 
     fn sections(&self, is_here: &dyn Fn(GroupId) -> bool) -> Vec<Section> {

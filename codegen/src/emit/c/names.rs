@@ -97,6 +97,16 @@ impl<'a> Names<'a> {
         plugin.version_macro.clone().unwrap_or_else(|| self.constant_prefix())
     }
 
+    /// `IMAGING_CODEC_MAJOR_VERSION`
+    pub fn part_macro(self, part: &str) -> String {
+        format!("{}_{}_VERSION", self.constant_prefix(), part.to_uppercase())
+    }
+
+    /// `IMAGING_CODEC_HAS_FUNCTION`
+    pub fn has_macro(self, what: &str) -> String {
+        format!("{}_HAS_{what}", self.constant_prefix())
+    }
+
     fn constant_prefix(self) -> String {
         format!("{}_{}", self.spec.project, self.interface.name.value).to_uppercase()
     }

@@ -45,6 +45,17 @@ pub(super) struct PluginItem {
     fill_function: String,
 }
 
+/// The entry of a plugin that owns its table.
+#[derive(Debug, Serialize)]
+pub(super) struct OwnedItem {
+    comment: Vec<String>,
+    entry: String,
+    table: String,
+    size_field: String,
+    has_macro: String,
+    version: Vec<VersionPart>,
+}
+
 #[derive(Debug, Serialize)]
 struct VersionPart {
     field: String,
@@ -108,13 +119,20 @@ impl Builder<'_> {
         for member in &layout.members {
             let (comment, declaration, name) = match &member.kind {
                 MemberKind::Size => {
-                    let comment = vec!["Size of this struct in bytes, written by the host.".to_owned()];
+                    let writer = if table.owned().is_some() { "plugin" } else { "host" };
+                    let comment = vec![format!("Size of this struct in bytes, written by the {writer}.")];
                     (comment, format!("size_t {};", table.size_field), table.size_field.clone())
                 }
                 MemberKind::Function(id) => {
                     let function = self.interface.function(*id);
                     let comment = self.comments.function(function);
                     (comment, format!("{};", speller.slot(function, 2)), function.c_name.clone())
+                }
+                MemberKind::Field(block, field) => {
+                    let field = &table.blocks[*block].fields[*field].param;
+                    let (spelled, brackets) = speller.field(field);
+                    let name = self.names.field(field);
+                    (self.comments.field(field, &[]), format!("{spelled} {name}{brackets};"), name)
                 }
                 MemberKind::Reserved(name, count) => {
                     (vec!["Unused; null.".to_owned()], format!("void* {name}[{count}];"), name.clone())
@@ -133,6 +151,9 @@ impl Builder<'_> {
     }
 
     fn block_of<'t>(&self, table: &'t Table, member: &MemberKind) -> Option<&'t str> {
+        if let MemberKind::Field(block, _) = member {
+            return Some(&table.blocks[*block].name);
+        }
         let MemberKind::Function(id) = member else { return None };
         let has = |block: &&Block| {
             block.slots.iter().any(|slot| slot.functions.iter().any(|function| function.value == *id))
@@ -162,6 +183,33 @@ impl Builder<'_> {
             newest: self.interface.newest().map(|id| self.interface.releases[id.0].name.value.clone()),
             newest_only_macro: self.names.newest_only_macro(),
             fill_function: self.names.fill_function(),
+        }
+    }
+
+    pub(super) fn owned(&self, table: &Table, owned: &OwnedTable) -> OwnedItem {
+        let stated = owned.version.iter().flat_map(|(field, numbers)| {
+            let fields = match table.field(field).map(|field| field.ty) {
+                Some(Ty::Named(id)) => match &self.spec.ty(id).kind {
+                    TypeKind::Struct { fields, .. } => fields.as_slice(),
+                    _ => &[],
+                },
+                _ => &[],
+            };
+            fields.iter().zip(numbers)
+        });
+        OwnedItem {
+            comment: self.comments.owned(owned),
+            entry: owned.entry.clone(),
+            table: table.c_name.clone(),
+            size_field: table.size_field.clone(),
+            has_macro: self.names.has_macro("FUNCTION"),
+            version: stated
+                .map(|(field, number)| VersionPart {
+                    field: field.name.value.clone(),
+                    name: self.names.part_macro(&field.name.value),
+                    value: *number,
+                })
+                .collect(),
         }
     }
 

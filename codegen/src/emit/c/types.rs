@@ -45,6 +45,9 @@ impl<'a> Speller<'a> {
         {
             return upstream.clone();
         }
+        if param.lent {
+            return format!("{}*", self.lent(param));
+        }
         if matches!(param.length, Some(Length::Count(_))) {
             return self.array(param);
         }
@@ -133,16 +136,45 @@ impl<'a> Speller<'a> {
         }
     }
 
+    /// The type of what a function writes into a struct of arguments, or into the place behind a lent list.
+    pub fn written(self, param: &Param) -> String {
+        match param.ty {
+            _ if param.lent => self.lent(param),
+            Ty::Named(id) if self.is_pointee(id) => format!("{}*", self.base(param.ty)),
+            ty => self.spec.const_handle_name(param).map_or_else(|| self.base(ty), str::to_owned),
+        }
+    }
+
+    /// A list that belongs to somebody else: `CodecTile* const*`.
+    fn lent(self, param: &Param) -> String {
+        match param.ty {
+            Ty::Named(id) if self.is_pointee(id) => format!("{}* const*", self.base(param.ty)),
+            ty => format!("const {}*", self.base(ty)),
+        }
+    }
+
+    fn is_pointee(self, id: TypeId) -> bool {
+        matches!(self.spec.ty(id).kind, TypeKind::Handle { form: HandleForm::Pointee(_), .. })
+    }
+
     /// What a function returns.
     pub fn result(self, result: &ResultKind) -> String {
         match result {
             ResultKind::None => "void".to_owned(),
             ResultKind::Value(value) => self.param(value),
+            ResultKind::Status if self.interface.error.is_some() => self.error_object(),
             ResultKind::Status => match self.interface.status {
                 Some(id) => self.base(Ty::Named(id)),
                 None => "void".to_owned(),
             },
         }
+    }
+
+    /// The pointer to an error object.
+    fn error_object(self) -> String {
+        let Some(error) = self.interface.error else { return String::new() };
+        let base = self.base(Ty::Named(error.ty));
+        if self.is_pointee(error.ty) { format!("{base}*") } else { base }
     }
 
     /// The name of a type; upstream, the whole of a callback.
@@ -178,18 +210,17 @@ impl<'a> Speller<'a> {
 
     /// The member of a table that holds a function: `C_Status (*finalize)(void)`.
     pub fn slot(self, function: &Function, indent: usize) -> String {
-        let name = format!("(*{})", function.c_name);
-        self.declaration(&self.result(&function.result), &name, &function.params, true, indent)
+        self.of_function(function, &format!("(*{})", function.c_name), true, indent)
     }
 
     /// A prototype: `PD_Tensor* PD_NewTensor(void)`.
     pub fn prototype(self, function: &Function) -> String {
-        self.declaration(&self.result(&function.result), &function.c_name, &function.params, true, 0)
+        self.of_function(function, &function.c_name, true, 0)
     }
 
     /// The type of a pointer to the function: `C_Status (*)(C_Device)`.
     pub fn function_type(self, function: &Function) -> String {
-        self.declaration(&self.result(&function.result), "(*)", &function.params, false, 0)
+        self.of_function(function, "(*)", false, 0)
     }
 
     /// The prototype of a function of the SDK: `tenon_status tenon_set_device(tenon_device device)`.
@@ -219,6 +250,18 @@ impl<'a> Speller<'a> {
 
     fn is_device(self, param: &Param) -> bool {
         self.face().is_some_and(|face| face.is_device(param))
+    }
+
+    fn of_function(self, function: &Function, name: &str, named: bool, indent: usize) -> String {
+        let result = self.result(&function.result);
+        match &function.args {
+            Some(args) => {
+                let passed =
+                    if named { format!("{}* args", args.c_name) } else { format!("{}*", args.c_name) };
+                self.lines(&result, name, &[passed], named, indent)
+            }
+            None => self.declaration(&result, name, &function.params, named, indent),
+        }
     }
 
     fn declaration(self, result: &str, name: &str, params: &[Param], named: bool, indent: usize) -> String {

@@ -64,7 +64,7 @@ struct PluginItem {
 pub fn page(spec: &Spec, interface: &Interface, marker: String) -> InterfacePage {
     let path = interface_page(interface);
     let links = Links::new(spec, interface, &path);
-    let plugin = interface.table().and_then(|table| table.plugin.as_ref());
+    let plugin = interface.table().and_then(|table| table.plugin());
     InterfacePage {
         marker,
         title: interface.title.clone(),
@@ -101,6 +101,13 @@ pub fn page(spec: &Spec, interface: &Interface, marker: String) -> InterfacePage
 
 fn kind_sentence(interface: &Interface) -> String {
     match &interface.kind {
+        InterfaceKind::Table(table) if table.owned().is_some() => {
+            let entry = table.owned().map(|owned| owned.entry.as_str()).unwrap_or_default();
+            format!(
+                "A table: the plugin has a struct of function pointers, `{}`, and `{entry}` returns its address.",
+                table.c_name
+            )
+        }
         InterfaceKind::Table(table) => {
             format!(
                 "A table: the host hands over a struct of function pointers, `{}`, and a plugin fills it.",

@@ -9,7 +9,7 @@ use syn::{ImplItem, ItemImpl, LitBool, LitStr, Token};
 use super::names;
 use super::traits::signature_text;
 use crate::diagnostic::nearest;
-use crate::model::{Function, Interface, InterfaceKind, Need, Spec};
+use crate::model::{Function, Interface, InterfaceKind, Need, OwnedTable, Spec, Table};
 
 /// What the attribute says.
 #[derive(Default)]
@@ -24,6 +24,10 @@ pub struct Attribute {
     pub module: Option<syn::Path>,
     /// An expression that makes the instance; `Default::default()` if left out.
     pub new: Option<syn::Expr>,
+    /// A function that completes a table of the plugin's own, such as its data members.
+    pub complete: Option<syn::Path>,
+    /// Whether the library exports the entry point.
+    pub exports: bool,
 }
 
 impl Parse for Attribute {
@@ -38,9 +42,10 @@ impl Parse for Attribute {
                 "spec" => attribute.spec = Some(input.parse()?),
                 "module" => attribute.module = Some(input.parse()?),
                 "new" => attribute.new = Some(input.parse()?),
+                "complete" => attribute.complete = Some(input.parse()?),
                 other => {
                     let message = format!(
-                        "there is no argument `{other}`; expected `device_type`, `fallbacks`, `new`, `spec` or `module`"
+                        "there is no argument `{other}`; expected `device_type`, `fallbacks`, `new`, `complete`, `spec` or `module`"
                     );
                     return Err(syn::Error::new(name.span(), message));
                 }
@@ -134,10 +139,10 @@ fn check<'a>(spec: &Spec, interface: &'a Interface, item: &ItemImpl) -> syn::Res
         let ImplItem::Fn(method) = item else { continue };
         let name = method.sig.ident.to_string();
         let name = name.strip_prefix("r#").unwrap_or(&name);
-        match interface.find(name) {
-            Some((_, function)) => provided.push(function),
+        match interface.methods().find(|function| function.name.value == name) {
+            Some(function) => provided.push(function),
             None => {
-                let known = interface.functions.iter().map(|function| function.name.value.as_str());
+                let known = interface.methods().map(|function| function.name.value.as_str());
                 let hint =
                     nearest(name, known).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
                 let message =
@@ -147,7 +152,7 @@ fn check<'a>(spec: &Spec, interface: &'a Interface, item: &ItemImpl) -> syn::Res
         }
     }
     let place = item.trait_.as_ref().map_or_else(Span::call_site, |(path, _)| path.span());
-    for function in &interface.functions {
+    for function in interface.methods() {
         if !function.is_optional() && !provided.iter().any(|known| std::ptr::eq(*known, function)) {
             report(syn::Error::new(place, missing(spec, interface, function)));
         }
@@ -173,14 +178,57 @@ fn missing(spec: &Spec, interface: &Interface, function: &Function) -> String {
     )
 }
 
+/// A plugin that is handed a table names its device.
+pub const NO_NAME: &str = "a plugin needs a name: `#[tenon::plugin(device_type = \"…\")]`; without an entry point it is `#[tenon::device]`";
+
+/// The entry point of a plugin that owns its table.
+fn own_entry(
+    table: &Table,
+    owned: &OwnedTable,
+    attribute: &Attribute,
+    target: &syn::Type,
+    module: &TokenStream,
+) -> syn::Result<TokenStream> {
+    if let Some(device_type) = &attribute.device_type {
+        let message = "the plugin owns its table, and no device is named: leave `device_type` out";
+        return Err(syn::Error::new(device_type.span(), message));
+    }
+    if !attribute.exports {
+        return Ok(TokenStream::new());
+    }
+    let (symbol, name) = (names::symbol(&owned.entry), names::symbol(&table.c_name));
+    let complete = attribute.complete.as_ref().map(|complete| quote! { #complete(&mut table); });
+    Ok(quote! {
+        /// Returns the table of this plugin; null if it could not be made.
+        #[unsafe(no_mangle)]
+        pub extern "C" fn #symbol() -> *const #module::ffi::#name {
+            static TABLE: ::std::sync::OnceLock<usize> = ::std::sync::OnceLock::new();
+            ::tenon::support::own(&TABLE, || {
+                #[allow(unused_mut, reason = "a table may be complete as it is")]
+                let mut table = #module::own_table::<#target>();
+                #complete
+                table
+            })
+        }
+    })
+}
+
 fn entry(
     interface: &Interface,
     attribute: &Attribute,
     target: &syn::Type,
     module: &TokenStream,
 ) -> syn::Result<TokenStream> {
-    let Some(device_type) = &attribute.device_type else { return Ok(TokenStream::new()) };
-    let Some(plugin) = interface.table().and_then(|table| table.plugin.as_ref()) else {
+    if let Some((table, owned)) = interface.table().and_then(|table| Some((table, table.owned()?))) {
+        return own_entry(table, owned, attribute, target, module);
+    }
+    let Some(device_type) = &attribute.device_type else {
+        return match attribute.exports {
+            true => Err(syn::Error::new(Span::call_site(), NO_NAME)),
+            false => Ok(TokenStream::new()),
+        };
+    };
+    let Some(plugin) = interface.table().and_then(|table| table.plugin()) else {
         let message =
             format!("`{}` is no interface of plugins: leave `device_type` out", interface.trait_name);
         return Err(syn::Error::new(device_type.span(), message));

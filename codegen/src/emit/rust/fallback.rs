@@ -13,7 +13,7 @@ use crate::model::{
 
 pub(super) fn emit(context: Context) -> TokenStream {
     let name = names::trait_of(context.interface);
-    let methods = context.interface.functions.iter().map(|function| method(context, function));
+    let methods = context.interface.methods().map(|function| method(context, function));
     quote! {
         /// An implementation that knows which functions it has.
         pub trait Partial: #name {
@@ -168,6 +168,7 @@ fn constant_value(context: Context, param: &Param, output: &Output, constant: Co
         }
         Output::Vec(_) => quote!(::std::vec::Vec::new()),
         Output::Text(_) => quote!(::std::string::String::new()),
+        Output::Lent { .. } => quote!(::tenon::Lent::EMPTY),
     }
 }
 

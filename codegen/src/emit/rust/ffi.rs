@@ -14,6 +14,7 @@ use crate::model::{
 
 pub(super) fn emit(context: Context) -> TokenStream {
     let types = context.interface.types.iter().map(|ty| emit_type(context, ty));
+    let args = emit_args(context);
     let releases = context.interface.release_ids().map(|(id, release)| emit_release(context, id, release));
     // What is the same in every release stands outside of them, and that may be everything.
     let newest = context
@@ -35,6 +36,7 @@ pub(super) fn emit(context: Context) -> TokenStream {
             use super::*;
 
             #(#types)*
+            #args
             #(#releases)*
             #newest
             #unreleased
@@ -233,6 +235,10 @@ fn emit_table(context: Context, release: Option<ReleaseId>) -> TokenStream {
                     function.summary.clone(),
                 )
             }
+            abi::MemberKind::Field(block, field) => {
+                let field = &table.blocks[*block].fields[*field].param;
+                (names::snake(&field.name.value), field_type(context, field), field.doc.clone())
+            }
             abi::MemberKind::Reserved(name, count) => {
                 let count = names::number(*count);
                 (names::snake(name), quote!([*mut ::core::ffi::c_void; #count]), "Unused.".to_owned())
@@ -265,9 +271,75 @@ pub(super) fn function_pointer(
     release: Option<ReleaseId>,
 ) -> TokenStream {
     let convention = convention(context);
-    let inputs = function.params_in(release).map(|param| raw_param(context, param));
+    let inputs = raw_inputs(context, function, release);
     let output = raw_result(context, function);
     quote!(::core::option::Option<unsafe extern #convention fn(#(#inputs),*) #output>)
+}
+
+/// The types of what a function is passed in a release: its parameters, or the struct with them.
+pub(super) fn raw_inputs(
+    context: Context,
+    function: &Function,
+    release: Option<ReleaseId>,
+) -> Vec<TokenStream> {
+    match &function.args {
+        Some(args) => {
+            let name = names::symbol(&args.c_name);
+            vec![quote!(*mut ffi::#name)]
+        }
+        None => function.params_in(release).map(|param| raw_param(context, param)).collect(),
+    }
+}
+
+/// The structs whose members are the parameters of a function.
+fn emit_args(context: Context) -> TokenStream {
+    let with_args = context.interface.functions.iter();
+    let structs = with_args.filter_map(|function| {
+        let args = function.args.as_ref()?;
+        let name = names::symbol(&args.c_name);
+        let layout = abi::args_layout(context.spec, function, args);
+        let mut members = Vec::new();
+        let mut asserts = Vec::new();
+        for (member, offset, _) in &layout.members {
+            let (field, ty, docs) = match member {
+                abi::ArgsMember::Size => {
+                    (args.size_field.as_str(), quote!(usize), "How many bytes of this the caller has.")
+                }
+                abi::ArgsMember::Extension => (
+                    args.extension.as_deref().unwrap_or_default(),
+                    quote!(*mut ::core::ffi::c_void),
+                    "Reserved; null.",
+                ),
+                abi::ArgsMember::Param(id) => {
+                    let param = function.param(*id);
+                    let ty = match context.spec.is_written_in_args(param) {
+                        true => raw_written(context, param),
+                        false => raw_param(context, param),
+                    };
+                    (param.name.value.as_str(), ty, param.doc.as_str())
+                }
+            };
+            let (field, docs, offset) = (names::snake(field), doc(docs, ""), names::number(*offset));
+            asserts.push(quote! { ::core::assert!(::core::mem::offset_of!(#name, #field) == #offset); });
+            members.push(quote! { #docs pub #field: #ty, });
+        }
+        let size = names::number(layout.size);
+        let docs = format!(" The arguments of `{}`.", function.name.value);
+        Some(quote! {
+            #[doc = #docs]
+            #[derive(Clone, Copy, Debug)]
+            #[repr(C)]
+            pub struct #name {
+                #(#members)*
+            }
+
+            const _: () = {
+                ::core::assert!(::core::mem::size_of::<#name>() == #size);
+                #(#asserts)*
+            };
+        })
+    });
+    quote! { #(#structs)* }
 }
 
 /// `"C"`, or `"C-unwind"` where C++ exceptions may come through.
@@ -279,6 +351,10 @@ pub(super) fn convention(context: Context) -> &'static str {
 pub(super) fn raw_result(context: Context, function: &Function) -> TokenStream {
     match &function.result {
         ResultKind::Status => match context.interface.status {
+            Some(_) if context.interface.error.is_some() => {
+                let object = context.interface.error.map(|error| raw_handle(context, error.ty));
+                quote!(-> #object)
+            }
             Some(status) => {
                 let path = type_path(context, status);
                 quote!(-> #path)
@@ -293,8 +369,28 @@ pub(super) fn raw_result(context: Context, function: &Function) -> TokenStream {
     }
 }
 
+/// A handle by itself.
+fn raw_handle(context: Context, id: TypeId) -> TokenStream {
+    let path = ffi_path(context, id);
+    if is_by_pointer(&context.spec.ty(id).kind) { quote!(*mut #path) } else { path }
+}
+
+/// What a function writes through a pointer, where that is a value or the address of a lent list.
+pub(super) fn raw_written(context: Context, param: &Param) -> TokenStream {
+    let element = raw_element(context, param);
+    match param.ty {
+        _ if param.lent => quote!(*const #element),
+        Ty::Pointer => quote!(*mut ::core::ffi::c_void),
+        _ => element,
+    }
+}
+
 /// A parameter as the ABI passes it.
 pub(super) fn raw_param(context: Context, param: &Param) -> TokenStream {
+    if param.lent {
+        let list = raw_written(context, param);
+        return quote!(*mut #list);
+    }
     let written = param.dir != Direction::In;
     let pointer = |target: TokenStream, is_const: bool| {
         if param.constness.unwrap_or(is_const) { quote!(*const #target) } else { quote!(*mut #target) }

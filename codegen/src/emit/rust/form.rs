@@ -48,6 +48,8 @@ pub(super) enum Output {
     Vec(crate::model::FunctionId),
     /// A text in a buffer of fixed size.
     Text(u64),
+    /// A list that belongs to somebody else, with the parameter that has its length.
+    Lent { count: String },
 }
 
 impl Form {
@@ -72,6 +74,10 @@ pub(super) fn forms(context: Context, function: &Function) -> Vec<Form> {
         .map(|index| {
             let id = ParamId(index);
             let is_length = own.iter().any(|form| form.length() == Some(&Extent::Param(id)));
+            let name = &function.param(id).name.value;
+            if own.iter().any(|form| matches!(form, Form::Output(Output::Lent { count }) if count == name)) {
+                return Form::Consumed;
+            }
             if is_length && function.param(id).dir == Direction::In {
                 Form::Consumed
             } else {
@@ -100,6 +106,9 @@ fn form(context: Context, function: &Function, id: ParamId, param: &Param) -> Fo
             }
             _ => {}
         }
+    }
+    if let (true, Some(Length::Count(Extent::Param(count)))) = (param.lent, &param.length) {
+        return Form::Output(Output::Lent { count: function.param(*count).name.value.clone() });
     }
     if param.is_output() {
         return Form::Output(output(param));
@@ -201,6 +210,7 @@ pub(super) fn output_type(context: Context, param: &Param, output: &Output) -> T
         }
         Output::Vec(_) => quote!(::std::vec::Vec<#plain>),
         Output::Text(_) => quote!(::std::string::String),
+        Output::Lent { .. } => quote!(::tenon::Lent<#plain>),
     }
 }
 

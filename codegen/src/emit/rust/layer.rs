@@ -10,7 +10,7 @@ use crate::model::{Extent, Function, Param, ParamId, ResultKind, Ty, TypeKind};
 
 pub(super) fn emit(context: Context) -> TokenStream {
     let name = names::trait_of(context.interface);
-    let methods = context.interface.functions.iter().map(|function| method(context, function));
+    let methods = context.interface.methods().map(|function| method(context, function));
     quote! {
         /// Sees every call on its way to the implementation and on its way back.
         ///

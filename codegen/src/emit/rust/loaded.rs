@@ -3,21 +3,57 @@
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 
-use super::ffi::{convention, raw_param, raw_result};
+use super::ffi::{convention, raw_inputs, raw_param, raw_result};
 use super::form::{Form, Output, forms, named, named_id, outputs};
 use super::layer::{Consumed, consumed, default_value};
 use super::pieces::to_raw;
 use super::thunk::signatures;
 use super::traits::signature;
 use super::types::value;
-use super::{Context, names};
-use crate::model::{Extent, Function, Param, ParamId, ReleaseId, ResultKind, Ty, TypeKind};
+use super::{Context, args, error_object, names};
+use crate::model::{
+    ArgsStruct, Direction, Extent, Function, Param, ParamId, ReleaseId, ResultKind, Ty, TypeKind,
+};
 
 pub(super) fn emit(context: Context) -> TokenStream {
     let name = names::trait_of(context.interface);
     let count = names::number(context.interface.functions.len() as u64);
     let status = context.interface.status.map(|id| super::types::type_path(context, id));
-    let methods = context.interface.functions.iter().map(|function| method(context, function));
+    let methods = context.interface.methods().map(|function| method(context, function));
+    let failure = match context.interface.error {
+        Some(error) => error_object::reader(context, error),
+        None => quote! {
+            #[cold]
+            fn failure(&self, function: &'static str, status: #status) -> Error {
+                let message = self.last_error.map(|last_error| {
+                    // SAFETY: whoever made this promised that it may be called.
+                    unsafe { last_error() }
+                });
+                // SAFETY: such a function answers with null or a text that lives until the thread's next failure.
+                unsafe { ::tenon::support::answered(function, status, message) }
+            }
+        },
+    };
+    let from_own_table = context.interface.table().filter(|table| table.owned().is_some()).map(|_| {
+        quote! {
+            /// Reads the pointers of a plugin's own table, as far as this side knows them.
+            ///
+            /// `None`: the table is null, misaligned, or shorter than that of the oldest release.
+            ///
+            /// # Safety
+            /// `table` is null, or leads to a table that begins with its size. Its functions live as long as this and
+            /// its clones, and do what the spec says.
+            pub unsafe fn from_own_table(table: *const ::core::ffi::c_void) -> ::core::option::Option<Self> {
+                if table.is_null() || !table.cast::<usize>().is_aligned() {
+                    return ::core::option::Option::None;
+                }
+                // SAFETY: not null and aligned; the caller promises the size.
+                let release = Release::in_table(unsafe { table.cast::<usize>().read() })?;
+                // SAFETY: a table that is as long as that of a release begins like it.
+                ::core::option::Option::Some(unsafe { Self::from_table(release, table, ::core::option::Option::None) })
+            }
+        }
+    });
     quote! {
         /// Tells why the last call failed on the calling thread; null if none has.
         pub type LastError = unsafe extern "C" fn() -> *const ::core::ffi::c_char;
@@ -40,6 +76,8 @@ pub(super) fn emit(context: Context) -> TokenStream {
         unsafe impl ::core::marker::Sync for Loaded {}
 
         impl Loaded {
+            #from_own_table
+
             /// Reads the pointers of a filled table.
             ///
             /// # Safety
@@ -75,15 +113,7 @@ pub(super) fn emit(context: Context) -> TokenStream {
                 !self.slots[function as usize].is_null()
             }
 
-            #[cold]
-            fn failure(&self, function: &'static str, status: #status) -> Error {
-                let message = self.last_error.map(|last_error| {
-                    // SAFETY: whoever made this promised that it may be called.
-                    unsafe { last_error() }
-                });
-                // SAFETY: such a function answers with null or a text that lives until the thread's next failure.
-                unsafe { ::tenon::support::answered(function, status, message) }
-            }
+            #failure
         }
 
         impl Partial for Loaded {
@@ -132,6 +162,9 @@ fn method(context: Context, function: &Function) -> TokenStream {
 
 /// The call, by the signature that the plugin's release has.
 fn calls(context: Context, function: &Function, forms: &[Form]) -> TokenStream {
+    if let Some(packed) = &function.args {
+        return packed_call(context, function, packed, forms);
+    }
     let call = |release: Option<ReleaseId>| {
         let convention = convention(context);
         let passed =
@@ -173,6 +206,32 @@ fn calls(context: Context, function: &Function, forms: &[Form]) -> TokenStream {
         arms.push(quote! { if self.release <= Release::#last { #call } else });
     }
     quote! { #bind #(#arms)* { #newest }; }
+}
+
+/// The call with a struct of arguments.
+fn packed_call(context: Context, function: &Function, packed: &ArgsStruct, forms: &[Form]) -> TokenStream {
+    let passed = |param: &Param, form: &Form| argument(context, function, param, form);
+    let pack = args::pack(context, function, packed, forms, passed);
+    let written = args::written(context, function, forms);
+    let (convention, inputs) = (convention(context), raw_inputs(context, function, None));
+    let output = raw_result(context, function);
+    let bind = match function.result {
+        ResultKind::None => quote!(let () =),
+        _ => quote!(let __answer =),
+    };
+    quote! {
+        #pack
+        // SAFETY: the slot is this function's; what the members point to lives on this frame or is the caller's for
+        // the call.
+        #bind unsafe {
+            let __function = ::core::mem::transmute::<
+                *const ::core::ffi::c_void,
+                unsafe extern #convention fn(#(#inputs),*) #output,
+            >(__slot);
+            __function(&raw mut __packed)
+        };
+        #written
+    }
 }
 
 /// Local places of what goes by pointer.
@@ -227,6 +286,11 @@ fn prepare(
         Form::Output(Output::Text(count)) => {
             let count = names::number(*count);
             quote! { let mut #local = [0 as ::core::ffi::c_char; #count]; }
+        }
+        Form::Output(Output::Lent { .. }) => quote! { let mut #local = ::core::mem::MaybeUninit::zeroed(); },
+        // The length of a list that is lent.
+        Form::Consumed if param.dir == Direction::Out && !param.is_status => {
+            quote! { let mut #local = ::core::mem::MaybeUninit::zeroed(); }
         }
         Form::Consumed => length(context, function, forms, id, param),
         _ => TokenStream::new(),
@@ -306,7 +370,7 @@ fn argument(context: Context, function: &Function, param: &Param, form: &Form) -
         ),
         Form::Callback { .. } if param.nullable => quote!(#name.and_then(|given| given.as_raw())),
         Form::Callback { .. } => quote!(#name.as_raw()),
-        Form::Output(Output::Value) => quote!(#local.as_mut_ptr()),
+        Form::Output(Output::Value | Output::Lent { .. }) => quote!(#local.as_mut_ptr()),
         Form::Output(_) => quote!(#local.as_mut_ptr().cast()),
         Form::Consumed => match param.context_of {
             Some(callback) => {
@@ -318,6 +382,7 @@ fn argument(context: Context, function: &Function, param: &Param, form: &Form) -
                     quote!(#name.context().as_ptr())
                 }
             }
+            None if param.dir == Direction::Out => quote!(#local.as_mut_ptr()),
             None => quote!(#local),
         },
     }
@@ -357,16 +422,29 @@ fn end(context: Context, function: &Function, forms: &[Form]) -> TokenStream {
             quote! { #(#changed)* #value }
         }
         ResultKind::Status => {
+            let has_object = context.interface.error.is_some();
+            let failure = match has_object {
+                true => quote!(__refused.unwrap_or_else(|| Error::new(__answer, #text))),
+                false => quote!(self.failure(#text, __answer)),
+            };
             if let Some((yes, no)) = function.question {
                 let (yes, no) = (status(yes.0), status(no.0));
+                let read = has_object.then(|| {
+                    quote! {
+                        let __refused = self.refused(#text, __answer.cast());
+                        let __answer =
+                            __refused.as_ref().map_or(::tenon::StatusCode::SUCCESS, |__error| __error.status);
+                    }
+                });
                 return quote! {
+                    #read
                     #(#changed)*
                     if __answer == #yes {
                         ::core::result::Result::Ok(true)
                     } else if __answer == #no {
                         ::core::result::Result::Ok(false)
                     } else {
-                        ::core::result::Result::Err(self.failure(#text, __answer))
+                        ::core::result::Result::Err(#failure)
                     }
                 };
             }
@@ -383,10 +461,20 @@ fn end(context: Context, function: &Function, forms: &[Form]) -> TokenStream {
                     quote!(#name { #(#fields: #values),* })
                 }
             };
+            let refuse = match has_object {
+                true => quote! {
+                    if let ::core::option::Option::Some(__error) = self.refused(#text, __answer.cast()) {
+                        return ::core::result::Result::Err(__error);
+                    }
+                },
+                false => quote! {
+                    if ::tenon::StatusCode::code(__answer) != 0 {
+                        return ::core::result::Result::Err(#failure);
+                    }
+                },
+            };
             quote! {
-                if ::tenon::StatusCode::code(__answer) != 0 {
-                    return ::core::result::Result::Err(self.failure(#text, __answer));
-                }
+                #refuse
                 #(#changed)*
                 #(#taken)*
                 ::core::result::Result::Ok(#value)
@@ -401,6 +489,11 @@ fn yielded(context: Context, param: &Param, output: &Output) -> TokenStream {
         Output::Value => from_value(context, param, &quote!(#local)),
         Output::Text(_) => quote!(::tenon::support::text_in(&#local)),
         Output::Array(_) | Output::Vec(_) => quote!(#local),
+        Output::Lent { count } => {
+            let count = names::raw(count);
+            // SAFETY of the emitted code: the plugin promises a list of that length, for as long as the spec says.
+            quote!(unsafe { ::tenon::Lent::from_raw(#local.assume_init().cast(), #count.assume_init()) })
+        }
     }
 }
 

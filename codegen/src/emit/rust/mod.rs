@@ -3,8 +3,10 @@
 //! An interface becomes a module: its types, the raw ABI in `ffi`, and by its kind a trait with thunks and fallbacks
 //! (table, export) or a struct of loaded symbols (import).
 
+mod args;
 mod attribute;
 mod c_api;
+mod error_object;
 mod export;
 mod fallback;
 mod ffi;
@@ -25,7 +27,7 @@ mod types;
 use proc_macro2::TokenStream;
 use quote::quote;
 
-pub use attribute::{Attribute, expand_impl};
+pub use attribute::{Attribute, NO_NAME, expand_impl};
 pub use c_api::expand_c_api;
 pub use traits::signature_text;
 

@@ -31,6 +31,11 @@ impl Report {
         (self == Report::Own).then(|| quote!(::<Status, _>))
     }
 
+    /// The status of a check that has a type to infer behind it.
+    fn length(self) -> Option<TokenStream> {
+        self.beside()
+    }
+
     fn refuse(self, error: &TokenStream) -> TokenStream {
         match self {
             Report::Interface => quote! { return ::core::result::Result::Err(#error); },
@@ -179,6 +184,12 @@ pub(super) fn prepare(
                 }
             }
         }
+        Form::Output(Output::Lent { count }) => {
+            let list = place_of(param, report);
+            let count = function.params.iter().find(|param| param.name.value == *count);
+            let count = count.map(|count| place_of(count, report));
+            quote! { #list #count }
+        }
         Form::Output(_) => place_of(param, report),
     }
 }
@@ -311,6 +322,14 @@ pub(super) fn write_output(
                     ::core::ptr::copy_nonoverlapping(#yielded.as_ptr(), #place.cast::<#element>(), __count);
                 }
             };
+        }
+        Output::Lent { count } => {
+            let count_place = names::place(count);
+            let alone = report.length();
+            quote! {
+                #count_place.write(::tenon::support::length #alone(#count, &[::core::option::Option::Some(#yielded.len())])?);
+                #place.write(#yielded.as_ptr().cast());
+            }
         }
         Output::Text(capacity) => {
             let capacity = names::number(*capacity);

@@ -6,14 +6,15 @@ use quote::{format_ident, quote};
 use super::thunk::thunk_name;
 use super::{Context, names};
 use crate::abi::{self, MemberKind};
-use crate::model::{Plugin, ReleaseId, Table, TypeKind};
+use crate::model::{OwnedTable, Plugin, ReleaseId, Table, TypeKind};
 
 pub(super) fn emit(context: Context, table: &Table) -> TokenStream {
     let trait_name = names::symbol(&context.interface.trait_name);
     let layouts = layouts(context);
     let fills = layouts.iter().map(|layout| fill(context, table, layout));
     let release = release_enum(context, table, &layouts);
-    let entry = table.plugin.as_ref().map(|plugin| entry(context, table, plugin, &layouts));
+    let entry = table.plugin().map(|plugin| entry(context, table, plugin, &layouts));
+    let owned = table.owned().map(|owned| own_table(context, table, owned, &layouts));
     quote! {
         /// An implementation that a host can call: one instance, and which slots it fills.
         pub trait Plugin: 'static {
@@ -43,6 +44,43 @@ pub(super) fn emit(context: Context, table: &Table) -> TokenStream {
         #release
         #(#fills)*
         #entry
+        #owned
+    }
+}
+
+/// The table that the plugin owns, and how a host that is older or newer reads one.
+fn own_table(context: Context, table: &Table, owned: &OwnedTable, layouts: &[Layout]) -> TokenStream {
+    let Some(newest) = layouts.last() else { return TokenStream::new() };
+    let (module, fill) = (newest.module(), format_ident!("fill{}", newest.suffix));
+    let (name, size_field) = (names::symbol(&table.c_name), names::snake(&table.size_field));
+    let version = owned.version.as_ref().and_then(|(field, numbers)| {
+        let ty = table.field(field)?.ty;
+        let Some(TypeKind::Struct { fields, .. }) = super::form::named(context, ty) else { return None };
+        let path = super::form::named_id(ty).map(|id| super::ffi::struct_path(context, id, &module));
+        let parts = fields.iter().zip(numbers).map(|(field, number)| {
+            let (field, number) = (names::snake(&field.name.value), names::number(*number));
+            quote!(#field: #number)
+        });
+        let field = names::snake(field);
+        Some(quote! { table.#field = #path { #(#parts),* }; })
+    });
+    quote! {
+        /// A table of the plugin's own: its size, its version and its functions are filled in, and the rest is zero.
+        pub fn own_table<D: Plugin>() -> #module::#name {
+            // SAFETY: zero is a value of every member: no function, a null pointer, a number.
+            let mut table: #module::#name = unsafe { ::core::mem::zeroed() };
+            table.#size_field = ::core::mem::size_of::<#module::#name>();
+            #version
+            #fill::<D>(&mut table);
+            table
+        }
+
+        impl Release {
+            /// The newest release whose table is no longer than this: what there is in a plugin's own table.
+            pub fn in_table(bytes: usize) -> ::core::option::Option<Self> {
+                Self::ALL.into_iter().rev().find(|release| release.table_size() <= bytes)
+            }
+        }
     }
 }
 
@@ -182,10 +220,10 @@ fn fill(context: Context, table: &Table, layout: &Layout) -> TokenStream {
             names::pascal(&function.name.value),
             thunk_name(context, function, layout.release),
         );
-        quote! {
-            if D::fills(Function::#variant) {
-                table.#field = ::core::option::Option::Some(thunk::#thunk::<D>);
-            }
+        let fill = quote! { table.#field = ::core::option::Option::Some(thunk::#thunk::<D>); };
+        match context.interface.is_of_errors(id) {
+            true => fill,
+            false => quote! { if D::fills(Function::#variant) { #fill } },
         }
     });
     let docs = if layout.name.is_empty() {

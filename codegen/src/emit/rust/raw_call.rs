@@ -12,18 +12,20 @@ use crate::model::{Direction, Function, Param, ReleaseId, ResultKind, Ty, TypeKi
 /// A method that calls a slot with arguments as numbers.
 pub(super) fn emit(context: Context) -> TokenStream {
     let status = context.interface.status.map(|id| super::types::type_path(context, id));
-    let arms = context
-        .interface
-        .functions
-        .iter()
-        .filter(|function| matches!(function.result, ResultKind::Status))
-        .map(|function| {
-            let variant = names::pascal(&function.name.value);
-            let call = call(context, function);
-            quote! { Function::#variant => ::core::option::Option::Some({ #call }), }
-        });
-    let partial =
-        context.interface.functions.iter().any(|function| !matches!(function.result, ResultKind::Status));
+    let arms = context.interface.functions.iter().filter(|function| is_callable(function)).map(|function| {
+        let variant = names::pascal(&function.name.value);
+        let call = call(context, function);
+        let text = &function.name.value;
+        let status = match context.interface.error {
+            Some(_) => quote! {
+                self.refused(#text, { #call }.cast())
+                    .map_or(::tenon::StatusCode::SUCCESS, |__error| __error.status)
+            },
+            None => quote!({ #call }),
+        };
+        quote! { Function::#variant => ::core::option::Option::Some(#status), }
+    });
+    let partial = context.interface.functions.iter().any(|function| !is_callable(function));
     let rest = partial.then(|| quote! { _ => ::core::option::Option::None, });
     let arms: Vec<TokenStream> = arms.collect();
     let call = match arms.is_empty() {
@@ -62,6 +64,11 @@ pub(super) fn emit(context: Context) -> TokenStream {
             }
         }
     }
+}
+
+/// Whether the function returns a status, and takes its arguments one by one.
+fn is_callable(function: &Function) -> bool {
+    matches!(function.result, ResultKind::Status) && function.args.is_none()
 }
 
 /// The call, by the signature that the plugin's release has.

@@ -7,13 +7,17 @@ use super::ffi::{convention, raw_param, raw_result};
 use super::form::{Form, forms, is_fallible, named, outputs};
 use super::pieces::{Report, argument, prepare, to_raw, write_back, write_output, yielded};
 use super::types::value;
-use super::{Context, export, names};
+use super::{Context, args, error_object, export, names};
 use crate::model::{Absent, Constant, Function, Param, ReleaseId, ResultKind, Ty, TypeKind};
 use crate::sdk::Face;
 
 pub(super) fn emit(context: Context) -> TokenStream {
-    let thunks = context.interface.functions.iter().flat_map(|function| {
+    let thunks = context.interface.methods().flat_map(|function| {
         signatures(context, function).into_iter().map(move |release| thunk(context, function, release))
+    });
+    let of_errors = context.interface.error.into_iter().flat_map(|error| {
+        let functions = context.interface.function_ids().filter(move |(id, _)| error.has(*id));
+        functions.map(move |(id, function)| error_object::thunk(context, error, id, function))
     });
     quote! {
         /// From the ABI to the trait and back.
@@ -23,6 +27,7 @@ pub(super) fn emit(context: Context) -> TokenStream {
             use super::*;
 
             #(#thunks)*
+            #(#of_errors)*
         }
     }
 }
@@ -55,10 +60,19 @@ fn thunk(context: Context, function: &Function, release: Option<ReleaseId>) -> T
     let convention = convention(context);
     let forms = forms(context, function);
     let is_passed = |param: &Param| release.is_none_or(|release| param.availability.contains(release));
-    let inputs = function.params.iter().filter(|param| is_passed(param)).map(|param| {
-        let (name, ty) = (names::snake(&param.name.value), raw_param(context, param));
-        quote!(#name: #ty)
-    });
+    let inputs: Vec<TokenStream> = match &function.args {
+        Some(args) => vec![args::input(args)],
+        None => function
+            .params
+            .iter()
+            .filter(|param| is_passed(param))
+            .map(|param| {
+                let (name, ty) = (names::snake(&param.name.value), raw_param(context, param));
+                quote!(#name: #ty)
+            })
+            .collect(),
+    };
+    let unpack = function.args.as_ref().map(|args| args::unpack(context, function, args));
     let prepare = function.params.iter().zip(&forms).map(|(param, form)| match is_passed(param) {
         true => prepare(context, function, param, form, Report::Interface),
         false => stand_in(context, param),
@@ -82,14 +96,20 @@ fn thunk(context: Context, function: &Function, release: Option<ReleaseId>) -> T
             let yields = yields(context, function, &forms);
             let is_empty = function.question.is_none() && outputs(function, &forms).is_empty();
             let bind = (!is_empty).then(|| quote!(let __yielded =));
+            let (call, cast) = match context.interface.error {
+                Some(_) => (quote!(call_object), Some(quote!(.cast()))),
+                None => (call, None),
+            };
             quote! {
                 ::tenon::support::#call(#last #text, || {
                     let __this = &WithFallbacks(D::instance());
+                    #unpack
                     #(#prepare)*
                     #bind #trait_name::#method(__this, #(#arguments),*)?;
                     #(#write_back)*
                     #yields
                 })
+                #cast
             }
         }
         ResultKind::None | ResultKind::Value(_) => {
@@ -101,6 +121,7 @@ fn thunk(context: Context, function: &Function, release: Option<ReleaseId>) -> T
             quote! {
                 ::tenon::support::#call_value(#last #text, #default, || {
                     let __this = &WithFallbacks(D::instance());
+                    #unpack
                     #(#prepare)*
                     let __yielded = #trait_name::#method(__this, #(#arguments),*) #question;
                     #(#write_back)*

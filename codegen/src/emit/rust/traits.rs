@@ -11,8 +11,8 @@ use crate::model::{Function, Interface, Need, Param, Spec};
 pub(super) fn emit(context: Context) -> TokenStream {
     let name = names::symbol(&context.interface.trait_name);
     let docs = doc(&context.interface.summary, &context.interface.doc);
-    let methods = context.interface.functions.iter().map(|function| method(context, function));
-    let structs = context.interface.functions.iter().filter_map(|function| output_struct(context, function));
+    let methods = context.interface.methods().map(|function| method(context, function));
+    let structs = context.interface.methods().filter_map(|function| output_struct(context, function));
     quote! {
         #docs
         #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]

@@ -35,6 +35,7 @@ impl Lowerer<'_> {
                 .map(|node| self.fallback(scope, node, &params, trees)),
             python: node.get("python").and_then(|node| self.python_function(trees, node, &params)),
             params,
+            args: node.get("args").and_then(|node| self.args_struct(scope, node)),
             result,
             need: match node.get("required").and_then(Node::text) {
                 Some("load") => Need::Load,
@@ -71,6 +72,22 @@ impl Lowerer<'_> {
             places: Places::of(name.span, node),
             name,
         }
+    }
+
+    fn args_struct(&mut self, scope: Scope, node: &Node) -> Option<ArgsStruct> {
+        let Some((size_field, extension)) = scope.args else {
+            self.report(
+                Diagnostic::new(
+                    Code::ArgsStruct,
+                    node.span,
+                    "nothing says what structs of arguments begin with",
+                )
+                .label("`args` in `interface.yaml` is needed, too"),
+            );
+            return None;
+        };
+        let c_name = node.text()?.to_owned();
+        Some(ArgsStruct { c_name, size_field: size_field.clone(), extension: extension.clone() })
     }
 
     /// A parameter of a function by name.

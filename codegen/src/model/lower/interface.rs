@@ -26,14 +26,23 @@ impl Lowerer<'_> {
         let status = node.get("status").and_then(|node| self.type_id(id, &uses, node));
         let statuses = self.status_names(id, status, trees, spec);
         let prefix = text(node, "prefix").unwrap_or_default();
-        let scope =
-            Scope { id, uses: &uses, releases: &releases, status, statuses: &statuses, prefix: &prefix };
+        let args = node.get("args").map(|node| (prose(node, "size_field"), text(node, "extension")));
+        let scope = Scope {
+            id,
+            uses: &uses,
+            releases: &releases,
+            status,
+            statuses: &statuses,
+            prefix: &prefix,
+            args: args.as_ref(),
+        };
         let types = trees.entries("types").map(|(group, node)| self.ty(scope, group, node)).collect();
         let functions: Vec<Function> = trees
             .entries("functions")
             .map(|(group, node)| self.function(scope, group, node, trees))
             .collect();
         let kind = self.kind(scope, node);
+        let error = node.get("error").and_then(|node| self.error_object(scope, node));
         let sdk = node.get("sdk").and_then(|node| self.sdk(scope, node));
         let python = node.get("python").and_then(|node| self.python_package(node));
         let header = node.get("header").and_then(|node| self.header(node));
@@ -55,6 +64,8 @@ impl Lowerer<'_> {
             trait_name: text(node, "trait").unwrap_or_default(),
             header: header.value.clone(),
             status,
+            error,
+            args,
             unwinds: flag(node, "unwinds"),
             groups,
             types,
@@ -186,6 +197,8 @@ impl Lowerer<'_> {
             ("table", "table"),
             ("plugin", "table"),
             ("sdk", "table"),
+            ("error", "table"),
+            ("args", "table"),
             ("libraries", "import"),
             ("python", "export"),
         ] {
@@ -225,6 +238,13 @@ impl Lowerer<'_> {
             },
             _ => InterfaceKind::Export,
         }
+    }
+
+    fn error_object(&mut self, scope: Scope, node: &Node) -> Option<ErrorObject> {
+        let ty = node.get("type").and_then(|node| self.type_id(scope.id, scope.uses, node));
+        let mut function = |key| node.get(key).and_then(|node| self.function_id(scope.id, node));
+        let (code, message, destroy) = (function("code"), function("message"), function("destroy"));
+        Some(ErrorObject { ty: ty?, code: code?, message: message?, destroy: destroy? })
     }
 
     fn sdk(&mut self, scope: Scope, node: &Node) -> Option<Sdk> {

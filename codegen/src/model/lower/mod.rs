@@ -344,12 +344,35 @@ impl Lowerer<'_> {
             self.misread_releases.clear();
             let interface = self.interface(InterfaceId(index), interface, &spec);
             spec.interfaces.push(interface);
+            place_fields(&mut spec);
         }
         spec
     }
 
     fn report(&mut self, diagnostic: Diagnostic) {
         self.diagnostics.push(diagnostic);
+    }
+}
+
+/// Measures the data members of the table of the last interface, whose types are all known now.
+fn place_fields(spec: &mut Spec) {
+    let sizes = |spec: &Spec| -> Option<Vec<(u64, u64)>> {
+        let interface = spec.interfaces.last()?;
+        let fields = interface.table()?.blocks.iter().flat_map(|block| &block.fields);
+        let size = |field: &TableField| {
+            let layout =
+                crate::abi::struct_layout(spec, std::slice::from_ref(&field.param), interface.newest());
+            layout.fields.first().map_or((0, 1), |(_, _, size)| (*size, layout.align))
+        };
+        Some(fields.map(size).collect())
+    };
+    let sizes = sizes(spec).unwrap_or_default();
+    let Some(Interface { kind: InterfaceKind::Table(table), .. }) = spec.interfaces.last_mut() else {
+        return;
+    };
+    let fields = table.blocks.iter_mut().flat_map(|block| &mut block.fields);
+    for (field, (size, align)) in fields.zip(sizes) {
+        (field.size, field.align) = (size, align);
     }
 }
 
@@ -365,6 +388,8 @@ struct Scope<'a> {
     statuses: &'a [String],
     /// What C names begin with.
     prefix: &'a str,
+    /// What structs of arguments begin with.
+    args: Option<&'a (String, Option<String>)>,
 }
 
 impl Places {

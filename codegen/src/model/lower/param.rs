@@ -48,6 +48,7 @@ impl Lowerer<'_> {
                 _ => None,
             },
             length,
+            lent: flag(node, "lent"),
             nullable: flag(node, "nullable"),
             by_pointer: node.get("by").is_some(),
             role: match node.get("role").and_then(Node::text) {

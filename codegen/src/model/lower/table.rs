@@ -5,6 +5,7 @@ use super::*;
 
 impl Lowerer<'_> {
     pub(super) fn table(&mut self, scope: Scope, node: &Node, plugin: Option<&Node>) -> Table {
+        node.get("blocks").into_iter().flat_map(Node::items).for_each(|block| self.check_block(block));
         Table {
             c_name: text(node, "struct").unwrap_or_default(),
             size_field: text(node, "size_field").unwrap_or_default(),
@@ -14,6 +15,11 @@ impl Lowerer<'_> {
                 .flat_map(Node::items)
                 .map(|node| Block {
                     name: prose(node, "block"),
+                    fields: self
+                        .params(scope, node.get("fields"))
+                        .into_iter()
+                        .map(|param| TableField { param, size: 0, align: 1 })
+                        .collect(),
                     slots: node
                         .get("slots")
                         .into_iter()
@@ -24,8 +30,23 @@ impl Lowerer<'_> {
                     span: node.get("block").unwrap_or(node).span,
                 })
                 .collect(),
-            plugin: plugin.and_then(|node| self.plugin(scope, node)),
+            hand_over: match plugin {
+                Some(node) if node.get("owns").is_some() => self.owned(node),
+                Some(node) => self.plugin(scope, node).map_or(HandOver::Unknown, HandOver::Params),
+                None => HandOver::Unknown,
+            },
             span: node.span,
+        }
+    }
+
+    /// A block has slots or data members.
+    fn check_block(&mut self, node: &Node) {
+        if node.get("slots").is_none() && node.get("fields").is_none() {
+            let span = node.entries().first().map_or(node.span, |(name, _)| name.span);
+            self.report(
+                Diagnostic::new(Code::MissingKey, span, "a block of slots needs the key `slots`")
+                    .label("it has no `fields` either"),
+            );
         }
     }
 
@@ -75,25 +96,60 @@ impl Lowerer<'_> {
         );
     }
 
+    /// A table that the plugin owns needs none of what the host would fill.
+    fn owned(&mut self, node: &Node) -> HandOver {
+        for (key, _) in node.entries() {
+            if !["entry", "owns", "version", "doc"].contains(&key.value.as_str()) {
+                let message = format!("a plugin that owns the table is handed over no `{}`", key.value);
+                self.report(
+                    Diagnostic::new(Code::OwnedTable, key.span, message)
+                        .label("this goes with a table of the host's"),
+                );
+            }
+        }
+        let version = node.get("version").and_then(|stated| {
+            let numbers = self.version_numbers(stated, &[2, 3])?;
+            Some((text(stated, "field")?, numbers))
+        });
+        HandOver::Owned(OwnedTable {
+            entry: text(node, "entry").unwrap_or_default(),
+            version,
+            doc: prose(node, "doc"),
+        })
+    }
+
+    /// The numbers of a stated version, if they are as many as one of `counts`.
+    fn version_numbers(&mut self, stated: &Node, counts: &[usize]) -> Option<Vec<u64>> {
+        let value = stated.get("value")?;
+        let numbers = value.text().and_then(version).filter(|numbers| counts.contains(&numbers.len()));
+        if numbers.is_none() {
+            let counts = counts.iter().map(|count| ["", "", "two", "three"][*count]).collect::<Vec<_>>();
+            let message = format!("this is no version of {} numbers", counts.join(" or "));
+            self.report(Diagnostic::new(Code::WrongValue, value.span, message).label("such as \"0.1.1\""));
+        }
+        numbers
+    }
+
     fn plugin(&mut self, scope: Scope, node: &Node) -> Option<Plugin> {
-        let stated = node.get("version");
-        let value = stated.and_then(|node| node.get("value"));
-        let numbers =
-            value.and_then(Node::text).and_then(version).and_then(|numbers| numbers.try_into().ok());
-        if let (Some(value), None) = (value, numbers) {
+        let missing = grammar::HAND_OVER_PARAMS.into_iter().filter(|key| node.get(key).is_none());
+        for missing in missing {
+            let span = node.entries().first().map_or(node.span, |(name, _)| name.span);
             self.report(
-                Diagnostic::new(Code::WrongValue, value.span, "this is no version of three numbers")
-                    .label("such as \"0.1.1\""),
+                Diagnostic::new(Code::MissingKey, span, format!("a hand-over needs the key `{missing}`"))
+                    .label("the host owns the table")
+                    .help("`owns: table` says that the plugin owns it"),
             );
         }
+        let stated = node.get("version")?;
+        let numbers = self.version_numbers(stated, &[3]).and_then(|numbers| numbers.try_into().ok());
         Some(Plugin {
             entry: text(node, "entry")?,
             params: self.type_id(scope.id, scope.uses, node.get("params")?)?,
             table: text(node, "table")?,
             size: text(node, "size")?,
-            version_field: stated.and_then(|node| text(node, "field"))?,
+            version_field: text(stated, "field")?,
             version: numbers.unwrap_or_default(),
-            version_macro: stated.and_then(|node| text(node, "macro")),
+            version_macro: text(stated, "macro"),
             device_type: text(node, "device_type")?,
             sub_device_type: text(node, "sub_device_type"),
             doc: prose(node, "doc"),

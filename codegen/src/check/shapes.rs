@@ -1,0 +1,177 @@
+//! What a table holds beside functions, and what functions take and return beside values: data members, error objects,
+//! structs of arguments, and lists that are lent.
+
+use crate::abi::{self, MemberKind};
+use crate::diagnostic::Code;
+use crate::model::{
+    Availability, Direction, Extent, Function, FunctionId, Length, Param, ReleaseId, ResultKind, Role, Ty,
+    TypeKind,
+};
+
+use super::Check;
+
+/// A data member of a table is a value that is there in every release.
+pub(super) fn check_table_fields(check: &Check) {
+    let blocks = check.interface.table().map_or(&[][..], |table| &table.blocks);
+    for param in blocks.iter().flat_map(|block| &block.fields).map(|field| &field.param) {
+        let is_fixed = matches!(param.length, None | Some(Length::Count(Extent::Number(_))));
+        let message = match () {
+            () if !check.is_sound(param) => continue,
+            () if param.availability != Availability::default() => "is there in some releases only",
+            () if param.dir != Direction::In => "is written by a function",
+            () if !is_fixed => "has no fixed length",
+            () if matches!(check.kind(param.ty), Some(TypeKind::Callback { .. } | TypeKind::Id { .. })) => {
+                "is no value"
+            }
+            () => continue,
+        };
+        let message = format!("the data member `{}` {message}", param.name.value);
+        check.report(
+            check.error(Code::TableField, param.name.span, message).label("a value of one size is expected"),
+        );
+    }
+}
+
+/// The version of a table that the plugin owns is one of its data members, with as many numbers.
+pub(super) fn check_owned_version(check: &Check) {
+    let Some(table) = check.interface.table() else { return };
+    let Some((name, numbers)) = table.owned().and_then(|owned| owned.version.as_ref()) else { return };
+    let field = table.field(name);
+    let fits = |field: &Param| match check.kind(field.ty) {
+        Some(TypeKind::Struct { fields, .. }) => {
+            fields.len() == numbers.len() && fields.iter().all(|field| field.ty.is_length())
+        }
+        _ => !check.is_sound(field),
+    };
+    if !field.is_some_and(fits) {
+        let message = format!("the table has no version of {} numbers in `{name}`", numbers.len());
+        let span = check.interface.places.at("plugin").at("version").span("field");
+        let known = table.blocks.iter().flat_map(|block| &block.fields);
+        let known = known.map(|field| field.param.name.value.as_str());
+        check.report(
+            check
+                .error(Code::OwnedTable, span, message)
+                .label("a data member is expected, a struct of as many whole numbers")
+                .nearest(name, known.filter(|known| known != name)),
+        );
+    }
+}
+
+/// A table that the plugin owns grows at its end.
+pub(super) fn check_owned_growth(check: &Check) {
+    let Some(table) = check.interface.table().filter(|table| table.owned().is_some()) else { return };
+    if !check.trusts(&check.interface.places, "table") {
+        return;
+    }
+    for older in 1..check.interface.releases.len() {
+        let layout = |release| abi::table_layout(check.interface, table, Some(ReleaseId(release)));
+        let (before, after) = (layout(older - 1), layout(older));
+        let moved = before.members.iter().zip(&after.members).find(|(old, new)| old != new);
+        let lost = before.members.get(after.members.len());
+        let Some(member) = moved.map(|(old, _)| old).or(lost) else { continue };
+        let MemberKind::Function(id) = member.kind else { continue };
+        let function = check.interface.function(id);
+        let release = &check.interface.releases[older];
+        let message =
+            format!("the slot of `{}` changes with release {}", function.name.value, release.name.value);
+        check.report(
+            check
+                .error(Code::OwnedTable, function.name.span, message)
+                .label("a host that is older or newer than the plugin would miss it")
+                .help("functions that come later stand at the end of the table, and none goes"),
+        );
+    }
+}
+
+/// The three functions of an error object have the shapes by which generated code calls them.
+pub(super) fn check_error_object(check: &Check) {
+    let Some(error) = check.interface.error else { return };
+    let places = check.interface.places.at("error");
+    let ty = Ty::Named(error.ty);
+    if !matches!(check.kind(ty), Some(TypeKind::Handle { .. })) {
+        let message = format!("an error object is a handle, not {}", check.show_a(ty));
+        check.report(
+            check.error(Code::ErrorObject, places.span("type"), message).label("a handle is expected"),
+        );
+        return;
+    }
+    let status = check.interface.status.map(Ty::Named);
+    let returns = |function: &Function, wanted: Option<Ty>| match (&function.result, wanted) {
+        (ResultKind::Value(value), Some(wanted)) => value.ty == wanted && value.length.is_none(),
+        (ResultKind::None, None) => true,
+        _ => false,
+    };
+    let takes = |function: &Function, role: Role| match function.params.as_slice() {
+        [param] => param.ty == ty && param.dir == Direction::In && param.role == role,
+        _ => false,
+    };
+    let shapes: [(&str, FunctionId, Option<Ty>, Role, &str); 3] = [
+        ("code", error.code, status, Role::Uses, "takes the error and returns its status"),
+        ("message", error.message, Some(Ty::String), Role::Uses, "takes the error and returns a `string`"),
+        ("destroy", error.destroy, None, Role::Destroys, "destroys the error and returns nothing"),
+    ];
+    for (key, id, wanted, role, expected) in shapes {
+        let function = check.interface.function(id);
+        let is_right = takes(function, role) && returns(function, wanted);
+        let stays = function.availability == Availability::default() && function.args.is_none();
+        if check.before.trusts(function.places.extent) && !(is_right && stays) {
+            let message = format!("`{}` does not do what `{key}` of an error does", function.name.value);
+            check.report(
+                check
+                    .error(Code::ErrorObject, places.span(key), message)
+                    .label(format!("a function of every release that {expected} is expected"))
+                    .related(function.name.span, "described here"),
+            );
+        }
+    }
+}
+
+/// The members of a struct of arguments come one after the other, and none goes.
+pub(super) fn check_args(check: &Check) {
+    for function in check.interface.functions.iter().filter(|function| function.args.is_some()) {
+        let mut last = None;
+        for param in &function.params {
+            let message = match () {
+                () if param.availability.until.is_some() => "goes",
+                () if param.availability.since < last => "comes in between",
+                () => {
+                    last = param.availability.since;
+                    continue;
+                }
+            };
+            let message = format!("`{}` {message}, and later members move", param.name.value);
+            check.report(
+                check
+                    .error(Code::ArgsStruct, param.name.span, message)
+                    .label(format!(
+                        "a member of `{}`",
+                        function.args.as_ref().map_or("", |args| &args.c_name)
+                    ))
+                    .help("a member that comes later stands behind those that were there, and stays"),
+            );
+        }
+    }
+}
+
+/// A list that is lent is written with its length, by a function.
+pub(super) fn check_lent(check: &Check) {
+    for (list, param) in check.params() {
+        let Some(place) = param.places.get("lent").filter(|_| param.lent) else { continue };
+        let counts = |id: crate::model::ParamId| {
+            let count = &list.params[id.0];
+            count.dir == Direction::Out && count.ty == Ty::Size && count.length.is_none()
+        };
+        let is_counted = matches!(param.length, Some(Length::Count(Extent::Param(id))) if counts(id));
+        let is_handle = matches!(check.kind(param.ty), Some(TypeKind::Handle { .. }));
+        let is_function = matches!(list.of, super::ParamsOf::Function(_));
+        if param.dir == Direction::Out && is_counted && is_handle && is_function && !param.nullable {
+            continue;
+        }
+        let message = format!("`{}` is no list that can be lent", param.name.value);
+        check.report(
+            check
+                .error(Code::Lent, place.key, message)
+                .label("an `out` array of handles, with an `out` `size` as its `count`, is expected"),
+        );
+    }
+}

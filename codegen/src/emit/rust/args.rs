@@ -1,0 +1,155 @@
+//! Structs of arguments: taken apart where a plugin is called, put together where one is loaded.
+//!
+//! A caller says how many bytes it has. Members behind them are neither read nor written: a value of the spec, or zero,
+//! stands in for what is read, and a place of this side's own for what is written.
+
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+
+use super::ffi::raw_written;
+use super::form::{Form, Output, named};
+use super::pieces::to_raw;
+use super::types::value;
+use super::{Context, names};
+use crate::abi::{self, ArgsMember};
+use crate::model::{Absent, ArgsStruct, Constant, Direction, Function, Param, TypeKind};
+
+/// The name under which a thunk gets the struct.
+pub(super) fn input(args: &ArgsStruct) -> TokenStream {
+    let name = names::symbol(&args.c_name);
+    quote!(__packed: *mut ffi::#name)
+}
+
+/// Binds each member under the name of its parameter, as if it had been passed by itself.
+pub(super) fn unpack(context: Context, function: &Function, args: &ArgsStruct) -> TokenStream {
+    let layout = abi::args_layout(context.spec, function, args);
+    let (size_field, least) = (names::snake(&args.size_field), names::number(layout.least));
+    let members = layout.members.iter().filter_map(|(member, offset, size)| match member {
+        ArgsMember::Param(id) => Some(unpack_member(context, function.param(*id), offset + size)),
+        ArgsMember::Size | ArgsMember::Extension => None,
+    });
+    quote! {
+        let __packed = ::tenon::support::place("args", __packed)?;
+        // SAFETY: checked to be not null and aligned; every such struct begins with its size.
+        let __known = unsafe { (&raw const (*__packed).#size_field).read() };
+        if __known < #least {
+            return ::core::result::Result::Err(Error::invalid(::std::format!(
+                "`args` has {__known} bytes, and {} are needed", #least
+            )));
+        }
+        #(#members)*
+    }
+}
+
+fn unpack_member(context: Context, param: &Param, end: u64) -> TokenStream {
+    let name = names::snake(&param.name.value);
+    let is_written = context.spec.is_written_in_args(param);
+    let member = match is_written {
+        // SAFETY of the emitted code: the member lies within the bytes that the caller has.
+        true => quote!(unsafe { &raw mut (*__packed).#name }),
+        false => quote!(unsafe { (&raw const (*__packed).#name).read() }),
+    };
+    if param.availability.since.is_none() {
+        return quote! {
+            // SAFETY: the member lies within the bytes that the caller has.
+            let #name = #member;
+        };
+    }
+    let end = names::number(end);
+    let stand_in = absent(context, param);
+    if !is_written {
+        return quote! {
+            // SAFETY: the member is read only where it lies within the bytes that the caller has.
+            let #name = if __known >= #end { #member } else { #stand_in };
+        };
+    }
+    let (spare, ty) = (format_ident!("__spare_{}", param.name.value), raw_written(context, param));
+    let initial = if param.dir == Direction::InOut { stand_in } else { zero() };
+    quote! {
+        // SAFETY: zero is a value of the type; the member is used only where it lies within the caller's bytes.
+        let mut #spare: #ty = #initial;
+        let #name = if __known >= #end { #member } else { &raw mut #spare };
+    }
+}
+
+/// What stands in for a member that the caller does not have, as the ABI would pass it.
+fn absent(context: Context, param: &Param) -> TokenStream {
+    match &param.absent {
+        Some(Absent::Call(function)) => {
+            let trait_name = names::trait_of(context.interface);
+            let method = names::snake(&context.interface.function(*function).name.value);
+            to_raw(context, param, &quote!(#trait_name::#method(__this)?))
+        }
+        Some(Absent::Constant(Constant::Integer(number))) => {
+            let number = proc_macro2::Literal::i64_unsuffixed(*number);
+            match named(context, param.ty) {
+                Some(TypeKind::Enum { .. }) => {
+                    let ty = value(context, param.ty, None);
+                    quote!(#ty(#number))
+                }
+                _ => quote!(#number),
+            }
+        }
+        Some(Absent::Constant(Constant::Bool(value))) => quote!(#value),
+        _ => zero(),
+    }
+}
+
+fn zero() -> TokenStream {
+    quote!(unsafe { ::core::mem::zeroed() })
+}
+
+/// Puts the struct together from what would have been passed, by the parameters' indices.
+pub(super) fn pack(
+    context: Context,
+    function: &Function,
+    args: &ArgsStruct,
+    forms: &[Form],
+    passed: impl Fn(&Param, &Form) -> TokenStream,
+) -> TokenStream {
+    let (name, size_field) = (names::symbol(&args.c_name), names::snake(&args.size_field));
+    let extension = args.extension.as_deref().map(|extension| {
+        let extension = names::snake(extension);
+        quote! { #extension: ::core::ptr::null_mut(), }
+    });
+    let members = function.params.iter().zip(forms).map(|(param, form)| {
+        let field = names::snake(&param.name.value);
+        let value = match (context.spec.is_written_in_args(param), form) {
+            (true, Form::InOut) => {
+                let local = local(param);
+                quote!(#local)
+            }
+            // SAFETY of the emitted code: zero is a value of every type that is written.
+            (true, _) => zero(),
+            (false, _) => passed(param, form),
+        };
+        match field == value.to_string() {
+            true => quote! { #field, },
+            false => quote! { #field: #value, },
+        }
+    });
+    quote! {
+        // SAFETY: zero is a value of every type that a function writes.
+        let mut __packed = ffi::#name { #size_field: ::core::mem::size_of::<ffi::#name>(), #extension #(#members)* };
+    }
+}
+
+/// Moves what the function wrote into the places where it would have written by itself.
+pub(super) fn written(context: Context, function: &Function, forms: &[Form]) -> TokenStream {
+    let moved = function.params.iter().zip(forms).filter(|(param, _)| context.spec.is_written_in_args(param));
+    let moved = moved.filter_map(|(param, form)| {
+        let (field, local) = (names::snake(&param.name.value), local(param));
+        match form {
+            Form::InOut => Some(quote! { #local = __packed.#field; }),
+            Form::Output(Output::Value | Output::Lent { .. }) | Form::Consumed => {
+                Some(quote! { #local.write(__packed.#field); })
+            }
+            _ => None,
+        }
+    });
+    quote! { #(#moved)* }
+}
+
+fn local(param: &Param) -> proc_macro2::Ident {
+    names::raw(&param.name.value)
+}

@@ -1,0 +1,23 @@
+//! Error objects: what functions return in the place of a status.
+
+use super::{FunctionId, TypeId};
+
+/// A pointer to an object that says why a call failed; null is success.
+#[derive(Clone, Copy, Debug)]
+pub struct ErrorObject {
+    /// The handle.
+    pub ty: TypeId,
+    /// Returns its status.
+    pub code: FunctionId,
+    /// Returns its text.
+    pub message: FunctionId,
+    /// Destroys it.
+    pub destroy: FunctionId,
+}
+
+impl ErrorObject {
+    /// Whether a function is one of the three, which generated code has by itself.
+    pub fn has(&self, function: FunctionId) -> bool {
+        [self.code, self.message, self.destroy].contains(&function)
+    }
+}
