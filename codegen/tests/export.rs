@@ -3,6 +3,8 @@
 //! `export/` has the spec, what it has to become, the library in C, and the program that calls it from Python.
 //! `UPDATE_EXPECT=1` writes what it has to become anew; read it.
 
+mod tools;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -26,7 +28,7 @@ fn outputs(root: &Path) -> (FileMap, Target) {
 }
 
 fn run(command: &mut Command) -> String {
-    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let output = tools::output(command);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{command:?} fails with {}:\n{said}", output.status);
     String::from_utf8_lossy(&output.stdout).into_owned()
@@ -52,7 +54,7 @@ fn a_python_program_calls_the_library() {
     }
     files.write(&target, Edits::Refuse).expect("the folder for tests can be written");
     let library = folder.join("libkit.so");
-    let mut compiler = Command::new("gcc");
+    let mut compiler = Command::new("cc");
     compiler.args(["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-shared", "-fPIC", "-I"]);
     run(compiler.arg(folder.join("include")).arg(here().join("kit.c")).arg("-o").arg(&library));
 

@@ -3,6 +3,8 @@
 //! For each release a C++ file of `static_assert`s is compiled against the headers of the wheel: every offset and
 //! size, every field, every enumerator, and the whole type of every function.
 
+mod tools;
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -91,12 +93,9 @@ fn compile(name: &str, interface: &Interface, include: &Path, claims: &str) -> R
         includes(&interface.name.value).iter().map(|header| format!("#include \"{header}\"\n")).collect();
     std::fs::write(&file, format!("{PRELUDE}{includes}\n{claims}"))
         .expect("the folder for tests can be written");
-    let output = Command::new("g++")
-        .args(["-std=c++17", "-fsyntax-only", "-w", "-I"])
-        .arg(include)
-        .arg(&file)
-        .output()
-        .expect("g++ is installed");
+    let mut command = Command::new("c++");
+    let output =
+        tools::output(command.args(["-std=c++17", "-fsyntax-only", "-w", "-I"]).arg(include).arg(&file));
     if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).into_owned()) }
 }
 

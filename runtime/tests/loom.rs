@@ -1,6 +1,6 @@
 //! Every interleaving of the stream core, in models small enough to be searched.
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test -p tenon-cpu --release --test loom`
+//! `RUSTFLAGS="--cfg loom" CARGO_PROFILE_DEV_OPT_LEVEL=2 cargo test -p tenon-cpu --test loom --target x86_64-unknown-linux-gnu`
 #![cfg(loom)]
 
 use loom::thread;

@@ -3,7 +3,7 @@
 use clap::Args;
 
 use crate::process::{Failure, cargo};
-use crate::python_sdk;
+use crate::sdk;
 
 /// What is measured.
 #[derive(Args)]
@@ -32,7 +32,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         }
     }
     if options.name.as_deref().is_none_or(|wanted| wanted == "python") {
-        python_sdk::bench()?;
+        sdk::python::bench()?;
     }
     Ok(())
 }

@@ -8,6 +8,7 @@ use clap::{Args, ValueEnum};
 
 use crate::process::{Failure, at, cargo};
 use crate::project;
+use crate::test::rust::TRIPLE;
 
 /// What is fuzzed, and for how long.
 #[derive(Args)]
@@ -34,10 +35,6 @@ const INSTRUMENTED: &str = "--cfg fuzzing -Cpasses=sancov-module -Ccodegen-units
     -Coverflow-checks=on -Cllvm-args=-sanitizer-coverage-level=4 \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
     -Cllvm-args=-sanitizer-coverage-trace-compares";
-
-/// With an explicit target, build scripts and macros are left without counters.
-const TRIPLE: &str =
-    if cfg!(target_arch = "aarch64") { "aarch64-unknown-linux-gnu" } else { "x86_64-unknown-linux-gnu" };
 
 impl Target {
     const ALL: [Target; 2] = [Target::Sdk, Target::Spec];
@@ -89,6 +86,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     for target in &targets {
         cargo()
             .args(["build", "--quiet", "--release", "--package", "tenon-fuzz", "--features", "engine"])
+            // With an explicit target, build scripts and macros are left without counters.
             .args(["--bin", &format!("fuzz-{}", target.name()), "--target", TRIPLE, "--target-dir"])
             .arg(&built)
             .env("RUSTFLAGS", INSTRUMENTED)

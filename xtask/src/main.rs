@@ -2,20 +2,16 @@
 
 mod bench;
 mod docs;
-mod examples;
 mod fuzz;
-mod install;
-mod links;
-mod lint;
 mod paddle;
 mod process;
 mod project;
-mod python;
-mod python_sdk;
 mod sdk;
 mod side_by_side;
 mod test;
-mod wheel;
+mod tools;
+
+use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use miette::Result;
@@ -30,20 +26,22 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Every test: lints, generated files, Rust, C, the book, and PaddlePaddle itself
+    /// Every test: lints, generated files, Rust, C, the book, and PaddlePaddle itself; `--quick` for the daily loop
     Test(test::Options),
     /// Format, lints and type checks, and nothing else
     Lint,
     /// The headers out of PaddlePaddle's wheels, for the layout tests
     Headers,
     /// The C SDK: headers, libraries, pkg-config, CMake package and examples, below a prefix
-    Install(install::Options),
+    Install(sdk::install::Options),
     /// The part of the tests that is about the installed C SDK
     Sdk,
+    /// The README's commands in a clone of `HEAD`, on a machine that has the requirements and no other tool
+    Bare,
     /// The part of the tests that is about the Python SDK, with each Python from 3.9 to 3.13 of this machine
     Python,
     /// The wheels of the Python SDK and of the plugin for PaddlePaddle, in `dist/`
-    Wheel(wheel::Options),
+    Wheel(sdk::wheel::Options),
     /// Trains LeNet and a small Transformer on the device, beside PaddlePaddle's own CPU
     Demo(paddle::DemoOptions),
     /// The book, in `target/book`
@@ -56,20 +54,23 @@ enum Task {
     Bench(bench::Options),
 }
 
-fn main() -> Result<()> {
+fn main() -> Result<ExitCode> {
     let outcome = match Arguments::parse().task {
-        Task::Test(options) => test::run(&options),
-        Task::Lint => lint::run(),
+        // Failures of its parts are in its summary, which ends with the line that a continuous integration reads.
+        Task::Test(options) => return Ok(test::run(options)?),
+        Task::Bare => test::bare::test(),
+        Task::Sdk => return Ok(test::c_sdk()?),
+        Task::Lint => test::lint::run(),
         Task::Headers => paddle::headers().map(|_| ()),
-        Task::Install(options) => install::run(&options),
-        Task::Sdk => sdk::test(),
-        Task::Python => python_sdk::test(true),
-        Task::Wheel(options) => wheel::run(&options),
+        Task::Install(options) => sdk::install::run(&options),
+        Task::Python => sdk::python::test(true),
+        Task::Wheel(options) => sdk::wheel::run(&options),
         Task::Demo(options) => paddle::demo(&options),
         Task::Docs(options) => docs::run(&options),
-        Task::Pictures => python_sdk::pictures(),
+        Task::Pictures => sdk::python::pictures(),
         Task::Fuzz(options) => fuzz::run(&options),
         Task::Bench(options) => bench::run(&options),
     };
-    Ok(outcome?)
+    outcome?;
+    Ok(ExitCode::SUCCESS)
 }

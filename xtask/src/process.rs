@@ -9,6 +9,7 @@ use miette::Diagnostic;
 use thiserror::Error;
 
 use crate::project;
+use crate::tools::{self, fetch, left_out};
 
 /// Why a step did not succeed.
 #[derive(Debug, Error, Diagnostic)]
@@ -21,6 +22,15 @@ pub enum Failure {
         /// The line that installs it.
         #[help]
         install: String,
+    },
+    /// Programs that everything needs are not there.
+    #[error("{} missing:\n{}", if lines.len() == 1 { "one requirement is" } else { "some requirements are" }, lines.join("\n"))]
+    Requirements {
+        /// One line for each: its name, and the line that installs it.
+        lines: Vec<String>,
+        /// A hint for other systems.
+        #[help]
+        hint: String,
     },
     /// The program could not be started.
     #[error("cannot start `{program}`")]
@@ -63,14 +73,18 @@ pub fn at(path: &Path) -> impl Fn(io::Error) -> Failure {
 pub struct Step {
     command: Command,
     errors: fn() -> Stdio,
-    install: String,
 }
 
-/// A step that runs a program.
+/// A step that runs a program. It finds the fetched tools, shows no backtraces, and knows what it may leave out.
 pub fn step(program: impl AsRef<OsStr>) -> Step {
     let mut command = Command::new(program);
     command.current_dir(project::root()).stdin(Stdio::null());
-    Step { command, errors: Stdio::inherit, install: String::new() }
+    command.env("PATH", fetch::path()).env("RUST_BACKTRACE", "0");
+    match left_out::file() {
+        Some(file) => command.env(left_out::VARIABLE, file),
+        None => command.env_remove(left_out::VARIABLE),
+    };
+    Step { command, errors: Stdio::inherit }
 }
 
 /// A step that runs the cargo that runs this.
@@ -103,15 +117,15 @@ impl Step {
         self
     }
 
-    /// What it prints to standard error is nobody's concern.
+    /// Discards its standard error.
     pub fn quietly(mut self) -> Self {
         self.errors = Stdio::null;
         self
     }
 
-    /// The line that installs the program, for when it is not there.
-    pub fn installed_by(mut self, line: &str) -> Self {
-        self.install = line.to_owned();
+    /// Exactly these variables of the environment.
+    pub fn env_only<V: AsRef<OsStr>>(mut self, variables: impl IntoIterator<Item = (V, V)>) -> Self {
+        self.command.env_clear().envs(variables);
         self
     }
 
@@ -127,10 +141,9 @@ impl Step {
 
     fn not_started(&self, source: io::Error) -> Failure {
         let program = self.command.get_program().to_string_lossy().into_owned();
-        if source.kind() == io::ErrorKind::NotFound && !self.install.is_empty() {
-            Failure::Missing { program, install: format!("install it: {}", self.install) }
-        } else {
-            Failure::Start { program, source }
+        match source.kind() {
+            io::ErrorKind::NotFound => tools::missing(&program),
+            _ => Failure::Start { program, source },
         }
     }
 

@@ -19,7 +19,7 @@ pub fn compile(source: &str, name: &str) -> PathBuf {
         .arg(&library)
         .arg("-lpthread")
         .output()
-        .expect("a C compiler is installed");
+        .unwrap_or_else(|_| panic!("`cc` is not installed: apt-get install gcc libc6-dev"));
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     library
 }

@@ -73,7 +73,8 @@ pub fn compile_with(to: &Path, release: Release, flags: &[&str], needs: Option<&
 }
 
 pub fn run(mut compiler: Command) {
-    let output = compiler.output().expect("a C and a C++ compiler are installed");
+    let output =
+        compiler.output().unwrap_or_else(|_| panic!("`c++` is not installed: apt-get install gcc g++"));
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 

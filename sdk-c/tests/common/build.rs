@@ -42,7 +42,12 @@ pub fn library() -> &'static Path {
 
 /// Runs a command that has to succeed.
 pub fn run(command: &mut Command) -> Output {
-    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let output = command.output().unwrap_or_else(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => {
+            panic!("{:?} is not installed; a compiler is: apt-get install gcc g++", command.get_program())
+        }
+        _ => panic!("{command:?}: {error}"),
+    });
     assert!(
         output.status.success(),
         "{command:?}: {}\n{}{}",

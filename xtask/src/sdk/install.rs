@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::process::{Failure, at, cargo};
+use crate::process::{Failure, at, cargo, step};
 use crate::project;
 
 /// The library has the version of the workspace, as all crates have.
@@ -116,19 +116,31 @@ fn build(profile: Profile) -> Result<Built, Failure> {
         Profile::Debug => ("debug", &[]),
     };
     let folder = project::target().join(name);
-    let libraries = folder.join("libtenon.native-static-libs");
-    cargo()
-        .args(["rustc", "--quiet", "--package", "tenon-sdk", "--lib"])
-        .args(flags)
-        .arg("--")
-        .arg(format!("--print=native-static-libs={}", libraries.display()))
-        .run()?;
-    let printed = fs::read_to_string(&libraries).map_err(at(&libraries))?;
+    // The same command as for the wheel, so that cargo optimises the library once for both.
+    cargo().args(["build", "--quiet", "--package", "tenon-sdk", "--lib"]).args(flags).run()?;
+    let printed = static_libraries(&folder)?;
     Ok(Built {
         shared: folder.join("libtenon.so"),
         archive: folder.join("libtenon.a"),
         static_libraries: printed.trim().to_owned(),
     })
+}
+
+/// The system's libraries that Rust's standard library needs in a static link. No crate of ours adds any; one that did
+/// would fail the static links of `cargo xtask sdk`.
+fn static_libraries(scratch: &Path) -> Result<String, Failure> {
+    let (list, archive) = (scratch.join("native-static-libs"), scratch.join("libempty.a"));
+    step(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()))
+        .args(["--crate-name", "empty", "--crate-type", "staticlib"])
+        .arg(format!("--print=native-static-libs={}", list.display()))
+        .arg("-o")
+        .arg(&archive)
+        // The empty standard input is the source.
+        .arg("-")
+        .quietly()
+        .read()?;
+    fs::remove_file(&archive).map_err(at(&archive))?;
+    fs::read_to_string(&list).map_err(at(&list))
 }
 
 /// A template with its `@NAME@`s filled in.

@@ -4,12 +4,7 @@ use std::path::PathBuf;
 
 use crate::process::{Failure, cargo, step};
 use crate::project;
-use crate::python::Venv;
-
-/// Type checkers, of fixed versions: a newer one may find more.
-pub const MYPY: &str = "mypy==1.18.2";
-/// The extra brings the Node that it runs on.
-pub const PYRIGHT: &str = "pyright[nodejs]==1.1.414";
+use crate::tools::python::{MYPY, PYRIGHT, Venv};
 
 const FORMATTED: &[&str] =
     &["plugins/paddle/tests", "plugins/paddle/demo", "plugins/paddle/python", "sdk-py"];
@@ -17,14 +12,29 @@ const PADDLE: &[&str] = &["plugins/paddle/tests", "plugins/paddle/demo", "plugin
 /// The oldest Python that the Python SDK is for.
 const OLDEST_PYTHON: &str = "3.9";
 
-/// Everything that can be said of the sources without running them.
+/// Checks the sources without running them.
 pub fn run() -> Result<(), Failure> {
+    rust()?;
+    rustdoc()?;
+    python()
+}
+
+/// Checks the format of the Rust sources, and lints them.
+pub fn rust() -> Result<(), Failure> {
     cargo().args(["fmt", "--all", "--check"]).run()?;
-    cargo().args(["clippy", "--quiet", "--workspace", "--all-targets", "--", "--deny", "warnings"]).run()?;
+    cargo().args(["clippy", "--quiet", "--workspace", "--all-targets", "--", "--deny", "warnings"]).run()
+}
+
+/// Checks the links in the Rust documentation.
+pub fn rustdoc() -> Result<(), Failure> {
     cargo()
         .args(["doc", "--quiet", "--workspace", "--no-deps", "--document-private-items"])
         .env("RUSTDOCFLAGS", "--deny warnings --allow rustdoc::private_intra_doc_links")
-        .run()?;
+        .run()
+}
+
+/// Checks format, lints and types of the Python sources.
+pub fn python() -> Result<(), Failure> {
     let venv = Venv::with(
         "lint",
         &["ruff==0.14.5", MYPY, PYRIGHT, "pytest>=8", "hypothesis>=6", "hatchling>=1.27", "numpy==2.2.6"],

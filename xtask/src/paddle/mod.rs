@@ -1,14 +1,16 @@
 //! PaddlePaddle: its wheels, its headers, and the runs of the plugin inside it.
 
+pub mod examples;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use crate::process::{Failure, at, step};
-use crate::python::{self, Venv};
-use crate::wheel::{self, Wheel};
-use crate::{examples, project};
+use crate::project;
+use crate::sdk::wheel::{self, Wheel};
+use crate::tools::python::{self, Venv};
 
 /// A release that the plugin is tested with.
 pub struct Release {
@@ -49,7 +51,6 @@ fn download(version: &str) -> Result<PathBuf, Failure> {
         .arg("--dest")
         .arg(&partial)
         .arg(format!("paddlepaddle=={version}"))
-        .installed_by("apt-get install python3 python3-pip")
         .run()?;
     for entry in fs::read_dir(&partial).map_err(at(&partial))? {
         let path = entry.map_err(at(&partial))?.path();
@@ -73,13 +74,22 @@ with zipfile.ZipFile(wheel) as archive:
     archive.extractall(target, filter(wanted.fullmatch, archive.namelist()))
 ";
 
-/// The headers of every release; the folder that holds one folder for each.
+/// The folder of a release's headers.
+fn headers_of(release: &Release) -> PathBuf {
+    project::path("target/paddle-headers").join(release.version)
+}
+
+/// Whether the headers of every release are there.
+pub fn has_headers() -> bool {
+    RELEASES.iter().all(|release| headers_of(release).exists())
+}
+
+/// Fetches the headers of every release; the folder that holds one folder for each.
 pub fn headers() -> Result<PathBuf, Failure> {
     let root = project::path("target/paddle-headers");
     for release in RELEASES {
-        let folder = root.join(release.version);
-        let header = folder.join("paddle/include/paddle/phi/backends/device_ext.h");
-        if header.exists() {
+        let folder = headers_of(release);
+        if folder.exists() {
             continue;
         }
         let wheel = download(release.version)?;

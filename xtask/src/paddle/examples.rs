@@ -25,7 +25,6 @@ pub fn build() -> Result<PathBuf, Failure> {
             .args(["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O2", "-shared", "-fPIC"])
             .args(["-Isdk-c/include", source, "-o"])
             .arg(made(&root, folder)?.join(library))
-            .installed_by("apt-get install gcc libc6-dev")
             .run()?;
     }
     Ok(root)

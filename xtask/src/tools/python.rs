@@ -11,6 +11,11 @@ use crate::project;
 const INSTALL_VENV: &str =
     "apt-get install python3 python3-venv   # or your system's package of Python 3.9 or newer";
 
+/// Type checkers, of fixed versions: a newer one may find more.
+pub const MYPY: &str = "mypy==1.18.2";
+/// The extra brings the Node that it runs on.
+pub const PYRIGHT: &str = "pyright[nodejs]==1.1.414";
+
 /// The minor versions of Python 3 that the Python SDK is for, newest first.
 const MINORS: std::ops::RangeInclusive<u32> = 9..=13;
 
@@ -40,7 +45,7 @@ pub fn interpreters() -> Result<Vec<Interpreter>, Failure> {
     if found.is_empty() {
         return Err(Failure::Missing {
             program: format!("a Python from 3.{} to 3.{}", MINORS.start(), MINORS.end()),
-            install: format!("install it: {INSTALL_VENV}"),
+            install: INSTALL_VENV.to_owned(),
         });
     }
     Ok(found)
@@ -103,16 +108,14 @@ impl Venv {
             fs::remove_dir_all(&venv.folder).map_err(at(&venv.folder))?;
         }
         eprintln!("making the Python environment `{name}`: {}", requirements.join(" "));
-        step(python).args(["-m", "venv"]).arg(&venv.folder).installed_by(INSTALL_VENV).run().map_err(
-            |failure| match failure {
-                // Debian ships Python without the module, and says so only in passing.
-                Failure::Failed { .. } => Failure::Missing {
-                    program: "the venv module of Python".to_owned(),
-                    install: format!("install it: {INSTALL_VENV}"),
-                },
-                other => other,
+        step(python).args(["-m", "venv"]).arg(&venv.folder).run().map_err(|failure| match failure {
+            // Debian ships Python without the module, and says so only in passing.
+            Failure::Failed { .. } => Failure::Missing {
+                program: "the venv module of Python".to_owned(),
+                install: INSTALL_VENV.to_owned(),
             },
-        )?;
+            other => other,
+        })?;
         if !requirements.is_empty() {
             venv.pip(requirements.iter().copied())?;
         }

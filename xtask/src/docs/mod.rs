@@ -1,5 +1,7 @@
 //! The book: hand-written chapters and the generated reference, made into a site by mdBook.
 
+mod links;
+
 use std::path::PathBuf;
 
 use clap::Args;
@@ -24,7 +26,10 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     if options.serve {
         let folder = build(&mdbook)?;
         println!("http://localhost:8000");
-        step(crate::python::system()).args(["-m", "http.server", "8000", "--directory"]).arg(folder).run()?;
+        step(crate::tools::python::system())
+            .args(["-m", "http.server", "8000", "--directory"])
+            .arg(folder)
+            .run()?;
     } else {
         println!("{}", build(&mdbook)?.join("index.html").display());
     }
@@ -34,7 +39,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
 /// Builds the book, and finds links that lead nowhere.
 pub fn check() -> Result<(), Failure> {
     let folder = build(&mdbook()?)?;
-    let broken = crate::links::broken(&folder)?;
+    let broken = links::broken(&folder)?;
     if !broken.is_empty() {
         return Err(Failure::Wrong(format!("links that lead nowhere:\n{}", broken.join("\n"))));
     }
@@ -58,9 +63,12 @@ fn mdbook() -> Result<PathBuf, Failure> {
     }
     eprintln!("building mdBook {MDBOOK}; this happens once");
     cargo()
-        .args(["install", "mdbook", "--version", MDBOOK, "--locked", "--quiet"])
+        .args(["install", "mdbook", "--version", MDBOOK, "--locked", "--quiet", "--debug"])
         .args(["--no-default-features", "--features", "search", "--root"])
         .arg(&root)
+        // Compiling it costs far more than running it; without any optimisation, each run would take seconds longer.
+        .env("CARGO_PROFILE_DEV_OPT_LEVEL", "1")
+        .env("CARGO_PROFILE_DEV_DEBUG", "0")
         .run()?;
     Ok(own)
 }

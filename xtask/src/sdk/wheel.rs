@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 
 use crate::process::{Failure, step};
 use crate::project;
-use crate::python::Venv;
+use crate::tools::python::Venv;
 
 /// What builds a wheel; the projects name the same.
 const BUILD: &[&str] = &["hatchling>=1.27", "pyelftools>=0.31"];

@@ -2,10 +2,12 @@
 
 use std::path::Path;
 
+use crate::paddle::examples;
 use crate::process::{Failure, step};
-use crate::python::{self, Venv};
-use crate::wheel::{self, Wheel};
-use crate::{examples, project, side_by_side};
+use crate::project;
+use crate::sdk::wheel::{self, Wheel};
+use crate::side_by_side;
+use crate::tools::python::{self, MYPY, PYRIGHT, Venv};
 
 /// What the tests need in every Python.
 const TESTS: &[&str] = &["hypothesis>=6", "ml_dtypes", "numpy", "pytest>=8"];
@@ -24,7 +26,7 @@ pub fn test(each: bool) -> Result<(), Failure> {
     let wanted = if each { interpreters.len() } else { 1 };
     side_by_side::each(&interpreters[..wanted], |interpreter| {
         let newest = interpreter.version == interpreters[0].version;
-        let checkers = [crate::lint::MYPY, crate::lint::PYRIGHT];
+        let checkers = [MYPY, PYRIGHT];
         let requirements = if newest { [TESTS, ONCE, &checkers].concat() } else { TESTS.to_vec() };
         let venv = Venv::of(interpreter, "sdk", &requirements)?;
         venv.put(&wheel)?;

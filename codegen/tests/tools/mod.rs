@@ -1,0 +1,43 @@
+//! Programs that tests start: a missing one is named, with the line that installs it.
+#![allow(dead_code, reason = "no test uses all of it")]
+
+use std::env;
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, Write};
+use std::process::{Command, Output};
+
+/// The line that installs a program.
+fn install(program: &str) -> &'static str {
+    match program {
+        "clang" | "clang++" => "apt-get install clang",
+        "python3" => "apt-get install python3",
+        _ => "apt-get install gcc g++",
+    }
+}
+
+/// Runs a command; fails with the name of its program if that is not installed.
+pub fn output(command: &mut Command) -> Output {
+    command.output().unwrap_or_else(|error| {
+        let program = command.get_program().to_string_lossy();
+        match error.kind() {
+            ErrorKind::NotFound => panic!("`{program}` is not installed: {}", install(&program)),
+            _ => panic!("cannot start `{program}`: {error}"),
+        }
+    })
+}
+
+/// Whether a program is installed. Without it, the test is left out where that is permitted, and fails elsewhere.
+///
+/// `cargo xtask test` permits it with the variable `TENON_LEFT_OUT`: it names a file, to which the test appends the
+/// program and its own name.
+pub fn has(program: &str, test: &str) -> bool {
+    if Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success()) {
+        return true;
+    }
+    let Some(file) = env::var_os("TENON_LEFT_OUT") else {
+        panic!("`{program}` is not installed: {}; `cargo xtask test` fetches it", install(program));
+    };
+    let mut file = OpenOptions::new().append(true).create(true).open(file).expect("the file can be written");
+    writeln!(file, "{program}\t{test}").expect("the file can be written");
+    false
+}

@@ -1,0 +1,260 @@
+//! The README's commands as a new user gives them: in a fresh clone, on a machine with its requirements alone.
+//!
+//! Not the whole of `cargo xtask test`: that would double the time of a run, and most of it starts no program but
+//! cargo and the compilers. The parts that start others are run in full, which are the C SDK and the quick tests (they
+//! compile the C headers with each compiler). The rest is looked up: `--list` has to find each requirement, and to have
+//! a place to fetch each tool from. Wheels are not built once more: their part builds them in an environment of its own.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use crate::process::{Failure, Step, at, step};
+use crate::project;
+use crate::tools::{Source, TOOLS, python};
+
+/// The requirements, and what a compiler or a script may expect of any Linux. No tool of the table is among them.
+const PROGRAMS: &[&str] = &[
+    "git",
+    "cargo",
+    "rustc",
+    "rustdoc",
+    "rustfmt",
+    "cargo-fmt",
+    "cargo-clippy",
+    "clippy-driver",
+    "cc",
+    "c++",
+    "gcc",
+    "g++",
+    "as",
+    "ld",
+    "ar",
+    "nm",
+    "ranlib",
+    "strip",
+    "objcopy",
+    "sh",
+    "bash",
+    "env",
+    "uname",
+    "cat",
+    "ls",
+    "mkdir",
+    "rm",
+    "rmdir",
+    "cp",
+    "mv",
+    "ln",
+    "chmod",
+    "touch",
+    "sed",
+    "grep",
+    "awk",
+    "tr",
+    "sort",
+    "uniq",
+    "cut",
+    "head",
+    "tail",
+    "wc",
+    "dirname",
+    "basename",
+    "readlink",
+    "realpath",
+    "mktemp",
+    "date",
+    "id",
+    "sleep",
+    "true",
+    "false",
+    "test",
+    "expr",
+    "find",
+    "xargs",
+    "tar",
+    "gzip",
+    "ldd",
+    "ldconfig",
+];
+/// Variables that say how this system reaches the network and where cargo and pip keep what they have downloaded.
+const VARIABLES: &[&str] =
+    &["PIP_", "CARGO_NET_", "CARGO_HTTP_", "RUSTUP_", "SSL_", "LANG", "LC_", "TMPDIR", "CARGO_INCREMENTAL"];
+
+/// Runs the commands.
+pub fn test() -> Result<(), Failure> {
+    let readme = project::path("README.md");
+    let readme = fs::read_to_string(&readme).map_err(at(&readme))?;
+    let machine = Machine::new()?;
+    let both = commands(&blocks(&readme, "Two commands", "sh"));
+    let [generate, test] = both.as_slice() else {
+        return Err(Failure::Wrong(format!(
+            "README.md has {} commands where two are promised: {both:?}",
+            both.len()
+        )));
+    };
+    machine.shell(generate).run()?;
+    let changed = machine.shell("git status --porcelain").read()?;
+    if !changed.is_empty() {
+        return Err(Failure::Wrong(format!("`{generate}` changes files of a fresh clone:\n{changed}")));
+    }
+    holds_no_tools(&machine.shell(&format!("{test} --list")).read()?)?;
+    machine.shell("cargo xtask sdk").run()?;
+    hello(&machine, &readme)?;
+    machine.shell(&format!("{test} --quick")).run()
+}
+
+/// Installs the C SDK, and builds and runs the README's first program as the README says.
+fn hello(machine: &Machine, readme: &str) -> Result<(), Failure> {
+    let (sources, lines) = (blocks(readme, "In C", "c"), commands(&blocks(readme, "In C", "sh")));
+    let file = machine.clone.join("hello.c");
+    fs::write(&file, sources.concat()).map_err(at(&file))?;
+    let mut printed = String::new();
+    for line in lines {
+        printed = machine.shell(&line).read()?;
+    }
+    fs::remove_file(&file).map_err(at(&file))?;
+    match printed.trim() {
+        "hello from the device" => Ok(()),
+        other => Err(Failure::Wrong(format!("the README's program in C prints `{other}`"))),
+    }
+}
+
+/// The list has to show that the machine is bare: no tool is installed.
+fn holds_no_tools(list: &str) -> Result<(), Failure> {
+    for tool in TOOLS.iter().filter(|tool| !matches!(tool.source, Source::Machine(_))) {
+        let line = list.lines().find(|line| line.split_whitespace().next() == Some(tool.name));
+        if line.is_none_or(|line| line.contains(" installed")) {
+            return Err(Failure::Wrong(format!(
+                "`{}` is on a machine that should lack it:\n{list}",
+                tool.name
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// A clone, and the environment of a machine that has the requirements alone.
+struct Machine {
+    clone: PathBuf,
+    variables: BTreeMap<OsString, OsString>,
+}
+
+impl Machine {
+    fn new() -> Result<Self, Failure> {
+        let root = project::cache("bare");
+        let (clone, kept, bin, home) =
+            (root.join("clone"), root.join("target"), root.join("bin"), root.join("home"));
+        // What the clone of an earlier run has built is handed on: crates from the registry are the same.
+        let built = clone.join("target");
+        if built.exists() {
+            fs::rename(&built, &kept).map_err(at(&kept))?;
+        }
+        for folder in [&clone, &bin, &home] {
+            project::empty(folder)?;
+        }
+        step("git").args(["clone", "--quiet"]).arg(project::root()).arg(&clone).run()?;
+        if kept.exists() {
+            fs::rename(&kept, &built).map_err(at(&built))?;
+        }
+        link_programs(&bin)?;
+        Ok(Machine { clone, variables: variables(&bin, &home) })
+    }
+
+    /// A line for the shell, given in the clone.
+    fn shell(&self, line: &str) -> Step {
+        eprintln!("$ {line}");
+        step("/bin/sh").args(["-e", "-c", line]).env_only(&self.variables).within(&self.clone)
+    }
+}
+
+fn link_programs(bin: &Path) -> Result<(), Failure> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    for name in PROGRAMS {
+        let found = env::split_paths(&path).map(|folder| folder.join(name)).find(|path| path.is_file());
+        if let Some(found) = found {
+            let place = bin.join(name);
+            symlink(found, &place).map_err(at(&place))?;
+        }
+    }
+    // A version manager's Python is a script that starts others; and a link to Python would look for its modules here.
+    let executable = step(python::system()).args(["-c", "import sys; print(sys.executable)"]).read()?;
+    let place = bin.join("python3");
+    fs::write(&place, format!("#!/bin/sh\nexec '{}' \"$@\"\n", executable.trim())).map_err(at(&place))?;
+    fs::set_permissions(&place, fs::Permissions::from_mode(0o755)).map_err(at(&place))
+}
+
+fn variables(bin: &Path, home: &Path) -> BTreeMap<OsString, OsString> {
+    let real = env::home_dir().unwrap_or_default();
+    let or = |name: &str, folder: &str| env::var_os(name).unwrap_or_else(|| real.join(folder).into());
+    let is_kept = |name: &str| {
+        VARIABLES.iter().any(|kept| name.starts_with(kept)) || name.to_lowercase().ends_with("_proxy")
+    };
+    let mut variables: BTreeMap<OsString, OsString> =
+        env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_kept)).collect();
+    variables.extend([
+        ("PATH".into(), bin.into()),
+        ("HOME".into(), home.into()),
+        ("CARGO_HOME".into(), or("CARGO_HOME", ".cargo")),
+        ("RUSTUP_HOME".into(), or("RUSTUP_HOME", ".rustup")),
+        ("XDG_CACHE_HOME".into(), or("XDG_CACHE_HOME", ".cache")),
+    ]);
+    variables
+}
+
+/// The blocks of a language in a section of a page.
+fn blocks(page: &str, section: &str, language: &str) -> Vec<String> {
+    let heading = format!("## {section}");
+    let lines = page.lines().skip_while(|line| *line != heading).skip(1);
+    let (mut found, mut open): (Vec<String>, Option<String>) = (Vec::new(), None);
+    for line in lines.take_while(|line| !line.starts_with("## ")) {
+        match (&mut open, line.strip_prefix("```")) {
+            (None, Some(opened)) => {
+                open = Some(if opened == language { String::new() } else { "-".to_owned() })
+            }
+            (Some(_), Some(_)) => found.extend(open.take().filter(|text| text != "-")),
+            (Some(text), None) if text != "-" => *text += &format!("{line}\n"),
+            _ => {}
+        }
+    }
+    found
+}
+
+/// The commands in such blocks, without their comments.
+fn commands(blocks: &[String]) -> Vec<String> {
+    let lines = blocks.iter().flat_map(|block| block.lines());
+    lines.map(|line| line.split(" #").next().unwrap_or_default().trim().to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: &str = "## First\n```sh\nnot this\n```\n## Second\n```c\nint x;\n```\ntext\n\
+                        ```sh\none --flag    # a comment\ntwo\n```\n## Third\n```sh\nnor this\n```\n";
+
+    #[test]
+    fn commands_are_those_of_the_section() {
+        assert_eq!(commands(&blocks(PAGE, "Second", "sh")), ["one --flag", "two"]);
+        assert_eq!(blocks(PAGE, "Second", "c"), ["int x;\n"]);
+    }
+
+    #[test]
+    fn a_tool_that_is_installed_is_noticed() {
+        let list: String = TOOLS.iter().map(|tool| format!("  {}   left out\n", tool.name)).collect();
+        assert!(holds_no_tools(&list).is_ok());
+        let list = list.replace("  cmake   left out", "  cmake   installed");
+        let failure = holds_no_tools(&list).unwrap_err();
+        assert!(failure.to_string().starts_with("`cmake` is on a machine"), "{failure}");
+    }
+
+    #[test]
+    fn no_tool_that_may_be_missing_is_on_the_bare_machine() {
+        for tool in TOOLS.iter().filter(|tool| !matches!(tool.source, Source::Machine(_))) {
+            assert!(!PROGRAMS.contains(&tool.name), "{}", tool.name);
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! The tests of the Rust crates, which compile the C ones themselves.
+
+use crate::paddle;
+use crate::process::{Failure, cargo};
+
+/// The package whose tests compile plugins against PaddlePaddle's headers, all of them.
+const WITH_HEADERS: &str = "tenon-host";
+/// The other tests that compile these headers.
+const HEADERS: &[&str] = &[
+    "the_device_table_is_as_each_release_has_it",
+    "the_kernel_functions_are_as_each_release_declares_them",
+    "a_wrong_claim_is_found",
+];
+/// Tests that compile crates of their own, for a minute and more.
+const SLOW: &[&str] = &["mistakes_are_told_in_the_words_of_the_spec"];
+
+/// Runs every test.
+pub fn all() -> Result<(), Failure> {
+    cargo().args(["test", "--workspace", "--quiet", "--no-fail-fast"]).run()
+}
+
+/// Runs the tests that need no download and little time.
+pub fn quick() -> Result<(), Failure> {
+    let mut tests = cargo().args(["test", "--workspace", "--quiet", "--no-fail-fast", "--tests"]);
+    let mut skipped = SLOW.to_vec();
+    if !paddle::has_headers() {
+        tests = tests.args(["--exclude", WITH_HEADERS]);
+        skipped.extend(HEADERS);
+    }
+    tests.arg("--").args(skipped.iter().flat_map(|name| ["--skip", name])).run()
+}
+
+/// Runs the tests of the stream core in every interleaving that loom finds.
+pub fn interleavings() -> Result<(), Failure> {
+    cargo()
+        .args(["test", "--quiet", "--package", "tenon-cpu", "--test", "loom", "--target", TRIPLE])
+        // With a target named, the macros are those that were built without the flags. The models have to be fast, and
+        // with the profile for releases each crate would be compiled once more.
+        .env("RUSTFLAGS", "--cfg loom")
+        .env("CARGO_PROFILE_DEV_OPT_LEVEL", "2")
+        .run()
+}
+
+/// This system, as cargo names it.
+pub const TRIPLE: &str =
+    if cfg!(target_arch = "aarch64") { "aarch64-unknown-linux-gnu" } else { "x86_64-unknown-linux-gnu" };

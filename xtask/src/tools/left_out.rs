@@ -1,0 +1,84 @@
+//! Tests that are left out because a tool is missing: written down while they are skipped, and named at the end.
+//!
+//! Tests in other crates take part by the variable [`VARIABLE`]. Where it names a file, a test whose tool is missing
+//! appends the line `TOOL<tab>TEST` to it and ends; where it is absent, the test fails.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::Path;
+use std::sync::OnceLock;
+
+use super::missing;
+use crate::process::{Failure, at};
+use crate::project;
+
+/// The variable that names the file.
+pub const VARIABLE: &str = "TENON_LEFT_OUT";
+
+static FILE: OnceLock<std::path::PathBuf> = OnceLock::new();
+
+/// Permits tests to be left out, from now on and by every program that is started.
+pub fn permit() -> Result<(), Failure> {
+    let file = FILE.get_or_init(|| project::cache("left-out.txt"));
+    if let Some(folder) = file.parent() {
+        fs::create_dir_all(folder).map_err(at(folder))?;
+    }
+    fs::write(file, "").map_err(at(file))
+}
+
+/// The file, where it is permitted.
+pub fn file() -> Option<&'static Path> {
+    FILE.get().map(std::path::PathBuf::as_path)
+}
+
+/// Leaves a test out for want of a tool.
+///
+/// # Errors
+/// [`Failure::Missing`] where nothing may be left out.
+pub fn without(tool: &str, test: &str) -> Result<(), Failure> {
+    let Some(file) = file() else { return Err(missing(tool)) };
+    let mut open = OpenOptions::new().append(true).create(true).open(file).map_err(at(file))?;
+    writeln!(open, "{tool}\t{test}").map_err(at(file))
+}
+
+/// Every tool with the tests that are left out for want of it.
+pub fn all() -> Result<Vec<(String, Vec<String>)>, Failure> {
+    let Some(file) = file() else { return Ok(Vec::new()) };
+    Ok(grouped(&fs::read_to_string(file).map_err(at(file))?))
+}
+
+fn grouped(text: &str) -> Vec<(String, Vec<String>)> {
+    let mut groups: Vec<(String, Vec<String>)> = Vec::new();
+    for (tool, test) in text.lines().filter_map(|line| line.split_once('\t')) {
+        let index = groups.iter().position(|(known, _)| known == tool).unwrap_or_else(|| {
+            groups.push((tool.to_owned(), Vec::new()));
+            groups.len() - 1
+        });
+        let tests = &mut groups[index].1;
+        if !tests.iter().any(|known| known == test) {
+            tests.push(test.to_owned());
+        }
+    }
+    groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tests_are_grouped_by_the_tool_that_they_lack() {
+        let groups = grouped("valgrind\ta\nclang\tb\nvalgrind\tc\nvalgrind\ta\n");
+        let group =
+            |tool: &str, tests: &[&str]| (tool.to_owned(), tests.iter().map(|t| (*t).to_owned()).collect());
+        assert_eq!(groups, [group("valgrind", &["a", "c"]), group("clang", &["b"])]);
+    }
+
+    #[test]
+    fn without_permission_a_missing_tool_is_a_failure() {
+        assert!(file().is_none());
+        assert!(
+            matches!(without("valgrind", "a test"), Err(Failure::Missing { program, .. }) if program == "valgrind")
+        );
+    }
+}

@@ -1,0 +1,137 @@
+//! The programs that the tests use: how each is found, where it is fetched from, and the line that installs it.
+
+pub mod fetch;
+pub mod left_out;
+pub mod python;
+pub mod survey;
+
+use crate::process::Failure;
+
+/// A program that the tests use.
+pub struct Tool {
+    /// Its name on the `PATH`.
+    pub name: &'static str,
+    /// Another program that does as well.
+    pub alternative: Option<&'static str>,
+    /// Where it comes from.
+    pub source: Source,
+    /// The line that installs it on Debian and Ubuntu.
+    pub install: &'static str,
+    /// The parts of the tests that use it.
+    pub used_by: &'static str,
+}
+
+/// Where a tool comes from when the machine lacks it.
+pub enum Source {
+    /// The machine must have it: one of the requirements in the README.
+    Machine(fn() -> bool),
+    /// PyPI: the requirement, and how its program is started.
+    Pypi(&'static str, Start),
+    /// Only the system's packages have it; tests that use it are left out.
+    System,
+}
+
+/// How a fetched program is started.
+pub enum Start {
+    /// The package installs it under its own name.
+    Installed,
+    /// `zig clang` is LLVM's own driver. It is started with these flags.
+    Zig(&'static str),
+}
+
+/// Every tool. Adding one here is all it takes to have it checked, fetched and reported.
+pub const TOOLS: &[Tool] = &[
+    required("git", survey::git, "apt-get install git"),
+    required("rustfmt", survey::rustfmt, "rustup component add rustfmt"),
+    required("clippy", survey::clippy, "rustup component add clippy"),
+    required("cc", survey::c, "apt-get install gcc libc6-dev"),
+    required("c++", survey::cxx, "apt-get install g++"),
+    required("python3", survey::python, "apt-get install python3   # 3.9 to 3.12"),
+    required("the module venv of python3", survey::venv, "apt-get install python3-venv"),
+    required("the module pip of python3", survey::pip, "apt-get install python3-pip"),
+    Tool {
+        name: "clang",
+        alternative: None,
+        source: Source::Pypi(ZIG, Start::Zig("")),
+        install: "apt-get install clang",
+        used_by: "the C headers and the C SDK, with a second compiler",
+    },
+    Tool {
+        name: "clang++",
+        alternative: None,
+        source: Source::Pypi(ZIG, Start::Zig("--driver-mode=g++")),
+        install: "apt-get install clang",
+        used_by: "the C headers and the C SDK, with a second compiler",
+    },
+    Tool {
+        name: "cmake",
+        alternative: None,
+        source: Source::Pypi("cmake>=3.25", Start::Installed),
+        install: "apt-get install cmake",
+        used_by: "the C SDK, found by CMake",
+    },
+    Tool {
+        name: "ninja",
+        alternative: Some("make"),
+        source: Source::Pypi("ninja>=1.11", Start::Installed),
+        install: "apt-get install ninja-build",
+        used_by: "the C SDK, found by CMake",
+    },
+    Tool {
+        name: "pkg-config",
+        alternative: None,
+        source: Source::Pypi("pkgconf>=2.1", Start::Installed),
+        install: "apt-get install pkg-config",
+        used_by: "the C SDK, found by pkg-config",
+    },
+    Tool {
+        name: "valgrind",
+        alternative: None,
+        source: Source::System,
+        install: "apt-get install valgrind",
+        used_by: "memory errors of the C SDK's programs",
+    },
+];
+
+/// The package of PyPI that contains a whole clang.
+const ZIG: &str = "ziglang>=0.13";
+
+const fn required(name: &'static str, probe: fn() -> bool, install: &'static str) -> Tool {
+    Tool { name, alternative: None, source: Source::Machine(probe), install, used_by: "everything" }
+}
+
+/// The tool of a name.
+pub fn find(name: &str) -> Option<&'static Tool> {
+    TOOLS.iter().find(|tool| tool.name == name)
+}
+
+/// The failure of a program that is not on the machine.
+pub fn missing(program: &str) -> Failure {
+    let line = find(program).map_or("install it with your system's packages", |tool| tool.install);
+    Failure::Missing { program: program.to_owned(), install: line.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_program_is_named_with_its_install_line() {
+        let failure = crate::process::step("valgrind-is-not-here").run().unwrap_err();
+        assert_eq!(failure.to_string(), "`valgrind-is-not-here` is not installed");
+        let Failure::Missing { program, install } = missing("valgrind") else { panic!("another failure") };
+        assert_eq!((program.as_str(), install.as_str()), ("valgrind", "apt-get install valgrind"));
+    }
+
+    #[test]
+    fn each_tool_has_a_name_of_its_own_and_a_line_that_installs_it() {
+        for (index, tool) in TOOLS.iter().enumerate() {
+            assert!(
+                TOOLS[..index].iter().all(|other| other.name != tool.name),
+                "{} is there twice",
+                tool.name
+            );
+            assert!(tool.install.contains(" install ") || tool.install.contains(" add "), "{}", tool.name);
+        }
+    }
+}

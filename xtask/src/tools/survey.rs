@@ -1,0 +1,185 @@
+//! Looks for every tool at once, within a second and before anything is compiled.
+
+use std::iter;
+use std::process::{Command, Stdio};
+use std::thread;
+
+use super::{Source, TOOLS, Tool, fetch, python};
+use crate::process::Failure;
+
+/// What was found of a tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// On the machine.
+    Here,
+    /// In `target/tenon/tools`, from an earlier run.
+    Fetched,
+    /// On PyPI.
+    ToFetch,
+    /// Nowhere.
+    Missing,
+}
+
+/// What was found of each tool, in the order of the table.
+pub struct Survey(pub Vec<(&'static Tool, State)>);
+
+impl Survey {
+    /// Looks for all of them at the same time.
+    pub fn take() -> Survey {
+        let states = thread::scope(|scope| {
+            let looks: Vec<_> = TOOLS.iter().map(|tool| scope.spawn(|| state(tool))).collect();
+            looks.into_iter().map(|look| look.join().unwrap_or(State::Missing)).collect::<Vec<_>>()
+        });
+        Survey(TOOLS.iter().zip(states).collect())
+    }
+
+    /// Fails when a requirement is missing; with `complete`, when any tool is.
+    ///
+    /// # Errors
+    /// [`Failure::Requirements`] names everything that is missing, each with the line that installs it.
+    pub fn require(&self, complete: bool) -> Result<(), Failure> {
+        let required = |tool: &Tool| complete || matches!(tool.source, Source::Machine(_));
+        let lines: Vec<String> = self
+            .0
+            .iter()
+            .filter(|(tool, state)| *state != State::Here && required(tool))
+            .map(|(tool, _)| format!("  {:<27} {}", tool.name, tool.install))
+            .collect();
+        if lines.is_empty() {
+            return Ok(());
+        }
+        let hint = "the lines are for Debian and Ubuntu; packages of other systems have similar names. \
+                    The variable TENON_PYTHON names another Python than `python3`.";
+        Err(Failure::Requirements { lines, hint: hint.to_owned() })
+    }
+
+    /// The tools in a state.
+    pub fn within(&self, state: State) -> impl Iterator<Item = &'static Tool> {
+        self.0.iter().filter(move |(_, found)| *found == state).map(|(tool, _)| *tool)
+    }
+}
+
+fn state(tool: &Tool) -> State {
+    match &tool.source {
+        Source::Machine(probe) if probe() => State::Here,
+        Source::Machine(_) => State::Missing,
+        _ if is_here(tool) => State::Here,
+        Source::System => State::Missing,
+        Source::Pypi(..) if fetch::folder().join(tool.name).exists() => State::Fetched,
+        Source::Pypi(..) => State::ToFetch,
+    }
+}
+
+/// Whether the machine has a tool, other than from an earlier fetch.
+fn is_here(tool: &Tool) -> bool {
+    iter::once(tool.name).chain(tool.alternative).any(|name| succeeds(name, &["--version"], ""))
+}
+
+/// Whether a tool can be started: one of the machine or a fetched one.
+pub fn starts(name: &str) -> bool {
+    crate::process::step(name).arg("--version").quietly().read().is_ok()
+}
+
+fn succeeds(program: &str, arguments: &[&str], input: &str) -> bool {
+    let spawned = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    let Ok(mut child) = spawned else { return false };
+    if let Some(mut stdin) = child.stdin.take() {
+        // A program that does not read ends all the same, and its status tells enough.
+        let _ = std::io::Write::write_all(&mut stdin, input.as_bytes());
+    }
+    child.wait().is_ok_and(|status| status.success())
+}
+
+pub(super) fn git() -> bool {
+    succeeds("git", &["--version"], "")
+}
+
+pub(super) fn rustfmt() -> bool {
+    succeeds("cargo", &["fmt", "--version"], "")
+}
+
+pub(super) fn clippy() -> bool {
+    succeeds("cargo", &["clippy", "--version"], "")
+}
+
+/// A compiler without the C library's headers, or without a linker, is of no use.
+pub(super) fn c() -> bool {
+    let program = "#include <stdio.h>\nint main(void) { return puts(\"\") < 0; }\n";
+    succeeds("cc", &["-x", "c", "-", "-o", "/dev/null"], program)
+}
+
+pub(super) fn cxx() -> bool {
+    succeeds("c++", &["-x", "c++", "-fsyntax-only", "-"], "#include <cstddef>\n#include <new>\n")
+}
+
+pub(super) fn python() -> bool {
+    python_says("import sys; sys.exit(not (3, 9) <= sys.version_info[:2] <= (3, 12))")
+}
+
+pub(super) fn venv() -> bool {
+    // Debian ships the one module without the other.
+    python_says("import ensurepip, venv")
+}
+
+pub(super) fn pip() -> bool {
+    python_says("import pip")
+}
+
+fn python_says(code: &str) -> bool {
+    succeeds(&python::system(), &["-c", code], "")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn survey(states: &[(&str, State)]) -> Survey {
+        Survey(states.iter().map(|(name, state)| (super::super::find(name).unwrap(), *state)).collect())
+    }
+
+    fn lines(result: Result<(), Failure>) -> Vec<String> {
+        match result {
+            Err(Failure::Requirements { lines, .. }) => lines,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn every_missing_requirement_is_named_at_once() {
+        let found = survey(&[
+            ("git", State::Missing),
+            ("cc", State::Here),
+            ("c++", State::Missing),
+            ("cmake", State::ToFetch),
+            ("valgrind", State::Missing),
+        ]);
+        let lines = lines(found.require(false));
+        assert_eq!(lines.len(), 2, "{lines:?}");
+        assert!(lines[0].contains("git") && lines[0].ends_with("apt-get install git"), "{lines:?}");
+        assert!(lines[1].contains("c++") && lines[1].ends_with("apt-get install g++"), "{lines:?}");
+    }
+
+    #[test]
+    fn a_complete_run_accepts_no_fetched_and_no_missing_tool() {
+        let found = survey(&[
+            ("git", State::Here),
+            ("clang", State::Fetched),
+            ("cmake", State::ToFetch),
+            ("valgrind", State::Missing),
+        ]);
+        assert!(found.require(false).is_ok());
+        assert_eq!(lines(found.require(true)).len(), 3);
+    }
+
+    #[test]
+    fn a_probe_fails_for_a_program_that_is_absent_or_refuses() {
+        assert!(succeeds("cc", &["--version"], ""));
+        assert!(!succeeds("no-such-program", &["--version"], ""));
+        assert!(!succeeds("cc", &["-x", "c", "-fsyntax-only", "-"], "this is no C"));
+    }
+}
