@@ -21,15 +21,15 @@ fn load() -> Blocks {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let codegen = here.parent().expect("a crate has a folder above it").join("codegen/tests/library");
     let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join("libblocks.so");
-    let gcc = Command::new("gcc")
+    let compiled = Command::new("cc")
         .args(["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-shared", "-fPIC", "-I"])
         .arg(codegen.join("expected/include"))
         .arg(codegen.join("library.c"))
         .arg("-o")
         .arg(&library)
         .output()
-        .expect("gcc is installed");
-    assert!(gcc.status.success(), "{}", String::from_utf8_lossy(&gcc.stderr));
+        .unwrap_or_else(|_| panic!("`cc` is not installed: apt-get install gcc libc6-dev"));
+    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
     let path = std::ffi::CString::new(library.to_str().expect("the path is text")).expect("without a zero");
     // SAFETY: the library has no constructors; symbols have the signatures of the header that it was compiled with.
     unsafe {

@@ -101,6 +101,9 @@ const SUMS: &[&str] = &["1048576 sums in 8 pieces, 0 wrong"];
 
 const WARNINGS: &[&str] = &["-Wall", "-Wextra", "-Wpedantic", "-Werror"];
 
+/// Ends the sources: libraries follow, which are in no language.
+const LIBRARIES: &[&str] = &["-x", "none"];
+
 /// A C compiler, and the C++ compiler that belongs to it.
 #[derive(Clone, Copy)]
 struct Compilers {
@@ -108,7 +111,7 @@ struct Compilers {
     cxx: &'static str,
 }
 
-/// The compilers of the system, which are mostly SYSTEM.
+/// The compilers of the system, which are mostly GCC.
 const SYSTEM: Compilers = Compilers { c: "cc", cxx: "c++" };
 const CLANG: Compilers = Compilers { c: "clang", cxx: "clang++" };
 
@@ -210,12 +213,7 @@ impl Installed {
             Language::Cxx => ["-x", "c++", cxx],
         };
         let compiler = if language == Language::C { compilers.c } else { compilers.cxx };
-        step(compiler)
-            .args(flags)
-            .args(WARNINGS)
-            .arg(self.source(program))
-            // What follows is libraries, which are no sources.
-            .args(["-x", "none", "-pthread"])
+        step(compiler).args(flags).args(WARNINGS).arg("-pthread").arg(self.source(program))
     }
 
     fn pkg_config(&self, package: &str) -> Result<Vec<String>, Failure> {
@@ -232,6 +230,7 @@ impl Installed {
             for &language in program.languages() {
                 let built = self.built(program, compilers, language, link);
                 self.compile(compilers, program, language, "-std=c++17")
+                    .args(LIBRARIES)
                     .args(&flags)
                     .arg("-o")
                     .arg(&built)
@@ -295,6 +294,7 @@ impl Installed {
             let built = self.build.join(format!("{}-sanitized", program.name));
             self.compile(SYSTEM, program, program.languages()[0], "-std=c++17")
                 .args(["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"])
+                .args(LIBRARIES)
                 .args(&flags)
                 .arg("-o")
                 .arg(&built)

@@ -4,6 +4,9 @@ use std::time::{Duration, Instant};
 
 use crate::process::Failure;
 
+/// Characters of a failure in the summary; above, it is shown whole.
+const LINE: usize = 120;
+
 /// The parts that have run.
 #[derive(Default)]
 pub struct Report(Vec<Done>);
@@ -24,7 +27,7 @@ impl Report {
         let (start, before) = (Instant::now(), processor_time());
         let outcome = part();
         let failure = outcome.err().map(|failure| {
-            let line = failure.to_string().lines().next().unwrap_or_default().to_owned();
+            let line = failure.to_string().lines().next().unwrap_or_default().chars().take(LINE).collect();
             eprintln!("{:?}", miette::Report::new(failure));
             line
         });
