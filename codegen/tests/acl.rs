@@ -249,12 +249,12 @@ fn compile(spec: Spec, test: &str, claims: &str) -> Result<(), String> {
     let includes: String = headers.iter().map(|header| format!("#include \"acl/{header}\"\n")).collect();
     std::fs::write(&file, format!("#include <cstddef>\n#include <type_traits>\n{includes}\n{claims}"))
         .expect("the folder for tests can be written");
-    let output = Command::new("g++")
+    let output = Command::new("c++")
         .args(["-std=c++17", "-fsyntax-only", "-w", "-I"])
         .arg(folder.join(header.value))
         .arg(&file)
         .output()
-        .expect("g++ is installed");
+        .unwrap_or_else(|_| panic!("`c++` is not installed: apt-get install g++"));
     if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).into_owned()) }
 }
 
