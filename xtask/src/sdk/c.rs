@@ -101,8 +101,8 @@ const SUMS: &[&str] = &["1048576 sums in 8 pieces, 0 wrong"];
 
 const WARNINGS: &[&str] = &["-Wall", "-Wextra", "-Wpedantic", "-Werror"];
 
-/// Ends the sources: libraries follow, which are in no language.
-const LIBRARIES: &[&str] = &["-x", "none"];
+/// Ends the sources: the path of an archive follows, which is in no language.
+const ARCHIVE: &[&str] = &["-x", "none"];
 
 /// A C compiler, and the C++ compiler that belongs to it.
 #[derive(Clone, Copy)]
@@ -230,7 +230,7 @@ impl Installed {
             for &language in program.languages() {
                 let built = self.built(program, compilers, language, link);
                 self.compile(compilers, program, language, "-std=c++17")
-                    .args(LIBRARIES)
+                    .args(if link == Link::Static { ARCHIVE } else { &[] })
                     .args(&flags)
                     .arg("-o")
                     .arg(&built)
@@ -294,7 +294,6 @@ impl Installed {
             let built = self.build.join(format!("{}-sanitized", program.name));
             self.compile(SYSTEM, program, program.languages()[0], "-std=c++17")
                 .args(["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"])
-                .args(LIBRARIES)
                 .args(&flags)
                 .arg("-o")
                 .arg(&built)
