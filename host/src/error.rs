@@ -32,14 +32,14 @@ pub enum LoadError {
         path: PathBuf,
     },
     /// The dynamic linker does not open it.
-    #[error("the system does not open `{}`: {reason}{}", path.display(), open_help(*lazy, reason))]
+    #[error("the system does not open `{}`: {reason}{help}", path.display())]
     Open {
         /// What was to be loaded.
         path: PathBuf,
         /// What the dynamic linker says.
         reason: String,
-        /// Whether symbols that nobody defines were already left for later.
-        lazy: bool,
+        /// What helps, as a sentence; may be empty.
+        help: String,
     },
     /// A part of the library is missing: a download or a build that was cut off.
     #[error("`{}` is cut off: it has {bytes} bytes, and its header speaks of {stated}", path.display())]
@@ -208,16 +208,6 @@ pub enum LoadError {
         /// What is wrong with it.
         reason: String,
     },
-}
-
-/// What helps against a symbol that nobody defines.
-fn open_help(lazy: bool, reason: &str) -> &'static str {
-    if !lazy && reason.contains("undefined symbol") {
-        ". Where only another host of the plugin has the symbol, and the device does without: say `lazy` in the \
-         options of the call or in a manifest"
-    } else {
-        ""
-    }
 }
 
 /// The library as its manifest would name it.

@@ -42,13 +42,16 @@ mod library;
 mod load;
 mod manifest;
 mod negotiate;
+mod paddle;
 mod plugin;
 mod recognition;
 mod search;
 
 pub use error::LoadError;
+pub use library::{Binding, exports};
 pub use load::LoadOptions;
 pub use manifest::Manifest;
+pub use paddle::{PaddleError, PaddleLibraries};
 pub use plugin::{Availability, Plugin};
 pub use recognition::{Clearing, Evidence, Recognition};
 pub use search::{Candidate, PATH_VARIABLE, search, search_in};

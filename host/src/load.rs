@@ -9,7 +9,7 @@ use tenon::reflect::Need;
 
 use crate::elf;
 use crate::error::LoadError;
-use crate::library::Library;
+use crate::library::{Binding, Library};
 use crate::manifest::Manifest;
 use crate::negotiate::{self, Memory, Question};
 use crate::plugin::Plugin;
@@ -23,15 +23,14 @@ pub struct LoadOptions {
     pub preferred: Option<Release>,
     /// The plugin's name; if left out, the manifest's or the file's.
     pub name: Option<String>,
-    /// Whether symbols that the library does not find may stay open until they are called, which then ends the
-    /// process.
-    pub lazy: bool,
+    /// When functions that the library expects from others are looked up.
+    pub binding: Binding,
 }
 
 /// The library with the memory that it filled, kept for as long as anybody can call it.
 struct Kept {
     // Closed first: what runs at its end may look at the table.
-    _library: Library,
+    library: Library,
     memory: Memory,
 }
 
@@ -52,7 +51,7 @@ pub(crate) fn load(path: &Path, options: &LoadOptions) -> Result<Arc<Plugin>, Lo
         return load(&manifest.library, &manifest.options(options));
     }
     elf::check_length(path)?;
-    let library = Library::open(path, options.lazy)?;
+    let mut library = Library::open(path, options.binding)?;
     let entry = library.entry(path)?;
     let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
     loaded.retain(|(_, plugin)| plugin.strong_count() > 0);
@@ -63,11 +62,14 @@ pub(crate) fn load(path: &Path, options: &LoadOptions) -> Result<Arc<Plugin>, Lo
     }
     let promised = library.promises(entry);
     let last_error = library.last_error(entry);
-    let mut kept = Kept { _library: library, memory: Memory::new() };
+    let open_symbols = library.take_open();
+    let mut kept = Kept { library, memory: Memory::new() };
     let question = Question { path, declared: options.release, preferred: options.preferred, promised };
     // SAFETY: the entry point is the library's, which is closed before the memory goes.
     let (release, recognition) = unsafe { negotiate::negotiate(entry, &question, &mut kept.memory)? };
-    let answers = Answers::read(path, &kept.memory)?;
+    let mut answers = Answers::read(path, &kept.memory)?;
+    answers.open_symbols = open_symbols;
+    answers.fallbacks = kept.library.fallbacks(entry);
     // SAFETY: the memory was filled as a table of that release; the library is kept below.
     let table = unsafe { Loaded::from_table(release, kept.memory.table(), last_error) };
     check_functions(path, &table)?;
@@ -97,7 +99,7 @@ fn same(path: &Path, plugin: Arc<Plugin>, options: &LoadOptions) -> Result<Arc<P
     }
 }
 
-/// What a plugin wrote into the params.
+/// What a plugin says of itself: in the params, and by what it exports.
 #[derive(Debug)]
 pub(crate) struct Answers {
     pub(crate) version: [usize; 3],
@@ -105,6 +107,10 @@ pub(crate) struct Answers {
     pub(crate) sub_device_type: Option<CString>,
     /// An address, never followed here.
     pub(crate) pir_default_passes: usize,
+    /// The functions whose slots hold the spec's fallbacks.
+    pub(crate) fallbacks: Vec<Function>,
+    /// Functions of PaddlePaddle that it expects and that were not found.
+    pub(crate) open_symbols: Vec<String>,
 }
 
 impl Answers {
@@ -123,7 +129,14 @@ impl Answers {
             return Err(LoadError::Version { path: path(), version });
         }
         let pir_default_passes = memory.pir_default_passes().expose_provenance();
-        Ok(Answers { version, device_type, sub_device_type, pir_default_passes })
+        Ok(Answers {
+            version,
+            device_type,
+            sub_device_type,
+            pir_default_passes,
+            fallbacks: Vec::new(),
+            open_symbols: Vec::new(),
+        })
     }
 }
 

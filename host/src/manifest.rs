@@ -6,6 +6,7 @@ use serde::Deserialize;
 use tenon::device::Release;
 
 use crate::error::LoadError;
+use crate::library::Binding;
 use crate::load::LoadOptions;
 
 /// The format that is described here.
@@ -110,7 +111,7 @@ impl Manifest {
             release: given.release.or(self.release),
             preferred: given.preferred,
             name: given.name.clone().or_else(|| self.name.clone()),
-            lazy: given.lazy || self.lazy,
+            binding: given.binding.max(if self.lazy { Binding::Later } else { Binding::AtOnce }),
         }
     }
 }

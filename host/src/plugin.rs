@@ -73,6 +73,8 @@ impl Plugin {
                 device_type: c"cpu".to_owned(),
                 sub_device_type: None,
                 pir_default_passes: 0,
+                fallbacks: Vec::new(),
+                open_symbols: Vec::new(),
             };
             let code = Code::BuiltIn(Arc::new(BuiltIn(Arc::new(Cpu::new()))));
             Arc::new(Self::new("cpu".to_owned(), None, Recognition::BuiltIn, answers, code))
@@ -179,6 +181,19 @@ impl Plugin {
             Code::Loaded(table) => Arc::new(Layered::new(WithFallbacks(table.clone()), layers)),
             Code::BuiltIn(cpu) => Arc::new(Layered::new(WithFallbacks(cpu.0.clone()), layers)),
         }
+    }
+
+    /// Functions of PaddlePaddle that the plugin expects and that were not found, where
+    /// [`Binding::LaterForHost`](crate::Binding::LaterForHost) let them stay open.
+    pub fn open_symbols(&self) -> &[String] {
+        &self.answers.open_symbols
+    }
+
+    /// Whether the plugin filled the slot of a function with the spec's fallback, so that its author did not write it.
+    ///
+    /// A plugin says so by exporting `tenon_fallbacks`, a function that answers with the names, separated by spaces.
+    pub fn is_filled_by_fallback(&self, function: Function) -> bool {
+        self.answers.fallbacks.contains(&function)
     }
 
     /// What stands behind a function; settled when the plugin was loaded.

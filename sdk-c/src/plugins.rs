@@ -4,7 +4,7 @@ use std::ffi::{CString, c_char};
 use std::ptr::null;
 
 use tenon::device::Release;
-use tenon_host::{LoadOptions, Plugin};
+use tenon_host::{Binding, LoadOptions, Plugin};
 
 use crate::call::export;
 use crate::error::Failure;
@@ -117,7 +117,12 @@ unsafe fn load_options(options: *const PluginLoadOptions) -> Result<LoadOptions,
             })?)
         }
     };
-    Ok(LoadOptions { release, name, lazy: options.lazy, ..LoadOptions::default() })
+    Ok(LoadOptions {
+        release,
+        name,
+        binding: if options.lazy { Binding::Later } else { Binding::AtOnce },
+        ..LoadOptions::default()
+    })
 }
 
 /// Unloads a plugin: calls `finalize` if it was initialised, and closes its library.

@@ -253,3 +253,19 @@ fn an_older_signature_gets_the_current_device() {
     }
     assert_eq!(version, 100);
 }
+
+#[test]
+fn slots_that_hold_fallbacks_are_named() {
+    let names = |names: std::ffi::CString| -> Vec<Function> {
+        let text = names.into_string().expect("names are UTF-8");
+        text.split(' ').filter_map(Function::of_name).collect()
+    };
+    let filled = names(filled_by_fallbacks::<Padded>());
+    assert!(filled.contains(&Function::QueryStream) && !filled.contains(&Function::SetDevice), "{filled:?}");
+    for function in Function::ALL {
+        let expected = Padded::fills(function) && !Padded::PROVIDED.has(function);
+        assert_eq!(filled.contains(&function), expected, "{}", function.name());
+    }
+    let always = names(filled_by_fallbacks::<Minimal>());
+    assert!(always.iter().all(|function| function.is_always_filled()), "{always:?}");
+}

@@ -1980,6 +1980,15 @@ pub trait Plugin: 'static {
             || (Self::FALLBACKS && function.has_fallback())
     }
 }
+/// The functions whose slots an implementation fills with the spec's fallbacks: their names, separated by spaces.
+pub fn filled_by_fallbacks<D: Plugin>() -> ::std::ffi::CString {
+    let names: ::std::vec::Vec<&str> = Function::ALL
+        .into_iter()
+        .filter(|function| D::fills(*function) && !D::PROVIDED.has(*function))
+        .map(Function::name)
+        .collect();
+    ::std::ffi::CString::new(names.join(" ")).unwrap_or_default()
+}
 const _: () = {
     const fn assert_object_safe(_: ::core::option::Option<&dyn Codec>) {}
     assert_object_safe(::core::option::Option::None);
@@ -2199,6 +2208,10 @@ impl Loaded {
     /// Whether the plugin has a function.
     pub fn has(&self, function: Function) -> bool {
         !self.slots[function as usize].is_null()
+    }
+    /// The pointer in the slot of a function, as the plugin wrote it; null if the plugin lacks the function.
+    pub fn slot(&self, function: Function) -> *const ::core::ffi::c_void {
+        self.slots[function as usize]
     }
     /// What an error object says; it is destroyed. `None`: null, which is success.
     fn refused(

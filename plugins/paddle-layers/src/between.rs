@@ -9,13 +9,15 @@ use tenon::device::{
     Device, Error, Function, HandOverError, Layer, Layered, Outcome, Partial, Plugin, Provided, Release,
     WithFallbacks,
 };
-use tenon::reflect::Call;
-use tenon_host::{LoadError, LoadOptions};
+use tenon::reflect::{Call, ParamInfo};
+use tenon_host::{Binding, LoadError, LoadOptions, Manifest};
 use tenon_layers::{OpenError, Stack};
 use thiserror::Error;
 
 /// The variable that names the real plugin.
 const PLUGIN: &str = "TENON_PADDLE_PLUGIN";
+/// The symbol by which a layers plugin is recognised before its entry point is called.
+const MARKER: &str = "tenon_loads_another_plugin";
 /// The variable that says which layers there are.
 const LAYERS: &str = "TENON_LAYERS";
 
@@ -28,6 +30,15 @@ pub(crate) enum Refusal {
          the path of that plugin, and keep that plugin out of the folder that CUSTOM_DEVICE_ROOT names"
     )]
     NoPlugin,
+    /// The variable leads back here.
+    #[error(
+        "{PLUGIN}: `{}` is libtenon_paddle_layers.so itself, or a copy of it, which would load itself without end: set \
+         {PLUGIN} to the path of the real plugin", path.display()
+    )]
+    Itself {
+        /// The path in the variable.
+        path: PathBuf,
+    },
     /// The real plugin is not to be had.
     #[error("{PLUGIN}: {0}")]
     Load(#[from] LoadError),
@@ -44,22 +55,51 @@ struct Chain {
     plugin: Arc<tenon_host::Plugin>,
     device: Layered<WithFallbacks<Arc<dyn Partial>>>,
     device_type: &'static CStr,
+    /// Whether there is no layer, so that the host may call the plugin directly.
+    is_bare: bool,
+    /// The functions whose slots the plugin filled with the spec's fallbacks, separated by spaces.
+    fallbacks: CString,
 }
 
 impl Chain {
     fn new(host: Release) -> Result<Self, Refusal> {
-        let path = std::env::var_os(PLUGIN).filter(|path| !path.is_empty()).ok_or(Refusal::NoPlugin)?;
+        let path = plugin_path()?;
         let stack = Arc::new(tenon_layers::open(&std::env::var(LAYERS).unwrap_or_default())?);
         // A plugin that serves several releases must know which one it is really in: it also calls the host.
-        let options = LoadOptions { lazy: true, preferred: Some(host), ..LoadOptions::default() };
-        let plugin = tenon_host::Plugin::load(&PathBuf::from(path), &options)?;
+        let options =
+            LoadOptions { binding: Binding::Later, preferred: Some(host), ..LoadOptions::default() };
+        let plugin = tenon_host::Plugin::load(&path, &options)?;
+        let is_bare = stack.is_empty();
         let mut layers: Vec<Arc<dyn Layer>> = vec![Arc::new(LastCall(stack.clone()))];
         layers.extend(stack.for_plugin(plugin.name(), &*plugin.partial()));
         let device = Layered::new(WithFallbacks(plugin.partial()), layers);
         // The host reads the name as long as it has the table, and nobody says when that ends.
         let device_type: &'static CStr = Box::leak(CString::from(plugin.device_type()).into_boxed_c_str());
-        Ok(Chain { plugin, device, device_type })
+        let filled = plugin.functions().map(|(function, _)| function);
+        let filled = filled.filter(|function| plugin.is_filled_by_fallback(*function)).map(Function::name);
+        // Names of functions have no zero byte.
+        let fallbacks = CString::new(filled.collect::<Vec<_>>().join(" ")).unwrap_or_default();
+        Ok(Chain { plugin, device, device_type, is_bare, fallbacks })
     }
+}
+
+/// The path of the real plugin, which must not be this library or a copy of it.
+fn plugin_path() -> Result<PathBuf, Refusal> {
+    let path = std::env::var_os(PLUGIN).filter(|path| !path.is_empty()).ok_or(Refusal::NoPlugin)?;
+    let path = PathBuf::from(path);
+    let library = match path.extension().is_some_and(|extension| extension == "json") {
+        true => Manifest::read(&path)?.library,
+        false => path.clone(),
+    };
+    match tenon_host::exports(&library, MARKER)? {
+        true => Err(Refusal::Itself { path }),
+        false => Ok(path),
+    }
+}
+
+/// The names of the functions that the real plugin filled with the spec's fallbacks; `None` before the hand-over.
+pub(crate) fn fallbacks() -> Option<&'static CStr> {
+    CHAIN.get().map(|chain| chain.fallbacks.as_c_str())
 }
 
 static CHAIN: OnceLock<Chain> = OnceLock::new();
@@ -98,19 +138,62 @@ pub(crate) unsafe fn hand_over(params: *mut c_void) -> Result<(), Refusal> {
     };
     // SAFETY: the caller's promise.
     unsafe { tenon::device::hand_over::<Between>(params, chain.device_type)? };
+    // SAFETY: the hand-over has found the release, so the params have a table of it.
+    unsafe {
+        let table = (*params.cast::<v2_6::CustomRuntimeParams>()).interface.cast::<c_void>();
+        if chain.is_bare {
+            hand_through(&chain.plugin, table, release);
+        }
+    }
+    let version = chain.plugin.version();
     let sub_type =
         chain.plugin.sub_device_type().map_or(std::ptr::null_mut(), |text| text.as_ptr().cast_mut());
     // SAFETY: the hand-over has found the release by both sizes, so the params are laid out like this.
     unsafe {
         if release == Release::V2_6 {
-            (*params.cast::<v2_6::CustomRuntimeParams>()).sub_device_type = sub_type;
+            let params = params.cast::<v2_6::CustomRuntimeParams>();
+            [(*params).version.major, (*params).version.minor, (*params).version.patch] = version;
+            (*params).sub_device_type = sub_type;
         } else {
             let params = params.cast::<v3_3::CustomRuntimeParams>();
+            [(*params).version.major, (*params).version.minor, (*params).version.patch] = version;
             (*params).sub_device_type = sub_type;
             (*params).pir_default_passes = chain.plugin.pir_default_passes();
         }
     }
     Ok(())
+}
+
+/// Puts the plugin's own pointers into the host's table where the signature is the same, so that the plugin sees the
+/// host's arguments as they are: a thunk would refuse what the spec forbids and the plugin accepts, such as a null event.
+///
+/// # Safety
+/// `table` is the host's table, of the release.
+unsafe fn hand_through(plugin: &tenon_host::Plugin, table: *mut c_void, host: Release) {
+    let Some(own) = plugin.table() else { return };
+    for function in Function::ALL {
+        let slot = own.slot(function);
+        let same = || {
+            function
+                .info()
+                .params
+                .iter()
+                .all(|param| is_passed(param, host) == is_passed(param, own.release()))
+        };
+        if let (Some(offset), false) = (host.offset_of(function), slot.is_null())
+            && same()
+        {
+            // SAFETY: the release has the slot at this offset.
+            unsafe { table.byte_add(offset).cast::<*const c_void>().write(slot) };
+        }
+    }
+}
+
+/// Whether the signature of a release has a parameter.
+fn is_passed(param: &ParamInfo, release: Release) -> bool {
+    let of_name = |name: &str| Release::ALL.into_iter().find(|known| known.name() == name);
+    param.since.and_then(of_name).is_none_or(|since| since <= release)
+        && param.until.and_then(of_name).is_none_or(|until| release <= until)
 }
 
 /// Ends the layers' work with the host's last call: it closes this library right after.
@@ -127,3 +210,6 @@ impl Layer for LastCall {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -37,6 +37,17 @@ pub unsafe extern "C" fn InitPlugin(params: *mut c_void) {
 #[allow(non_upper_case_globals, reason = "a symbol of C")]
 pub static tenon_checks_both_sizes: u8 = 1;
 
+/// Tells a layers plugin that this library is one, too, so that it does not load it.
+#[unsafe(no_mangle)]
+#[allow(non_upper_case_globals, reason = "a symbol of C")]
+pub static tenon_loads_another_plugin: u8 = 1;
+
+/// Names the functions whose slots the real plugin filled with the spec's fallbacks; null before the hand-over.
+#[unsafe(no_mangle)]
+pub extern "C" fn tenon_fallbacks() -> *const c_char {
+    between::fallbacks().map_or(null(), std::ffi::CStr::as_ptr)
+}
+
 /// Why the last call failed on the calling thread; null if none has.
 ///
 /// The text stays as it is until another call fails on the thread.

@@ -22,9 +22,10 @@ mod kernel;
 mod name;
 mod operators;
 
-use std::ffi::{c_char, c_void};
+use std::ffi::{CString, c_char, c_void};
 use std::io::Write as _;
 use std::ptr::null;
+use std::sync::OnceLock;
 
 use tenon::device::{Plugin as _, hand_over};
 
@@ -73,6 +74,13 @@ pub unsafe extern "C-unwind" fn InitPlugin(params: *mut c_void) {
 #[unsafe(no_mangle)]
 #[allow(non_upper_case_globals, reason = "a symbol of C")]
 pub static tenon_checks_both_sizes: u8 = 1;
+
+/// Names the functions whose slots hold the spec's fallbacks, separated by spaces.
+#[unsafe(no_mangle)]
+pub extern "C" fn tenon_fallbacks() -> *const c_char {
+    static NAMES: OnceLock<CString> = OnceLock::new();
+    NAMES.get_or_init(tenon::device::filled_by_fallbacks::<Backend>).as_ptr()
+}
 
 /// Why the last call of the device failed on the calling thread; null if none has.
 ///

@@ -118,6 +118,10 @@ def test_an_old_plugin_is_carried_onto_this_release() -> None:
     [
         ({"TENON_PADDLE_PLUGIN": ""}, "TENON_PADDLE_PLUGIN does not say which"),
         ({"TENON_PADDLE_PLUGIN": "/nowhere/plugin.so"}, "/nowhere/plugin.so"),
+        (
+            {"TENON_PADDLE_PLUGIN": str(EXAMPLES / "between" / "libtenon_paddle_layers.so")},
+            "would load itself without end",
+        ),
         ({"TENON_LAYERS": "validat"}, "did you mean `validate`?"),
         ({"TENON_LAYERS": "trace", "TENON_TRACE_LIMIT": "0"}, "TENON_TRACE_LIMIT=0: expected"),
     ],

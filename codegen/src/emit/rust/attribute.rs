@@ -245,6 +245,13 @@ fn entry(
         #[allow(non_upper_case_globals, reason = "a symbol of C")]
         pub static tenon_checks_both_sizes: u8 = 1;
 
+        /// Names the functions whose slots hold the spec's fallbacks, separated by spaces.
+        #[unsafe(no_mangle)]
+        pub extern "C" fn tenon_fallbacks() -> *const ::core::ffi::c_char {
+            static NAMES: ::std::sync::OnceLock<::std::ffi::CString> = ::std::sync::OnceLock::new();
+            NAMES.get_or_init(#module::filled_by_fallbacks::<#target>).as_ptr()
+        }
+
         /// Why the last call failed on the calling thread; null if none has.
         ///
         /// The text stays as it is until another call fails on the thread.

@@ -113,6 +113,11 @@ pub(super) fn emit(context: Context) -> TokenStream {
                 !self.slots[function as usize].is_null()
             }
 
+            /// The pointer in the slot of a function, as the plugin wrote it; null if the plugin lacks the function.
+            pub fn slot(&self, function: Function) -> *const ::core::ffi::c_void {
+                self.slots[function as usize]
+            }
+
             #failure
         }
 

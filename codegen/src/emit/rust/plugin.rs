@@ -36,6 +36,17 @@ pub(super) fn emit(context: Context, table: &Table) -> TokenStream {
             }
         }
 
+        /// The functions whose slots an implementation fills with the spec's fallbacks: their names, separated by spaces.
+        pub fn filled_by_fallbacks<D: Plugin>() -> ::std::ffi::CString {
+            let names: ::std::vec::Vec<&str> = Function::ALL
+                .into_iter()
+                .filter(|function| D::fills(*function) && !D::PROVIDED.has(*function))
+                .map(Function::name)
+                .collect();
+            // Names of functions have no zero byte.
+            ::std::ffi::CString::new(names.join(" ")).unwrap_or_default()
+        }
+
         const _: () = {
             const fn assert_object_safe(_: ::core::option::Option<&dyn #trait_name>) {}
             assert_object_safe(::core::option::Option::None);

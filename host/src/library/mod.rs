@@ -1,0 +1,154 @@
+//! A shared library, and the symbols that a plugin exports.
+
+mod symbols;
+mod unresolved;
+
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::path::Path;
+
+use libloading::os::unix::{self, RTLD_LAZY, RTLD_LOCAL, RTLD_NOW};
+use tenon::device::{Function, LastError};
+
+use crate::error::LoadError;
+use crate::negotiate::Entry;
+
+pub use symbols::exports;
+
+const ENTRY: &str = "InitPlugin";
+
+/// Answers with names, separated by spaces.
+type Names = unsafe extern "C" fn() -> *const c_char;
+
+/// When the functions that a library expects from others are looked up. Data is looked up when the library is opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Binding {
+    /// When the library is opened: one that is not found is an error.
+    #[default]
+    AtOnce,
+    /// As [`AtOnce`](Self::AtOnce), but functions of PaddlePaddle may stay open until they are called, which then ends
+    /// the process. A plugin that registers kernels in C++ may call them while it is opened, so this is for processes
+    /// whose end does no harm.
+    LaterForHost,
+    /// When they are called, which ends the process if one is not found.
+    Later,
+}
+
+/// An open library; it is closed when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Library {
+    library: unix::Library,
+    /// Functions of PaddlePaddle that were not found.
+    open: Vec<String>,
+}
+
+impl Library {
+    pub(crate) fn open(path: &Path, binding: Binding) -> Result<Self, LoadError> {
+        match binding {
+            Binding::AtOnce => Self::open_with(path, RTLD_NOW),
+            Binding::Later => Self::open_with(path, RTLD_LAZY),
+            Binding::LaterForHost => match Self::open_with(path, RTLD_NOW) {
+                Err(LoadError::Open { reason, .. }) if reason.contains("undefined symbol: ") => {
+                    Self::open_for_host(path)
+                }
+                outcome => outcome,
+            },
+        }
+    }
+
+    fn open_with(path: &Path, when: c_int) -> Result<Self, LoadError> {
+        // SAFETY: what its initialisers do is the choice of who names the library.
+        let opened = unsafe { unix::Library::open(Some(path), when | RTLD_LOCAL) };
+        opened.map(|library| Library { library, open: Vec::new() }).map_err(|error| {
+            let reason = reason(path, &error);
+            let help = unresolved::help(&reason, when == RTLD_LAZY);
+            LoadError::Open { path: path.into(), reason, help }
+        })
+    }
+
+    /// Opens a library that misses functions of PaddlePaddle and nothing else.
+    fn open_for_host(path: &Path) -> Result<Self, LoadError> {
+        let mut library = Self::open_with(path, RTLD_LAZY)?;
+        let mut missing = symbols::undefined(path)?;
+        missing.retain(|symbol| !library.resolves(symbol));
+        if let Some(symbol) = missing.iter().find(|symbol| !symbols::is_paddles(symbol)) {
+            let reason = format!("undefined symbol: {symbol}");
+            let help = unresolved::help(&reason, false);
+            return Err(LoadError::Open { path: path.into(), reason, help });
+        }
+        library.open = missing;
+        Ok(library)
+    }
+
+    /// The functions of PaddlePaddle that stay open until they are called, which then ends the process.
+    pub(crate) fn take_open(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.open)
+    }
+
+    /// Whether the library, one that it needs, or one that was loaded for all has a symbol.
+    fn resolves(&self, symbol: &str) -> bool {
+        let Ok(symbol) = CString::new(symbol) else { return false };
+        // SAFETY: looks up a name and calls nothing.
+        self.find(&symbol).is_some() || !unsafe { libc::dlsym(libc::RTLD_DEFAULT, symbol.as_ptr()) }.is_null()
+    }
+
+    /// Where a symbol is, if the library or one that it needs has it.
+    fn find(&self, symbol: &CStr) -> Option<*mut c_void> {
+        // SAFETY: the address is only handed on; who uses it knows what it is of.
+        let found = unsafe { self.library.get::<*mut c_void>(symbol.to_bytes_with_nul()) };
+        found.ok().map(|found| found.into_raw()).filter(|address| !address.is_null())
+    }
+
+    /// Like [`find`](Self::find), but only in the library that has the entry point: what it says, it says of that.
+    fn find_beside(&self, entry: Entry, symbol: &CStr) -> Option<*mut c_void> {
+        let beside = base(entry as *const c_void);
+        self.find(symbol).filter(|address| beside.is_some() && base(*address) == beside)
+    }
+
+    pub(crate) fn entry(&self, path: &Path) -> Result<Entry, LoadError> {
+        let found =
+            self.find(c"InitPlugin").ok_or(LoadError::NoEntry { path: path.into(), symbol: ENTRY })?;
+        // SAFETY: a library that exports this name means it to be called so by hosts of the interface.
+        Ok(unsafe { std::mem::transmute::<*mut c_void, Entry>(found) })
+    }
+
+    /// Whether the plugin promises to compare both sizes.
+    pub(crate) fn promises(&self, entry: Entry) -> bool {
+        self.find_beside(entry, c"tenon_checks_both_sizes").is_some()
+    }
+
+    /// The functions whose slots the plugin filled with the spec's fallbacks, as far as it says so.
+    pub(crate) fn fallbacks(&self, entry: Entry) -> Vec<Function> {
+        let Some(found) = self.find_beside(entry, c"tenon_fallbacks") else { return Vec::new() };
+        // SAFETY: a plugin that exports this name means it to be called so.
+        let names = unsafe { std::mem::transmute::<*mut c_void, Names>(found)() };
+        if names.is_null() {
+            return Vec::new();
+        }
+        // SAFETY: such a function answers with null or a text that lives as long as the library.
+        let names = unsafe { CStr::from_ptr(names) }.to_string_lossy();
+        // A newer plugin may have functions that are not known here.
+        names.split_ascii_whitespace().filter_map(Function::of_name).collect()
+    }
+
+    pub(crate) fn last_error(&self, entry: Entry) -> Option<LastError> {
+        let found = self.find_beside(entry, c"tenon_last_error")?;
+        // SAFETY: a plugin that exports this name means it to be called so.
+        Some(unsafe { std::mem::transmute::<*mut c_void, LastError>(found) })
+    }
+}
+
+/// Where the library that has this address begins.
+fn base(address: *const c_void) -> Option<usize> {
+    let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
+    // SAFETY: the place can be written; zeros are valid for its pointers.
+    let found = unsafe { libc::dladdr(address, info.as_mut_ptr()) };
+    // SAFETY: zeroed, and written if it was found.
+    (found != 0).then(|| unsafe { info.assume_init() }.dli_fbase.addr())
+}
+
+/// What the dynamic linker says, without the path, which the message has already.
+pub(crate) fn reason(path: &Path, error: &libloading::Error) -> String {
+    let said = error.to_string();
+    let reason = said.strip_prefix(&*path.to_string_lossy()).unwrap_or(&said);
+    reason.trim_start_matches([':', ' ']).to_owned()
+}

@@ -1,0 +1,73 @@
+//! The symbols of a library file, read without opening the library: to open it is to run its code.
+
+use std::fs::File;
+use std::path::Path;
+
+use object::{Object, ObjectSymbol, ReadCache};
+
+use crate::error::LoadError;
+
+/// Whether a library exports a symbol. A file of another kind exports none.
+///
+/// # Errors
+/// [`LoadError::NotFound`] and [`LoadError::Unreadable`].
+pub fn exports(path: &Path, symbol: &str) -> Result<bool, LoadError> {
+    read(path, |symbols| symbols.into_iter().any(|(name, is_defined)| is_defined && name == symbol))
+}
+
+/// The symbols that a library expects from others.
+pub(super) fn undefined(path: &Path) -> Result<Vec<String>, LoadError> {
+    read(path, |symbols| {
+        symbols.into_iter().filter(|(_, is_defined)| !is_defined).map(|(name, _)| name).collect()
+    })
+}
+
+/// The symbols of a library that the dynamic linker insists on: each name, and whether the library defines it.
+fn read<T: Default>(path: &Path, look: impl FnOnce(Vec<(String, bool)>) -> T) -> Result<T, LoadError> {
+    let file = File::open(path).map_err(|source| match source.kind() {
+        std::io::ErrorKind::NotFound => LoadError::NotFound { path: path.into() },
+        _ => LoadError::Unreadable { path: path.into(), source },
+    })?;
+    let data = ReadCache::new(file);
+    let Ok(library) = object::File::parse(&data) else { return Ok(T::default()) };
+    let symbols = library.dynamic_symbols().filter(|symbol| !(symbol.is_undefined() && symbol.is_weak()));
+    let named = symbols.filter_map(|symbol| Some((symbol.name().ok()?.to_owned(), !symbol.is_undefined())));
+    Ok(look(named.filter(|(name, _)| !name.is_empty()).collect()))
+}
+
+/// Whether a symbol is one of PaddlePaddle: of its kernel C API, or of its namespaces in C++.
+pub(super) fn is_paddles(symbol: &str) -> bool {
+    const NAMESPACES: [&str; 4] = ["3phi", "6paddle", "3pir", "6common"];
+    if symbol.starts_with("PD_") {
+        return true;
+    }
+    let Some(mangled) = symbol.strip_prefix("_Z") else { return false };
+    // A vtable or a typeinfo is named after its class.
+    let of_class = ["TV", "TI", "TS", "TT"].iter().find_map(|table| mangled.strip_prefix(table));
+    let Some(nested) = of_class.unwrap_or(mangled).strip_prefix('N') else { return false };
+    let scope = nested.strip_prefix('K').unwrap_or(nested);
+    NAMESPACES.iter().any(|namespace| scope.starts_with(namespace))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_paddles;
+
+    #[test]
+    fn symbols_of_paddle_are_recognised_by_their_scope() {
+        for symbol in [
+            "PD_RegisterPhiKernel",
+            "_ZN3phi13KernelFactory8InstanceEv",
+            "_ZNK3phi11DenseTensor4dimsEv",
+            "_ZTVN6paddle8platform5PlaceE",
+            "_ZTIN3phi13DeviceContextE",
+        ] {
+            assert!(is_paddles(symbol), "{symbol}");
+        }
+        for symbol in
+            ["pd_init", "memcpy", "_ZN6vendor3RunERKN3phi11DenseTensorE", "_Znwm", "_ZTVN6vendor3NpuE"]
+        {
+            assert!(!is_paddles(symbol), "{symbol}");
+        }
+    }
+}

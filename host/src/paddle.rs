@@ -1,0 +1,149 @@
+//! The libraries of an installed PaddlePaddle, for plugins that expect its symbols.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_LAZY};
+use serde::{Deserialize, Serialize};
+
+use crate::library::reason;
+
+/// Asks an interpreter where its own library and PaddlePaddle are. PaddlePaddle is found and not imported.
+const QUERY: &str = r#"
+import importlib.util, json, os, sys, sysconfig
+sys.path[:] = [path for path in sys.path if path]
+variables = sysconfig.get_config_vars()
+folders = [variables.get("LIBDIR"), os.path.join(sys.base_prefix, "lib"), variables.get("LIBPL")]
+names = [variables.get("INSTSONAME"), variables.get("LDLIBRARY")]
+libraries = [os.path.join(folder, name) for folder in folders if folder for name in names if name and ".so" in name]
+found = importlib.util.find_spec("paddle")
+packages = list(found.submodule_search_locations or []) if found else []
+print(json.dumps({"libpython": next(filter(os.path.isfile, libraries), None), "packages": packages}))
+"#;
+
+/// How many libraries may be missing one after the other before the search ends.
+const MOST_MISSING: usize = 64;
+
+/// The libraries of an installed PaddlePaddle, and of the Python that it is installed for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PaddleLibraries {
+    /// The interpreter.
+    pub python: PathBuf,
+    /// The interpreter's own library; `None` for an interpreter without one.
+    pub libpython: Option<PathBuf>,
+    /// The library that has PaddlePaddle's functions.
+    pub libpaddle: PathBuf,
+    /// Folders with the libraries that it needs.
+    folders: Vec<PathBuf>,
+}
+
+/// Why the libraries of a PaddlePaddle cannot be had.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PaddleError {
+    /// The interpreter cannot be started.
+    #[error("`{}` cannot be started: {source}", python.display())]
+    Start {
+        /// What was to be asked.
+        python: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// The interpreter did not answer.
+    #[error("`{}` is no Python that answers where its packages are: {said}", python.display())]
+    NoAnswer {
+        /// What was asked.
+        python: PathBuf,
+        /// What it said.
+        said: String,
+    },
+    /// There is no PaddlePaddle.
+    #[error(
+        "`{}` has no PaddlePaddle with a `libpaddle.so`: name the Python of the environment that PaddlePaddle is \
+         installed in", python.display()
+    )]
+    NoPaddle {
+        /// What was asked.
+        python: PathBuf,
+    },
+    /// The dynamic linker does not open a library.
+    #[error("the system does not open `{}`: {reason}", library.display())]
+    Open {
+        /// The library.
+        library: PathBuf,
+        /// What the dynamic linker says.
+        reason: String,
+    },
+}
+
+/// The interpreter's answer.
+#[derive(Deserialize)]
+struct Answer {
+    libpython: Option<PathBuf>,
+    packages: Vec<PathBuf>,
+}
+
+impl PaddleLibraries {
+    /// Asks a Python where its PaddlePaddle is. Nothing is loaded.
+    ///
+    /// # Errors
+    /// All of [`PaddleError`] but [`PaddleError::Open`].
+    pub fn find(python: &Path) -> Result<Self, PaddleError> {
+        let output = Command::new(python)
+            .args(["-c", QUERY])
+            .output()
+            .map_err(|source| PaddleError::Start { python: python.into(), source })?;
+        let answer: Answer = serde_json::from_slice(&output.stdout).map_err(|error| {
+            let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+            let said = if said.is_empty() { error.to_string() } else { said };
+            PaddleError::NoAnswer { python: python.into(), said }
+        })?;
+        // Before 2.5 the folder `base` was called `fluid`.
+        let places =
+            |package: &PathBuf| ["base", "fluid"].map(|folder| package.join(folder).join("libpaddle.so"));
+        let libpaddle = answer.packages.iter().flat_map(places).find(|library| library.is_file());
+        let libpaddle = libpaddle.ok_or_else(|| PaddleError::NoPaddle { python: python.into() })?;
+        let folders = answer.packages.iter().flat_map(|package| [package.join("libs"), package.join("base")]);
+        Ok(Self { python: python.into(), libpython: answer.libpython, libpaddle, folders: folders.collect() })
+    }
+
+    /// Loads the libraries for all that are opened later, each after those that it needs. They stay until the process
+    /// ends.
+    ///
+    /// # Errors
+    /// [`PaddleError::Open`].
+    pub fn open(&self) -> Result<(), PaddleError> {
+        if let Some(libpython) = &self.libpython {
+            self.open_with_needed(libpython, MOST_MISSING)?;
+        }
+        self.open_with_needed(&self.libpaddle, MOST_MISSING)
+    }
+
+    fn open_with_needed(&self, library: &Path, most: usize) -> Result<(), PaddleError> {
+        for most in (0..most).rev() {
+            // SAFETY: what its initialisers do is the choice of who names the interpreter.
+            let reason = match unsafe { Library::open(Some(library), RTLD_LAZY | RTLD_GLOBAL) } {
+                Ok(opened) => {
+                    // C++ libraries do not bear being closed.
+                    std::mem::forget(opened);
+                    return Ok(());
+                }
+                Err(error) => reason(library, &error),
+            };
+            match self.needed(&reason) {
+                Some(needed) => self.open_with_needed(&needed, most)?,
+                None => return Err(PaddleError::Open { library: library.into(), reason }),
+            }
+        }
+        let reason = "too many of the libraries that it needs are missing".to_owned();
+        Err(PaddleError::Open { library: library.into(), reason })
+    }
+
+    /// The library beside PaddlePaddle that the dynamic linker did not find by itself.
+    fn needed(&self, reason: &str) -> Option<PathBuf> {
+        let (library, _) = reason.split_once(": cannot open shared object file")?;
+        let name = Path::new(library.trim()).file_name().unwrap_or(OsStr::new(library));
+        self.folders.iter().map(|folder| folder.join(name)).find(|library| library.is_file())
+    }
+}
