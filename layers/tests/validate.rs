@@ -292,22 +292,87 @@ fn v029_overlapping_copy() {
 }
 
 #[test]
-fn v030_never_recorded() {
+fn v030_double_buffer_is_silent() {
     let cpu = validated_cpu();
+    let (fill, drain) = (cpu.device.create_stream(ID).unwrap(), cpu.device.create_stream(ID).unwrap());
+    let buffers: Vec<_> =
+        (0..2).map(|_| (allocate(&cpu, 64), cpu.device.create_event(ID).unwrap())).collect();
+    let result = allocate(&cpu, 64);
+    let gate = hold(&cpu.device, ID, drain);
+    // The first round waits for events that nothing has recorded, while both streams have work.
+    for (memory, drained) in buffers.iter().chain(&buffers) {
+        cpu.device.stream_wait_event(ID, fill, *drained).unwrap();
+        cpu.device.async_memory_copy_d2d(ID, fill, *memory, result, 64).unwrap();
+        let filled = cpu.device.create_event(ID).unwrap();
+        cpu.device.record_event(ID, fill, filled).unwrap();
+        cpu.device.stream_wait_event(ID, drain, filled).unwrap();
+        cpu.device.async_memory_copy_d2d(ID, drain, result, *memory, 64).unwrap();
+        cpu.device.record_event(ID, drain, *drained).unwrap();
+        cpu.device.destroy_event(ID, filled).unwrap();
+    }
+    gate.open();
+    // The same with a host that fills the buffer.
+    let free = cpu.device.create_event(ID).unwrap();
+    for _ in 0..3 {
+        cpu.device.synchronize_event(ID, free).unwrap();
+        cpu.device.async_memory_copy_d2d(ID, fill, result, buffers[0].0, 64).unwrap();
+        cpu.device.record_event(ID, fill, free).unwrap();
+    }
+    cpu.device.synchronize_device(ID).unwrap();
+    for event in buffers.iter().map(|(_, event)| *event).chain([free]) {
+        cpu.device.destroy_event(ID, event).unwrap();
+    }
+    cpu.silent();
+}
+
+#[test]
+fn v030_event_never_recorded() {
+    let cpu = validated_cpu();
+    let wait: [fn(&Validated<Cpu>, Event); 3] = [
+        |cpu, event| cpu.device.synchronize_event(ID, event).unwrap(),
+        |cpu, event| assert!(cpu.device.query_event(ID, event).unwrap()),
+        |cpu, event| cpu.device.stream_wait_event(ID, Stream::NULL, event).unwrap(),
+    ];
+    for wait in wait {
+        let event = cpu.device.create_event(ID).unwrap();
+        wait(&cpu, event);
+        cpu.silent();
+        cpu.device.destroy_event(ID, event).unwrap();
+        let text = cpu.report(Rule::NeverRecorded);
+        assert!(text.starts_with("warning V030: destroy_event(event) on cpu:0: "), "{text}");
+        assert!(text.ends_with("and never recorded: nothing was waited for"), "{text}");
+    }
     let event = cpu.device.create_event(ID).unwrap();
     cpu.device.synchronize_event(ID, event).unwrap();
-    cpu.report(Rule::NeverRecorded);
-    assert!(cpu.device.query_event(ID, event).unwrap());
-    cpu.report(Rule::NeverRecorded);
-    cpu.device.stream_wait_event(ID, Stream::NULL, event).unwrap();
-    let text = cpu.report(Rule::NeverRecorded);
-    assert!(text.starts_with("warning V030: stream_wait_event(event) on cpu:0: "), "{text}");
-    cpu.device.record_event(ID, Stream::NULL, event).unwrap();
-    cpu.device.synchronize_event(ID, event).unwrap();
-    assert!(cpu.device.query_event(ID, event).unwrap());
-    cpu.device.stream_wait_event(ID, Stream::NULL, event).unwrap();
-    cpu.silent();
-    assert_eq!((cpu.checker.count(Severity::Warning), cpu.checker.count(Severity::Error)), (3, 0));
+    cpu.device.finalize().unwrap();
+    let rules: Vec<_> = cpu.reports().iter().map(|report| report.rule).collect();
+    assert_eq!(rules, [Rule::NeverRecorded, Rule::Leak]);
+}
+
+#[test]
+fn v030_wait_before_record() {
+    let cpu = validated_cpu();
+    let (from, to) = (cpu.device.create_stream(ID).unwrap(), cpu.device.create_stream(ID).unwrap());
+    let (a, b) = (allocate(&cpu, 64), allocate(&cpu, 64));
+    let on_host: fn(&Validated<Cpu>, Stream, Event) =
+        |cpu, _, event| cpu.device.synchronize_event(ID, event).unwrap();
+    let on_stream: fn(&Validated<Cpu>, Stream, Event) =
+        |cpu, stream, event| cpu.device.stream_wait_event(ID, stream, event).unwrap();
+    for (wait, by) in [(on_host, "`synchronize_event`"), (on_stream, "`stream_wait_event`")] {
+        let event = cpu.device.create_event(ID).unwrap();
+        let gate = hold(&cpu.device, ID, from);
+        cpu.device.async_memory_copy_d2d(ID, from, a, b, 64).unwrap();
+        wait(&cpu, to, event);
+        cpu.silent();
+        cpu.device.record_event(ID, from, event).unwrap();
+        let text = cpu.report(Rule::NeverRecorded);
+        assert!(text.starts_with("warning V030: record_event(event) on cpu:0: "), "{text}");
+        assert!(text.contains(&format!("was queued before {by}")), "{text}");
+        gate.open();
+        cpu.device.synchronize_stream(ID, from).unwrap();
+        cpu.device.destroy_event(ID, event).unwrap();
+        cpu.silent();
+    }
 }
 
 #[test]

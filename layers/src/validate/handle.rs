@@ -1,8 +1,9 @@
 //! Handles that a plugin has given out.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::AtomicBool;
 
+use super::early::Event;
 use super::hash::fold;
 use super::origin::Origin;
 use super::registry::NO_DEVICE;
@@ -50,8 +51,7 @@ pub(super) struct Known {
 pub(super) enum State {
     Plain,
     Stream(Arc<StreamWork>),
-    /// The last record; 0: none.
-    Event(Arc<AtomicU64>),
+    Event(Arc<Event>),
 }
 
 impl Handle {
@@ -73,10 +73,10 @@ impl Known {
         }
     }
 
-    /// The mark of its last record, where it is an event.
-    pub(super) fn event(&self) -> Option<&AtomicU64> {
+    /// Its records and waits, where it is an event.
+    pub(super) fn event(&self) -> Option<&Arc<Event>> {
         match &self.state {
-            State::Event(record) => Some(record),
+            State::Event(event) => Some(event),
             _ => None,
         }
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use super::life::never_recorded;
 use super::plan::KINDS;
 use super::ranges::word;
 use super::registry::NO_DEVICE;
@@ -56,6 +57,16 @@ impl Validate {
     }
 
     pub(super) fn report_leaks(&self, function: &'static str, device: Option<i32>) -> Vec<Leak> {
+        let mut in_vain = Vec::new();
+        self.plugin.each_handle(device, |one| {
+            if let Some(wait) = one.known.event().and_then(|event| event.waited_in_vain()) {
+                in_vain.push((one.known.device, never_recorded(one.known.address, &wait, None)));
+            }
+        });
+        for (of, problem) in in_vain {
+            // A warning, as below.
+            let _ = self.object(function, Some(of), problem);
+        }
         let leaks = self.alive(device, |told| !told.swap(true, Ordering::Relaxed));
         for leak in &leaks {
             let (message, place) = (leak.to_string(), leak.place.clone());

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use tenon::device::{DeviceId, Result, Stream};
 
+use super::early::EarlyWait;
 use super::handle::{Handle, Known, State};
 use super::memory::Allocation;
 use super::plan::{Act, HandleParam, KINDS, Life, MemoryParam};
@@ -25,12 +26,15 @@ impl Check<'_> {
         Ok(match self.plan.act {
             Act::SynchronizeStream | Act::QueryStream => stream(),
             Act::WaitEvent | Act::QueryEvent => {
-                self.was_recorded(seen)?;
+                self.note_early_wait(seen);
                 seen.record
             }
-            Act::RecordEvent => seen.record,
+            Act::RecordEvent => {
+                self.is_late(seen)?;
+                seen.record
+            }
             Act::StreamWaitEvent => {
-                self.was_recorded(seen)?;
+                self.note_early_wait(seen);
                 if let (Some(stream), Some(work), Some(record)) =
                     (&seen.waiting, seen.work, Use::unpack(seen.record))
                 {
@@ -46,19 +50,31 @@ impl Check<'_> {
         })
     }
 
-    fn was_recorded(&self, seen: &Seen) -> Result<()> {
-        if seen.record != 0 {
-            return Ok(());
+    /// Keeps a wait for an event that was not recorded yet.
+    fn note_early_wait(&self, seen: &Seen) {
+        if let (0, Some(event)) = (seen.record, &seen.event) {
+            event.set_early(EarlyWait::new(self, seen.waiting.as_ref().map(|stream| stream.id)));
         }
-        let Some(event) = self.plan.handles.iter().find(|handle| KINDS[usize::from(handle.kind)] == "Event")
-        else {
-            return Ok(());
-        };
+    }
+
+    /// Reports a record that comes too late for the wait before it.
+    fn is_late(&self, seen: &Seen) -> Result<()> {
+        let (Some(event), Some(record)) = (&seen.event, seen.work) else { return Ok(()) };
+        let Some(wait) = event.take_early().filter(|wait| wait.missed(record)) else { return Ok(()) };
+        let Some(param) = self.event_param() else { return Ok(()) };
         let message = format!(
-            "Event {:#x} was never recorded: there is nothing to wait for",
-            self.argument(event.param)
+            "the work that this records in Event {:#x} was queued before {}, which waited for nothing, as the event was \
+             not recorded yet",
+            self.argument(param.param),
+            wait.by.text()
         );
-        self.object(Problem::new(Rule::NeverRecorded, event.name, message))
+        self.object(
+            Problem::new(Rule::NeverRecorded, param.name, message).with_place(wait.by.place("waited for")),
+        )
+    }
+
+    fn event_param(&self) -> Option<&'static HandleParam> {
+        self.plan.handles.iter().find(|handle| KINDS[usize::from(handle.kind)] == "Event")
     }
 
     fn end(&self) -> Result<u64> {
@@ -80,10 +96,13 @@ impl Check<'_> {
         self.stream_in_flight(param, address)?;
         match self.plugin.take_handle(param.kind, address, self.origin()) {
             Some(taken) => {
-                if let Taken::Handle(handle) = &taken
-                    && let Some(stream) = handle.known.stream()
-                {
-                    self.plugin.work.end(stream.id);
+                if let Taken::Handle(handle) = &taken {
+                    if let Some(stream) = handle.known.stream() {
+                        self.plugin.work.end(stream.id);
+                    }
+                    if let Some(wait) = handle.known.event().and_then(|event| event.waited_in_vain()) {
+                        self.object(never_recorded(address, &wait, Some(param.name)))?;
+                    }
                 }
                 Ok(self.plugin.keep(taken))
             }
@@ -127,7 +146,7 @@ impl Check<'_> {
     }
 
     /// Whether work is done, as far as is known or the plugin says without waiting.
-    fn is_done(&self, work: Use) -> bool {
+    pub(super) fn is_done(&self, work: Use) -> bool {
         if self.plugin.work.is_done(work) || self.plugin.is_capturing() {
             return true;
         }
@@ -197,7 +216,7 @@ impl Check<'_> {
             Act::RecordEvent => {
                 for event in &self.plan.handles {
                     self.plugin.handle(event.kind, self.argument(event.param), |handle| {
-                        handle.event().map(|record| record.store(note, Ordering::Relaxed))
+                        handle.event().map(|event| event.record.store(note, Ordering::Relaxed))
                     });
                 }
             }
@@ -240,4 +259,13 @@ impl Check<'_> {
             let _ = self.object(Problem::new(Rule::MemoryGivenTwice, part.name, message));
         }
     }
+}
+
+/// What is reported of an event that was waited for and whose life ends without a record.
+pub(super) fn never_recorded(address: u64, wait: &EarlyWait, parameter: Option<&'static str>) -> Problem {
+    let message = format!(
+        "Event {address:#x} was waited for by {} and never recorded: nothing was waited for",
+        wait.by.text()
+    );
+    Problem { rule: Rule::NeverRecorded, parameter, message, place: wait.by.place("waited for") }
 }

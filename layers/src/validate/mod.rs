@@ -13,6 +13,7 @@
 //! What it cannot see: memory and handles from before the layer was there, or that the plugin gives out by other ways
 //! than its table; and the elements of arrays of addresses, such as those of `xccl_all_to_all`.
 
+mod early;
 mod gone;
 mod handle;
 mod hash;

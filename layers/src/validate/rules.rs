@@ -94,8 +94,8 @@ catalogue! {
         "A free takes the address that the allocation gave and not one inside it, the same size, the same device, and is of the same kind: device, host or unified.";
     OverlappingCopy = 29 Error, "source and destination of a copy do not overlap",
         "Within a device they may be equal or apart. What an overlapping copy yields depends on the order in which the device copies.";
-    NeverRecorded = 30 Warning, "an event that is waited for was recorded",
-        "An event that was never recorded counts as done, so nothing is waited for. A frequent cause is a wait that comes before the record.";
+    NeverRecorded = 30 Warning, "a wait for an event comes after its record",
+        "An event that was not recorded yet counts as done, so a wait for it waits for nothing. That is right in the first round of a double buffer, and not reported. Two cases are reported: an event that was waited for and whose life ends without a record, and a record of work that was already queued, and not done, when the wait came. In the second case the wait and the record have changed places.";
     FreedInFlight = 31 Warning, "memory is freed when no queued work uses it",
         "Work that uses the memory was queued on a stream and is not known to be done. The interface says that the device keeps the memory, but not every device does: wait for the stream, or for an event behind the work, before the free.";
     DestroyedInFlight = 32 Warning, "a stream is destroyed when its work is done",

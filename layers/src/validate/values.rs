@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use tenon::device::Result;
 
+use super::early::Event;
 use super::handle::Known;
 use super::plan::{Act, HandleParam, KINDS, Life};
 use super::registry::NO_DEVICE;
@@ -23,6 +24,8 @@ pub(super) struct Seen {
     pub(super) waiting: Option<Arc<StreamWork>>,
     /// The last record of the event in the call, from before it; 0: none.
     pub(super) record: u64,
+    /// The event, where the call waits before its first record, or records after such a wait.
+    pub(super) event: Option<Arc<Event>>,
 }
 
 /// An event that was recorded in a capture: recorded, but on no stream that is known.
@@ -135,11 +138,15 @@ impl Check<'_> {
     fn look(&self, param: &HandleParam, handle: &Known, seen: &mut Seen) {
         if let Some(stream) = handle.stream() {
             self.look_at_stream(param, stream, seen);
-        } else if let Some(record) = handle.event() {
-            seen.record = match self.plan.act {
-                Act::RecordEvent => record.swap(seen.work.map_or(CAPTURED, Use::pack), Ordering::Relaxed),
-                _ => record.load(Ordering::Relaxed),
+        } else if let Some(event) = handle.event() {
+            let is_record = self.plan.act == Act::RecordEvent;
+            seen.record = match is_record {
+                true => event.record.swap(seen.work.map_or(CAPTURED, Use::pack), Ordering::Relaxed),
+                false => event.record.load(Ordering::Relaxed),
             };
+            if event.has_early() || !is_record && seen.record == 0 {
+                seen.event = Some(event.clone());
+            }
         }
     }
 

@@ -28,6 +28,11 @@ impl Use {
         self.stream
     }
 
+    /// Its place among the work of the stream.
+    pub(super) fn number(self) -> u64 {
+        self.number
+    }
+
     #[inline]
     pub(super) fn pack(self) -> u64 {
         u64::from(self.stream) << NUMBER_BITS | self.number
