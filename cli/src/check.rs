@@ -7,13 +7,20 @@ use std::time::Duration;
 
 use clap::Args;
 use conformance::report::{self, Style};
-use conformance::{Error, Level, Outcome, Source};
+use conformance::{Error, Level, Outcome, PaddleLibraries, Source};
 
 use crate::Answer;
 
 const AFTER: &str = "\
 What the plugin lacks is no failure, unless a host needs it: cases about it are skipped, and the
-table shows whether the spec has a fallback. With --fallbacks that is tested in its place.
+table shows whether the spec has a fallback. With --fallbacks that is tested in its place. Slots
+that the plugin filled with the spec's fallbacks itself are shown as `filled`.
+
+Cases that fail for the same reason are shown once. A case that needs a function that has failed
+is `not tested`: only what was tested is named as failed.
+
+Functions of PaddlePaddle that the plugin calls may be missing until a case reaches one; data, such
+as vtables, may not. With --host their libraries are loaded first.
 
 Each group of cases runs in a process of its own, which is started anew after a failure. A crash
 is one failed case, and so is a hang, after --timeout.
@@ -25,6 +32,7 @@ Examples:
   tenon check ./libmy_npu.so --level required
   tenon check ./libmy_npu.so --filter order.rerecord --in-process    # under a debugger
   tenon check ./libold.so --release 3.1          # for a plugin that does not tell its release
+  tenon check ./libnpu.so --host python3         # for a plugin with kernels in C++
   tenon check --builtin cpu --level good --junit report.xml";
 
 /// Holds a device plugin to the spec's contract.
@@ -45,6 +53,11 @@ pub struct Options {
     /// The release of PaddlePaddle that the plugin was built for, such as 3.1; only where it does not tell by itself
     #[arg(long, value_name = "RELEASE", requires = "plugin")]
     release: Option<String>,
+
+    /// Load the libraries of the PaddlePaddle of this Python first, for a plugin that calls them, such as one with
+    /// kernels in C++
+    #[arg(long, value_name = "PYTHON", requires = "plugin")]
+    host: Option<PathBuf>,
 
     /// How strict to be
     #[arg(long, value_name = "LEVEL", value_enum, default_value = "promised")]
@@ -103,12 +116,12 @@ pub fn run(options: &Options) -> Result<Answer, Error> {
             false => report::list(&cases, style),
         }));
     }
-    let outcome = hold(&options.source(), &wanted)?;
+    let outcome = hold(&options.source()?, &wanted)?;
     if let Some(path) = &options.junit {
         std::fs::write(path, report::junit(&outcome))
             .map_err(|source| Error::Write { path: path.clone(), source })?;
     }
-    let [_, failed, _] = outcome.counts();
+    let failed = outcome.counts().failed;
     Ok(Answer {
         text: match options.json {
             true => report::json(&outcome),
@@ -119,11 +132,12 @@ pub fn run(options: &Options) -> Result<Answer, Error> {
 }
 
 impl Options {
-    fn source(&self) -> Source {
-        match (&self.plugin, &self.builtin) {
-            (Some(path), _) => Source::File { path: path.clone(), release: self.release.clone() },
-            (None, name) => Source::Builtin(name.clone().unwrap_or_default()),
-        }
+    fn source(&self) -> Result<Source, Error> {
+        let Some(path) = self.plugin.clone() else {
+            return Ok(Source::Builtin(self.builtin.clone().unwrap_or_default()));
+        };
+        let host = self.host.as_deref().map(PaddleLibraries::find).transpose()?;
+        Ok(Source::File { path, release: self.release.clone(), host })
     }
 
     fn wanted(&self) -> conformance::Options {

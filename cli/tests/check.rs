@@ -26,7 +26,7 @@ fn the_example_in_c_keeps_what_is_promised() {
 #[test]
 fn fallbacks_are_tested_when_asked_for() {
     let library = compile("examples/c-plugin/plugin.c", "example-fallbacks");
-    let source = Source::File { path: library, release: None };
+    let source = Source::File { path: library, release: None, host: None };
     let row = |fallbacks: bool| {
         let options = Options {
             fallbacks,

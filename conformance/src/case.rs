@@ -52,11 +52,22 @@ impl Source {
     }
 }
 
+/// A broken promise.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// How it is broken, in one line.
+    pub message: String,
+    /// The functions whose answer was wrong; empty where the case judges what it saw.
+    pub blamed: Vec<Function>,
+    /// Whether those functions were tried by themselves and found broken, whatever the case did before.
+    pub certain: bool,
+}
+
 /// How a case ended before its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// The promise is broken, in one line.
-    Failed(String),
+    /// The promise is broken.
+    Failed(Failure),
     /// It cannot be tried on this plugin, and why.
     Skipped(String),
 }
@@ -66,7 +77,12 @@ pub type Verdict<T = ()> = Result<T, Stop>;
 
 /// Ends a case: what the plugin does is not what was promised.
 pub(crate) fn failed<T>(message: impl Into<String>) -> Verdict<T> {
-    Err(Stop::Failed(message.into()))
+    Err(Stop::Failed(Failure { message: message.into(), blamed: Vec::new(), certain: false }))
+}
+
+/// Ends a case: the answer of a function is not what was promised, whether or not the case is about that function.
+pub(crate) fn blame<T>(function: Function, message: impl Into<String>) -> Verdict<T> {
+    Err(Stop::Failed(Failure { message: message.into(), blamed: vec![function], certain: false }))
 }
 
 /// Ends a case: it cannot be tried here.
@@ -78,7 +94,7 @@ pub(crate) fn skipped<T>(reason: impl Into<String>) -> Verdict<T> {
 macro_rules! ensure {
     ($condition:expr, $($message:tt)+) => {
         if !$condition {
-            return Err($crate::case::Stop::Failed(format!($($message)+)));
+            return $crate::case::failed(format!($($message)+));
         }
     };
 }

@@ -7,11 +7,12 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
 use tenon::device::Function;
+use tenon::support::panic_text;
 
-use crate::case::{Case, Stop, Verdict};
+use crate::case::{Case, Failure, Stop, Verdict};
 use crate::cases;
 use crate::protocol::{Ending, PluginInfo, Reply, Request};
-use crate::subject::{Subject, current_function, set_timeout};
+use crate::subject::{Subject, begin_case, current_function, set_timeout, was_reached};
 
 /// Where the signal handler writes; -1 before there is a place.
 static REPLIES: AtomicI32 = AtomicI32::new(-1);
@@ -61,7 +62,10 @@ fn run(request: &Request, say: &mut dyn FnMut(Reply)) {
 
 /// Starts the plugin; the message of what went wrong.
 pub(crate) fn start(subject: &Subject) -> Result<(), String> {
-    subject.start().map_err(|(Stop::Failed(message) | Stop::Skipped(message))| message)
+    subject.start().map_err(|stop| match stop {
+        Stop::Failed(failure) => failure.message,
+        Stop::Skipped(reason) => reason,
+    })
 }
 
 /// Runs the cases of a request, up to the first that fails or to the end.
@@ -71,11 +75,12 @@ pub(crate) fn cases(subject: &Subject, request: &Request, to_the_end: bool, say:
     for case in request.cases.iter().filter_map(|id| cases::all().iter().find(|case| case.id == *id)) {
         say(Reply::Begin { case: case.id.to_string() });
         let start = Instant::now();
-        let verdict = one(case, subject);
+        let (verdict, blamed) = one(case, subject);
+        let blamed = blamed.into_iter().map(|function| function.name().to_owned()).collect();
         let micros = u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX);
         // What a case that failed left behind must not be blamed on the next one.
-        let is_over = matches!(verdict, Ending::Failed(_)) && !to_the_end;
-        say(Reply::End { case: case.id.to_string(), verdict, micros });
+        let is_over = matches!(verdict, Ending::Failed(_) | Ending::Blocked(_)) && !to_the_end;
+        say(Reply::End { case: case.id.to_string(), verdict, blamed, micros });
         if is_over {
             break;
         }
@@ -83,17 +88,39 @@ pub(crate) fn cases(subject: &Subject, request: &Request, to_the_end: bool, say:
     say(Reply::Done);
 }
 
-fn one(case: &Case, subject: &Subject) -> Ending {
+/// Runs a case: how it ended, and the functions whose answer was wrong.
+fn one(case: &Case, subject: &Subject) -> (Ending, Vec<Function>) {
     if let Some(obstacle) = case.obstacle(subject) {
-        return Ending::Skipped(obstacle);
+        return (Ending::Skipped(obstacle), Vec::new());
     }
+    begin_case(&case.functions);
     let run = || -> Verdict { case.run(subject) };
     match catch_unwind(AssertUnwindSafe(run)) {
-        Ok(Ok(())) => Ending::Passed,
-        Ok(Err(Stop::Failed(message))) => Ending::Failed(message),
-        Ok(Err(Stop::Skipped(reason))) => Ending::Skipped(reason),
-        Err(_) => Ending::Failed("the case itself panicked; that is a mistake of the runner".to_owned()),
+        Ok(Ok(())) => (Ending::Passed, Vec::new()),
+        Ok(Err(Stop::Failed(failure))) => failed(case, subject, failure),
+        Ok(Err(Stop::Skipped(reason))) => (Ending::Skipped(reason), Vec::new()),
+        Err(panic) => {
+            let text = panic_text(&*panic);
+            let message = format!("the case itself panicked, which is a defect of the runner: {text}");
+            (Ending::Failed(message), Vec::new())
+        }
     }
+}
+
+/// Tells a failure of what the case is about from one of what it only needs.
+fn failed(case: &Case, subject: &Subject, failure: Failure) -> (Ending, Vec<Function>) {
+    let Failure { mut message, blamed, certain } = failure;
+    let about = blamed.is_empty() || blamed.iter().any(|function| case.functions.contains(function));
+    if !about && (certain || !was_reached()) {
+        return (Ending::Blocked(message), blamed);
+    }
+    if let Some(filled) = case.functions.iter().find(|function| subject.is_filled_by_fallback(**function)) {
+        message.push_str(&format!(
+            "; `{}` is the spec's fallback here, which the plugin was filled with: its author did not write it",
+            filled.name()
+        ));
+    }
+    (Ending::Failed(message), blamed)
 }
 
 fn info(subject: &Subject) -> PluginInfo {
@@ -110,6 +137,12 @@ fn info(subject: &Subject) -> PluginInfo {
             .filter(|function| subject.is_native(*function))
             .map(|function| function.name().to_owned())
             .collect(),
+        filled: Function::ALL
+            .into_iter()
+            .filter(|function| subject.is_filled_by_fallback(*function))
+            .map(|function| function.name().to_owned())
+            .collect(),
+        open_symbols: plugin.open_symbols().to_vec(),
     }
 }
 
@@ -146,7 +179,9 @@ fn report_signals() {
 
 extern "C" fn dying(signal: i32) {
     let name = current_function().map_or("", Function::name);
-    let parts: [&[u8]; 3] = [b"{\"dying\":{\"function\":\"", name.as_bytes(), b"\"}}\n"];
+    let reached: &[u8] = if was_reached() { b"true" } else { b"false" };
+    let parts: [&[u8]; 5] =
+        [b"{\"dying\":{\"function\":\"", name.as_bytes(), b"\",\"reached\":", reached, b"}}\n"];
     for part in parts {
         // SAFETY: `write` may be called in a signal handler, and the memory is static.
         unsafe { libc::write(REPLIES.load(Ordering::Relaxed), part.as_ptr().cast(), part.len()) };

@@ -42,6 +42,18 @@ pub enum Error {
         /// The last that it printed, on lines of its own.
         output: String,
     },
+    /// The plugin called a function of its host that is not there.
+    #[error(
+        "the plugin called `{symbol}`, which no library that is loaded has: if it is PaddlePaddle's, name the Python that \
+         has PaddlePaddle, `tenon check --host PYTHON`"
+    )]
+    NeedsHost {
+        /// The function.
+        symbol: String,
+    },
+    /// The libraries of the host cannot be loaded.
+    #[error("--host: {0}")]
+    Host(#[from] tenon_host::PaddleError),
     /// The plugin could not be started.
     #[error("the plugin was loaded, but did not start: {message}{output}")]
     Start {

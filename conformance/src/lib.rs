@@ -6,7 +6,7 @@
 //! ```no_run
 //! use conformance::{Options, Source, run};
 //!
-//! let plugin = Source::File { path: "./libmy_npu.so".into(), release: None };
+//! let plugin = Source::File { path: "./libmy_npu.so".into(), release: None, host: None };
 //! let options = Options { program: Some("/usr/bin/tenon".into()), ..Options::default() };
 //! let outcome = run(&plugin, &options, &mut |_| {})?;
 //! for (case, message) in outcome.failures() {
@@ -20,23 +20,27 @@
 
 mod case;
 mod cases;
+mod cause;
 mod child;
 mod error;
 mod outcome;
+mod output;
 mod protocol;
 pub mod report;
 mod runner;
 mod source;
 mod subject;
 
-pub use case::{Case, Level, Stop, Verdict};
+pub use case::{Case, Failure, Level, Stop, Verdict};
+pub use cause::Cause;
 pub use child::serve;
 pub use error::Error;
-pub use outcome::{CaseResult, FunctionRow, Outcome, Presence};
+pub use outcome::{CaseResult, Counts, FunctionRow, Outcome, Presence};
 pub use protocol::{Ending, PluginInfo};
 pub use runner::{Options, Progress, SERVE, run};
 pub use source::Source;
 pub use subject::Subject;
+pub use tenon_host::PaddleLibraries;
 
 /// All cases there are, in the order in which they run.
 pub fn all_cases() -> &'static [Case] {

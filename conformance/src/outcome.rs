@@ -5,6 +5,7 @@ use tenon::device::{Function, reflection};
 use tenon::reflect::{FallbackKind, Need};
 
 use crate::case::{Case, Level};
+use crate::cause::{self, Cause};
 use crate::protocol::{Ending, PluginInfo};
 use crate::runner::Options;
 use crate::source::Source;
@@ -24,6 +25,8 @@ pub struct Outcome {
     pub filtered: bool,
     /// All functions of the interface, in the order of the spec.
     pub functions: Vec<FunctionRow>,
+    /// Why cases failed, one entry for each reason, in the order of the cases.
+    pub causes: Vec<Cause>,
     /// All cases that were chosen, in the order in which they are listed.
     pub cases: Vec<CaseResult>,
     /// How long it took, in milliseconds.
@@ -36,6 +39,8 @@ pub struct Outcome {
 pub enum Presence {
     /// The plugin has it.
     Native,
+    /// The plugin filled the slot with the spec's fallback, as `fallbacks = true` does.
+    Filled,
     /// The plugin lacks it, and the spec has a fallback.
     Fallback,
     /// The plugin lacks it, and nothing stands in.
@@ -47,6 +52,7 @@ impl Presence {
     pub fn name(self) -> &'static str {
         match self {
             Presence::Native => "native",
+            Presence::Filled => "filled",
             Presence::Fallback => "fallback",
             Presence::Missing => "missing",
         }
@@ -68,6 +74,8 @@ pub struct FunctionRow {
     pub passed: usize,
     /// How many failed.
     pub failed: usize,
+    /// How many were not tested, since a function that they need failed.
+    pub blocked: usize,
     /// How many could not be tried.
     pub skipped: usize,
     /// The message of the first that failed.
@@ -90,6 +98,15 @@ pub struct CaseResult {
     /// How it ended.
     #[serde(flatten)]
     pub ending: Ending,
+    /// The functions whose answer was wrong, by name; empty where the case judged what it saw.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub blamed: Vec<String>,
+    /// The functions that a failure is one of, by name.
+    #[serde(skip)]
+    pub(crate) failing: Vec<String>,
+    /// The case whose failure kept this one from being tested.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub follows: Option<String>,
     /// The last that the plugin printed before its process ended, if it did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
@@ -98,8 +115,19 @@ pub struct CaseResult {
 }
 
 impl CaseResult {
-    pub(crate) fn new(case: &Case, ending: Ending, micros: u64, output: Option<String>) -> Self {
+    pub(crate) fn new(
+        case: &Case,
+        ending: Ending,
+        blamed: Vec<String>,
+        micros: u64,
+        output: Option<String>,
+    ) -> Self {
+        let about = || case.functions.iter().map(|function| function.name().to_owned());
+        let at_fault: Vec<String> = about().filter(|name| blamed.contains(name)).collect();
         Self {
+            blamed,
+            failing: if at_fault.is_empty() { about().collect() } else { at_fault },
+            follows: None,
             id: case.id.to_string(),
             level: case.level,
             functions: case.functions.iter().map(|function| function.name()).collect(),
@@ -112,14 +140,43 @@ impl CaseResult {
     }
 }
 
+/// How many cases ended in which way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// The promise was kept.
+    pub passed: usize,
+    /// It was broken.
+    pub failed: usize,
+    /// It was not tested, since a function that the case needs failed.
+    pub blocked: usize,
+    /// It could not be tried.
+    pub skipped: usize,
+}
+
+impl Counts {
+    pub(crate) fn of<'a>(cases: impl IntoIterator<Item = &'a CaseResult>) -> Self {
+        let mut counts = Self::default();
+        for case in cases {
+            *match case.ending {
+                Ending::Passed => &mut counts.passed,
+                Ending::Failed(_) => &mut counts.failed,
+                Ending::Blocked(_) => &mut counts.blocked,
+                Ending::Skipped(_) => &mut counts.skipped,
+            } += 1;
+        }
+        counts
+    }
+}
+
 impl Outcome {
     pub(crate) fn new(
         source: &Source,
         options: &Options,
         plugin: PluginInfo,
-        cases: Vec<CaseResult>,
+        mut cases: Vec<CaseResult>,
         milliseconds: u64,
     ) -> Self {
+        let causes = cause::settle(&mut cases);
         let functions = Function::ALL.map(|function| row(function, &plugin, &cases)).to_vec();
         Self {
             source: source.clone(),
@@ -128,19 +185,15 @@ impl Outcome {
             fallbacks: options.fallbacks,
             filtered: !options.filters.is_empty(),
             functions,
+            causes,
             cases,
             milliseconds,
         }
     }
 
-    /// How many cases passed, failed, and could not be tried.
-    pub fn counts(&self) -> [usize; 3] {
-        let count = |fits: fn(&Ending) -> bool| self.cases.iter().filter(|case| fits(&case.ending)).count();
-        [
-            count(|ending| matches!(ending, Ending::Passed)),
-            count(|ending| matches!(ending, Ending::Failed(_))),
-            count(|ending| matches!(ending, Ending::Skipped(_))),
-        ]
+    /// How many cases ended in which way.
+    pub fn counts(&self) -> Counts {
+        Counts::of(&self.cases)
     }
 
     /// The cases that failed, with their messages.
@@ -155,8 +208,10 @@ impl Outcome {
 fn row(function: Function, plugin: &PluginInfo, cases: &[CaseResult]) -> FunctionRow {
     let info = &reflection::FUNCTIONS[function as usize];
     let stands_in = info.fallback.as_ref().is_some_and(|fallback| fallback.kind != FallbackKind::Refuse);
-    let presence = match plugin.native.iter().any(|name| name == info.name) {
+    let has = |names: &[String]| names.iter().any(|name| name == info.name);
+    let presence = match has(&plugin.native) {
         true => Presence::Native,
+        false if has(&plugin.filled) => Presence::Filled,
         false if stands_in => Presence::Fallback,
         false => Presence::Missing,
     };
@@ -167,17 +222,22 @@ fn row(function: Function, plugin: &PluginInfo, cases: &[CaseResult]) -> Functio
         required: info.need != Need::Optional,
         passed: 0,
         failed: 0,
+        blocked: 0,
         skipped: 0,
         first_failure: None,
     };
-    for case in cases.iter().filter(|case| case.functions.contains(&info.name)) {
+    for case in cases {
+        let is_about = case.functions.contains(&info.name);
         match &case.ending {
-            Ending::Passed => row.passed += 1,
-            Ending::Skipped(_) => row.skipped += 1,
-            Ending::Failed(message) => {
+            Ending::Failed(message) if case.failing.iter().any(|name| name == info.name) => {
                 row.failed += 1;
                 row.first_failure.get_or_insert_with(|| format!("{}: {message}", case.id));
             }
+            Ending::Passed if is_about => row.passed += 1,
+            Ending::Skipped(_) if is_about => row.skipped += 1,
+            // Also a failure of another function, which it is counted for.
+            Ending::Blocked(_) | Ending::Failed(_) if is_about => row.blocked += 1,
+            _ => {}
         }
     }
     row

@@ -27,9 +27,19 @@ pub(crate) enum Reply {
     /// A case begins.
     Begin { case: String },
     /// A case has ended.
-    End { case: String, verdict: Ending, micros: u64 },
+    End {
+        case: String,
+        verdict: Ending,
+        /// The functions whose answer was wrong.
+        blamed: Vec<String>,
+        micros: u64,
+    },
     /// The process dies of a signal, in a call of this function.
-    Dying { function: String },
+    Dying {
+        function: String,
+        /// Whether a function that the case is about was called before.
+        reached: bool,
+    },
     /// All is done.
     Done,
 }
@@ -42,6 +52,8 @@ pub enum Ending {
     Passed,
     /// It was broken: how.
     Failed(String),
+    /// It was not tested, since a function that the case needs failed: how.
+    Blocked(String),
     /// It could not be tried: why.
     Skipped(String),
 }
@@ -63,4 +75,8 @@ pub struct PluginInfo {
     pub devices: Option<i32>,
     /// The functions that it has, by name.
     pub native: Vec<String>,
+    /// The functions whose slots it filled with the spec's fallbacks, by name.
+    pub filled: Vec<String>,
+    /// Functions of PaddlePaddle that it expects and that are not loaded.
+    pub open_symbols: Vec<String>,
 }

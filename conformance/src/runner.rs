@@ -12,6 +12,7 @@ use crate::Error;
 use crate::case::{Case, Level, Place};
 use crate::child;
 use crate::outcome::{CaseResult, Outcome};
+use crate::output;
 use crate::protocol::{Ending, PluginInfo, Reply, Request};
 use crate::source::Source;
 use crate::subject::Subject;
@@ -19,8 +20,8 @@ use crate::subject::Subject;
 /// The hidden subcommand under which a program runs [`child::serve`].
 pub const SERVE: &str = "__serve";
 
-/// How much of a plugin's prints is kept for the message of a crash.
-const OUTPUT_KEPT: usize = 2048;
+/// How much of a plugin's prints is kept until its process ends.
+const OUTPUT_KEPT: usize = 1 << 18;
 
 /// How a run goes.
 #[derive(Clone, Debug)]
@@ -152,7 +153,7 @@ impl Run<'_> {
         if request.fresh && self.all > 1 {
             let reason =
                 "it starts the plugin itself, which needs a process, or to be the only case that is chosen";
-            self.end(batch[0], Ending::Skipped(reason.to_owned()), 0, None);
+            self.end(batch[0], Ending::Skipped(reason.to_owned()), Vec::new(), 0, None);
             return Ok(());
         }
         if self.subject.is_none() {
@@ -177,14 +178,16 @@ impl Run<'_> {
             let left = self.options.timeout.saturating_sub(running.elapsed());
             let how = match process.replies.recv_timeout(left) {
                 Ok(Reply::Done) => return Ok(()),
-                Ok(Reply::Dying { function }) => {
-                    dying = Some(function);
+                Ok(Reply::Dying { function, reached }) => {
+                    dying = Some((function, reached));
                     continue;
                 }
                 Ok(reply) => {
                     running = Instant::now();
-                    let output =
-                        if matches!(reply, Reply::Refused { .. }) { process.output() } else { String::new() };
+                    let output = match reply {
+                        Reply::Refused { .. } => output::excerpt(&process.output()),
+                        _ => String::new(),
+                    };
                     self.reply(batch, reply, &output)?;
                     continue;
                 }
@@ -194,15 +197,36 @@ impl Run<'_> {
                 }
                 Err(RecvTimeoutError::Disconnected) => process.ending(),
             };
-            let function = dying.filter(|function| !function.is_empty());
-            let place = function.map_or_else(String::new, |function| format!(", in or after `{function}`"));
+            let dying = dying.filter(|(function, _)| !function.is_empty());
+            let place = dying
+                .as_ref()
+                .map_or_else(String::new, |(function, _)| format!(", in or after `{function}`"));
             let output = process.output();
+            let missing = output::missing_symbol(&output);
             let Some(case) = batch.get(self.results.len() - before).filter(|_| self.plugin.is_some()) else {
-                return Err(Error::DiedLoading { how: format!("{how}{place}"), output });
+                return Err(match missing {
+                    Some(symbol) => Error::NeedsHost { symbol },
+                    None => {
+                        Error::DiedLoading { how: format!("{how}{place}"), output: output::excerpt(&output) }
+                    }
+                });
             };
-            let ending = Ending::Failed(format!("the process {how}{place}"));
             let micros = u64::try_from(running.elapsed().as_micros()).unwrap_or(u64::MAX);
-            self.end(case, ending, micros, Some(output).filter(|output| !output.is_empty()));
+            if let Some(symbol) = missing {
+                let reason = Error::NeedsHost { symbol }.to_string();
+                self.end(case, Ending::Skipped(reason), Vec::new(), micros, None);
+                return Ok(());
+            }
+            let (blamed, reached) = dying.map_or((Vec::new(), true), |(name, reached)| (vec![name], reached));
+            let is_about =
+                case.functions.iter().any(|function| blamed.iter().any(|name| name == function.name()));
+            let message = format!("the process {how}{place}");
+            let ending = match reached || is_about {
+                true => Ending::Failed(message),
+                false => Ending::Blocked(message),
+            };
+            let output = Some(output::excerpt(&output)).filter(|output| !output.is_empty());
+            self.end(case, ending, blamed, micros, output);
             return Ok(());
         }
     }
@@ -223,9 +247,9 @@ impl Run<'_> {
                     self.results.iter().filter(|result| matches!(result.ending, Ending::Failed(_))).count();
                 (self.progress)(Progress { done: self.results.len(), all: self.all, failed, case: &case });
             }
-            Reply::End { case: id, verdict, micros } => {
+            Reply::End { case: id, verdict, blamed, micros } => {
                 if let Some(case) = case(&id) {
-                    self.end(case, verdict, micros, None);
+                    self.end(case, verdict, blamed, micros, None);
                 }
             }
             Reply::Dying { .. } | Reply::Done => {}
@@ -233,8 +257,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn end(&mut self, case: &Case, ending: Ending, micros: u64, output: Option<String>) {
-        self.results.push(CaseResult::new(case, ending, micros, output));
+    fn end(&mut self, case: &Case, ending: Ending, blamed: Vec<String>, micros: u64, output: Option<String>) {
+        self.results.push(CaseResult::new(case, ending, blamed, micros, output));
     }
 }
 
@@ -288,12 +312,12 @@ impl Process {
     }
 
     /// Ends the process by a signal to which it answers with the function that was called last.
-    fn abort(&mut self) -> Option<String> {
+    fn abort(&mut self) -> Option<(String, bool)> {
         let id = i32::try_from(self.child.id()).ok()?;
         // SAFETY: the process is our child and has not been waited for, so the number is still its own.
         unsafe { libc::kill(id, libc::SIGABRT) };
         match self.replies.recv_timeout(Duration::from_secs(1)) {
-            Ok(Reply::Dying { function }) => Some(function),
+            Ok(Reply::Dying { function, reached }) => Some((function, reached)),
             _ => None,
         }
     }
@@ -306,7 +330,7 @@ impl Process {
         }
     }
 
-    /// The last lines that the plugin printed, indented, after a line break.
+    /// The last that the plugin printed.
     fn output(&mut self) -> String {
         self.kill();
         let _ = self.child.wait();
@@ -314,8 +338,7 @@ impl Process {
             let _ = listener.join();
         }
         let printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
-        let text = String::from_utf8_lossy(&printed);
-        text.trim().lines().map(|line| format!("\n  {line}")).collect()
+        String::from_utf8_lossy(&printed).into_owned()
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use tenon::device::Release;
-use tenon_host::{LoadOptions, Plugin};
+use tenon_host::{Binding, LoadOptions, PaddleLibraries, Plugin};
 
 use crate::Error;
 
@@ -19,6 +19,8 @@ pub enum Source {
         path: PathBuf,
         /// The release that it was built for, where it does not tell by itself.
         release: Option<String>,
+        /// The PaddlePaddle whose libraries are loaded first, for a plugin that calls it.
+        host: Option<PaddleLibraries>,
     },
     /// A device that is part of Tenon, by its name: `cpu`.
     Builtin(String),
@@ -33,9 +35,12 @@ impl Source {
     /// Its arguments on the command line.
     pub fn text(&self) -> String {
         match self {
-            Source::File { path, release: None } => path.display().to_string(),
-            Source::File { path, release: Some(release) } => {
-                format!("{} --release {release}", path.display())
+            Source::File { path, release, host } => {
+                let release = release.as_ref().map_or_else(String::new, |name| format!(" --release {name}"));
+                let host = host
+                    .as_ref()
+                    .map_or_else(String::new, |host| format!(" --host {}", host.python.display()));
+                format!("{}{release}{host}", path.display())
             }
             Source::Builtin(name) => format!("--builtin {name}"),
         }
@@ -45,9 +50,12 @@ impl Source {
         let plugin = match self {
             Source::Builtin(name) if name == "cpu" => Plugin::builtin(),
             Source::Builtin(name) => return Err(Error::UnknownBuiltin { name: name.clone() }),
-            Source::File { path, release } => {
+            Source::File { path, release, host } => {
                 let release = release.as_deref().map(release_of).transpose()?;
-                let options = LoadOptions { release, ..LoadOptions::default() };
+                host.as_ref().map_or(Ok(()), PaddleLibraries::open)?;
+                // A process whose end does no harm is what the cases run in.
+                let options =
+                    LoadOptions { release, binding: Binding::LaterForHost, ..LoadOptions::default() };
                 Plugin::load(path, &options).map_err(|error| Error::Load { message: error.to_string() })?
             }
         };

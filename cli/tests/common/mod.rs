@@ -1,9 +1,10 @@
 //! Plugins in C, and runs of the command.
+#![allow(dead_code, reason = "no test uses all of it")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-fn root() -> &'static Path {
+pub fn root() -> &'static Path {
     // The crate lies in the workspace's root.
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a crate has a folder above it")
 }

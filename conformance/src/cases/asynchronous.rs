@@ -114,7 +114,7 @@ fn d2h_pageable_held(subject: &Subject) -> Verdict {
     let (seen, _) = subject.beside(&gate, |this| {
         let mut target = Guarded::new(LEN, 0);
         this.queue_download(stream, target.address(), &memory)?;
-        let seen = target.bytes().to_vec();
+        let seen = target.bytes();
         std::mem::forget(target);
         Ok(seen)
     })?;
@@ -133,7 +133,7 @@ fn d2h_pageable(subject: &Subject) -> Verdict {
         let mut target = Guarded::new(LEN, 0);
         subject.queue_download(stream, target.address(), &memory)?;
         target.intact("the destination of `async_memory_copy_d2h`")?;
-        same(target.bytes(), &bytes, "the destination, looked at when the call had returned")?;
+        same(&target.bytes(), &bytes, "the destination, looked at when the call had returned")?;
     }
     subject.free(memory)?;
     subject.destroy_stream(0, stream)
@@ -148,7 +148,7 @@ fn d2h_behind_work(subject: &Subject) -> Verdict {
         subject.queue_copy(stream, &memory, &from)?;
         let mut target = Guarded::new(LEN, 0);
         subject.queue_download(stream, target.address(), &memory)?;
-        same(target.bytes(), &bytes, "a copy to the host behind one on the device")?;
+        same(&target.bytes(), &bytes, "a copy to the host behind one on the device")?;
         subject.free(from)?;
     }
     subject.free(memory)?;

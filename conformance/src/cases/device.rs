@@ -52,7 +52,8 @@ fn list(subject: &Subject) -> Verdict {
     let mut place = Guarded::new(count * size_of::<usize>(), 0xA5);
     subject.ok(GetDeviceList, &[place.address()])?;
     place.intact("the list of devices")?;
-    let (numbers, _) = place.bytes().as_chunks::<8>();
+    let bytes = place.bytes();
+    let (numbers, _) = bytes.as_chunks::<8>();
     let found: Vec<usize> = numbers.iter().map(|bytes| usize::from_ne_bytes(*bytes)).collect();
     let expected: Vec<usize> = (0..count).collect();
     ensure!(found == expected, "listed {found:?}, where a host calls with {expected:?}");

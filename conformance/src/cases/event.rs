@@ -5,7 +5,7 @@ use tenon::device::Function::{
     StreamWaitEvent, SynchronizeEvent,
 };
 
-use crate::case::{Case, Level, Stop, Verdict, ensure};
+use crate::case::{Case, Failure, Level, Stop, Verdict, ensure};
 use crate::subject::{Gate, Subject, pattern, soon};
 
 pub(super) fn cases() -> Vec<Case> {
@@ -214,8 +214,9 @@ fn ten_thousand(subject: &Subject) -> Verdict {
     for made in 0..10_000 {
         match subject.event(0) {
             Ok(event) => events.push(event),
-            Err(Stop::Failed(message)) => {
-                return Err(Stop::Failed(format!("after {made} events: {message}")));
+            Err(Stop::Failed(failure)) => {
+                let message = format!("after {made} events: {}", failure.message);
+                return Err(Stop::Failed(Failure { message, ..failure }));
             }
             Err(skipped) => return Err(skipped),
         }

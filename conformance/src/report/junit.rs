@@ -2,28 +2,30 @@
 
 use std::fmt::Write;
 
-use crate::{CaseResult, Ending, Outcome};
+use crate::{CaseResult, Counts, Ending, Outcome};
 
 /// The cases as JUnit XML.
 pub fn junit(outcome: &Outcome) -> String {
-    let [_, failed, skipped] = outcome.counts();
+    let counts = outcome.counts();
     let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     let _ = writeln!(
         text,
-        "<testsuites name=\"{}\" tests=\"{}\" failures=\"{failed}\" skipped=\"{skipped}\" time=\"{}\">",
+        "<testsuites name=\"{}\" tests=\"{}\" failures=\"{}\" skipped=\"{}\" time=\"{}\">",
         escaped(&outcome.plugin.name),
         outcome.cases.len(),
+        counts.failed,
+        counts.skipped + counts.blocked,
         seconds(outcome.milliseconds * 1000),
     );
     for suite in outcome.cases.chunk_by(|first, second| group(first) == group(second)) {
-        let count = |fits: fn(&Ending) -> bool| suite.iter().filter(|case| fits(&case.ending)).count();
+        let counts = Counts::of(suite);
         let _ = writeln!(
             text,
             "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"{}\" time=\"{}\">",
             group(&suite[0]),
             suite.len(),
-            count(|ending| matches!(ending, Ending::Failed(_))),
-            count(|ending| matches!(ending, Ending::Skipped(_))),
+            counts.failed,
+            counts.skipped + counts.blocked,
             seconds(suite.iter().map(|case| case.micros).sum()),
         );
         for case in suite {
@@ -47,6 +49,11 @@ fn write_case(text: &mut String, case: &CaseResult) {
         Ending::Passed => writeln!(text, "/>"),
         Ending::Skipped(reason) => {
             writeln!(text, ">\n      <skipped message=\"{}\"/>\n    </testcase>", escaped(reason))
+        }
+        Ending::Blocked(message) => {
+            let first = case.follows.as_deref().unwrap_or_default();
+            let reason = format!("not tested, since `{first}` failed: {message}");
+            writeln!(text, ">\n      <skipped message=\"{}\"/>\n    </testcase>", escaped(&reason))
         }
         Ending::Failed(message) => writeln!(
             text,

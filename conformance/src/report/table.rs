@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::Style;
-use crate::{CaseResult, Ending, FunctionRow, Outcome, Presence, Progress};
+use crate::{Cause, Counts, Ending, FunctionRow, Outcome, Presence, Progress};
 
 /// The table of functions, a summary, and each failure in full.
 pub fn table(outcome: &Outcome, style: Style, verbose: bool) -> String {
@@ -24,8 +24,8 @@ pub fn table(outcome: &Outcome, style: Style, verbose: bool) -> String {
     if verbose {
         skips(&mut text, outcome);
     }
-    for (case, message) in outcome.failures() {
-        failure(&mut text, outcome, case, message, style);
+    for cause in &outcome.causes {
+        failure(&mut text, outcome, cause, style, verbose);
     }
     summary(&mut text, outcome, style);
     text
@@ -42,14 +42,34 @@ fn header(text: &mut String, outcome: &Outcome, style: Style) {
     if let Some(release) = &plugin.release {
         let _ = writeln!(text, "table of release {release}: {}", plugin.recognition);
     }
-    let native = outcome.functions.iter().filter(|row| row.presence == Presence::Native).count();
-    let _ =
-        writeln!(text, "{native} of {} functions, level `{}`", outcome.functions.len(), outcome.level.name());
+    let count = |presence| outcome.functions.iter().filter(|row| row.presence == presence).count();
+    let filled = match count(Presence::Filled) {
+        0 => String::new(),
+        filled => format!(" and {filled} filled with the spec's fallbacks"),
+    };
+    let _ = writeln!(
+        text,
+        "{} of {} functions{filled}, level `{}`",
+        count(Presence::Native),
+        outcome.functions.len(),
+        outcome.level.name()
+    );
+    if let [first, others @ ..] = &plugin.open_symbols[..] {
+        let others = match others.len() {
+            0 => String::new(),
+            count => format!(" and {count} more functions"),
+        };
+        let _ = writeln!(
+            text,
+            "`{first}`{others} of PaddlePaddle not loaded: a case that reaches one is skipped; `--host PYTHON` loads them"
+        );
+    }
 }
 
 /// A row without a case says nothing that the line of what is left out does not.
 fn is_shown(row: &FunctionRow, filtered: bool) -> bool {
-    row.passed + row.failed > 0 || (!filtered && (row.presence == Presence::Native || row.required))
+    let is_there = matches!(row.presence, Presence::Native | Presence::Filled);
+    row.passed + row.failed + row.blocked > 0 || (!filtered && (is_there || row.required))
 }
 
 fn write_row(text: &mut String, row: &FunctionRow, width: usize, style: Style) {
@@ -67,7 +87,11 @@ fn write_row(text: &mut String, row: &FunctionRow, width: usize, style: Style) {
         _ => style.bad(&score),
     };
     let line = format!("  {:width$}  {presence} {score}", row.name);
-    let failure = row.first_failure.as_ref().map_or_else(String::new, |message| format!("  {message}"));
+    let failure = match &row.first_failure {
+        Some(message) => format!("  {message}"),
+        None if row.blocked > 0 => style.faint(&format!("  {} not tested", row.blocked)),
+        None => String::new(),
+    };
     let _ = writeln!(text, "{}{failure}", line.trim_end());
 }
 
@@ -114,9 +138,14 @@ fn skips(text: &mut String, outcome: &Outcome) {
     }
 }
 
-fn failure(text: &mut String, outcome: &Outcome, case: &CaseResult, message: &str, style: Style) {
+/// What failed for one reason: the first case in full, and the names of the others.
+fn failure(text: &mut String, outcome: &Outcome, cause: &Cause, style: Style, verbose: bool) {
+    let Some(case) = cause.failed.first().and_then(|id| outcome.cases.iter().find(|case| case.id == *id))
+    else {
+        return;
+    };
     let _ = writeln!(text, "\n{} {}", style.bad("FAILED"), style.strong(&case.id));
-    let _ = writeln!(text, "  seen:     {message}");
+    let _ = writeln!(text, "  seen:     {}", cause.message);
     let _ = writeln!(text, "  promised: {} ({}, level `{}`)", case.promise, case.source, case.level.name());
     if let Some(output) = &case.output {
         let _ = writeln!(text, "  printed:  {}", output.replace('\n', "\n  "));
@@ -129,11 +158,43 @@ fn failure(text: &mut String, outcome: &Outcome, case: &CaseResult, message: &st
         outcome.source.text(),
         case.id
     );
+    others(text, "as well:  ", &cause.failed[1..], style, verbose);
+    if !cause.blocked.is_empty() {
+        let functions: Vec<String> = cause.functions.iter().map(|name| format!("`{name}`")).collect();
+        let needed = functions.join(" or ");
+        let _ = writeln!(text, "  not tested, for want of {needed}: {}", cases(cause.blocked.len()));
+        others(text, "          ", &cause.blocked, style, verbose);
+    }
+}
+
+/// How many names are shown of cases that ended alike.
+const NAMES_SHOWN: usize = 8;
+
+fn others(text: &mut String, title: &str, names: &[String], style: Style, verbose: bool) {
+    let most = if verbose { names.len() } else { NAMES_SHOWN };
+    for (index, line) in names[..names.len().min(most)].chunks(4).enumerate() {
+        let title = if index == 0 { title } else { "          " };
+        let _ = writeln!(text, "  {title}{}", style.faint(&line.join(", ")));
+    }
+    if names.len() > most {
+        let more = format!("and {} more, which --verbose lists", names.len() - most);
+        let _ = writeln!(text, "            {}", style.faint(&more));
+    }
+}
+
+fn cases(count: usize) -> String {
+    if count == 1 { "1 case".to_owned() } else { format!("{count} cases") }
 }
 
 fn summary(text: &mut String, outcome: &Outcome, style: Style) {
-    let [passed, failed, skipped] = outcome.counts();
-    let tally = format!("{passed} passed, {failed} failed, {skipped} skipped");
+    let Counts { passed, failed, blocked, skipped } = outcome.counts();
+    let reasons = match outcome.causes.len() {
+        count if count == failed => String::new(),
+        1 => " for 1 reason".to_owned(),
+        count => format!(" for {count} reasons"),
+    };
+    let blocked = if blocked == 0 { String::new() } else { format!("{blocked} not tested, ") };
+    let tally = format!("{passed} passed, {failed} failed{reasons}, {blocked}{skipped} skipped");
     let tally = if failed == 0 { style.good(&tally) } else { style.bad(&tally) };
     let seconds = outcome.milliseconds as f64 / 1000.0;
     let _ = writeln!(text, "\n{tally} in {seconds:.1} s");

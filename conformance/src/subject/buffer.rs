@@ -34,8 +34,11 @@ impl Guarded {
         unsafe { std::slice::from_raw_parts(self.words.as_ptr().cast(), self.words.len() * 16) }
     }
 
-    pub(crate) fn bytes(&self) -> &[u8] {
-        &self.all()[GUARD..GUARD + self.len]
+    /// What it holds now. A device that is wrong may write later, so what is judged has to be read once.
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        let start = self.words.as_ptr().cast::<u8>();
+        // SAFETY: the words hold the guard and as many bytes behind it; volatile, since a device may write meanwhile.
+        (GUARD..GUARD + self.len).map(|index| unsafe { start.add(index).read_volatile() }).collect()
     }
 
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
@@ -66,5 +69,18 @@ impl Guarded {
             self.len
         );
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Guarded;
+
+    #[test]
+    fn bytes_that_were_read_do_not_change_with_the_buffer() {
+        let mut buffer = Guarded::new(8, 1);
+        let seen = buffer.bytes();
+        buffer.bytes_mut().fill(2);
+        assert_eq!((seen, buffer.bytes()), (vec![1; 8], vec![2; 8]));
     }
 }

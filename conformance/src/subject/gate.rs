@@ -8,7 +8,7 @@ use std::time::Duration;
 use tenon::device::{Function, Status, ffi};
 
 use super::{Subject, id, patience, soon};
-use crate::case::{Verdict, failed, skipped};
+use crate::case::{Verdict, blame, skipped};
 
 /// A gate opens by itself before a case runs out of time, so that a stuck plugin can still be asked.
 const AT_MOST: Duration = Duration::from_secs(60);
@@ -47,7 +47,8 @@ impl Gate {
         subject.ok(Function::StreamAddCallback, &[id(device), stream, callback, context])?;
         let gate = Self { shared };
         if !soon(|| shared.lock().entered.is_some()) {
-            return failed(format!("a callback on an idle stream was not called within {:?}", patience()));
+            let message = format!("a callback on an idle stream was not called within {:?}", patience());
+            return blame(Function::StreamAddCallback, message);
         }
         if shared.lock().entered == Some(shared.caller) {
             return skipped(

@@ -10,7 +10,7 @@ mod stream;
 use std::cell::Cell;
 use std::ptr::from_mut;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use tenon::device::{Function, Loaded, Release, Status, ffi};
@@ -21,7 +21,7 @@ pub(crate) use gate::Gate;
 pub(crate) use journal::Journal;
 pub(crate) use memory::{Memory, MemoryKind, pattern, same};
 
-use crate::case::{Stop, Verdict, failed};
+use crate::case::{Stop, Verdict, blame, failed};
 use crate::source::{Opened, Source};
 
 /// How long a case waits for a plugin to do what it must not do. A plugin that is right is never found wrong by it, one
@@ -33,6 +33,12 @@ static PATIENCE: AtomicU64 = AtomicU64::new(5000);
 
 /// The function that was called last, for the message of a process that dies; one more than its number.
 static CURRENT: AtomicUsize = AtomicUsize::new(0);
+
+/// The functions that the case is about, at their numbers.
+static TESTED: [AtomicBool; Function::ALL.len()] = [const { AtomicBool::new(false) }; Function::ALL.len()];
+
+/// Whether one of them was called.
+static REACHED: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
     /// The device that was set last on this thread.
@@ -48,6 +54,24 @@ fn patience() -> Duration {
 pub(crate) fn set_timeout(timeout: Duration) {
     let half = u64::try_from(timeout.as_millis() / 2).unwrap_or(u64::MAX);
     PATIENCE.store(half, Ordering::Relaxed);
+}
+
+/// Says which functions the case is about that begins now.
+pub(crate) fn begin_case(functions: &[Function]) {
+    REACHED.store(false, Ordering::Relaxed);
+    for (function, tested) in Function::ALL.iter().zip(&TESTED) {
+        tested.store(functions.contains(function), Ordering::Relaxed);
+    }
+}
+
+/// Whether the case is about one of these functions.
+fn is_tested(functions: &[Function]) -> bool {
+    functions.iter().any(|function| TESTED[*function as usize].load(Ordering::Relaxed))
+}
+
+/// Whether a function that the case is about was called.
+pub(crate) fn was_reached() -> bool {
+    REACHED.load(Ordering::Relaxed)
 }
 
 /// The function that was called last in this process.
@@ -96,9 +120,19 @@ impl Subject {
         if self.devices()? > 0 { self.set_device(0) } else { Ok(()) }
     }
 
-    /// Whether the plugin itself has a function.
-    pub(crate) fn is_native(&self, function: Function) -> bool {
+    /// Whether the slot of a function is filled, by whomever.
+    pub(crate) fn has(&self, function: Function) -> bool {
         self.raw.has(function)
+    }
+
+    /// Whether the slot of a function is filled with the spec's fallback.
+    pub(crate) fn is_filled_by_fallback(&self, function: Function) -> bool {
+        self.raw.has(function) && self.opened.plugin.is_filled_by_fallback(function)
+    }
+
+    /// Whether the plugin's author wrote a function.
+    pub(crate) fn is_native(&self, function: Function) -> bool {
+        self.raw.has(function) && !self.opened.plugin.is_filled_by_fallback(function)
     }
 
     /// Whether a call of the function gets anywhere: the plugin has it, or a fallback that is asked for.
@@ -133,7 +167,10 @@ impl Subject {
         self.ok(Function::GetDeviceCount, &[address(&mut count)])?;
         match i32::try_from(count) {
             Ok(count) => Ok(*self.count.get_or_init(|| count)),
-            Err(_) => failed(format!("`get_device_count` answered `success` and wrote {count:#x}")),
+            Err(_) => blame(
+                Function::GetDeviceCount,
+                format!("`get_device_count` answered `success` and wrote {count:#x}"),
+            ),
         }
     }
 
@@ -147,13 +184,16 @@ impl Subject {
         };
         self.make_current(function, arguments);
         CURRENT.store(function as usize + 1, Ordering::Relaxed);
+        if TESTED[function as usize].load(Ordering::Relaxed) {
+            REACHED.store(true, Ordering::Relaxed);
+        }
         // SAFETY: the cases pass what the spec allows, or what a device is to refuse. Those that may not be survived run
         // in a process of their own, which is why nothing is promised here.
         let status = unsafe { table.call_raw(function, arguments) };
         match status {
             None => failed(format!("`{}` was called with {} arguments", function.name(), arguments.len())),
             Some(status) if status.name().is_none() => {
-                failed(format!("`{}` answered {}, which is no status", function.name(), status.0))
+                blame(function, format!("`{}` answered {}, which is no status", function.name(), status.0))
             }
             Some(status) => Ok(status),
         }
@@ -181,16 +221,19 @@ impl Subject {
     pub(crate) fn ok(&self, function: Function, arguments: &[u64]) -> Verdict {
         match self.call(function, arguments)? {
             Status::SUCCESS => Ok(()),
-            status => {
-                failed(format!("`{}` answered {}{}", function.name(), told(status), self.own_words(function)))
-            }
+            status => blame(
+                function,
+                format!("`{}` answered {}{}", function.name(), told(status), self.own_words(function)),
+            ),
         }
     }
 
     /// Calls a function that has to refuse, whatever its words.
     pub(crate) fn refused(&self, function: Function, arguments: &[u64], what: &str) -> Verdict {
         match self.call(function, arguments)? {
-            Status::SUCCESS => failed(format!("`{}` took {what} and answered `success`", function.name())),
+            Status::SUCCESS => {
+                blame(function, format!("`{}` took {what} and answered `success`", function.name()))
+            }
             _ => Ok(()),
         }
     }

@@ -1,11 +1,12 @@
 //! Streams, events and what is queued.
 
+use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tenon::device::{Function, Status};
 
 use super::{Gate, Memory, Subject, address, id};
-use crate::case::{Verdict, ensure, failed};
+use crate::case::{Verdict, blame};
 
 impl Subject {
     /// A new stream; null where the plugin has none, which is its default stream.
@@ -15,8 +16,12 @@ impl Subject {
         }
         let mut stream = u64::MAX;
         self.ok(Function::CreateStream, &[id(device), address(&mut stream)])?;
-        ensure!(stream != u64::MAX, "`create_stream` answered `success` and wrote no stream");
-        Ok(stream)
+        match stream {
+            u64::MAX => {
+                blame(Function::CreateStream, "`create_stream` answered `success` and wrote no stream")
+            }
+            stream => Ok(stream),
+        }
     }
 
     pub(crate) fn destroy_stream(&self, device: i32, stream: u64) -> Verdict {
@@ -36,8 +41,10 @@ impl Subject {
     pub(crate) fn event(&self, device: i32) -> Verdict<u64> {
         let mut event = u64::MAX;
         self.ok(Function::CreateEvent, &[id(device), address(&mut event)])?;
-        ensure!(event != u64::MAX, "`create_event` answered `success` and wrote no event");
-        Ok(event)
+        match event {
+            u64::MAX => blame(Function::CreateEvent, "`create_event` answered `success` and wrote no event"),
+            event => Ok(event),
+        }
     }
 
     pub(crate) fn destroy_event(&self, device: i32, event: u64) -> Verdict {
@@ -61,11 +68,14 @@ impl Subject {
         match self.call(function, &[id(device), of])? {
             Status::SUCCESS => Ok(true),
             Status::FAILED => Ok(false),
-            status => failed(format!(
-                "`{}` answered {}, where `success` is yes and `failed` is no",
-                function.name(),
-                super::told(status)
-            )),
+            status => blame(
+                function,
+                format!(
+                    "`{}` answered {}, where `success` is yes and `failed` is no",
+                    function.name(),
+                    super::told(status)
+                ),
+            ),
         }
     }
 
@@ -103,7 +113,7 @@ impl Subject {
             gate.open();
             match call.join() {
                 Ok(result) => Ok((result?, early)),
-                Err(_) => failed("the case itself panicked"),
+                Err(panic) => resume_unwind(panic),
             }
         })
     }
@@ -120,7 +130,7 @@ impl Subject {
             gate.open();
             match call.join() {
                 Ok(result) => Ok((result?, returned)),
-                Err(_) => failed("the case itself panicked"),
+                Err(panic) => resume_unwind(panic),
             }
         })
     }

@@ -81,7 +81,9 @@ static C_Status allocate_kind(C_Device device, void** ptr, size_t size, enum kin
   if (start == NULL && fault("out-of-memory-is-an-error")) {
     return C_FAILED;
   }
-  *ptr = start;
+  if (kind != DEVICE_MEMORY || !fault("address-not-written")) {
+    *ptr = start;
+  }
   return C_SUCCESS;
 }
 

@@ -68,6 +68,11 @@ static C_Status finalize(void) {
   return C_SUCCESS;
 }
 
+/* The names in the variable FILLED, as if those slots held the spec's fallbacks. */
+__attribute__((visibility("default"))) const char* tenon_fallbacks(void) {
+  return getenv("FILLED");
+}
+
 __attribute__((visibility("default"))) void InitPlugin(CustomRuntimeParams* params) {
   static char name[] = "faulty";
   if (fault("crashes-on-load")) {
@@ -117,6 +122,9 @@ __attribute__((visibility("default"))) void InitPlugin(CustomRuntimeParams* para
   table->cuda_graph_destroy = graph_destroy;
   table->cuda_graph_exec_destroy = graph_exec_destroy;
   table->cuda_graph_get_nodes = graph_get_nodes;
+  if (getenv("WITHOUT_ASYNC_P2P") != NULL) {
+    table->async_memory_copy_p2p = NULL;
+  }
   TENON_DEVICE_STATE_VERSION(params);
   params->device_type = name;
 }

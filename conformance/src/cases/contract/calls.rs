@@ -144,7 +144,8 @@ fn succeeds(subject: &Subject, function: Function) -> Verdict {
     settle(subject, &arguments)?;
     for (param, place) in arguments.info.params.iter().zip(&arguments.places) {
         let Some(place) = place.as_ref().filter(|_| is_written(param)) else { continue };
-        let is_null = place.bytes().iter().all(|byte| *byte == 0);
+        let bytes = place.bytes();
+        let is_null = bytes.iter().all(|byte| *byte == 0);
         let may_be_null = param.nullable || matches!(param.kind, Kind::Handle { null: true, .. });
         ensure!(
             !(is_null && !may_be_null && param.role == Role::Creates),
@@ -153,10 +154,10 @@ fn succeeds(subject: &Subject, function: Function) -> Verdict {
             param.name
         );
         ensure!(
-            !matches!(param.kind, Kind::Bool) || place.bytes()[0] <= 1,
+            !matches!(param.kind, Kind::Bool) || bytes[0] <= 1,
             "`{}` wrote {} for `{}`, which is no truth value",
             function.name(),
-            place.bytes()[0],
+            bytes[0],
             param.name
         );
     }
@@ -174,7 +175,7 @@ fn writes_its_answers(subject: &Subject, function: Function) -> Verdict {
     for (index, param) in runs[0].info.params.iter().enumerate().filter(|(_, param)| is_written(param)) {
         let [Some(first), Some(second)] = [&runs[0].places[index], &runs[1].places[index]] else { continue };
         let untouched = |(first, second): (&u8, &u8)| *first == POISON[0] && *second == POISON[1];
-        let left = first.bytes().iter().zip(second.bytes()).filter(|bytes| untouched(*bytes)).count();
+        let left = first.bytes().iter().zip(&second.bytes()).filter(|bytes| untouched(*bytes)).count();
         ensure!(
             left == 0,
             "`{}` answered `success` and left {left} of the {} bytes of `{}` as they were",

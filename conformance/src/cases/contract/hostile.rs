@@ -139,14 +139,9 @@ fn failure_writes_nothing(subject: &Subject, function: Function, index: usize) -
     subject.refused(function, &arguments.bits, "device -1")?;
     for (param, place) in arguments.info.params.iter().zip(&arguments.places) {
         let Some(place) = place.as_ref().filter(|_| is_written(param)) else { continue };
-        let clean = [POISON, 0].iter().any(|clean| place.bytes().iter().all(|byte| byte == clean));
-        ensure!(
-            clean,
-            "`{}` failed and still wrote {:02x?} to `{}`",
-            function.name(),
-            place.bytes(),
-            param.name
-        );
+        let bytes = place.bytes();
+        let clean = [POISON, 0].iter().any(|clean| bytes.iter().all(|byte| byte == clean));
+        ensure!(clean, "`{}` failed and still wrote {:02x?} to `{}`", function.name(), bytes, param.name);
     }
     Ok(())
 }

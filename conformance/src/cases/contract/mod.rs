@@ -58,7 +58,7 @@ pub(super) fn presence() -> Vec<Case> {
                 Level::Required,
                 function,
                 (Source::Host, promise.to_owned()),
-                move |subject| match subject.is_native(function) {
+                move |subject| match subject.has(function) {
                     true => Ok(()),
                     false => failed(format!("`{}` is missing: {message}", function.name())),
                 },
