@@ -6,13 +6,66 @@
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 
-use super::ffi::raw_written;
+use super::ffi::{raw_param, raw_written};
 use super::form::{Form, Output, named};
 use super::pieces::to_raw;
-use super::types::value;
+use super::types::{doc, field_text, value};
 use super::{Context, names};
 use crate::abi::{self, ArgsMember};
 use crate::model::{Absent, ArgsStruct, Constant, Direction, Function, Param, TypeKind};
+
+/// The structs whose members are the parameters of a function.
+pub(super) fn structs(context: Context) -> TokenStream {
+    let with_args = context.interface.functions.iter();
+    let structs = with_args.filter_map(|function| {
+        let args = function.args.as_ref()?;
+        let name = names::symbol(&args.c_name);
+        let layout = abi::args_layout(context.spec, function, args);
+        let mut members = Vec::new();
+        let mut asserts = Vec::new();
+        for (member, offset, _) in &layout.members {
+            let (field, ty, docs) = match member {
+                abi::ArgsMember::Size => (
+                    args.size_field.as_str(),
+                    quote!(usize),
+                    "How many bytes of this the caller has.".to_owned(),
+                ),
+                abi::ArgsMember::Extension => (
+                    args.extension.as_deref().unwrap_or_default(),
+                    quote!(*mut ::core::ffi::c_void),
+                    "Reserved; null.".to_owned(),
+                ),
+                abi::ArgsMember::Param(id) => {
+                    let param = function.param(*id);
+                    let ty = match context.spec.is_written_in_args(param) {
+                        true => raw_written(context, param),
+                        false => raw_param(context, param),
+                    };
+                    (param.name.value.as_str(), ty, field_text(param))
+                }
+            };
+            let (field, docs, offset) = (names::snake(field), doc(&docs, ""), names::number(*offset));
+            asserts.push(quote! { ::core::assert!(::core::mem::offset_of!(#name, #field) == #offset); });
+            members.push(quote! { #docs pub #field: #ty, });
+        }
+        let size = names::number(layout.size);
+        let docs = format!(" The arguments of `{}`.", function.name.value);
+        Some(quote! {
+            #[doc = #docs]
+            #[derive(Clone, Copy, Debug)]
+            #[repr(C)]
+            pub struct #name {
+                #(#members)*
+            }
+
+            const _: () = {
+                ::core::assert!(::core::mem::size_of::<#name>() == #size);
+                #(#asserts)*
+            };
+        })
+    });
+    quote! { #(#structs)* }
+}
 
 /// The name under which a thunk gets the struct.
 pub(super) fn input(args: &ArgsStruct) -> TokenStream {

@@ -4,7 +4,7 @@ use proc_macro2::TokenStream;
 use quote::quote;
 
 use super::form::named_id;
-use super::types::{doc, field_doc, is_by_pointer, scalar, type_path};
+use super::types::{doc, field_doc, field_text, is_by_pointer, scalar, type_path};
 use super::{Context, names};
 use crate::abi;
 use crate::model::{
@@ -14,7 +14,7 @@ use crate::model::{
 
 pub(super) fn emit(context: Context) -> TokenStream {
     let types = context.interface.types.iter().map(|ty| emit_type(context, ty));
-    let args = emit_args(context);
+    let args = super::args::structs(context);
     let releases = context.interface.release_ids().map(|(id, release)| emit_release(context, id, release));
     // What is the same in every release stands outside of them, and that may be everything.
     let newest = context
@@ -237,7 +237,7 @@ fn emit_table(context: Context, release: Option<ReleaseId>) -> TokenStream {
             }
             abi::MemberKind::Field(block, field) => {
                 let field = &table.blocks[*block].fields[*field].param;
-                (names::snake(&field.name.value), field_type(context, field), field.doc.clone())
+                (names::snake(&field.name.value), field_type(context, field), field_text(field))
             }
             abi::MemberKind::Reserved(name, count) => {
                 let count = names::number(*count);
@@ -289,57 +289,6 @@ pub(super) fn raw_inputs(
         }
         None => function.params_in(release).map(|param| raw_param(context, param)).collect(),
     }
-}
-
-/// The structs whose members are the parameters of a function.
-fn emit_args(context: Context) -> TokenStream {
-    let with_args = context.interface.functions.iter();
-    let structs = with_args.filter_map(|function| {
-        let args = function.args.as_ref()?;
-        let name = names::symbol(&args.c_name);
-        let layout = abi::args_layout(context.spec, function, args);
-        let mut members = Vec::new();
-        let mut asserts = Vec::new();
-        for (member, offset, _) in &layout.members {
-            let (field, ty, docs) = match member {
-                abi::ArgsMember::Size => {
-                    (args.size_field.as_str(), quote!(usize), "How many bytes of this the caller has.")
-                }
-                abi::ArgsMember::Extension => (
-                    args.extension.as_deref().unwrap_or_default(),
-                    quote!(*mut ::core::ffi::c_void),
-                    "Reserved; null.",
-                ),
-                abi::ArgsMember::Param(id) => {
-                    let param = function.param(*id);
-                    let ty = match context.spec.is_written_in_args(param) {
-                        true => raw_written(context, param),
-                        false => raw_param(context, param),
-                    };
-                    (param.name.value.as_str(), ty, param.doc.as_str())
-                }
-            };
-            let (field, docs, offset) = (names::snake(field), doc(docs, ""), names::number(*offset));
-            asserts.push(quote! { ::core::assert!(::core::mem::offset_of!(#name, #field) == #offset); });
-            members.push(quote! { #docs pub #field: #ty, });
-        }
-        let size = names::number(layout.size);
-        let docs = format!(" The arguments of `{}`.", function.name.value);
-        Some(quote! {
-            #[doc = #docs]
-            #[derive(Clone, Copy, Debug)]
-            #[repr(C)]
-            pub struct #name {
-                #(#members)*
-            }
-
-            const _: () = {
-                ::core::assert!(::core::mem::size_of::<#name>() == #size);
-                #(#asserts)*
-            };
-        })
-    });
-    quote! { #(#structs)* }
 }
 
 /// `"C"`, or `"C-unwind"` where C++ exceptions may come through.

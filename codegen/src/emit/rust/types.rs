@@ -245,11 +245,12 @@ pub(super) fn scalar(context: Context, ty: Ty) -> TokenStream {
 
 /// Doc attributes of a field: what the spec says of it, or its name.
 pub(super) fn field_doc(field: &Param) -> TokenStream {
-    if field.doc.trim().is_empty() {
-        doc(&format!("The field `{}`.", field.name.value), "")
-    } else {
-        doc(&field.doc, "")
-    }
+    doc(&field_text(field), "")
+}
+
+/// What the spec says of a field, or its name.
+pub(super) fn field_text(field: &Param) -> String {
+    if field.doc.trim().is_empty() { format!("The field `{}`.", field.name.value) } else { field.doc.clone() }
 }
 
 /// Doc attributes of a summary and what follows it.
