@@ -1,5 +1,6 @@
 //! The command as people and scripts use it: what it writes, what it says, and how it exits.
 
+mod foreign;
 mod outputs;
 mod project;
 

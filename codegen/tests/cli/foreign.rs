@@ -1,0 +1,303 @@
+//! Runs of the generator among files of other people, at random: no foreign byte, file, link or folder ever changes, and
+//! former outputs go.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use codegen::emit::{Inputs, emit};
+use codegen::out::{Edits, FileMap, Target};
+use codegen::source::Folder;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use crate::project::{collect, copy};
+
+/// Two specs that write to the same root. Each is a project of its own.
+const SPECS: [&str; 2] = ["first", "second"];
+
+/// Places where people have files: beside outputs, in their way, and where their folders would be.
+const PLACES: [&str; 16] = [
+    "include/board.h",
+    "include/kit.h",
+    "include/mine.h",
+    "include/.board.h.codegen-new",
+    "include",
+    "out",
+    "out/deep/board.h",
+    "reference/index.md",
+    "reference/mine.md",
+    "reference/board",
+    "schema",
+    "rust/board.rs",
+    "rust",
+    ".codegen/mine.txt",
+    "board.h",
+    "first/board.h",
+];
+
+/// The outputs that a spec asks for.
+#[derive(Clone, Debug)]
+struct Settings {
+    header: Option<&'static str>,
+    reference: Option<&'static str>,
+    schema: Option<&'static str>,
+    rust: Option<&'static str>,
+    both_interfaces: bool,
+    kit_header: &'static str,
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    /// A run of one of the specs.
+    Run { spec: usize, settings: Settings, edits: Edits },
+    /// Somebody writes a file.
+    Write { place: &'static str, text: u8 },
+    /// Somebody changes an output.
+    Edit(usize),
+    /// Somebody removes an output.
+    Remove(usize),
+    /// Somebody makes a folder.
+    Folder(&'static str),
+    /// Somebody makes a link.
+    Link { place: &'static str, to: &'static str },
+}
+
+fn settings() -> impl Strategy<Value = Settings> {
+    let header = select(vec![
+        None,
+        Some("include"),
+        Some("include"),
+        Some("./out//deep/"),
+        Some("Include"),
+        Some("."),
+        Some("first"),
+        Some("../outside"),
+    ]);
+    let reference =
+        select(vec![None, Some("reference"), Some("docs/x/../pages"), Some("."), Some("include")]);
+    let schema = select(vec![None, Some("schema"), Some("docs"), Some("reference/schema")]);
+    let rust = select(vec![None, Some("rust"), Some("out"), Some("/tmp")]);
+    let kit_header = select(vec!["kit.h", "kit.h", "Kit.h", "deep/kit.h", "board.h"]);
+    (header, reference, schema, rust, any::<bool>(), kit_header).prop_map(
+        |(header, reference, schema, rust, both_interfaces, kit_header)| Settings {
+            header,
+            reference,
+            schema,
+            rust,
+            both_interfaces,
+            kit_header,
+        },
+    )
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let place = || select(PLACES.to_vec());
+    let edits = select(vec![Edits::Refuse, Edits::Replace]);
+    prop_oneof![
+        8 => (0..SPECS.len(), settings(), edits)
+            .prop_map(|(spec, settings, edits)| Step::Run { spec, settings, edits }),
+        3 => (place(), any::<u8>()).prop_map(|(place, text)| Step::Write { place, text }),
+        1 => any::<usize>().prop_map(Step::Edit),
+        1 => any::<usize>().prop_map(Step::Remove),
+        1 => place().prop_map(Step::Folder),
+        1 => (place(), select(vec!["outside", "root/out", "root/include/mine.h", "nowhere"]))
+            .prop_map(|(place, to)| Step::Link { place, to }),
+    ]
+}
+
+/// Everything below a folder: files with their bytes, links with where they lead, empty folders.
+type Tree = BTreeMap<String, Vec<u8>>;
+
+/// A folder with outputs, files of other people, and a folder beside it that no run may touch.
+struct World {
+    folder: PathBuf,
+    /// Of each spec, the outputs of its last run.
+    owned: [Tree; 2],
+    /// Runs that wrote their outputs.
+    done: usize,
+}
+
+impl World {
+    fn new() -> Self {
+        static NUMBER: AtomicUsize = AtomicUsize::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("foreign/{number}"));
+        if folder.exists() {
+            fs::remove_dir_all(&folder).expect("the folder for tests can be written");
+        }
+        let base = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/bad/base");
+        SPECS.iter().for_each(|spec| copy(&base, &folder.join("root").join(spec)));
+        fs::create_dir_all(folder.join("outside/reference")).expect("the folder for tests can be written");
+        fs::write(folder.join("outside/board.h"), "outside").expect("the folder for tests can be written");
+        World { folder, owned: Default::default(), done: 0 }
+    }
+
+    fn root(&self) -> PathBuf {
+        self.folder.join("root")
+    }
+
+    fn tree(&self) -> Tree {
+        let mut tree = Tree::new();
+        collect(&self.folder, &self.folder, &mut tree);
+        tree
+    }
+
+    fn take(&mut self, step: &Step) {
+        match step {
+            Step::Run { spec, settings, edits } => self.run(*spec, settings, *edits),
+            // What cannot be done is not done: a file may stand where a folder has to be.
+            Step::Write { place, text } => self.put(place, |path| fs::write(path, format!("mine {text}\n"))),
+            Step::Folder(place) => self.put(place, |path| fs::create_dir(path)),
+            Step::Link { place, to } => {
+                let to = self.folder.join(to);
+                self.put(place, |path| link(&to, path));
+            }
+            Step::Edit(index) => {
+                if let Some(path) = self.output(*index) {
+                    drop(fs::write(path, "edited\n"));
+                }
+            }
+            Step::Remove(index) => {
+                if let Some(path) = self.output(*index) {
+                    drop(fs::remove_file(path));
+                }
+            }
+        }
+    }
+
+    /// Does something to a place where there is nothing, or a file.
+    fn put(&self, place: &str, make: impl Fn(&Path) -> std::io::Result<()>) {
+        let path = self.root().join(place);
+        let Some(folder) = path.parent() else { return };
+        let is_link = |path: &Path| path.starts_with(self.root()) && path.is_symlink();
+        if !path.ancestors().any(is_link) && fs::create_dir_all(folder).is_ok() {
+            drop(make(&path));
+        }
+    }
+
+    /// One of the outputs that are there.
+    fn output(&self, index: usize) -> Option<PathBuf> {
+        let paths: Vec<&String> = self.owned.iter().flat_map(Tree::keys).collect();
+        let path = self.root().join(paths.get(index % paths.len().max(1))?);
+        path.symlink_metadata().is_ok_and(|data| data.is_file()).then_some(path)
+    }
+
+    /// The outputs of a spec; `None` where it is refused.
+    fn outputs(&self, spec: usize, settings: &Settings) -> Option<(FileMap, Target)> {
+        let folder = self.root().join(SPECS[spec]);
+        let mut text = format!("project: {}\nsummary: A spec.\n", SPECS[spec]);
+        text.push_str(if settings.both_interfaces {
+            "interfaces: [board, kit]\n"
+        } else {
+            "interfaces: [board]\n"
+        });
+        text.push_str("outputs:\n  python: python\n");
+        let outputs = [
+            ("header", settings.header),
+            ("reference", settings.reference),
+            ("schema", settings.schema),
+            ("rust", settings.rust),
+        ];
+        for (key, folder) in outputs.iter().filter_map(|(key, folder)| Some((key, (*folder)?))) {
+            text.push_str(&format!("  {key}: {folder}\n"));
+        }
+        fs::write(folder.join("spec.yaml"), text).expect("the folder for tests can be written");
+        let kit = folder.join("kit/interface.yaml");
+        let text = fs::read_to_string(&kit).expect("the spec is there");
+        let lines = text.lines().map(|line| match line.starts_with("header: ") {
+            true => format!("header: {}\n", settings.kit_header),
+            false => format!("{line}\n"),
+        });
+        fs::write(&kit, lines.collect::<String>()).expect("the folder for tests can be written");
+
+        let loaded = codegen::load(&Folder::new(&folder)).ok()?;
+        let inputs = Inputs { loaded: &loaded, folder: SPECS[spec], summary: None, exports: None };
+        let files = emit(&inputs).expect("a spec that keeps every rule can be emitted");
+        Some((files, Target::new(&self.root(), &folder, &loaded.spec)))
+    }
+
+    fn run(&mut self, spec: usize, settings: &Settings, edits: Edits) {
+        let Some((files, target)) = self.outputs(spec, settings) else { return };
+        let before = self.tree();
+        let manifest = format!("root/.codegen/{}.manifest", SPECS[spec]);
+        if files.write(&target, edits).is_err() {
+            assert_eq!(self.tree(), before, "a refused run changed something");
+            return;
+        }
+        let after = self.tree();
+        let owned = &self.owned[spec];
+        let other = &self.owned[1 - spec];
+        let paths: BTreeSet<&str> = files.outputs().iter().map(|output| &*output.path).collect();
+        for (path, bytes) in &before {
+            let name = path.strip_prefix("root/").unwrap_or(path);
+            let is_changed = owned.get(name).is_some_and(|text| text != bytes);
+            let ours = owned.contains_key(name) && !other.contains_key(name);
+            if ours && !is_changed && !paths.contains(name) {
+                assert!(!after.contains_key(path), "`{path}` is no output any more, and still there");
+            }
+            let may_change = ours && (!is_changed || edits == Edits::Replace && paths.contains(name));
+            if path.ends_with('/') {
+                assert!(self.folder.join(path).is_dir(), "the folder `{path}` is gone");
+            } else if !may_change && *path != manifest {
+                assert_eq!(after.get(path), Some(bytes), "`{path}` is foreign and was changed");
+            }
+        }
+        let is_output = |path: &str| path.strip_prefix("root/").is_some_and(|name| paths.contains(name));
+        for path in after.keys().filter(|path| !before.contains_key(*path) && !path.ends_with('/')) {
+            // A link may lead from an output's folder to another one inside of the root.
+            let is_linked = paths.iter().any(|name| {
+                let real = self.root().join(name).canonicalize();
+                real.is_ok_and(|real| real.ends_with(path))
+            });
+            assert!(is_output(path) || is_linked || *path == manifest, "`{path}` came out of nothing");
+        }
+        for output in files.outputs() {
+            let text = fs::read(self.root().join(&output.path)).expect("each output is there");
+            assert_eq!(text, output.text.as_bytes(), "`{}` was not written", output.path);
+        }
+        let differences = files.check(&target).expect("what was written can be read");
+        assert!(differences.is_empty(), "{differences:#?}");
+        self.owned[spec] =
+            files.outputs().iter().map(|it| (it.path.clone(), it.text.clone().into_bytes())).collect();
+        self.done += 1;
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        // The folder of a failed case stays, so that one can look at it.
+        if !std::thread::panicking() {
+            drop(fs::remove_dir_all(&self.folder));
+        }
+    }
+}
+
+#[cfg(unix)]
+fn link(to: &Path, path: &Path) -> std::io::Result<()> {
+    std::os::unix::fs::symlink(to, path)
+}
+
+#[cfg(not(unix))]
+fn link(_to: &Path, _path: &Path) -> std::io::Result<()> {
+    Ok(())
+}
+
+#[test]
+fn foreign_files_never_change() {
+    let config = ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() };
+    let done = AtomicUsize::new(0);
+    let mut runner = proptest::test_runner::TestRunner::new(config);
+    let run = runner.run(&proptest::collection::vec(step(), 1..16), |steps| {
+        let mut world = World::new();
+        steps.iter().for_each(|step| world.take(step));
+        done.fetch_add(world.done, Ordering::Relaxed);
+        Ok(())
+    });
+    if let Err(failure) = run {
+        panic!("{failure}");
+    }
+    let done = done.into_inner();
+    assert!(done > 96, "only {done} runs wrote anything: the settings are refused too often");
+}
