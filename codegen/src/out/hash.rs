@@ -19,19 +19,17 @@ impl Default for Fnv {
 impl Fnv {
     /// Adds a text and its end. The line ends of Windows count as those of Unix: a checkout may have changed them.
     pub fn text(mut self, text: &[u8]) -> Self {
-        let mut rest = text;
-        while let Some(at) = rest.windows(2).position(|pair| pair == b"\r\n") {
-            self = self.bytes(&rest[..at]);
-            rest = &rest[at + 1..];
+        for (index, byte) in text.iter().enumerate() {
+            if *byte != b'\r' || text.get(index + 1) != Some(&b'\n') {
+                self.byte(*byte);
+            }
         }
-        self.bytes(rest).bytes(&[0])
+        self.byte(0);
+        self
     }
 
-    fn bytes(mut self, bytes: &[u8]) -> Self {
-        for byte in bytes {
-            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
-        }
-        self
+    fn byte(&mut self, byte: u8) {
+        self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
     }
 
     /// The hash of all that was added.

@@ -11,6 +11,7 @@ use codegen::out::{Edits, FileMap, Target};
 use codegen::source::Folder;
 use proptest::prelude::*;
 use proptest::sample::select;
+use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 
 use crate::project::{collect, copy};
 
@@ -36,6 +37,9 @@ const PLACES: [&str; 16] = [
     "board.h",
     "first/board.h",
 ];
+
+/// Places where people have links.
+const LINKS: [&str; 6] = ["include", "out", "reference", "rust", "include/board.h", "docs"];
 
 /// The outputs that a spec asks for.
 #[derive(Clone, Debug)]
@@ -75,10 +79,18 @@ fn settings() -> impl Strategy<Value = Settings> {
         Some("first"),
         Some("../outside"),
     ]);
-    let reference =
-        select(vec![None, Some("reference"), Some("docs/x/../pages"), Some("."), Some("include")]);
-    let schema = select(vec![None, Some("schema"), Some("docs"), Some("reference/schema")]);
-    let rust = select(vec![None, Some("rust"), Some("out"), Some("/tmp")]);
+    let reference = select(vec![
+        None,
+        None,
+        Some("reference"),
+        Some("reference"),
+        Some("docs/x/../pages"),
+        Some("."),
+        Some("include"),
+    ]);
+    let schema =
+        select(vec![None, None, Some("schema"), Some("schema"), Some("docs"), Some("reference/schema")]);
+    let rust = select(vec![None, None, Some("rust"), Some("rust"), Some("out"), Some("/tmp")]);
     let kit_header = select(vec!["kit.h", "kit.h", "Kit.h", "deep/kit.h", "board.h"]);
     (header, reference, schema, rust, any::<bool>(), kit_header).prop_map(
         |(header, reference, schema, rust, both_interfaces, kit_header)| Settings {
@@ -102,7 +114,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => any::<usize>().prop_map(Step::Edit),
         1 => any::<usize>().prop_map(Step::Remove),
         1 => place().prop_map(Step::Folder),
-        1 => (place(), select(vec!["outside", "root/out", "root/include/mine.h", "nowhere"]))
+        2 => (select(LINKS.to_vec()), select(vec!["outside", "outside", "root/out", "root/include/mine.h", "nowhere"]))
             .prop_map(|(place, to)| Step::Link { place, to }),
     ]
 }
@@ -113,7 +125,7 @@ type Tree = BTreeMap<String, Vec<u8>>;
 /// A folder with outputs, files of other people, and a folder beside it that no run may touch.
 struct World {
     folder: PathBuf,
-    /// Of each spec, the outputs of its last run.
+    /// Of each spec, the outputs of its last run, where they really are.
     owned: [Tree; 2],
     /// Runs that wrote their outputs.
     done: usize,
@@ -142,6 +154,12 @@ impl World {
         let mut tree = Tree::new();
         collect(&self.folder, &self.folder, &mut tree);
         tree
+    }
+
+    /// A path without links; one that leads nowhere as it is.
+    fn real(&self, path: &str) -> PathBuf {
+        let path = self.folder.join(path);
+        path.canonicalize().unwrap_or(path)
     }
 
     fn take(&mut self, step: &Step) {
@@ -180,7 +198,7 @@ impl World {
     /// One of the outputs that are there.
     fn output(&self, index: usize) -> Option<PathBuf> {
         let paths: Vec<&String> = self.owned.iter().flat_map(Tree::keys).collect();
-        let path = self.root().join(paths.get(index % paths.len().max(1))?);
+        let path = self.folder.join(paths.get(index % paths.len().max(1))?);
         path.symlink_metadata().is_ok_and(|data| data.is_file()).then_some(path)
     }
 
@@ -230,28 +248,25 @@ impl World {
         let owned = &self.owned[spec];
         let other = &self.owned[1 - spec];
         let paths: BTreeSet<&str> = files.outputs().iter().map(|output| &*output.path).collect();
+        // A link may lead from an output's folder to another one inside of the root.
+        let real: BTreeSet<PathBuf> = paths.iter().map(|name| self.real(&format!("root/{name}"))).collect();
         for (path, bytes) in &before {
-            let name = path.strip_prefix("root/").unwrap_or(path);
-            let is_changed = owned.get(name).is_some_and(|text| text != bytes);
-            let ours = owned.contains_key(name) && !other.contains_key(name);
-            if ours && !is_changed && !paths.contains(name) {
+            let is_changed = owned.get(path).is_some_and(|text| text != bytes);
+            let ours = owned.contains_key(path) && !other.contains_key(path);
+            if ours && !is_changed && !real.contains(&self.real(path)) {
                 assert!(!after.contains_key(path), "`{path}` is no output any more, and still there");
             }
-            let may_change = ours && (!is_changed || edits == Edits::Replace && paths.contains(name));
+            let may_change =
+                ours && (!is_changed || edits == Edits::Replace && real.contains(&self.real(path)));
             if path.ends_with('/') {
                 assert!(self.folder.join(path).is_dir(), "the folder `{path}` is gone");
             } else if !may_change && *path != manifest {
-                assert_eq!(after.get(path), Some(bytes), "`{path}` is foreign and was changed");
+                assert!(after.get(path) == Some(bytes), "`{path}` is foreign and was changed");
             }
         }
-        let is_output = |path: &str| path.strip_prefix("root/").is_some_and(|name| paths.contains(name));
         for path in after.keys().filter(|path| !before.contains_key(*path) && !path.ends_with('/')) {
-            // A link may lead from an output's folder to another one inside of the root.
-            let is_linked = paths.iter().any(|name| {
-                let real = self.root().join(name).canonicalize();
-                real.is_ok_and(|real| real.ends_with(path))
-            });
-            assert!(is_output(path) || is_linked || *path == manifest, "`{path}` came out of nothing");
+            let is_output = real.contains(&self.real(path));
+            assert!(is_output || *path == manifest, "`{path}` came out of nothing");
         }
         for output in files.outputs() {
             let text = fs::read(self.root().join(&output.path)).expect("each output is there");
@@ -259,8 +274,12 @@ impl World {
         }
         let differences = files.check(&target).expect("what was written can be read");
         assert!(differences.is_empty(), "{differences:#?}");
-        self.owned[spec] =
-            files.outputs().iter().map(|it| (it.path.clone(), it.text.clone().into_bytes())).collect();
+        let owned = files.outputs().iter().map(|output| {
+            let real = self.real(&format!("root/{}", output.path));
+            let path = real.strip_prefix(self.real("")).expect("links lead to the inside").to_string_lossy();
+            (path.into_owned(), output.text.clone().into_bytes())
+        });
+        self.owned[spec] = owned.collect();
         self.done += 1;
     }
 }
@@ -284,11 +303,18 @@ fn link(_to: &Path, _path: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
+/// `ROUNDS` multiplies how much is tried.
+fn rounds() -> u32 {
+    std::env::var("ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(1)
+}
+
 #[test]
 fn foreign_files_never_change() {
-    let config = ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() };
+    let cases = 96 * rounds();
+    let config = ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() };
+    let random = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
     let done = AtomicUsize::new(0);
-    let mut runner = proptest::test_runner::TestRunner::new(config);
+    let mut runner = TestRunner::new_with_rng(config, random);
     let run = runner.run(&proptest::collection::vec(step(), 1..16), |steps| {
         let mut world = World::new();
         steps.iter().for_each(|step| world.take(step));
@@ -299,5 +325,5 @@ fn foreign_files_never_change() {
         panic!("{failure}");
     }
     let done = done.into_inner();
-    assert!(done > 96, "only {done} runs wrote anything: the settings are refused too often");
+    assert!(done > cases as usize, "only {done} runs wrote anything: the settings are refused too often");
 }

@@ -125,6 +125,20 @@ fn two_specs_share_a_folder() {
     assert!(project.path("include/garden_bus.h").exists() && project.path(HEADER).exists());
 }
 
+/// A merge may list a file twice. Neither spec removes it then.
+#[test]
+fn file_that_two_manifests_list_stays() {
+    let project = Project::new("listed-twice");
+    project.run(&[]);
+    let line = |line: &&str| line.ends_with("rust/sensor_log.rs");
+    let manifest = project.read(MANIFEST);
+    let listed = manifest.lines().find(line).expect("the output is listed");
+    project.write(".codegen/garden.manifest", &format!("spec garden\n{listed}\n"));
+    project.edit("spec/spec.yaml", "  rust: rust\n", "");
+    assert_eq!(project.run(&[]).code, 0);
+    assert!(project.path("rust/sensor_log.rs").exists() && !project.path("rust/sensor_bus.rs").exists());
+}
+
 #[test]
 fn two_specs_of_one_name_are_told_apart() {
     let project = Project::new("namesakes");
