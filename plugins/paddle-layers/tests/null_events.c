@@ -23,6 +23,9 @@ void InitPlugin(CustomRuntimeParams* params) {
     return;
   }
   init_with_events(params);
+  if (params->device_type == NULL) {
+    return;
+  }
   C_DeviceInterface_v2_6* table = (C_DeviceInterface_v2_6*)(void*)params->interface;
   table->create_event = create_null_event;
   table->record_event = record_null_event;
