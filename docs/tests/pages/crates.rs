@@ -69,7 +69,7 @@ fn build(page: &str, sources: &Crate) -> PathBuf {
 
 /// Holds a plugin to what the spec promises, within this process.
 fn keeps_the_contract(page: &str, library: &Path) {
-    let source = Source::File { path: library.to_owned(), release: None };
+    let source = Source::File { path: library.to_owned(), release: None, host: None };
     let options = Options { program: None, ..Options::default() };
     let outcome = conformance::run(&source, &options, &mut |_| {}).expect("the plugin can be tested");
     let failures: Vec<String> =
