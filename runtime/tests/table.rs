@@ -12,14 +12,14 @@ use tenon_cpu::Cpu;
 
 /// The newest table, filled.
 fn table() -> ffi::C_DeviceInterface {
-    let mut words = vec![0u64; Release::V3_3.table_size() / 8];
-    words[0] = Release::V3_3.table_size() as u64;
+    let mut words = vec![0u64; Release::NEWEST.table_size() / 8];
+    words[0] = Release::NEWEST.table_size() as u64;
     let mut params = [0u64; 12];
-    params[0] = 96;
+    params[0] = Release::NEWEST.params_size() as u64;
     params[1] = words.as_mut_ptr().expose_provenance() as u64;
     // SAFETY: the params begin with their size and with the table, which begins with its own.
     let met = unsafe { hand_over::<Cpu>(params.as_mut_ptr().cast(), c"cpu") };
-    assert_eq!(met, std::result::Result::Ok(Release::V3_3));
+    assert_eq!(met, std::result::Result::Ok(Release::NEWEST));
     // SAFETY: the vector holds the table of that release, and is aligned to its words.
     unsafe { words.as_ptr().cast::<ffi::C_DeviceInterface>().read() }
 }

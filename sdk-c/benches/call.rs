@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use libloading::{Library, Symbol};
 use tenon::device::Release;
-use tenon::device::ffi::v3_3::{C_DeviceInterface, CustomRuntimeParams};
+use tenon::device::ffi::{C_DeviceInterface, CustomRuntimeParams};
 use tenon::device::{Status, ffi};
 
 const ROUNDS: usize = 200;
@@ -50,8 +50,8 @@ fn main() {
 
 /// The plugin's table, filled by itself.
 fn table(idle: &Library) -> C_DeviceInterface {
-    let mut words = vec![0u64; Release::V3_3.table_size() / 8];
-    words[0] = Release::V3_3.table_size() as u64;
+    let mut words = vec![0u64; Release::NEWEST.table_size() / 8];
+    words[0] = Release::NEWEST.table_size() as u64;
     let mut params = [0u64; 12];
     params[0] = size_of::<CustomRuntimeParams>() as u64;
     params[1] = words.as_mut_ptr().expose_provenance() as u64;

@@ -12,6 +12,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import tenon
+from tenon._native import functions
+
+FUNCTIONS = sum(f"_{name}" in vars(functions) for name in vars(functions))
+"""How many functions a device has in the spec that the package was generated from."""
 
 PATIENCE = 120
 """Seconds after which something has hung. No test passes or fails by being faster or slower than that."""

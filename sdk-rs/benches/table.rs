@@ -91,12 +91,25 @@ fn side_by_side(mut direct: impl FnMut(), mut table: impl FnMut()) -> (f64, f64)
 }
 
 fn main() {
-    let mut words = vec![0u64; Release::V3_3.table_size() / 8];
-    words[0] = Release::V3_3.table_size() as u64;
-    let mut params = [96u64, words.as_mut_ptr().expose_provenance() as u64, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    let mut words = vec![0u64; Release::NEWEST.table_size() / 8];
+    words[0] = Release::NEWEST.table_size() as u64;
+    let mut params = [
+        Release::NEWEST.params_size() as u64,
+        words.as_mut_ptr().expose_provenance() as u64,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+    ];
     // SAFETY: the params begin with their size and with the table, which begins with its own.
     let met = unsafe { hand_over::<Idle>(params.as_mut_ptr().cast(), c"idle") };
-    assert_eq!(met, std::result::Result::Ok(Release::V3_3));
+    assert_eq!(met, std::result::Result::Ok(Release::NEWEST));
     // SAFETY: the vector holds the table of that release, and is aligned to its words.
     let table = unsafe { words.as_ptr().cast::<ffi::C_DeviceInterface>().read() };
     let table = black_box(table);

@@ -44,8 +44,7 @@ impl Host {
     }
 
     fn of(release: Release) -> Self {
-        let params = if release == Release::V2_6 { 88 } else { 96 };
-        Self::of_sizes(release.table_size(), params)
+        Self::of_sizes(release.table_size(), release.params_size())
     }
 
     fn meet<D: Plugin>(&mut self) -> std::result::Result<Release, HandOverError> {
@@ -94,17 +93,26 @@ fn every_release_gets_its_own_layout() {
 
 #[test]
 fn fallbacks_fill_what_was_asked_for() {
-    let mut host = Host::of(Release::V3_3);
-    assert_eq!(host.meet::<Padded>(), Ok(Release::V3_3));
-    assert_ne!(host.slot(Release::V3_3, Function::DeviceMemorySet), 0);
-    assert_ne!(host.slot(Release::V3_3, Function::QueryStream), 0);
+    let mut host = Host::of(Release::NEWEST);
+    assert_eq!(host.meet::<Padded>(), Ok(Release::NEWEST));
+    assert_ne!(host.slot(Release::NEWEST, Function::DeviceMemorySet), 0);
+    assert_ne!(host.slot(Release::NEWEST, Function::QueryStream), 0);
     // Null makes the host say «not implemented»; a slot that refuses could not say it better.
-    assert_eq!(host.slot(Release::V3_3, Function::XcclAllReduce), 0);
+    assert_eq!(host.slot(Release::NEWEST, Function::XcclAllReduce), 0);
 }
 
 #[test]
 fn an_unknown_host_is_refused_and_left_alone() {
-    for (table, params) in [(904, 88), (1136, 96), (912, 96), (1128, 88), (8, 8), (1 << 20, 96)] {
+    let (oldest, newest) = (Release::ALL[0], Release::NEWEST);
+    let sizes = [
+        (oldest.table_size() - 8, oldest.params_size()),
+        (newest.table_size() + 8, newest.params_size()),
+        (oldest.table_size(), newest.params_size()),
+        (newest.table_size(), oldest.params_size()),
+        (8, 8),
+        (1 << 20, newest.params_size()),
+    ];
+    for (table, params) in sizes {
         let mut host = Host::of_sizes(table, params);
         let before = (host.table.clone(), host.params.clone());
         let error = host.meet::<Minimal>().expect_err("the sizes are of no release");
@@ -127,7 +135,7 @@ fn a_null_hand_over_is_refused() {
 }
 
 fn table() -> ffi::C_DeviceInterface {
-    let mut host = Host::of(Release::V3_3);
+    let mut host = Host::of(Release::NEWEST);
     host.meet::<Minimal>().expect("a known release");
     // SAFETY: the vector holds the table of that release, and is aligned to its words.
     unsafe { host.table.as_ptr().cast::<ffi::C_DeviceInterface>().read() }

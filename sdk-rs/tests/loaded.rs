@@ -81,11 +81,10 @@ const ID: DeviceId = DeviceId(1);
 
 /// The plugin as a host of one release would have it, with and without a way to tell why.
 fn loaded(release: Release, tells: bool) -> Loaded {
-    let params = if release == Release::V2_6 { 88 } else { 96 };
     let mut table = vec![0u64; release.table_size() / 8];
     let mut words = [0u64; 12];
     table[0] = release.table_size() as u64;
-    words[0] = params;
+    words[0] = release.params_size() as u64;
     words[1] = table.as_mut_ptr().expose_provenance() as u64;
     // SAFETY: the params begin with their size and with the table, which begins with its own.
     let met = unsafe { hand_over::<Rich>(words.as_mut_ptr().cast::<c_void>(), c"rich") };

@@ -25,7 +25,7 @@ int main(void) {
   CHECK(tenon_device_release(sizeof(C_DeviceInterface_v3_0)) == TENON_DEVICE_RELEASE_3_0);
   CHECK(tenon_device_release(sizeof(C_DeviceInterface_v3_1)) == TENON_DEVICE_RELEASE_3_1);
   CHECK(tenon_device_release(sizeof(C_DeviceInterface_v3_2)) == TENON_DEVICE_RELEASE_3_2);
-  CHECK(tenon_device_release(sizeof(C_DeviceInterface)) == TENON_DEVICE_RELEASE_3_3);
+  CHECK(tenon_device_release(sizeof(C_DeviceInterface_v3_3)) == TENON_DEVICE_RELEASE_3_3);
   CHECK(tenon_device_release(0) == TENON_DEVICE_RELEASE_UNKNOWN);
   CHECK(tenon_device_release(sizeof(C_DeviceInterface) + 8) == TENON_DEVICE_RELEASE_UNKNOWN);
   CHECK(TENON_DEVICE_RELEASE_3_1 < TENON_DEVICE_RELEASE_3_2);
@@ -41,7 +41,7 @@ int main(void) {
   init(&params);
   CHECK(params.device_type == NULL && params.version.minor == 0);
 
-  table.size = TENON_DEVICE_SIZE_3_3;
+  table.size = sizeof(C_DeviceInterface);
   params.size = sizeof(CustomRuntimeParams_v2_6);
   init(&params);
   CHECK(params.device_type == NULL);

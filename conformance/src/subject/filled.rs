@@ -3,7 +3,7 @@
 use std::ptr::from_mut;
 use std::sync::{Arc, OnceLock};
 
-use tenon::device::{Function, LastError, Loaded, Partial, Plugin, Provided, Release, ffi, fill_v3_3};
+use tenon::device::{Function, LastError, Loaded, Partial, Plugin, Provided, Release, ffi, fill};
 use tenon::reflect::FallbackKind;
 
 /// What the tables call. The functions of a table know no instance, so there is one in a process.
@@ -21,13 +21,13 @@ pub(super) fn stand_ins(plugin: &tenon_host::Plugin) -> Loaded {
 
 fn table<P: Plugin>(plugin: &tenon_host::Plugin) -> Loaded {
     INSTANCE.get_or_init(|| plugin.partial());
-    let mut words = [0_u64; Release::V3_3.table_size() / 8];
-    let table = words.as_mut_ptr().cast::<ffi::v3_3::C_DeviceInterface>();
+    let mut words = [0_u64; Release::NEWEST.table_size() / 8];
+    let table = words.as_mut_ptr().cast::<ffi::C_DeviceInterface>();
     // SAFETY: as large as the table, aligned like it, and zero, which is a table without functions.
     let table = unsafe { &mut *table };
-    fill_v3_3::<P>(table);
+    fill::<P>(table);
     // SAFETY: it was filled just now, by functions that live as long as the process.
-    unsafe { Loaded::from_table(Release::V3_3, from_mut(table).cast(), Some(last_error as LastError)) }
+    unsafe { Loaded::from_table(Release::NEWEST, from_mut(table).cast(), Some(last_error as LastError)) }
 }
 
 extern "C" fn last_error() -> *const std::ffi::c_char {

@@ -287,6 +287,9 @@ static_assert(offsetof(SensorBusTable, subscribe) == 72, "SensorBusTable.subscri
 static_assert(offsetof(SensorBusTable, unsubscribe) == 80, "SensorBusTable.unsubscribe");
 static_assert(offsetof(SensorBusTable, reserved_sampling) == 88, "SensorBusTable.reserved_sampling");
 
+/** @brief The same layout under a name that it keeps when a newer release comes. */
+typedef SensorBusTable SensorBusTable_v1_1;
+
 /** Major number of the version that a plugin states. */
 #define FIELDWORK_SENSOR_BUS_MAJOR_VERSION 1
 /** Minor number of the version that a plugin states. */

@@ -1801,11 +1801,20 @@ pub enum Release {
 impl Release {
     /// Every release, oldest first.
     pub const ALL: [Self; 2] = [Self::V1_0, Self::V1_1];
+    /// The last of them.
+    pub const NEWEST: Self = Self::V1_1;
     /// Its name in the spec.
     pub const fn name(self) -> &'static str {
         match self {
             Self::V1_0 => "1.0",
             Self::V1_1 => "1.1",
+        }
+    }
+    /// Size of its params in bytes, which come with the table.
+    pub const fn params_size(self) -> usize {
+        match self {
+            Self::V1_0 => 40,
+            Self::V1_1 => 40,
         }
     }
     /// Size of its table in bytes.
@@ -1902,6 +1911,8 @@ pub fn fill_v1_1<D: Plugin>(table: &mut ffi::v1_1::SensorBusTable) {
         table.unsubscribe = ::core::option::Option::Some(thunk::unsubscribe::<D>);
     }
 }
+#[doc(inline)]
+pub use self::fill_v1_1 as fill;
 /// Why a plugin did not hand itself over. Nothing was written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HandOverError {

@@ -2,7 +2,7 @@
 
 use tenon::device::{Function, Release};
 
-use super::memory::{Memory, NO_TABLE, WORD, Word, params_size};
+use super::memory::{Memory, NO_TABLE, WORD, Word};
 use super::{NEWEST, Question};
 use crate::error::LoadError;
 use crate::recognition::{Clearing, Evidence, Recognition};
@@ -98,7 +98,7 @@ fn fits(release: Release, words: &[Word], evidence: &Evidence) -> bool {
         Word::Zero | Word::Filled => function_at(release, index * WORD).is_some(),
     });
     let stated = evidence.stated.is_none_or(|stated| stated == release.table_size());
-    let params = evidence.params.is_none_or(|params| params == params_size(release));
+    let params = evidence.params.is_none_or(|params| params == release.params_size());
     size && slots && stated && params
 }
 

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tenon::device::Release;
-use tenon::device::ffi::{v2_6, v3_3};
+use tenon::device::ffi::{self, v2_6};
 
 /// What is asked and answered lies at the same place in the params of every release.
 macro_rules! place {
     ($($field:ident).+) => {{
-        const PLACE: usize = offset_of!(v3_3::CustomRuntimeParams, $($field).+);
+        const PLACE: usize = offset_of!(ffi::CustomRuntimeParams, $($field).+);
         const { assert!(PLACE == offset_of!(v2_6::CustomRuntimeParams, $($field).+)) };
         const { assert!(PLACE % WORD == 0) };
         PLACE / WORD
@@ -29,17 +29,7 @@ const PARAMS_WORDS: usize = (2 << 10) / WORD;
 /// Room for the table, and a guard behind it.
 const TABLE_WORDS: usize = (NO_TABLE + (4 << 10)) / WORD;
 
-/// The size of a release's params.
-pub(super) const fn params_size(release: Release) -> usize {
-    match release {
-        Release::V2_6 => size_of::<v2_6::CustomRuntimeParams>(),
-        Release::V3_0 | Release::V3_1 | Release::V3_2 | Release::V3_3 => {
-            size_of::<v3_3::CustomRuntimeParams>()
-        }
-    }
-}
-
-const NEWEST_PARAMS: usize = params_size(super::NEWEST);
+const NEWEST_PARAMS: usize = Release::NEWEST.params_size();
 
 /// What a word holds until somebody writes it: no address, no small number, and no byte repeated.
 fn pattern(index: usize) -> u64 {
@@ -122,7 +112,7 @@ impl Memory {
 
     /// The first word that 2.6 keeps in reserve; null there.
     pub(crate) fn pir_default_passes(&self) -> *mut c_void {
-        self.pointer(offset_of!(v3_3::CustomRuntimeParams, pir_default_passes) / WORD)
+        self.pointer(offset_of!(ffi::CustomRuntimeParams, pir_default_passes) / WORD)
     }
 
     /// Bytes up to the last one that was written behind the params of the newest release, if one was.
@@ -167,7 +157,7 @@ impl Memory {
             }
         }
         self.words[PARAMS_WORDS].store(release.table_size() as u64, Ordering::Relaxed);
-        self.words[place!(size)].store(params_size(release) as u64, Ordering::Relaxed);
+        self.words[place!(size)].store(release.params_size() as u64, Ordering::Relaxed);
     }
 }
 

@@ -11,13 +11,13 @@ use tenon::device::Release;
 use crate::error::LoadError;
 use crate::recognition::Recognition;
 pub(crate) use memory::Memory;
-use memory::{NO_TABLE, params_size};
+use memory::NO_TABLE;
 
 /// The newest release.
-pub(crate) const NEWEST: Release = Release::ALL[Release::ALL.len() - 1];
+pub(crate) const NEWEST: Release = Release::NEWEST;
 
 /// Sizes of params that no release has: smaller than all, and larger than all.
-const NO_PARAMS: [usize; 2] = [0, params_size(NEWEST) + 8];
+const NO_PARAMS: [usize; 2] = [0, NEWEST.params_size() + 8];
 
 /// The function that a plugin exports to be called by its host.
 pub(crate) type Entry = unsafe extern "C" fn(*mut c_void);
@@ -76,7 +76,7 @@ pub(crate) unsafe fn negotiate(
             return Err(LoadError::ReplacedTable { path: question.path.into() });
         }
         if let Some(bytes) = memory.past_params() {
-            let (what, known) = ("the params", params_size(NEWEST));
+            let (what, known) = ("the params", NEWEST.params_size());
             return Err(LoadError::Newer { path: question.path.into(), what, bytes, known });
         }
         wrote |= memory.answers() || evidence::wrote(memory);
@@ -99,7 +99,7 @@ fn releases(question: &Question) -> impl Iterator<Item = Release> {
 
 fn offers(question: &Question) -> Vec<Offer> {
     let exact = releases(question).map(|release| Offer {
-        params: params_size(release),
+        params: release.params_size(),
         table: release.table_size(),
         means: Means::BothSizes(release),
     });
@@ -112,7 +112,7 @@ fn offers(question: &Question) -> Vec<Offer> {
         table: release.table_size(),
         means: Means::TableSize(release),
     });
-    let mut params: Vec<usize> = releases(question).map(params_size).collect();
+    let mut params: Vec<usize> = releases(question).map(Release::params_size).collect();
     params.sort_unstable_by(|first, second| second.cmp(first));
     params.dedup();
     let params_alone =

@@ -4,7 +4,7 @@ use std::ffi::{CStr, CString, c_void};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use tenon::device::ffi::{v2_6, v3_3};
+use tenon::device::ffi::{self, v2_6};
 use tenon::device::{
     Device, Error, Function, HandOverError, Layer, Layered, Outcome, Partial, Plugin, Provided, Release,
     WithFallbacks,
@@ -155,7 +155,7 @@ pub(crate) unsafe fn hand_over(params: *mut c_void) -> Result<(), Refusal> {
             [(*params).version.major, (*params).version.minor, (*params).version.patch] = version;
             (*params).sub_device_type = sub_type;
         } else {
-            let params = params.cast::<v3_3::CustomRuntimeParams>();
+            let params = params.cast::<ffi::CustomRuntimeParams>();
             [(*params).version.major, (*params).version.minor, (*params).version.patch] = version;
             (*params).sub_device_type = sub_type;
             (*params).pir_default_passes = chain.plugin.pir_default_passes();

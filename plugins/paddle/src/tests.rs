@@ -55,7 +55,8 @@ fn init(table: usize, params: usize) -> (Region, Region) {
     (table, params)
 }
 
-const SIZES: [(Release, usize, usize); 5] = [
+/// The sizes that PaddlePaddle's own headers have, apart from what the spec computes.
+const SIZES: [(Release, usize, usize); Release::ALL.len()] = [
     (Release::V2_6, 912, 88),
     (Release::V3_0, 920, 96),
     (Release::V3_1, 976, 96),

@@ -2502,6 +2502,9 @@ static_assert(offsetof(C_DeviceInterface, cuda_thread_exchange_stream_capthure_m
 static_assert(offsetof(C_DeviceInterface, blas_axpby) == 1064, "C_DeviceInterface.blas_axpby");
 static_assert(offsetof(C_DeviceInterface, reserved_other_api) == 1072, "C_DeviceInterface.reserved_other_api");
 
+/** @brief The same layout under a name that it keeps when a newer release comes. */
+typedef C_DeviceInterface C_DeviceInterface_v3_3;
+
 /** Major number of the version that a plugin states. */
 #define PADDLE_CUSTOM_RUNTIME_MAJOR_VERSION 0
 /** Minor number of the version that a plugin states. */

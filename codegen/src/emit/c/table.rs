@@ -14,6 +14,8 @@ pub(super) struct TableItem {
     hosts: String,
     newest: bool,
     name: String,
+    /// The name that the newest layout keeps when a newer release comes, if there are releases.
+    lasting: Option<String>,
     size_macro: String,
     members: Vec<MemberItem>,
     size: u64,
@@ -100,6 +102,7 @@ impl Builder<'_> {
             hosts: described.map(|release| release.hosts.join(", ")).unwrap_or_default(),
             newest,
             name: self.table_name(table, release),
+            lasting: release.filter(|_| newest).map(|release| self.names.versioned(&table.c_name, release)),
             size_macro: self.names.size_macro(release),
             members: self.members(table, &layout, release, newest),
             size: layout.size,

@@ -13,6 +13,14 @@ pub(super) fn emit(context: Context, table: &Table) -> TokenStream {
     let layouts = layouts(context);
     let fills = layouts.iter().map(|layout| fill(context, table, layout));
     let release = release_enum(context, table, &layouts);
+    // The one layout of a table without releases is filled under that name already.
+    let newest = layouts.last().filter(|layout| layout.release.is_some()).map(|layout| {
+        let name = format_ident!("fill{}", layout.suffix);
+        quote! {
+            #[doc(inline)]
+            pub use self::#name as fill;
+        }
+    });
     let entry = table.plugin().map(|plugin| entry(context, table, plugin, &layouts));
     let owned = table.owned().map(|owned| own_table(context, table, owned, &layouts));
     quote! {
@@ -54,6 +62,7 @@ pub(super) fn emit(context: Context, table: &Table) -> TokenStream {
 
         #release
         #(#fills)*
+        #newest
         #entry
         #owned
     }
@@ -151,6 +160,7 @@ fn release_enum(context: Context, table: &Table, layouts: &[Layout]) -> TokenStr
         quote!(Self::#variant)
     });
     let count = names::number(layouts.len() as u64);
+    let newest = layouts.last().map(|layout| &layout.variant);
     let arm = |value: &dyn Fn(&Layout) -> TokenStream| -> Vec<TokenStream> {
         layouts
             .iter()
@@ -167,6 +177,22 @@ fn release_enum(context: Context, table: &Table, layouts: &[Layout]) -> TokenStr
     let sizes = arm(&|layout| {
         let size = names::number(abi::table_layout(context.interface, table, layout.release).size);
         quote!(#size)
+    });
+    let params = table.plugin().and_then(|plugin| match &context.spec.ty(plugin.params).kind {
+        TypeKind::Struct { fields, .. } => Some(fields),
+        _ => None,
+    });
+    let params_size = params.map(|fields| {
+        let sizes = arm(&|layout| {
+            let size = names::number(abi::struct_layout(context.spec, fields, layout.release).size);
+            quote!(#size)
+        });
+        quote! {
+            /// Size of its params in bytes, which come with the table.
+            pub const fn params_size(self) -> usize {
+                match self { #(#sizes)* }
+            }
+        }
     });
     let offsets = layouts.iter().map(|layout| {
         let variant = &layout.variant;
@@ -194,10 +220,15 @@ fn release_enum(context: Context, table: &Table, layouts: &[Layout]) -> TokenStr
             /// Every release, oldest first.
             pub const ALL: [Self; #count] = [#(#all),*];
 
+            /// The last of them.
+            pub const NEWEST: Self = Self::#newest;
+
             /// Its name in the spec.
             pub const fn name(self) -> &'static str {
                 match self { #(#names_)* }
             }
+
+            #params_size
 
             /// Size of its table in bytes.
             pub const fn table_size(self) -> usize {
