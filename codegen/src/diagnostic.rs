@@ -100,8 +100,8 @@ catalogue! {
         "`table` and `plugin` belong to tables, `libraries` to imports.";
     DuplicateValue = 33, "a value of an enum is given once",
         "Two names for one number need `alias: true` on the later one.";
-    Owner = 34, "an owner is a handle or an id",
-        "`of` and `held` name the parameter that owns this one or in whose order the memory is used.";
+    Owner = 34, "an owner is a handle or an id, and is named",
+        "`of` and `held` name the parameter that owns this one or in whose order the memory is used. Memory of a device and what is made for a device name the device.";
     CallbackContext = 35, "a context goes with a callback",
         "`context_of` stands on a `pointer` and names a callback parameter.";
     Absent = 36, "a parameter that some releases lack has a value for them",
@@ -109,7 +109,7 @@ catalogue! {
     UnsoundNull = 37, "what a host cannot bear to be null says why",
         "`required: use` and `fill: always` come with `when_null`, which says what hosts do.";
     StrayFile = 38, "each file in the spec is named",
-        "A group file that `groups` does not name is read by nobody.";
+        "A group file that `groups` does not name, or that does not end in `.yaml`, is read by nobody.";
     QuestionStatus = 39, "a question is answered by the status",
         "`status_as_bool` is for functions whose result is the status and that have no out-parameter.";
     StatusParameter = 40, "a status parameter is an `out` of the status type",
@@ -138,6 +138,40 @@ catalogue! {
         "Numbers, texts, lists and dicts have one; a callback needs `by_hand: true`.";
     HeaderCycle = 52, "headers do not include each other",
         "The interface's header includes the others, and each of those includes what its types come from.";
+    HandleLife = 53, "a handle that is created is destroyed, and the reverse",
+        "Some function with `role: creates` and some function with `role: destroys` take each handle type that has a life. A handle on loan has no role.";
+    LifeDiffers = 54, "what is destroyed is what was created",
+        "`role: destroys` has the `space` and the owner (`of`) of a `role: creates` of the same type, so that each piece goes back to where it came from.";
+    NoFallback = 55, "an optional function of a table has a fallback, or says why not",
+        "Callers other than the host call it too. `fallback: { refuse: … }` answers with a status, `no_fallback` says why there is none.";
+    RefusedPlugin = 56, "a host that refuses a plugin says nothing else",
+        "`required: load` says that hosts refuse a plugin without the function, so that `when_null` has nothing to add.";
+    BlockingOrder = 57, "a function waits or queues",
+        "`blocking` says that the work is done when the call returns, `stream_ordered` that it may be done later.";
+    HeldOrder = 58, "memory of a stream-ordered function is held by the stream",
+        "Queued work reads and writes after the call, so memory has `held` with the stream of `stream_ordered`, or `held: false` where the call is done with it.";
+    FallbackOrder = 59, "a fallback of a stream-ordered function waits for its stream first",
+        "A step before the first that touches the memory is a `blocking` function that takes the stream, or all devices that the stream may belong to.";
+    FallbackOwner = 60, "the arguments of a call belong together",
+        "Where the called function takes a stream or memory `of` a device, the argument is `of` what is given as that device.";
+    NoAnswer = 61, "a function that asks yields something",
+        "`get` and `query` in a name promise a result, an `out` parameter or a `status_as_bool`.";
+    HandleName = 62, "a parameter with the name of a handle has its type",
+        "A `stream` that is an `Event` is a slip, or wants another name.";
+    NoStream = 63, "work runs in the order of a stream",
+        "`stream_ordered` and `held` name a handle whose type says `orders: true`.";
+    InvertedQuestion = 64, "success does not mean no",
+        "A status 0 that means `no` would make generated code take the answer for its opposite.";
+    MissingDoc = 65, "each parameter has a doc, and no doc is left to do",
+        "The docs of parameters are all that callers of generated bindings see of a function. `TODO` and `FIXME` are notes, not docs.";
+    UnknownName = 66, "a name in a doc exists",
+        "An identifier in code marks is something of the spec, of C, or in `names` of `interface.yaml`; parameters are those of the entry itself.";
+    UnknownStrategy = 67, "a strategy is listed",
+        "`strategies` in `interface.yaml` lists what is written by hand, so that a misspelled one is found before a compiler sees it.";
+    TooLarge = 68, "sizes are bounded",
+        "A fixed array has at most 65536 elements and a reserve at most 1024 slots; more is a slip, and generated code would be as long.";
+    HostElsewhere = 69, "a host version belongs to one release",
+        "Each of `hosts` is listed once, under the release whose number it begins with.";
     OutputPlace = 70, "an output lies inside the output root",
         "Paths in `outputs` are relative to `--out`, and names of headers to the folder of headers; neither leads out of it.";
     OutputOverlap = 71, "a folder of pages, schemas or Rust holds no other outputs",

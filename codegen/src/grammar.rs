@@ -118,6 +118,8 @@ pub static INTERFACE: Shape = Shape {
             "Kind `import`: where symbols are looked for, in this order.",
         ),
         key("prefix", Value::Symbol, "What the C names of functions begin with."),
+        key("strategies", Value::Map(&Value::Line), "Fallbacks written by hand: name → what it does."),
+        key("names", Value::List(&Value::Symbol), "Names of other programs that docs mention in code marks."),
         key("sdk", Value::Shape(&SDK), "Kind `table`: the functions that the SDK offers for it."),
         key(
             "python",
@@ -306,6 +308,7 @@ static TYPE: Shape = Shape {
             "Of a handle with a tag: its name in C where the object may only be read; parameters with `const: true` take it.",
         ),
         key("null", Value::Line, "What a null handle means, if null is allowed."),
+        key("orders", Value::Bool, "Whether work runs in the order of a handle, so that it is a stream."),
         key("field", Value::Shape(&ID_FIELD), "The member of an id."),
         key("flags", Value::Bool, "Whether the values of an enum are bits."),
         key(
@@ -397,7 +400,11 @@ static PARAM: Shape = Shape {
             "Its part in the life of a handle or an allocation.",
         ),
         key("of", Value::Snake, "The parameter that owns it."),
-        key("held", Value::Snake, "The stream parameter that must have passed before the memory may go."),
+        key(
+            "held",
+            Value::Any(&[Value::Bool, Value::Snake]),
+            "The stream parameter that must have passed before the memory may go; `false`: it may go when the call returns.",
+        ),
         key("context_of", Value::Snake, "The callback parameter that gets this pointer."),
         key("status", Value::Bool, "Whether the call reports through this parameter."),
         key(
@@ -437,7 +444,11 @@ static FUNCTION: Shape = Shape {
             Value::Word(&["load", "use"]),
             "`load`: a host refuses a plugin without it; `use`: a host loads the plugin and then misbehaves.",
         ),
-        key("when_null", Value::Prose, "What hosts do when the pointer is null."),
+        key(
+            "when_null",
+            Value::Prose,
+            "What hosts do when the pointer is null; left out with `required: load`, where they refuse the plugin.",
+        ),
         key(
             "fill",
             Value::Word(&["always"]),
@@ -454,6 +465,7 @@ static FUNCTION: Shape = Shape {
             "What stands in when an implementation has none; left out where nothing does.",
         )
         .such_as("{ nothing: true }"),
+        key("no_fallback", Value::Prose, "Why nothing stands in for an optional function of a table."),
         key("returns", Value::Map(&Value::Prose), "Status value → when it is returned."),
         key("analogue", Value::Map(&Value::Line), "Its name elsewhere."),
         key(

@@ -58,7 +58,7 @@ impl Mistakes {
 pub fn load(files: &dyn Files) -> Result<Loaded, Box<Mistakes>> {
     let model::lower::Lowered { sources, spec, mut diagnostics } = model::lower::lower(files);
     if let Some(spec) = &spec {
-        check::check(spec, &mut diagnostics);
+        check::check(spec, &sources, &mut diagnostics);
     }
     match spec {
         Some(spec) if diagnostics.is_empty() => Ok(Loaded { spec, sources }),

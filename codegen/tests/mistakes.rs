@@ -5,66 +5,40 @@
 //! encoding. The text beside it is what a user sees.
 //! `UPDATE_EXPECT=1` writes those texts anew.
 
-use std::collections::BTreeMap;
-use std::io;
+mod texts;
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use codegen::diagnostic::{Code, to_json};
 use codegen::source::{Files, Folder};
 use codegen::{Mistakes, load};
+use texts::Texts;
 
-/// A spec in memory.
-#[derive(Clone, Default)]
-struct Texts(BTreeMap<String, String>, BTreeMap<String, Vec<u8>>);
-
-impl Texts {
-    /// The files of a folder and of the folders in it.
-    fn of_folder(root: &Path) -> Self {
-        let mut texts = Texts::default();
-        texts.add(root, "");
-        for entry in std::fs::read_dir(root).expect("the folder is part of the repository") {
-            let entry = entry.expect("the folder can be read");
-            if entry.path().is_dir() {
-                texts.add(root, &format!("{}/", entry.file_name().to_string_lossy()));
-            }
-        }
-        texts
-    }
-
-    fn add(&mut self, root: &Path, folder: &str) {
-        for name in Folder::new(root).list(folder) {
-            let path = format!("{folder}{name}");
-            let text = Folder::new(root).read(&path).expect("a listed file can be read");
-            self.0.insert(path, text);
+/// The same files but for those of a fixture.
+fn patched(base: &Texts, fixture: &str) -> Texts {
+    let mut texts = base.clone();
+    let mut current = None;
+    let mut encodings = Vec::new();
+    for line in fixture.lines() {
+        if let Some(file) = line.strip_prefix("# file: ") {
+            let (path, encoding) = file.split_once(" in ").unwrap_or((file, "utf-8"));
+            texts.0.insert(path.to_owned(), String::new());
+            current = Some(path);
+            encodings.push((path, encoding));
+        } else if let Some(path) = line.strip_prefix("# no file: ") {
+            texts.0.remove(path).expect("only what is there can be taken away");
+            current = None;
+        } else if let Some(text) = current.and_then(|path| texts.0.get_mut(path)) {
+            text.push_str(line);
+            text.push('\n');
         }
     }
-
-    /// The same files but for those of a fixture.
-    fn patched(&self, fixture: &str) -> Self {
-        let mut texts = self.clone();
-        let mut current = None;
-        let mut encodings = Vec::new();
-        for line in fixture.lines() {
-            if let Some(file) = line.strip_prefix("# file: ") {
-                let (path, encoding) = file.split_once(" in ").unwrap_or((file, "utf-8"));
-                texts.0.insert(path.to_owned(), String::new());
-                current = Some(path);
-                encodings.push((path, encoding));
-            } else if let Some(path) = line.strip_prefix("# no file: ") {
-                texts.0.remove(path).expect("only what is there can be taken away");
-                current = None;
-            } else if let Some(text) = current.and_then(|path| texts.0.get_mut(path)) {
-                text.push_str(line);
-                text.push('\n');
-            }
-        }
-        for (path, encoding) in encodings.into_iter().filter(|(_, encoding)| *encoding != "utf-8") {
-            let bytes = encoded(&texts.0[path], encoding);
-            texts.1.insert(path.to_owned(), bytes);
-        }
-        texts
+    for (path, encoding) in encodings.into_iter().filter(|(_, encoding)| *encoding != "utf-8") {
+        let bytes = encoded(&texts.0[path], encoding);
+        texts.1.insert(path.to_owned(), bytes);
     }
+    texts
 }
 
 /// The bytes of a text in another encoding than UTF-8.
@@ -74,25 +48,6 @@ fn encoded(text: &str, encoding: &str) -> Vec<u8> {
         "latin-1" => text.chars().map(latin1).collect(),
         "utf-16" => "\u{feff}".encode_utf16().chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect(),
         _ => panic!("no encoding `{encoding}`"),
-    }
-}
-
-impl Files for Texts {
-    fn read(&self, path: &str) -> io::Result<String> {
-        if let Some(bytes) = self.1.get(path) {
-            let text = String::from_utf8(bytes.clone());
-            return text.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error));
-        }
-        self.0.get(path).cloned().ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "no such file"))
-    }
-
-    fn display(&self, path: &str) -> PathBuf {
-        PathBuf::from(path)
-    }
-
-    fn list(&self, folder: &str) -> Vec<String> {
-        let names = self.0.keys().filter_map(|path| path.strip_prefix(folder)?.strip_prefix('/'));
-        names.map(str::to_owned).collect()
     }
 }
 
@@ -146,7 +101,7 @@ fn each_mistake_is_told_as_expected() {
     let base = base();
     let mut wrong = Vec::new();
     for (name, text) in fixtures() {
-        let Some(mistakes) = mistakes(&base.patched(&text)) else {
+        let Some(mistakes) = mistakes(&patched(&base, &text)) else {
             wrong.push(format!("{name}: no mistake was found"));
             continue;
         };
@@ -285,7 +240,7 @@ fn a_damaged_fixture_is_told() {
     let mut shift = Shift(0x0dd5_0a11_7e57_ab1e);
     let mut tried = 0;
     for (_, text) in fixtures() {
-        let patched = base.patched(&text);
+        let patched = patched(&base, &text);
         let changed = patched.0.keys().filter(|path| patched.0.get(*path) != base.0.get(*path));
         for path in changed.filter(|path| !patched.0[*path].trim().is_empty()) {
             tried += endure_damage(&patched, path, 20 * rounds(), &mut shift);

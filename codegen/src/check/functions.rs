@@ -1,7 +1,7 @@
 //! Functions as a whole: what they need, and how they answer.
 
 use crate::diagnostic::{Code, Diagnostic};
-use crate::model::{Function, Need, ResultKind};
+use crate::model::{Direction, Function, Need, Param, ResultKind, TypeKind};
 
 use super::Check;
 
@@ -60,6 +60,97 @@ pub(super) fn check_unsound_null(check: &Check) {
                 .label("this needs `when_null` beside it"),
         );
     }
+}
+
+/// A host that refuses the plugin does nothing else with the null pointer.
+pub(super) fn check_refused_plugin(check: &Check) {
+    for function in check.interface.functions.iter().filter(|function| function.need == Need::Load) {
+        if let Some(place) = function.places.get("when_null") {
+            let message = format!("a host never sees a plugin without `{}`", function.name.value);
+            check.report(
+                check
+                    .error(Code::RefusedPlugin, place.key, message)
+                    .label("leave this out")
+                    .related(function.places.span("required"), "this says that hosts refuse the plugin"),
+            );
+        }
+    }
+}
+
+/// Something stands in for an optional function of a table, or there is a reason why nothing can.
+pub(super) fn check_fallback_is_there(check: &Check) {
+    for function in &check.interface.functions {
+        let name = &function.name.value;
+        let reason = function.places.get("no_fallback");
+        let missing = check.interface.table().is_some() && function.is_optional();
+        match (reason, function.places.get("fallback")) {
+            (None, None) if missing => {
+                let message = format!("nothing stands in for `{name}` where it is left out");
+                check.report(
+                    check
+                        .error(Code::NoFallback, function.name.span, message)
+                        .label("this needs a `fallback`")
+                        .help("`no_fallback` says why there is none; a function that all have is `required`"),
+                );
+            }
+            (Some(reason), Some(fallback)) => {
+                let message = format!("`{name}` has a fallback and a reason for having none");
+                let diagnostic = check.error(Code::NoFallback, reason.key, message).label("leave this out");
+                check.report(diagnostic.related(fallback.key, "the fallback"));
+            }
+            (Some(reason), None) if !missing => {
+                let message = format!("`{name}` needs no fallback");
+                check.report(check.error(Code::NoFallback, reason.key, message).label("leave this out"));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Success means yes, or is no answer.
+pub(super) fn check_question_is_upright(check: &Check) {
+    let values = check.spec.status_values(check.interface);
+    for function in &check.interface.functions {
+        let Some((yes, no)) = function.question else { continue };
+        if yes == no || values.get(no.0).is_none_or(|value| value.value != 0) {
+            continue;
+        }
+        let message = format!("success is the no of `{}`", function.name.value);
+        let place = function.places.at("status_as_bool");
+        check.report(
+            check
+                .error(Code::InvertedQuestion, place.span("no"), message)
+                .label("this is the status 0")
+                .related(place.span("yes"), "yes and no may have changed places"),
+        );
+    }
+}
+
+/// A function whose name asks has an answer.
+pub(super) fn check_answers(check: &Check) {
+    for function in check.interface.functions.iter().filter(|function| asks(&function.name.value)) {
+        let is_written = |param: &Param| param.dir != Direction::In || param.constness == Some(false);
+        let writes = function.params.iter().any(|param| is_written(param) && !param.is_status);
+        let yields = function.places.has("status_as_bool") || matches!(function.result, ResultKind::Value(_));
+        // A function that hands its answer to a callback yields it there.
+        let calls = function
+            .params
+            .iter()
+            .any(|param| matches!(check.kind(param.ty), Some(TypeKind::Callback { .. })));
+        let is_read = function.params.iter().all(|param| check.knows_type(param));
+        if is_read && !writes && !yields && !calls {
+            let message = format!("`{}` asks, and yields nothing", function.name.value);
+            check.report(
+                check
+                    .error(Code::NoAnswer, function.name.span, message)
+                    .label("a result, an `out` parameter or `status_as_bool` is expected"),
+            );
+        }
+    }
+}
+
+fn asks(name: &str) -> bool {
+    name.split('_').any(|word| matches!(word, "get" | "query"))
 }
 
 /// The answer of a question is the status and nothing else.

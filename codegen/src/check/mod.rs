@@ -8,16 +8,20 @@ mod fallbacks;
 mod functions;
 mod handles;
 mod headers;
+mod lives;
 mod names;
+mod order;
 mod outputs;
 mod owners;
 mod params;
+mod prose;
 mod python;
 mod releases;
 mod rust;
 mod sdk;
 mod shapes;
 mod show;
+mod sizes;
 mod table;
 mod types;
 
@@ -25,7 +29,7 @@ use std::cell::RefCell;
 
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::model::{Function, Interface, InterfaceId, Param, Places, ResultKind, Spec, Ty, Type, TypeKind};
-use crate::source::Span;
+use crate::source::{Sources, Span};
 
 /// Rules about what is described.
 const DESCRIPTIONS: &[fn(&Check)] = &[
@@ -59,14 +63,26 @@ const DESCRIPTIONS: &[fn(&Check)] = &[
     owners::check_holder,
     owners::check_order,
     owners::check_context,
+    order::check_waits_or_queues,
+    order::check_streams,
+    order::check_held,
+    lives::check_handles_live,
+    lives::check_ends_fit,
+    lives::check_handle_names,
+    sizes::check_arrays,
+    sizes::check_reserves,
     releases::check_types_are_there,
     releases::check_absent_is_given,
     releases::check_absent_is_of_use,
     releases::check_absent_fits,
+    releases::check_hosts,
     functions::check_required_has_no_fallback,
     functions::check_fill,
     functions::check_unsound_null,
+    functions::check_refused_plugin,
     functions::check_question,
+    functions::check_question_is_upright,
+    functions::check_answers,
     table::check_slot_owners,
     table::check_slots_are_distinct,
     table::check_every_function_has_a_slot,
@@ -105,42 +121,64 @@ const FALLBACKS: &[fn(&Check)] = &[
     fallbacks::form::check_keys,
     fallbacks::form::check_reason,
     fallbacks::form::check_refusal,
+    fallbacks::form::check_strategy,
     fallbacks::form::check_buffers,
     fallbacks::needs::check_cycles,
     fallbacks::needs::check_absent,
     fallbacks::needs::check_newer,
     fallbacks::arguments::check_given,
     fallbacks::arguments::check_arguments,
+    fallbacks::owners::check_owners,
+    fallbacks::order::check_waits,
     fallbacks::results::check_constants,
     fallbacks::results::check_results,
     fallbacks::results::check_answer,
 ];
 
+/// Rules about what is still missing. They are told once the rest is sound: a wrong entry is to be put right before
+/// it is documented.
+const COMPLETENESS: &[fn(&Check)] = &[
+    functions::check_fallback_is_there,
+    owners::check_owner_is_named,
+    prose::check_docs_are_there,
+    prose::check_docs_are_done,
+    prose::check_names_exist,
+];
+
 /// Holds a spec to the rules.
-pub fn check(spec: &Spec, diagnostics: &mut Diagnostics) {
+pub fn check(spec: &Spec, sources: &Sources, diagnostics: &mut Diagnostics) {
     let mut found = Vec::new();
     outputs::check(spec, &mut found);
     found.into_iter().for_each(|diagnostic| diagnostics.push(diagnostic));
     for rules in [DESCRIPTIONS, FALLBACKS] {
-        let mut found = Vec::new();
-        for (index, interface) in spec.interfaces.iter().enumerate() {
-            let check = Check {
-                spec,
-                interface,
-                id: InterfaceId(index),
-                before: diagnostics,
-                found: RefCell::default(),
-            };
-            rules.iter().for_each(|rule| rule(&check));
-            found.extend(check.found.into_inner());
-        }
-        found.into_iter().for_each(|diagnostic| diagnostics.push(diagnostic));
+        apply(rules, spec, sources, diagnostics);
     }
+    if diagnostics.is_empty() {
+        apply(COMPLETENESS, spec, sources, diagnostics);
+    }
+}
+
+fn apply(rules: &[fn(&Check)], spec: &Spec, sources: &Sources, diagnostics: &mut Diagnostics) {
+    let mut found = Vec::new();
+    for (index, interface) in spec.interfaces.iter().enumerate() {
+        let check = Check {
+            spec,
+            sources,
+            interface,
+            id: InterfaceId(index),
+            before: diagnostics,
+            found: RefCell::default(),
+        };
+        rules.iter().for_each(|rule| rule(&check));
+        found.extend(check.found.into_inner());
+    }
+    found.into_iter().for_each(|diagnostic| diagnostics.push(diagnostic));
 }
 
 /// One interface under the rules.
 struct Check<'a> {
     spec: &'a Spec,
+    sources: &'a Sources,
     interface: &'a Interface,
     id: InterfaceId,
     /// What was wrong before these rules: a rule says nothing more about such a place.

@@ -1,7 +1,7 @@
 //! What parameters say of each other: owners, streams and contexts.
 
 use crate::diagnostic::{Code, Diagnostic};
-use crate::model::{Param, ParamId, Ty, TypeKind};
+use crate::model::{Param, ParamId, Role, Space, Ty, TypeKind};
 
 use super::Check;
 
@@ -19,6 +19,45 @@ pub(super) fn check_owner(check: &Check) {
             check.report(diagnostic.label("a handle or an id is expected"));
         }
     }
+}
+
+/// Memory of a device names the device where there is one, memory of the host belongs to none, and a handle that is
+/// made for a device stays with it.
+pub(super) fn check_owner_is_named(check: &Check) {
+    for function in &check.interface.functions {
+        let is_device = |param: &Param| matches!(check.kind(param.ty), Some(TypeKind::Id { .. }));
+        let devices: Vec<&Param> = function.params.iter().filter(|param| is_device(param)).collect();
+        for param in function.params.iter().filter(|param| param.role == Role::Uses) {
+            let owner = param.of.map(|id| function.param(id)).filter(|owner| is_device(owner));
+            let of_device = param.ty == Ty::Pointer && param.space == Some(Space::Device);
+            let stays = devices.len() == 1 && is_made_for_a_device(check, param.ty);
+            let name = &param.name.value;
+            let (span, message, label) = match (&devices[..], owner) {
+                (_, Some(_)) if param.ty == Ty::Pointer && param.space == Some(Space::Host) => (
+                    param.places.at("of").key,
+                    format!("`{name}` is memory of the host and of a device"),
+                    "host memory belongs to no device".to_owned(),
+                ),
+                ([first, ..], None) if (of_device || stays) && param.of.is_none() => (
+                    param.name.span,
+                    format!("nothing says which device `{name}` belongs to"),
+                    format!("`of: {}` may be expected", first.name.value),
+                ),
+                _ => continue,
+            };
+            check.report(check.error(Code::Owner, span, message).label(label));
+        }
+    }
+}
+
+fn is_made_for_a_device(check: &Check, ty: Ty) -> bool {
+    let Some(TypeKind::Handle { .. }) = check.kind(ty) else { return false };
+    check.interface.functions.iter().any(|function| {
+        let makes = |param: &&Param| param.role == Role::Creates && param.ty == ty;
+        let owner =
+            |param: &Param| param.of.map(|id| function.param(id).ty).and_then(|owner| check.kind(owner));
+        function.params.iter().filter(makes).any(|param| matches!(owner(param), Some(TypeKind::Id { .. })))
+    })
 }
 
 /// `held` names a stream, and stands on memory.

@@ -1,7 +1,11 @@
 //! Releases: what is there when, and what stands in when it is not.
 
 use crate::diagnostic::Code;
-use crate::model::{Absent, Availability, Direction, Function, InterfaceKind, Param, ResultKind, Ty, TypeId};
+use crate::model::{
+    Absent, Availability, Direction, Function, InterfaceKind, Param, Release, ReleaseId, ResultKind, Ty,
+    TypeId,
+};
+use crate::source::At;
 
 use super::show::show_constant;
 use super::{Check, ParamsOf, fallbacks};
@@ -175,4 +179,44 @@ impl Check<'_> {
                 .related(teller.name.span, "described here"),
         );
     }
+}
+
+/// A host version is listed once, under the release whose number it begins with, where there is one.
+pub(super) fn check_hosts(check: &Check) {
+    let mut seen: Vec<&At<String>> = Vec::new();
+    for (id, release) in check.interface.release_ids() {
+        for host in &release.hosts {
+            match seen.iter().find(|first| first.value == host.value) {
+                Some(first) => {
+                    let message = format!("the host version {} is listed twice", host.value);
+                    let diagnostic = check.error(Code::HostElsewhere, host.span, message);
+                    check.report(diagnostic.label("the second time").related(first.span, "the first time"));
+                }
+                None => {
+                    check_host(check, id, host);
+                    seen.push(host);
+                }
+            }
+        }
+    }
+}
+
+fn check_host(check: &Check, id: ReleaseId, host: &At<String>) {
+    let fits = |(_, it): &(ReleaseId, &Release)| begins_with(&host.value, &it.name.value);
+    let fitting = check.interface.release_ids().filter(fits);
+    let Some((best, expected)) = fitting.max_by_key(|(_, it)| it.name.value.len()) else { return };
+    if best == id {
+        return;
+    }
+    let message = format!("the host version {} is of release {}", host.value, expected.name.value);
+    check.report(
+        check
+            .error(Code::HostElsewhere, host.span, message)
+            .label(format!("this is release {}", check.show_release(id)))
+            .related(expected.name.span, "it belongs here"),
+    );
+}
+
+fn begins_with(version: &str, release: &str) -> bool {
+    version.strip_prefix(release).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }

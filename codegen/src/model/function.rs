@@ -44,7 +44,7 @@ pub struct Function {
     pub result: ResultKind,
     /// Whether an implementation must have it.
     pub need: Need,
-    /// What hosts do when the pointer is null.
+    /// What hosts do when the pointer is null; of a table's function that is required to load, that they refuse.
     pub when_null: String,
     /// Whether the slot is filled with the fallback unasked.
     pub fill_always: bool,
@@ -58,6 +58,8 @@ pub struct Function {
     pub question: Option<(StatusValue, StatusValue)>,
     /// What stands in when there is none.
     pub fallback: Option<Fallback>,
+    /// Why nothing stands in, where that is said.
+    pub no_fallback: String,
     /// When each status is returned.
     pub returns: Vec<(StatusValue, String)>,
     /// Its names elsewhere.

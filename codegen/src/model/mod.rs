@@ -156,6 +156,10 @@ pub struct Interface {
     pub functions: Vec<Function>,
     /// What C names of functions begin with.
     pub prefix: String,
+    /// Fallbacks that are written by hand.
+    pub strategies: Vec<At<String>>,
+    /// Names of other programs that its docs mention.
+    pub foreign_names: Vec<String>,
     /// Its face in the SDK, if it has one.
     pub sdk: Option<Sdk>,
     /// The Python package that has its functions, if there is one.
@@ -197,7 +201,7 @@ pub struct Release {
     /// Its name, such as `3.1`.
     pub name: At<String>,
     /// Exact host versions that were checked.
-    pub hosts: Vec<String>,
+    pub hosts: Vec<At<String>>,
     /// What sets it apart.
     pub note: String,
 }
@@ -224,4 +228,6 @@ pub struct Group {
     pub doc: String,
     /// File name of the header that declares it.
     pub header: At<String>,
+    /// Where it says what.
+    pub places: Places,
 }

@@ -182,6 +182,14 @@ impl Places {
     }
 }
 
+impl Release {
+    /// The exact host versions that were checked, as a sentence lists them.
+    pub fn host_list(&self) -> String {
+        let hosts: Vec<&str> = self.hosts.iter().map(|host| host.value.as_str()).collect();
+        hosts.join(", ")
+    }
+}
+
 impl Availability {
     /// Whether it is there in a release; without releases it always is.
     pub fn contains(self, release: ReleaseId) -> bool {

@@ -37,6 +37,8 @@ pub enum TypeKind {
         const_name: Option<String>,
         /// What null means, if it is allowed.
         null: Option<String>,
+        /// Whether work runs in its order: a stream.
+        orders: bool,
     },
     /// A number in a struct, passed by pointer.
     Id {

@@ -82,8 +82,13 @@ pub trait Files {
     fn read(&self, path: &str) -> std::io::Result<String>;
     /// How the file is named in messages.
     fn display(&self, path: &str) -> PathBuf;
-    /// The names in a folder that end in `.yaml`, sorted; a folder that is not there has none.
+    /// The names in a folder that end in `.yaml` or `.yml`, sorted; a folder that is not there has none.
     fn list(&self, folder: &str) -> Vec<String>;
+}
+
+/// Whether a file is meant to be YAML; those of a spec end in `.yaml`, and the other ending is a slip.
+fn is_yaml(name: &str) -> bool {
+    name.ends_with(".yaml") || name.ends_with(".yml")
 }
 
 /// A spec in a folder on disk.
@@ -121,7 +126,7 @@ impl Files for Folder {
         };
         let mut names: Vec<String> = entries
             .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-            .filter(|name| name.ends_with(".yaml"))
+            .filter(|name| is_yaml(name))
             .collect();
         names.sort();
         names
@@ -154,7 +159,7 @@ impl Files for Embedded {
         self.files
             .iter()
             .filter_map(|(path, _)| path.strip_prefix(folder)?.strip_prefix('/'))
-            .filter(|name| name.ends_with(".yaml"))
+            .filter(|name| is_yaml(name))
             .map(str::to_owned)
             .collect()
     }

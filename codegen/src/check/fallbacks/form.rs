@@ -74,6 +74,23 @@ pub(in super::super) fn check_refusal(check: &Check) {
     }
 }
 
+/// A strategy is one of those that are written by hand.
+pub(in super::super) fn check_strategy(check: &Check) {
+    let known = &check.interface.strategies;
+    for site in sites(check) {
+        let FallbackKind::Strategy { name, .. } = &site.fallback.kind else { continue };
+        if known.iter().any(|strategy| strategy.value == name.value) {
+            continue;
+        }
+        let message = format!("there is no strategy `{}`", name.value);
+        let diagnostic = check
+            .error(Code::UnknownStrategy, name.span, message)
+            .label("not one of `strategies` in `interface.yaml`")
+            .nearest(&name.value, known.iter().map(|strategy| strategy.value.as_str()));
+        check.report(diagnostic);
+    }
+}
+
 /// A buffer has a name of its own, a length, and a byte to fill it with.
 pub(in super::super) fn check_buffers(check: &Check) {
     for site in sites(check) {

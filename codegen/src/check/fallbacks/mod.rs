@@ -3,6 +3,8 @@
 pub(super) mod arguments;
 pub(super) mod form;
 pub(super) mod needs;
+pub(super) mod order;
+pub(super) mod owners;
 pub(super) mod results;
 
 use super::Check;

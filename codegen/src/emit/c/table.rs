@@ -99,7 +99,7 @@ impl Builder<'_> {
         let described = release.map(|id| &self.interface.releases[id.0]);
         TableItem {
             release: described.map(|release| release.name.value.clone()),
-            hosts: described.map(|release| release.hosts.join(", ")).unwrap_or_default(),
+            hosts: described.map(|release| release.host_list()).unwrap_or_default(),
             newest,
             name: self.table_name(table, release),
             lasting: release.filter(|_| newest).map(|release| self.names.versioned(&table.c_name, release)),

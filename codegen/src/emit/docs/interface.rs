@@ -155,7 +155,7 @@ fn releases(spec: &Spec, interface: &Interface, links: Links) -> Vec<ReleaseRow>
         .release_ids()
         .map(|(id, release)| ReleaseRow {
             name: release.name.value.clone(),
-            hosts: release.hosts.join(", "),
+            hosts: release.host_list(),
             size: interface.table().map(|table| abi::table_layout(interface, table, Some(id)).size),
             functions: interface
                 .functions

@@ -11,6 +11,7 @@ impl Lowerer<'_> {
         trees: &InterfaceTrees,
     ) -> Function {
         let name = name(node);
+        let is_table = trees.interface.get("kind").and_then(Node::text) == Some("table");
         let params = self.params(scope, node.get("params"));
         let result = match node.get("result") {
             Some(result) if !result.entries().is_empty() => {
@@ -29,6 +30,7 @@ impl Lowerer<'_> {
             summary: text(node, "summary").unwrap_or_default(),
             doc: prose(node, "doc"),
             stream_ordered: node.get("stream_ordered").and_then(|node| self.param_id(&params, node)),
+            no_fallback: prose(node, "no_fallback"),
             fallback: node
                 .get("fallback")
                 .filter(|node| matches!(node.content, Content::Map(_)))
@@ -42,7 +44,10 @@ impl Lowerer<'_> {
                 Some("use") => Need::Use,
                 _ => Need::Optional,
             },
-            when_null: prose(node, "when_null"),
+            when_null: match node.get("required").and_then(Node::text) {
+                Some("load") if is_table => "The host refuses the plugin.".to_owned(),
+                _ => prose(node, "when_null"),
+            },
             fill_always: node.get("fill").is_some(),
             availability: self.availability(scope, node),
             blocking: flag(node, "blocking"),

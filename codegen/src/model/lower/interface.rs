@@ -53,6 +53,7 @@ impl Lowerer<'_> {
             summary: text(node, "summary").unwrap_or_default(),
             doc: prose(node, "doc"),
             header: node.get("header").and_then(|node| self.header(node)).unwrap_or_else(|| header.clone()),
+            places: Places::of(name.span, node),
         };
         let groups = trees.groups.iter().map(group).collect();
         Interface {
@@ -71,6 +72,13 @@ impl Lowerer<'_> {
             types,
             functions,
             prefix,
+            strategies: node
+                .get("strategies")
+                .map_or(&[][..], Node::entries)
+                .iter()
+                .map(|(name, _)| name.clone())
+                .collect(),
+            foreign_names: names(node, "names").map(|name| name.value).collect(),
             sdk,
             python,
             places: Places::of(node.get("interface").map_or(node.span, |name| name.span), node),
@@ -155,11 +163,7 @@ impl Lowerer<'_> {
             let place = releases.partition_point(|before| version(&before.name.value) < Some(number.clone()));
             releases.insert(
                 place,
-                Release {
-                    name,
-                    hosts: names(node, "hosts").map(|host| host.value).collect(),
-                    note: prose(node, "note"),
-                },
+                Release { name, hosts: names(node, "hosts").collect(), note: prose(node, "note") },
             );
         }
         releases

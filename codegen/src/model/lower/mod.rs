@@ -208,12 +208,22 @@ impl Reader<'_> {
     fn report_strays(&mut self, folder: &str, interface: &Node) {
         let Some(groups) = interface.get("groups") else { return };
         for file in self.files.list(folder) {
+            let place = groups.items().last().map_or(groups.span, |last| last.span);
+            if let Some(stem) = file.strip_suffix(".yml") {
+                let message = format!("`{folder}/{file}` is not read: it does not end in `.yaml`");
+                self.diagnostics.push(
+                    Diagnostic::new(Code::StrayFile, place, message)
+                        .label("groups are read from files that end in `.yaml`")
+                        .help(format!("rename it to `{stem}.yaml`, or remove the file")),
+                );
+                continue;
+            }
             let stem = file.trim_end_matches(".yaml");
             if stem != "interface" && !groups.items().iter().any(|group| group.text() == Some(stem)) {
                 self.diagnostics.push(
                     Diagnostic::new(
                         Code::StrayFile,
-                        groups.items().last().map_or(groups.span, |last| last.span),
+                        place,
                         format!("`{folder}/{file}` is not one of the groups"),
                     )
                     .label("not in this list")

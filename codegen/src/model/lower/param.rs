@@ -28,6 +28,12 @@ impl Lowerer<'_> {
                     .related(bytes.span, "the first one"),
             );
         }
+        if let Some(held) = node.get("held").filter(|held| held.bool() == Some(true)) {
+            self.report(
+                Diagnostic::new(Code::WrongValue, held.span, "`held` names a stream, or is `false`")
+                    .label("which stream is not said"),
+            );
+        }
         let mut sibling = |key| node.get(key).and_then(|node| self.sibling(node, names));
         let (of, held, context_of) = (sibling("of"), sibling("held"), sibling("context_of"));
         Param {

@@ -103,18 +103,20 @@ impl Lowerer<'_> {
                 is_const: node.get("const").and_then(Node::bool) != Some(false),
                 const_name: text(node, "c_const"),
                 null: text(node, "null"),
+                orders: flag(node, "orders"),
             },
         }
     }
 
     /// Each kind of type has keys of its own.
     fn check_sections(&mut self, node: &Node, kind: &str) {
-        let sections: [(&str, &[&str]); 14] = [
+        let sections: [(&str, &[&str]); 15] = [
             ("tag", &["handle", "id"]),
             ("by", &["handle"]),
             ("const", &["handle"]),
             ("c_const", &["handle"]),
             ("null", &["handle"]),
+            ("orders", &["handle"]),
             ("field", &["id"]),
             ("flags", &["enum"]),
             ("as", &["enum"]),

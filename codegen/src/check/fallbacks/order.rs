@@ -1,0 +1,96 @@
+//! The order of a fallback: what stands in for queued work waits for the queue first.
+
+use crate::diagnostic::Code;
+use crate::model::{Argument, Call, Direction, FallbackKind, Function, Param, ParamId, TypeKind};
+
+use super::super::Check;
+use super::{Site, sites};
+
+/// Nothing touches memory of a stream before the stream has passed what was queued.
+pub(in super::super) fn check_waits(check: &Check) {
+    for site in sites(check) {
+        let Some(stream) = site.function.stream_ordered else { continue };
+        if !matches!(site.fallback.kind, FallbackKind::Call(_) | FallbackKind::Sequence { .. }) {
+            continue;
+        }
+        let Some(early) = first_too_early(check, site, stream) else { continue };
+        let name = &site.function.param(stream).name.value;
+        let callee = &check.interface.function(early.function.value).name.value;
+        let message = format!("`{callee}` runs before the work on `{name}` is done");
+        check.report(
+            check
+                .error(Code::FallbackOrder, early.function.span, message)
+                .label(format!("nothing has waited for `{name}` yet"))
+                .related(
+                    site.function.places.at("stream_ordered").key,
+                    "the work runs in the order of the stream",
+                )
+                .help(help(check, site.function, stream)),
+        );
+    }
+}
+
+fn help(check: &Check, function: &Function, stream: ParamId) -> String {
+    let name = &function.param(stream).name.value;
+    match &owners(check, function, stream)[..] {
+        [] => format!("a step before it is to be a `blocking` function that takes `{name}`"),
+        owners => {
+            let names = owners.iter().map(|id| format!("`{}`", function.param(*id).name.value));
+            let names = names.collect::<Vec<_>>().join(" and of ");
+            format!(
+                "a step before it is to be a `blocking` function that takes `{name}`, or waits for all work of {names}"
+            )
+        }
+    }
+}
+
+/// The first call that uses what the stream may still use.
+fn first_too_early<'a>(check: &Check, site: Site<'a>, stream: ParamId) -> Option<&'a Call> {
+    let function = site.function;
+    let holds_memory = function.params.iter().any(|param| param.held.is_some());
+    let owners = owners(check, function, stream);
+    let mut waited_for: Vec<ParamId> = Vec::new();
+    for call in site.calls() {
+        let callee = check.interface.function(call.function.value);
+        let given = |argument: &Argument| match argument {
+            Argument::Param(id) => Some(*id),
+            Argument::Buffer(_) | Argument::Constant(_) => None,
+        };
+        let passed: Vec<ParamId> = call.arguments.iter().filter_map(|(_, at)| given(&at.value)).collect();
+        let is_in_order = callee.stream_ordered.is_some_and(|taken| {
+            call.arguments.iter().any(|(id, at)| *id == taken && at.value == Argument::Param(stream))
+        });
+        let uses_memory = passed.iter().any(|id| function.param(*id).held.is_some());
+        let has_waited = waited_for.contains(&stream)
+            || (!owners.is_empty() && owners.iter().all(|owner| waited_for.contains(owner)));
+        if is_in_order || has_waited {
+            return None;
+        }
+        if uses_memory || (!holds_memory && !callee.blocking) {
+            return Some(call);
+        }
+        if !holds_memory {
+            return None;
+        }
+        if callee.blocking && (passed.contains(&stream) || is_only(callee, &passed)) {
+            waited_for.extend(passed);
+        }
+    }
+    None
+}
+
+/// Whether a call takes one thing and nothing else: it waits for all work of it.
+fn is_only(callee: &Function, passed: &[ParamId]) -> bool {
+    let taken = callee.params.iter().filter(|param| param.dir == Direction::In).count();
+    taken == 1 && passed.len() == 1
+}
+
+/// What the stream may belong to: its owner, or where none is named each device that the function takes.
+fn owners(check: &Check, function: &Function, stream: ParamId) -> Vec<ParamId> {
+    if let Some(owner) = function.param(stream).of {
+        return vec![owner];
+    }
+    let is_device = |param: &Param| matches!(check.kind(param.ty), Some(TypeKind::Id { .. }));
+    let params = function.params.iter().enumerate().filter(|(_, param)| is_device(param));
+    params.map(|(index, _)| ParamId(index)).collect()
+}

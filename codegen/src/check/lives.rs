@@ -1,0 +1,164 @@
+//! Handles and memory: their lives, and the parameters that bear their names.
+
+use crate::diagnostic::Code;
+use crate::model::{Function, Length, Param, ResultKind, Role, Space, Ty, TypeId, TypeKind};
+use crate::sdk::snake;
+
+use super::{Check, ParamsOf};
+
+/// What begins or ends in a call.
+#[derive(Clone, Copy)]
+struct Life<'a> {
+    function: &'a Function,
+    param: &'a Param,
+    owner: Option<Ty>,
+}
+
+impl Life<'_> {
+    /// Whether what begins here can end there.
+    fn can_end_in(self, end: Life) -> bool {
+        let reaches = match (end.param.space, self.param.space) {
+            (Some(Space::Any), Some(_)) | (Some(Space::Host | Space::Device), Some(Space::Unified)) => true,
+            (end, begin) => end == begin,
+        };
+        reaches && self.owner == end.owner
+    }
+
+    /// Whether it is more than an address on loan: a handle, or memory of a known length.
+    fn has_to_end(self) -> bool {
+        self.param.ty != Ty::Pointer || matches!(self.param.length, Some(Length::Bytes(_)))
+    }
+
+    fn show(self, check: &Check) -> String {
+        let what = match (self.param.ty, self.param.space) {
+            (Ty::Pointer, Some(Space::Host)) => "host memory".to_owned(),
+            (Ty::Pointer, Some(Space::Device)) => "device memory".to_owned(),
+            (Ty::Pointer, Some(Space::Unified)) => "unified memory".to_owned(),
+            (Ty::Pointer, Some(Space::Any) | None) => "memory".to_owned(),
+            (ty, _) => check.show_a(ty),
+        };
+        match self.owner {
+            Some(owner) => format!("{what} of {}", check.show_a(owner)),
+            None => format!("{what} without an owner"),
+        }
+    }
+}
+
+/// A handle that some function creates is destroyed by another one, and the reverse.
+pub(super) fn check_handles_live(check: &Check) {
+    for (index, ty) in check.interface.types.iter().enumerate() {
+        let is_handle = matches!(ty.kind, TypeKind::Handle { .. });
+        if !is_handle || !check.before.is_empty() {
+            continue;
+        }
+        let handle = Ty::Named(TypeId { interface: check.id, index });
+        let (begins, ends) = (lives(check, Role::Creates, handle), lives(check, Role::Destroys, handle));
+        let (life, does, other, help) = match (&begins[..], &ends[..]) {
+            ([begin, ..], []) => (
+                begin,
+                "creates",
+                "destroys",
+                "a handle that is on loan has no `role`; another one needs `role: destroys` in some function",
+            ),
+            ([], [end, ..]) => {
+                (end, "destroys", "creates", "some function with `role: creates` gives what this takes")
+            }
+            _ => continue,
+        };
+        let message = format!("no function {other} {}", check.show_a(handle));
+        check.report(
+            check
+                .error(Code::HandleLife, life.param.places.span("role"), message)
+                .label(format!("`{}` {does} one", life.function.name.value))
+                .help(help),
+        );
+    }
+}
+
+/// Space and owner of what is destroyed are those of what was created.
+pub(super) fn check_ends_fit(check: &Check) {
+    if !check.before.is_empty() {
+        return;
+    }
+    for function in &check.interface.functions {
+        for end in lives_in(function, Role::Destroys) {
+            let begins = lives(check, Role::Creates, end.param.ty);
+            if let Some(first) = begins.first().filter(|_| !begins.iter().any(|begin| begin.can_end_in(end)))
+            {
+                let message = format!("no function creates {}", end.show(check));
+                check.report(
+                    check
+                        .error(Code::LifeDiffers, end.param.places.span("role"), message)
+                        .label(format!("so `{}` has nothing to destroy", function.name.value))
+                        .related(first.param.name.span, format!("this is {}", first.show(check))),
+                );
+            }
+        }
+        for begin in lives_in(function, Role::Creates).into_iter().filter(|begin| begin.has_to_end()) {
+            let ends = lives(check, Role::Destroys, begin.param.ty);
+            let is_handle = begin.param.ty != Ty::Pointer;
+            let begins = lives(check, Role::Creates, begin.param.ty);
+            // An end that fits no beginning has been told already, and is most likely the one that is meant.
+            let is_told = |end: &Life| !begins.iter().any(|begin| begin.can_end_in(*end));
+            let ends_here = |end: &Life| begin.can_end_in(*end) || is_told(end);
+            if ends.iter().any(ends_here) || (is_handle && ends.is_empty()) {
+                continue;
+            }
+            let message = format!("no function destroys {}", begin.show(check));
+            let diagnostic = check
+                .error(Code::LifeDiffers, begin.param.places.span("role"), message)
+                .label(format!("so what `{}` creates stays for ever", function.name.value));
+            check.report(match ends.first() {
+                Some(end) => diagnostic.related(end.param.name.span, format!("this is {}", end.show(check))),
+                None => diagnostic,
+            });
+        }
+    }
+}
+
+/// Every begin or end of a type, in all interfaces: one may create what another one describes.
+fn lives<'a>(check: &Check<'a>, role: Role, ty: Ty) -> Vec<Life<'a>> {
+    let functions = check.spec.interfaces.iter().flat_map(|interface| &interface.functions);
+    functions.flat_map(|function| lives_in(function, role)).filter(|life| life.param.ty == ty).collect()
+}
+
+fn lives_in(function: &Function, role: Role) -> Vec<Life<'_>> {
+    let owner = |param: &Param| param.of.map(|id| function.param(id).ty);
+    let value = match &function.result {
+        ResultKind::Value(value) => Some(&**value),
+        ResultKind::Status | ResultKind::None => None,
+    };
+    let params = function.params.iter().map(|param| (param, owner(param)));
+    let all = params.chain(value.map(|value| (value, None)));
+    all.filter(|(param, _)| param.role == role)
+        .map(|(param, owner)| Life { function, param, owner })
+        .collect()
+}
+
+/// A parameter with the name of a handle is one.
+pub(super) fn check_handle_names(check: &Check) {
+    for (list, param) in check.params() {
+        let name = &param.name.value;
+        if let (ParamsOf::Struct(_), _) | (_, "") = (list.of, name.as_str()) {
+            continue;
+        }
+        let is_it = |ty: &&crate::model::Type| {
+            matches!(ty.kind, TypeKind::Handle { .. }) && snake(&ty.name.value) == *name
+        };
+        let Some(handle) = check.interface.types.iter().find(is_it) else { continue };
+        // A `tensor` may be a `MetaTensor`.
+        let own = match param.ty {
+            Ty::Named(id) => snake(&check.spec.ty(id).name.value),
+            _ => String::new(),
+        };
+        if own != *name && !own.ends_with(&format!("_{name}")) {
+            let message = format!("`{name}` is {}", check.show_a(param.ty));
+            check.report(
+                check
+                    .error(Code::HandleName, param.places.span("type"), message)
+                    .label(format!("`{}` is expected", handle.name.value))
+                    .related(handle.name.span, "the handle of this name"),
+            );
+        }
+    }
+}

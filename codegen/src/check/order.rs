@@ -1,0 +1,118 @@
+//! Streams: who has them, and what is held until they have passed.
+
+use crate::diagnostic::Code;
+use crate::model::{Function, Param, ParamId, Role, Ty, TypeKind};
+use crate::source::Span;
+
+use super::{Check, ParamsOf};
+
+/// A function waits for its work, or queues it.
+pub(super) fn check_waits_or_queues(check: &Check) {
+    for function in &check.interface.functions {
+        if let (true, Some(_)) = (function.blocking, function.stream_ordered) {
+            let message = format!("`{}` waits for work that it only queues", function.name.value);
+            check.report(
+                check
+                    .error(Code::BlockingOrder, function.places.at("blocking").key, message)
+                    .label("the caller waits")
+                    .related(
+                        function.places.at("stream_ordered").key,
+                        "the call may return before the work is done",
+                    ),
+            );
+        }
+    }
+}
+
+/// Work runs in the order of a stream.
+pub(super) fn check_streams(check: &Check) {
+    // A type that lacks the word is named once, and not at each of its uses.
+    let mut told: Vec<Ty> = Vec::new();
+    let mut check_once = |stream: &Param, span: Span| {
+        if !told.contains(&stream.ty) && check_stream(check, stream, span) {
+            told.push(stream.ty);
+        }
+    };
+    for function in &check.interface.functions {
+        if let Some(id) = function.stream_ordered {
+            check_once(function.param(id), function.places.span("stream_ordered"));
+        }
+    }
+    for (list, param) in check.params() {
+        if let Some(ParamId(index)) = param.held {
+            check_once(&list.params[index], param.places.span("held"));
+        }
+    }
+}
+
+fn check_stream(check: &Check, stream: &Param, span: Span) -> bool {
+    let (Ty::Named(id), Some(TypeKind::Handle { orders: false, .. })) = (stream.ty, check.kind(stream.ty))
+    else {
+        return false;
+    };
+    if !check.knows_type(stream) {
+        return false;
+    }
+    let message = format!("`{}` is {}, which orders no work", stream.name.value, check.show_a(stream.ty));
+    check.report(
+        check
+            .error(Code::NoStream, span, message)
+            .label("a stream is expected")
+            .related(check.spec.ty(id).name.span, "this says nothing of an order")
+            .help("`orders: true` says that a handle is a stream"),
+    );
+    true
+}
+
+/// Memory is held where work is queued, and nowhere else.
+pub(super) fn check_held(check: &Check) {
+    for (list, param) in check.params() {
+        let ParamsOf::Function(function) = list.of else { continue };
+        let span = param.places.at("held").key;
+        match (param.held, function.stream_ordered) {
+            (Some(held), Some(stream)) if held != stream && orders(check, &list.params[held.0]) => {
+                let message =
+                    format!("`{}` is held by another stream than that of the work", param.name.value);
+                check.report(
+                    check
+                        .error(Code::HeldOrder, param.places.span("held"), message)
+                        .label(format!("`{}` is expected", function.param(stream).name.value))
+                        .related(function.places.span("stream_ordered"), "the stream of the work"),
+                );
+            }
+            (Some(_), None) if !function.places.has("stream_ordered") => {
+                let message = format!("`{}` is held, and `{}` queues no work", param.name.value, list.name());
+                check.report(
+                    check
+                        .error(Code::HeldOrder, span, message)
+                        .label("`stream_ordered` is missing from the function, or this is too much"),
+                );
+            }
+            (None, Some(stream)) if is_used_later(param) && !param.places.has("held") => {
+                report_loose(check, function, param, stream);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn orders(check: &Check, param: &Param) -> bool {
+    matches!(check.kind(param.ty), Some(TypeKind::Handle { orders: true, .. }))
+}
+
+/// Whether queued work may come back to it.
+fn is_used_later(param: &Param) -> bool {
+    param.ty == Ty::Pointer && param.space.is_some() && param.role == Role::Uses
+}
+
+fn report_loose(check: &Check, function: &Function, param: &Param, stream: ParamId) {
+    let stream = &function.param(stream).name.value;
+    let message = format!("nothing says how long queued work uses `{}`", param.name.value);
+    check.report(
+        check
+            .error(Code::HeldOrder, param.name.span, message)
+            .label(format!("`held: {stream}` is expected"))
+            .related(function.places.at("stream_ordered").key, "the work may run after the call")
+            .help("`held: false` says that the call is done with the memory when it returns"),
+    );
+}

@@ -1,0 +1,274 @@
+//! Prose: each parameter has some, none of it is left to do, and the names in it exist.
+
+use std::collections::HashSet;
+
+use crate::diagnostic::Code;
+use crate::model::{FallbackKind, Places};
+use crate::model::{Function, Interface, InterfaceKind, Param, ResultKind, Spec, Ty, Type, TypeKind};
+use crate::source::Span;
+
+use super::Check;
+
+/// Words of C that docs mention beside the primitives of the spec.
+const WORDS_OF_C: &[&str] = &[
+    "NULL",
+    "SIZE_MAX",
+    "const",
+    "double",
+    "false",
+    "float",
+    "int",
+    "int16_t",
+    "int32_t",
+    "int64_t",
+    "int8_t",
+    "intptr_t",
+    "long",
+    "null",
+    "short",
+    "size_t",
+    "true",
+    "uint16_t",
+    "uint32_t",
+    "uint64_t",
+    "uint8_t",
+    "uintptr_t",
+    "unsigned",
+    "void",
+];
+
+/// What stands where a doc is to come.
+const LEFT_TO_DO: &[&str] = &["TODO", "FIXME", "TBD", "XXX"];
+
+/// A text, and the names that mean something in it alone.
+struct Text<'a> {
+    text: &'a str,
+    place: Span,
+    local: Vec<&'a str>,
+}
+
+/// Parameters, fields and results have a doc.
+pub(super) fn check_docs_are_there(check: &Check) {
+    for (list, param) in check.params() {
+        if param.doc.is_empty() {
+            let message = format!("nothing says what `{}` of `{}` is", param.name.value, list.name());
+            check.report(check.error(Code::MissingDoc, param.name.span, message).label("this needs a `doc`"));
+        }
+    }
+    for result in check.results().into_iter().filter(|result| result.doc.is_empty()) {
+        let message = "nothing says what is returned";
+        check.report(check.error(Code::MissingDoc, result.name.span, message).label("this needs a `doc`"));
+    }
+    for function in check.interface.functions.iter().filter(|function| function.doc.is_empty()) {
+        let message = format!("nothing says what `{}` does", function.name.value);
+        check.report(
+            check.error(Code::MissingDoc, function.places.span("doc"), message).label("this is empty"),
+        );
+    }
+}
+
+/// No text is a note to its author.
+pub(super) fn check_docs_are_done(check: &Check) {
+    for text in texts(check.interface) {
+        let words = text.text.split(|letter: char| !letter.is_alphanumeric());
+        let Some(word) = words.into_iter().find(|word| LEFT_TO_DO.contains(word)) else { continue };
+        let span = find(check, text.place, "", word);
+        let message = format!("`{word}` is no documentation");
+        check.report(check.error(Code::MissingDoc, span, message).label("left to do"));
+    }
+}
+
+/// An identifier in code marks is one that somebody has given.
+pub(super) fn check_names_exist(check: &Check) {
+    let known = known_names(check.spec);
+    for text in texts(check.interface) {
+        let mut told: Vec<&str> = Vec::new();
+        for word in text.text.split('`').skip(1).step_by(2) {
+            let word = word.strip_suffix("()").unwrap_or(word);
+            if !is_identifier(word)
+                || known.contains(word)
+                || text.local.contains(&word)
+                || told.contains(&word)
+            {
+                continue;
+            }
+            told.push(word);
+            let message = format!("there is nothing with the name `{word}`");
+            let candidates = text.local.iter().copied().chain(known.iter().copied());
+            let span = find(check, text.place, "`", word);
+            let diagnostic = check.error(Code::UnknownName, span, message).nearest(word, sorted(candidates));
+            check.report(diagnostic.help("a name of another program goes into `names` of `interface.yaml`"));
+        }
+    }
+}
+
+fn sorted<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut names: Vec<&str> = names.collect();
+    names.sort_unstable();
+    names
+}
+
+fn is_identifier(word: &str) -> bool {
+    word.starts_with(|letter: char| letter.is_ascii_alphabetic() || letter == '_')
+        && word.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
+}
+
+/// A word behind a mark, in the text as it was written; where the text begins if it cannot be found there.
+fn find(check: &Check, place: Span, mark: &str, word: &str) -> Span {
+    let source = &check.sources.file(place.file).text;
+    let marked = format!("{mark}{word}");
+    let joins = |letter: char| letter.is_alphanumeric() || letter == '_';
+    let is_whole = |start: &usize| {
+        let before = source.get(..*start).unwrap_or_default();
+        let after = source.get(*start + marked.len()..).unwrap_or_default();
+        !(mark.is_empty() && before.ends_with(joins)) && !after.starts_with(joins)
+    };
+    let starts = source.get(place.start..).into_iter().flat_map(|rest| rest.match_indices(&marked));
+    match starts.map(|(start, _)| place.start + start).find(is_whole) {
+        Some(start) => Span { start: start + mark.len(), end: start + marked.len(), ..place },
+        None => place,
+    }
+}
+
+/// Every text of an interface.
+fn texts(interface: &Interface) -> Vec<Text<'_>> {
+    let mut texts = Texts { found: Vec::new() };
+    // What is said of all functions may name the parameters of any.
+    let local: Vec<&str> = interface.functions.iter().flat_map(|function| names(&function.params)).collect();
+    texts.add(&interface.places, "summary", &interface.summary, &local);
+    texts.add(&interface.places, "doc", &interface.doc, &local);
+    if let Some(plugin) = interface.table().and_then(|table| table.plugin.as_ref()) {
+        texts.add(interface.places.at("plugin"), "doc", &plugin.doc, &local);
+    }
+    for group in &interface.groups {
+        texts.add(&group.places, "summary", &group.summary, &local);
+        texts.add(&group.places, "doc", &group.doc, &local);
+    }
+    interface.types.iter().for_each(|ty| texts.add_type(ty));
+    interface.functions.iter().for_each(|function| texts.add_function(function));
+    texts.found
+}
+
+struct Texts<'a> {
+    found: Vec<Text<'a>>,
+}
+
+impl<'a> Texts<'a> {
+    fn add(&mut self, places: &Places, key: &str, text: &'a str, local: &[&'a str]) {
+        if let Some(place) = places.get(key) {
+            self.found.push(Text { text, place: place.value, local: local.to_vec() });
+        }
+    }
+
+    fn add_type(&mut self, ty: &'a Type) {
+        let params = match &ty.kind {
+            TypeKind::Struct { fields, .. } => &fields[..],
+            TypeKind::Callback { params, .. } => params,
+            TypeKind::Handle { .. } | TypeKind::Id { .. } | TypeKind::Enum { .. } => &[],
+        };
+        let local = names(params);
+        self.add(&ty.places, "summary", &ty.summary, &local);
+        self.add(&ty.places, "doc", &ty.doc, &local);
+        params.iter().for_each(|param| self.add(&param.places, "doc", &param.doc, &local));
+        match &ty.kind {
+            TypeKind::Handle { null: Some(null), .. } => self.add(&ty.places, "null", null, &local),
+            TypeKind::Enum { values, .. } => {
+                values.iter().for_each(|value| self.add(&value.places, "summary", &value.summary, &local));
+            }
+            TypeKind::Callback { result: Some(result), .. } => {
+                self.add(&result.places, "doc", &result.doc, &local);
+            }
+            TypeKind::Handle { .. }
+            | TypeKind::Id { .. }
+            | TypeKind::Struct { .. }
+            | TypeKind::Callback { .. } => {}
+        }
+    }
+
+    fn add_function(&mut self, function: &'a Function) {
+        let mut local = names(&function.params);
+        let fallback = function.fallback.as_ref();
+        if let Some(FallbackKind::Sequence { buffers, .. }) = fallback.map(|fallback| &fallback.kind) {
+            local.extend(buffers.iter().map(|buffer| buffer.name.value.as_str()));
+        }
+        let places = &function.places;
+        self.add(places, "summary", &function.summary, &local);
+        self.add(places, "doc", &function.doc, &local);
+        self.add(places, "when_null", &function.when_null, &local);
+        self.add(places, "no_fallback", &function.no_fallback, &local);
+        if let Some(fallback) = fallback {
+            let places = places.at("fallback");
+            self.add(places, "why", &fallback.why, &local);
+            self.add(places, "costs", &fallback.costs, &local);
+            if let FallbackKind::Refuse { message, .. } = &fallback.kind {
+                self.add(places, "message", message, &local);
+            }
+        }
+        let returns = places.get("returns").into_iter().flat_map(Places::keys).map(|(_, place)| place);
+        let texts = returns.zip(&function.returns);
+        self.found.extend(texts.map(|(place, (_, text))| Text {
+            text,
+            place: place.value,
+            local: local.clone(),
+        }));
+        let value = match &function.result {
+            ResultKind::Value(value) => Some(&**value),
+            ResultKind::Status | ResultKind::None => None,
+        };
+        for param in function.params.iter().chain(value) {
+            self.add(&param.places, "doc", &param.doc, &local);
+        }
+    }
+}
+
+fn names(params: &[Param]) -> Vec<&str> {
+    params.iter().map(|param| param.name.value.as_str()).collect()
+}
+
+/// What any text may name: everything that the spec describes but for parameters, which only their entry knows.
+fn known_names(spec: &Spec) -> HashSet<&str> {
+    let mut known: HashSet<&str> = WORDS_OF_C.iter().copied().collect();
+    known.extend(Ty::PRIMITIVES.iter().map(|(name, _)| *name));
+    for interface in &spec.interfaces {
+        known.extend([interface.name.value.as_str(), &interface.trait_name]);
+        known.extend(interface.foreign_names.iter().map(String::as_str));
+        known.extend(interface.strategies.iter().map(|name| name.value.as_str()));
+        known.extend(interface.groups.iter().map(|group| group.name.as_str()));
+        if let InterfaceKind::Table(table) = &interface.kind {
+            known.extend([table.c_name.as_str(), &table.size_field]);
+            known.extend(table.blocks.iter().map(|block| block.name.as_str()));
+            known
+                .extend(table.blocks.iter().filter_map(|block| Some(block.reserved.as_ref()?.name.as_str())));
+            known.extend(table.plugin.iter().map(|plugin| plugin.entry.as_str()));
+        }
+        if let Some(python) = &interface.python {
+            known.insert(&python.name.value);
+            known.extend(python.modules.iter().map(|module| module.name.value.as_str()));
+        }
+        interface.types.iter().for_each(|ty| known.extend(names_of_type(ty)));
+        for function in &interface.functions {
+            known.extend([function.name.value.as_str(), &function.c_name]);
+            known.extend(function.analogue.iter().map(|(_, name)| name.as_str()));
+            known.extend(function.python.iter().map(|python| python.name.value.as_str()));
+        }
+    }
+    known
+}
+
+fn names_of_type(ty: &Type) -> Vec<&str> {
+    let mut names = vec![ty.name.value.as_str(), &ty.c_name];
+    match &ty.kind {
+        TypeKind::Handle { form, .. } => names.extend(form.tag()),
+        TypeKind::Id { tag, field, .. } => names.extend([tag.as_str(), field]),
+        TypeKind::Enum { values, .. } => {
+            names.extend(values.iter().flat_map(|value| [value.name.value.as_str(), &value.c_name]));
+        }
+        TypeKind::Struct { fields, .. } => {
+            names.extend(fields.iter().map(|field| field.name.value.as_str()));
+            names.extend(fields.iter().filter_map(|field| field.c_name.as_deref()));
+            names.extend(fields.iter().filter_map(|field| field.python_name.as_deref()));
+        }
+        TypeKind::Callback { .. } => {}
+    }
+    names
+}
