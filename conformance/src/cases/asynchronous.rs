@@ -40,6 +40,13 @@ pub(super) fn cases() -> Vec<Case> {
             .of([AsyncMemoryCopyD2h])
             .uses([AsyncMemoryCopyD2d])
             .spec("async_memory_copy_d2h", "the copy runs after all that was queued on the stream before"),
+        Case::written("async.d2h.unknown-stream", Level::Promised, d2h_unknown_stream)
+            .of([AsyncMemoryCopyD2h])
+            .uses([AsyncMemoryCopyD2d])
+            .spec(
+                "async_memory_copy_d2h",
+                "If it is not found, wait for all work of the device and copy before the call returns.",
+            ),
         Case::written("async.h2d.pinned", Level::Promised, h2d_pinned)
             .of([AsyncMemoryCopyH2d])
             .uses([HostMemoryAllocate, HostMemoryDeallocate])
@@ -151,6 +158,21 @@ fn d2h_behind_work(subject: &Subject) -> Verdict {
         same(&target.bytes(), &bytes, "a copy to the host behind one on the device")?;
         subject.free(from)?;
     }
+    subject.free(memory)?;
+    subject.destroy_stream(0, stream)
+}
+
+fn d2h_unknown_stream(subject: &Subject) -> Verdict {
+    let (stream, bytes) = (subject.stream(0)?, pattern(LEN, 5));
+    let (from, memory) = (subject.filled(0, &bytes)?, subject.filled(0, &vec![0; LEN])?);
+    // Not a handle of anything: memory of this test.
+    let mut nothing = Guarded::new(64, 0);
+    subject.queue_copy(stream, &memory, &from)?;
+    let mut target = Guarded::new(LEN, 0);
+    subject.queue_download(nothing.address(), target.address(), &memory)?;
+    target.intact("the destination of `async_memory_copy_d2h`")?;
+    same(target.bytes(), &bytes, "a copy to the host in the order of no stream, behind one on the device")?;
+    subject.free(from)?;
     subject.free(memory)?;
     subject.destroy_stream(0, stream)
 }

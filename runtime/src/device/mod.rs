@@ -233,6 +233,13 @@ impl Device for Cpu {
         size: usize,
     ) -> Result<()> {
         let (device, stream, src) = (index(device), stream_of(stream), memory(src));
+        // PaddlePaddle's kernels hand over streams that are none: after all work of the device any order is kept.
+        let is_unknown = matches!(self.is_captured(device, stream), Err(crate::Error::InvalidHandle { .. }));
+        if is_unknown {
+            Cpu::synchronize_device(self, device)?;
+            // SAFETY: the thunk has checked the range, and the host lends the memory for the call.
+            return Ok(Cpu::memory_copy_d2h(self, device, unsafe { dst.bytes_mut(size) }, src)?);
+        }
         if self.must_wait(device, stream, dst)? {
             Cpu::synchronize_stream(self, device, stream)?;
             // SAFETY: the thunk has checked the range, and the host lends the memory for the call.
