@@ -1,7 +1,7 @@
 //! Handles and memory: their lives, and the parameters that bear their names.
 
 use crate::diagnostic::Code;
-use crate::model::{Function, Length, Param, ResultKind, Role, Space, Ty, TypeId, TypeKind};
+use crate::model::{ErrorObject, Function, Length, Param, ResultKind, Role, Space, Ty, TypeId, TypeKind};
 use crate::sdk::snake;
 
 use super::{Check, ParamsOf};
@@ -47,7 +47,10 @@ impl Life<'_> {
 /// A handle that some function creates is destroyed by another one, and the reverse.
 pub(super) fn check_handles_live(check: &Check) {
     for (index, ty) in check.interface.types.iter().enumerate() {
-        let is_handle = matches!(ty.kind, TypeKind::Handle { .. });
+        // Each call that fails creates an error object.
+        let is_error = |error: &ErrorObject| error.ty == TypeId { interface: check.id, index };
+        let is_handle = matches!(ty.kind, TypeKind::Handle { .. })
+            && !check.interface.error.as_ref().is_some_and(is_error);
         if !is_handle || !check.before.is_empty() {
             continue;
         }
@@ -146,12 +149,13 @@ pub(super) fn check_handle_names(check: &Check) {
             matches!(ty.kind, TypeKind::Handle { .. }) && snake(&ty.name.value) == *name
         };
         let Some(handle) = check.interface.types.iter().find(is_it) else { continue };
-        // A `tensor` may be a `MetaTensor`.
+        // A `tensor` may be a `MetaTensor`, and a `board` a `BoardId`.
         let own = match param.ty {
             Ty::Named(id) => snake(&check.spec.ty(id).name.value),
             _ => String::new(),
         };
-        if own != *name && !own.ends_with(&format!("_{name}")) {
+        let is_kin = own.ends_with(&format!("_{name}")) || own.starts_with(&format!("{name}_"));
+        if own != *name && !is_kin {
             let message = format!("`{name}` is {}", check.show_a(param.ty));
             check.report(
                 check

@@ -137,8 +137,11 @@ fn texts(interface: &Interface) -> Vec<Text<'_>> {
     let local: Vec<&str> = interface.functions.iter().flat_map(|function| names(&function.params)).collect();
     texts.add(&interface.places, "summary", &interface.summary, &local);
     texts.add(&interface.places, "doc", &interface.doc, &local);
-    if let Some(plugin) = interface.table().and_then(|table| table.plugin.as_ref()) {
+    if let Some(plugin) = interface.table().and_then(|table| table.plugin()) {
         texts.add(interface.places.at("plugin"), "doc", &plugin.doc, &local);
+    }
+    if let Some(owned) = interface.table().and_then(|table| table.owned()) {
+        texts.add(interface.places.at("plugin"), "doc", &owned.doc, &local);
     }
     for group in &interface.groups {
         texts.add(&group.places, "summary", &group.summary, &local);
@@ -239,7 +242,10 @@ fn known_names(spec: &Spec) -> HashSet<&str> {
             known.extend(table.blocks.iter().map(|block| block.name.as_str()));
             known
                 .extend(table.blocks.iter().filter_map(|block| Some(block.reserved.as_ref()?.name.as_str())));
-            known.extend(table.plugin.iter().map(|plugin| plugin.entry.as_str()));
+            known.extend(table.plugin().map(|plugin| plugin.entry.as_str()));
+            known.extend(table.owned().map(|owned| owned.entry.as_str()));
+            let fields = table.blocks.iter().flat_map(|block| &block.fields);
+            known.extend(fields.map(|field| field.param.name.value.as_str()));
         }
         if let Some(python) = &interface.python {
             known.insert(&python.name.value);
