@@ -171,7 +171,7 @@ fn d2h_unknown_stream(subject: &Subject) -> Verdict {
     let mut target = Guarded::new(LEN, 0);
     subject.queue_download(nothing.address(), target.address(), &memory)?;
     target.intact("the destination of `async_memory_copy_d2h`")?;
-    same(target.bytes(), &bytes, "a copy to the host in the order of no stream, behind one on the device")?;
+    same(&target.bytes(), &bytes, "a copy to the host in the order of no stream, behind one on the device")?;
     subject.free(from)?;
     subject.free(memory)?;
     subject.destroy_stream(0, stream)
