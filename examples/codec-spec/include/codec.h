@@ -332,6 +332,9 @@ static_assert(offsetof(CodecApi, image_tiles) == 88, "CodecApi.image_tiles");
 static_assert(offsetof(CodecApi, tile_rows) == 96, "CodecApi.tile_rows");
 static_assert(offsetof(CodecApi, read_metadata) == 104, "CodecApi.read_metadata");
 
+/** @brief The same layout under a name that it keeps when a newer release comes. */
+typedef CodecApi CodecApi_v1_1;
+
 /** Major number of the version of this interface. */
 #define IMAGING_CODEC_MAJOR_VERSION 1
 /** Minor number of the version of this interface. */

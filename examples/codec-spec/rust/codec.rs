@@ -2004,6 +2004,8 @@ pub enum Release {
 impl Release {
     /// Every release, oldest first.
     pub const ALL: [Self; 2] = [Self::V1_0, Self::V1_1];
+    /// The last of them.
+    pub const NEWEST: Self = Self::V1_1;
     /// Its name in the spec.
     pub const fn name(self) -> &'static str {
         match self {
@@ -2109,6 +2111,8 @@ pub fn fill_v1_1<D: Plugin>(table: &mut ffi::v1_1::CodecApi) {
         table.read_metadata = ::core::option::Option::Some(thunk::read_metadata::<D>);
     }
 }
+#[doc(inline)]
+pub use self::fill_v1_1 as fill;
 /// A table of the plugin's own: its size, its version and its functions are filled in, and the rest is zero.
 pub fn own_table<D: Plugin>() -> ffi::v1_1::CodecApi {
     let mut table: ffi::v1_1::CodecApi = unsafe { ::core::mem::zeroed() };
