@@ -97,3 +97,14 @@ fn a_slot_that_holds_the_specs_fallback_is_no_work_of_the_author() {
     assert_eq!(held["verdict"], "skipped");
     assert!(held["message"].as_str().is_some_and(|reason| reason.contains("is a fallback")), "{held}");
 }
+
+/// The device refuses a stream of another device, and the stream of an asynchronous peer copy is one of either device.
+#[test]
+fn a_strict_device_passes_peer_copies_by_the_specs_fallback() {
+    let library = compile("conformance/tests/faulty/plugin.c", "causes-peer");
+    let mut command = check();
+    command.env("WITHOUT_ASYNC_P2P", "1").arg(&library);
+    let output = command.args(["--fallbacks", "--filter", "peer.async"]).output().expect("the command runs");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    assert!(text(&output).contains("fallback     1/1"), "{}", text(&output));
+}
