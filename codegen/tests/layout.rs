@@ -105,8 +105,8 @@ fn hold(name: &str) {
     let mut failures = String::new();
     for (id, release) in interface.release_ids() {
         let newest = release.hosts.last().expect("a release names a host");
-        required_headers(newest);
-        for host in &release.hosts {
+        required_headers(&newest.value);
+        for host in release.hosts.iter().map(|host| host.value.as_str()) {
             let Some(include) = headers(host) else { continue };
             let claims = claims(&spec, interface, id, &include);
             if let Err(reason) = compile(&format!("{name}-{host}"), interface, &include, &claims) {
@@ -133,7 +133,7 @@ fn a_wrong_claim_is_found() {
     let interface = spec.interface("device").expect("the spec has this interface");
     let newest = interface.newest().expect("the table has releases");
     let host = interface.releases[newest.0].hosts.last().expect("a release names a host");
-    let include = required_headers(host);
+    let include = required_headers(&host.value);
     let claims = claims(&spec, interface, newest, &include);
     let wrong = [
         (

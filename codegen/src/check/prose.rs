@@ -121,7 +121,8 @@ fn find(check: &Check, place: Span, mark: &str, word: &str) -> Span {
     let is_whole = |start: &usize| {
         let before = source.get(..*start).unwrap_or_default();
         let after = source.get(*start + marked.len()..).unwrap_or_default();
-        !(mark.is_empty() && before.ends_with(joins)) && !after.starts_with(joins)
+        let is_joined = mark.is_empty() && before.ends_with(joins) || after.starts_with(joins);
+        !is_joined
     };
     let starts = source.get(place.start..).into_iter().flat_map(|rest| rest.match_indices(&marked));
     match starts.map(|(start, _)| place.start + start).find(is_whole) {
