@@ -5,7 +5,7 @@ mod common;
 use common::{check, compile, text};
 
 /// A mistake of `faulty/plugin.c`, a case that finds it, and a part of what is said then.
-const FAULTS: [(&str, &str, &str); 48] = [
+const FAULTS: [(&str, &str, &str); 49] = [
     ("list-from-one", "device.list", "listed [1, 2], where a host calls with [0, 1]"),
     ("list-too-long", "device.list", "wrote 8 bytes past the end of the list of devices"),
     ("no-status", "device.list", "answered 17, which is no status"),
@@ -66,6 +66,7 @@ const FAULTS: [(&str, &str, &str); 48] = [
         "whose source was changed when the call had returned",
     ),
     ("pageable-does-not-wait", "async.d2h.pageable.held", "looked at when the call had returned"),
+    ("unknown-stream-is-refused", "async.d2h.unknown-stream", "`async_memory_copy_d2h` answered `error`"),
     ("peer-copy-does-not-wait", "peer.async.source-first", "work on the source device was still to write"),
     ("stream-not-written", "stream.distinct", "`create_stream` answered `success` and wrote no stream"),
     ("stream-not-written", "contract.create_stream.writes-its-answers", "left 8 of the 8 bytes of `stream`"),

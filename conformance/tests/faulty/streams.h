@@ -60,6 +60,18 @@ static int stream_of(C_Device device, C_Stream stream) {
   return streams[index].alive && streams[index].device == device->id ? (int)index : -1;
 }
 
+/* Whether it is a live stream of any device. */
+static bool is_stream(C_Stream stream) {
+  bool found = false;
+  pthread_mutex_lock(&lock);
+  for (int id = 0; id < DEVICES; ++id) {
+    struct C_Device_st device = {.id = id};
+    found |= stream_of(&device, stream) >= 0;
+  }
+  pthread_mutex_unlock(&lock);
+  return found;
+}
+
 static C_Event event_handle(int index) {
   return (C_Event)(size_t)(0xE7000000 + (size_t)index * 16);
 }
