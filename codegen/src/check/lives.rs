@@ -1,7 +1,11 @@
 //! Handles and memory: their lives, and the parameters that bear their names.
 
+use std::collections::HashMap;
+
 use crate::diagnostic::Code;
-use crate::model::{ErrorObject, Function, Length, Param, ResultKind, Role, Space, Ty, TypeId, TypeKind};
+use crate::model::{
+    ErrorObject, Function, Length, Param, ResultKind, Role, Space, Ty, Type, TypeId, TypeKind,
+};
 use crate::sdk::snake;
 
 use super::{Check, ParamsOf};
@@ -46,6 +50,7 @@ impl Life<'_> {
 
 /// A handle that some function creates is destroyed by another one, and the reverse.
 pub(super) fn check_handles_live(check: &Check) {
+    let lives = Lives::new(check);
     for (index, ty) in check.interface.types.iter().enumerate() {
         // Each call that fails creates an error object.
         let is_error = |error: &ErrorObject| error.ty == TypeId { interface: check.id, index };
@@ -55,8 +60,8 @@ pub(super) fn check_handles_live(check: &Check) {
             continue;
         }
         let handle = Ty::Named(TypeId { interface: check.id, index });
-        let (begins, ends) = (lives(check, Role::Creates, handle), lives(check, Role::Destroys, handle));
-        let (life, does, other, help) = match (&begins[..], &ends[..]) {
+        let (begins, ends) = (lives.of(Role::Creates, handle), lives.of(Role::Destroys, handle));
+        let (life, does, other, help) = match (begins, ends) {
             ([begin, ..], []) => (
                 begin,
                 "creates",
@@ -83,9 +88,10 @@ pub(super) fn check_ends_fit(check: &Check) {
     if !check.before.is_empty() {
         return;
     }
+    let lives = Lives::new(check);
     for function in &check.interface.functions {
         for end in lives_in(function, Role::Destroys) {
-            let begins = lives(check, Role::Creates, end.param.ty);
+            let begins = lives.of(Role::Creates, end.param.ty);
             if let Some(first) = begins.first().filter(|_| !begins.iter().any(|begin| begin.can_end_in(end)))
             {
                 let message = format!("no function creates {}", end.show(check));
@@ -98,9 +104,9 @@ pub(super) fn check_ends_fit(check: &Check) {
             }
         }
         for begin in lives_in(function, Role::Creates).into_iter().filter(|begin| begin.has_to_end()) {
-            let ends = lives(check, Role::Destroys, begin.param.ty);
+            let ends = lives.of(Role::Destroys, begin.param.ty);
             let is_handle = begin.param.ty != Ty::Pointer;
-            let begins = lives(check, Role::Creates, begin.param.ty);
+            let begins = lives.of(Role::Creates, begin.param.ty);
             // An end that fits no beginning has been told already, and is most likely the one that is meant.
             let is_told = |end: &Life| !begins.iter().any(|begin| begin.can_end_in(*end));
             let ends_here = |end: &Life| begin.can_end_in(*end) || is_told(end);
@@ -119,10 +125,25 @@ pub(super) fn check_ends_fit(check: &Check) {
     }
 }
 
-/// Every begin or end of a type, in all interfaces: one may create what another one describes.
-fn lives<'a>(check: &Check<'a>, role: Role, ty: Ty) -> Vec<Life<'a>> {
-    let functions = check.spec.interfaces.iter().flat_map(|interface| &interface.functions);
-    functions.flat_map(|function| lives_in(function, role)).filter(|life| life.param.ty == ty).collect()
+/// Every begin and end in all interfaces, by type: one interface may create what another one describes.
+struct Lives<'a>(HashMap<(Role, Ty), Vec<Life<'a>>>);
+
+impl<'a> Lives<'a> {
+    fn new(check: &Check<'a>) -> Self {
+        let mut lives: HashMap<_, Vec<_>> = HashMap::new();
+        for function in check.spec.interfaces.iter().flat_map(|interface| &interface.functions) {
+            for role in [Role::Creates, Role::Destroys] {
+                for life in lives_in(function, role) {
+                    lives.entry((role, life.param.ty)).or_default().push(life);
+                }
+            }
+        }
+        Lives(lives)
+    }
+
+    fn of(&self, role: Role, ty: Ty) -> &[Life<'a>] {
+        self.0.get(&(role, ty)).map_or(&[], Vec::as_slice)
+    }
 }
 
 fn lives_in(function: &Function, role: Role) -> Vec<Life<'_>> {
@@ -140,15 +161,16 @@ fn lives_in(function: &Function, role: Role) -> Vec<Life<'_>> {
 
 /// A parameter with the name of a handle is one.
 pub(super) fn check_handle_names(check: &Check) {
+    let mut handles: HashMap<String, &Type> = HashMap::new();
+    for ty in check.interface.types.iter().filter(|ty| matches!(ty.kind, TypeKind::Handle { .. })) {
+        handles.entry(snake(&ty.name.value)).or_insert(ty);
+    }
     for (list, param) in check.params() {
         let name = &param.name.value;
         if let (ParamsOf::Struct(_), _) | (_, "") = (list.of, name.as_str()) {
             continue;
         }
-        let is_it = |ty: &&crate::model::Type| {
-            matches!(ty.kind, TypeKind::Handle { .. }) && snake(&ty.name.value) == *name
-        };
-        let Some(handle) = check.interface.types.iter().find(is_it) else { continue };
+        let Some(handle) = handles.get(name) else { continue };
         // A `tensor` may be a `MetaTensor`, and a `board` a `BoardId`.
         let own = match param.ty {
             Ty::Named(id) => snake(&check.spec.ty(id).name.value),

@@ -48,7 +48,7 @@ pub enum Extent {
 }
 
 /// The part of a parameter in the life of a handle or an allocation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
     /// It begins with the call.
     Creates,
