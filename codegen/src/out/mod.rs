@@ -1,7 +1,7 @@
 //! Outputs: collected in memory, compared with what is on disk, and written last.
 //!
-//! [`FileMap`] holds the outputs of a run, [`Manifest`](manifest) the record of the run before. [`plan`] compares both
-//! with the disk and decides everything; [`mod@write`] carries it out. A file that no manifest of the spec lists is never
+//! [`FileMap`] holds the outputs of a run, the manifest the record of the run before. `plan` compares both
+//! with the disk and decides everything; `write` carries it out. A file that no manifest of the spec lists is never
 //! changed.
 
 mod disk;
