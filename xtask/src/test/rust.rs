@@ -10,6 +10,9 @@ const HEADERS: &[&str] = &[
     "the_device_table_is_as_each_release_has_it",
     "the_kernel_functions_are_as_each_release_declares_them",
     "a_wrong_claim_is_found",
+    "five_plugins_with_the_check_of_the_upstream_header",
+    "five_plugins_that_compare_both_sizes",
+    "five_plugins_that_check_nothing",
 ];
 /// Tests that compile crates of their own, for a minute and more.
 const SLOW: &[&str] = &["mistakes_are_told_in_the_words_of_the_spec"];
