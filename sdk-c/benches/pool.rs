@@ -1,11 +1,11 @@
 //! What the memory pool costs beside `malloc` and mimalloc, and asynchronous copies beside `memcpy`.
 //!
-//! `cargo bench -p tenon-sdk --bench pool`
+//! `cargo bench -p tenon-sdk-c --bench pool`
 
 #[allow(dead_code, reason = "nothing is compiled against the library here")]
 #[path = "../tests/common/build.rs"]
 mod build;
-#[path = "../../runtime/benches/common/mod.rs"]
+#[path = "../../runtime/cpu/benches/common/mod.rs"]
 mod common;
 
 use std::alloc::{GlobalAlloc, Layout};

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use conformance::{Ending, Options, Source};
+use tenon_conformance::{Ending, Options, Source};
 use tenon::DevicePtr;
 use tenon::device::DeviceId;
 use tenon_host::{LoadOptions, Plugin};
@@ -71,7 +71,7 @@ fn build(page: &str, sources: &Crate) -> PathBuf {
 fn keeps_the_contract(page: &str, library: &Path) {
     let source = Source::File { path: library.to_owned(), release: None, host: None };
     let options = Options { program: None, ..Options::default() };
-    let outcome = conformance::run(&source, &options, &mut |_| {}).expect("the plugin can be tested");
+    let outcome = tenon_conformance::run(&source, &options, &mut |_| {}).expect("the plugin can be tested");
     let failures: Vec<String> =
         outcome.failures().map(|(case, message)| format!("{}: {message}", case.id)).collect();
     assert!(failures.is_empty(), "{page}:\n{}", failures.join("\n"));

@@ -8,15 +8,15 @@ use crate::page::{read, root};
 
 /// The folders and files that are searched. Tests, benchmarks and `xtask` have variables of their own.
 const SOURCES: [&str; 10] = [
-    "acl/src",
-    "host/src",
-    "layers/src",
     "plugins/paddle/src",
     "plugins/paddle-layers/src",
-    "runtime/src",
+    "runtime/cpu/src",
+    "sdk-c/acl/src",
     "sdk-c/src",
     "sdk-py/src",
     "sdk-py/hatch_build.py",
+    "sdk-rs/host/src",
+    "sdk-rs/layers/src",
     "sdk-rs/src",
 ];
 

@@ -17,7 +17,7 @@ pub fn scratch(name: &str) -> PathBuf {
     folder
 }
 
-/// The folder of `libtenon.so` and `libtenon.a`, built as the test itself was.
+/// A folder with `libtenon.so`, built as the test itself was.
 pub fn library() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
@@ -26,17 +26,17 @@ pub fn library() -> &'static Path {
         let profile = deps.parent().expect("`deps` lies in a profile's folder");
         let target = profile.parent().expect("a profile's folder lies in the target folder");
         let mut command = Command::new(env!("CARGO"));
-        command.args(["build", "--quiet", "--package", "tenon-sdk", "--lib", "--target-dir"]).arg(target);
+        command.args(["build", "--quiet", "--package", "tenon-sdk-c", "--lib", "--target-dir"]).arg(target);
         if profile.ends_with("release") {
             command.arg("--release");
         }
         run(&mut command);
-        let soname = profile.join("libtenon.so.0");
-        if !soname.exists() {
-            // Several tests may be here at once; one of them makes it.
-            let _ = std::os::unix::fs::symlink("libtenon.so", &soname);
+        let folder = scratch("lib");
+        for name in ["libtenon.so", "libtenon.so.0"] {
+            // Several test programs may be here at once; one of them makes the link.
+            let _ = std::os::unix::fs::symlink(profile.join("libtenon_sdk_c.so"), folder.join(name));
         }
-        profile.to_owned()
+        folder
     })
 }
 

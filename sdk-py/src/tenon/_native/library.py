@@ -35,8 +35,8 @@ def find() -> Path:
     if not path.is_file():
         raise LibraryError(
             f"there is no `{path}`: this is a source tree and no installed package; run "
-            f"`pip install ./sdk-py` at its root, or `cargo build --release -p tenon-sdk` and set "
-            f"{VARIABLE}=target/release/{NAME}",
+            f"`pip install ./sdk-py` at its root, or `cargo build --release -p tenon-sdk-c` and set "
+            f"{VARIABLE}=target/release/libtenon_sdk_c.so",
             path=str(path),
         )
     return path

@@ -1,0 +1,168 @@
+//! `tenon check`: holds a plugin to the spec's contract.
+
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+use tenon_conformance::report::{self, Style};
+use tenon_conformance::{Error, Level, Outcome, PaddleLibraries, Source};
+
+use crate::Answer;
+
+const AFTER: &str = "\
+What the plugin lacks is no failure, unless a host needs it: cases about it are skipped, and the
+table shows whether the spec has a fallback. With --fallbacks that is tested in its place. Slots
+that the plugin filled with the spec's fallbacks itself are shown as `filled`.
+
+Cases that fail for the same reason are shown once. A case that needs a function that has failed
+is `not tested`: only what was tested is named as failed.
+
+Functions of PaddlePaddle that the plugin calls may be missing until a case reaches one; data, such
+as vtables, may not. With --host their libraries are loaded first.
+
+Each group of cases runs in a process of its own, which is started anew after a failure. A crash
+is one failed case, and so is a hang, after --timeout.
+
+Exit status: 0 if all cases passed, 1 if any failed, 2 if nothing could be tested.
+
+Examples:
+  tenon check ./libmy_npu.so
+  tenon check ./libmy_npu.so --level required
+  tenon check ./libmy_npu.so --filter order.rerecord --in-process    # under a debugger
+  tenon check ./libold.so --release 3.1          # for a plugin that does not tell its release
+  tenon check ./libnpu.so --host python3         # for a plugin with kernels in C++
+  tenon check --builtin cpu --level good --junit report.xml";
+
+/// Holds a device plugin to the spec's contract.
+///
+/// The plugin is a shared library that exports `InitPlugin`, as PaddlePaddle loads them, built for any release from 2.6
+/// to 3.3, or a manifest that names one. Nothing of its source is needed.
+#[derive(Debug, Args)]
+#[command(after_help = AFTER)]
+pub struct Options {
+    /// The plugin: a library, or a manifest
+    #[arg(value_name = "PLUGIN", required_unless_present_any = ["builtin", "list"])]
+    plugin: Option<PathBuf>,
+
+    /// Test a device that is part of Tenon: `cpu`
+    #[arg(long, value_name = "NAME", conflicts_with = "plugin")]
+    builtin: Option<String>,
+
+    /// The release of PaddlePaddle that the plugin was built for, such as 3.1; only where it does not tell by itself
+    #[arg(long, value_name = "RELEASE", requires = "plugin")]
+    release: Option<String>,
+
+    /// Load the libraries of the PaddlePaddle of this Python first, for a plugin that calls them, such as one with
+    /// kernels in C++
+    #[arg(long, value_name = "PYTHON", requires = "plugin")]
+    host: Option<PathBuf>,
+
+    /// How strict to be
+    #[arg(long, value_name = "LEVEL", value_enum, default_value = "promised")]
+    level: Level,
+
+    /// Run only the case of that name, or those with TEXT in their name or in that of a function they speak of; may be
+    /// repeated
+    #[arg(long, value_name = "TEXT")]
+    filter: Vec<String>,
+
+    /// Test the spec's fallbacks in the place of functions that the plugin lacks
+    #[arg(long)]
+    fallbacks: bool,
+
+    /// How long a case may take, in seconds
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
+    timeout: Duration,
+
+    /// Run the cases in this process, for a debugger: a crash ends the run, and a hang is for ever
+    #[arg(long)]
+    in_process: bool,
+
+    /// List the cases with their promises, and run none
+    #[arg(long)]
+    list: bool,
+
+    /// For programs: all that was found, in place of the table
+    #[arg(long)]
+    json: bool,
+
+    /// Write the cases to FILE as JUnit XML, which CI systems read
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
+
+    /// Show also functions without a case, and why cases were skipped
+    #[arg(long, short)]
+    verbose: bool,
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if seconds > 0.0 => {
+            Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
+        }
+        _ => Err("expected a number of seconds above 0".to_owned()),
+    }
+}
+
+pub fn run(options: &Options) -> Result<Answer, Error> {
+    let style = Style::of(&std::io::stdout());
+    let wanted = options.wanted();
+    if options.list {
+        let cases = tenon_conformance::chosen(&wanted)?;
+        return Ok(Answer::done(match options.json {
+            true => report::list_json(&cases),
+            false => report::list(&cases, style),
+        }));
+    }
+    let outcome = hold(&options.source()?, &wanted)?;
+    if let Some(path) = &options.junit {
+        std::fs::write(path, report::junit(&outcome))
+            .map_err(|source| Error::Write { path: path.clone(), source })?;
+    }
+    let failed = outcome.counts().failed;
+    Ok(Answer {
+        text: match options.json {
+            true => report::json(&outcome),
+            false => report::table(&outcome, style, options.verbose),
+        },
+        code: ExitCode::from(u8::from(failed > 0)),
+    })
+}
+
+impl Options {
+    fn source(&self) -> Result<Source, Error> {
+        let Some(path) = self.plugin.clone() else {
+            return Ok(Source::Builtin(self.builtin.clone().unwrap_or_default()));
+        };
+        let host = self.host.as_deref().map(PaddleLibraries::find).transpose()?;
+        Ok(Source::File { path, release: self.release.clone(), host })
+    }
+
+    fn wanted(&self) -> tenon_conformance::Options {
+        let program = tenon_conformance::Options::default().program;
+        tenon_conformance::Options {
+            level: self.level,
+            filters: self.filter.clone(),
+            fallbacks: self.fallbacks,
+            timeout: self.timeout,
+            program: program.filter(|_| !self.in_process),
+        }
+    }
+}
+
+/// Runs the cases, with a bar where somebody watches.
+fn hold(source: &Source, options: &tenon_conformance::Options) -> Result<Outcome, Error> {
+    let mut terminal = std::io::stderr();
+    if !terminal.is_terminal() {
+        return tenon_conformance::run(source, options, &mut |_| {});
+    }
+    let outcome = tenon_conformance::run(source, options, &mut |progress| {
+        // A terminal that does not take the bar does not stop the run.
+        let _ = write!(terminal, "\r\x1b[2K{}", report::bar(progress));
+        let _ = terminal.flush();
+    });
+    let _ = write!(terminal, "\r\x1b[2K");
+    outcome
+}

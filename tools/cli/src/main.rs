@@ -1,0 +1,86 @@
+//! The command `tenon`: whether a plugin is right, what a trace says, and what the rules of validation mean.
+//!
+//! The work is done by libraries; here are the options, and how answers and failures are shown. The Python package has a
+//! command of the same name, with more in it, and hands these over to this one.
+
+use std::io::{ErrorKind, Write as _};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use miette::Report;
+
+mod check;
+mod rules;
+mod trace;
+
+const EXAMPLES: &str = "\
+Examples:
+  tenon check ./libmy_npu.so             does a plugin keep what the spec promises?
+  TENON_LAYERS=trace ./program           writes tenon-trace-<pid>.json
+  tenon trace summary tenon-trace-7.json what was called, and how long it took
+  tenon rules                            what `TENON_LAYERS=validate` checks
+  tenon rules V031                       what one rule means
+
+Exit status: 0 done, 1 anything else, 2 wrong options; that of `tenon check` is in its help.";
+
+/// Looks at plugins, and at what programs do with devices.
+#[derive(Debug, Parser)]
+#[command(name = "tenon", version, max_term_width = 100, after_help = EXAMPLES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Check(check::Options),
+    /// What a trace says
+    #[command(subcommand)]
+    Trace(trace::Command),
+    /// What the rules of validation mean
+    Rules(rules::Options),
+}
+
+/// What a command has to say.
+struct Answer {
+    text: String,
+    code: ExitCode,
+}
+
+impl Answer {
+    fn done(text: String) -> Self {
+        Answer { text, code: ExitCode::SUCCESS }
+    }
+}
+
+fn main() -> ExitCode {
+    if std::env::args_os().nth(1).is_some_and(|first| first == tenon_conformance::SERVE) {
+        tenon_conformance::serve();
+    }
+    let (outcome, on_failure) = match Cli::parse().command {
+        Command::Check(options) => (check::run(&options).map_err(Report::msg), 2),
+        Command::Trace(command) => (trace::run(&command).map(Answer::done).map_err(Report::new), 1),
+        Command::Rules(options) => (rules::run(&options).map(Answer::done).map_err(Report::new), 1),
+    };
+    match outcome {
+        Ok(answer) => {
+            match std::io::stdout().lock().write_all(answer.text.as_bytes()) {
+                // Who reads only the beginning, such as `head`, has seen enough.
+                Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+                    eprintln!("error: the answer cannot be written: {error}");
+                    ExitCode::from(on_failure)
+                }
+                _ => answer.code,
+            }
+        }
+        Err(report) => {
+            eprintln!("{report:?}");
+            ExitCode::from(on_failure)
+        }
+    }
+}
+
+/// A value as JSON for programs.
+fn json(value: &serde_json::Value) -> String {
+    format!("{value:#}\n")
+}

@@ -1,0 +1,197 @@
+//! A plugin that is wrong is found out, and one that is right is not.
+
+mod common;
+
+use common::{check, compile, text};
+
+/// A mistake of `faulty/plugin.c`, a case that finds it, and a part of what is said then.
+const FAULTS: [(&str, &str, &str); 49] = [
+    ("list-from-one", "device.list", "listed [1, 2], where a host calls with [0, 1]"),
+    ("list-too-long", "device.list", "wrote 8 bytes past the end of the list of devices"),
+    ("no-status", "device.list", "answered 17, which is no status"),
+    (
+        "one-current-device",
+        "device.current.per-thread",
+        "another thread's `set_device` of 1 made it current here",
+    ),
+    ("no-synchronize-device", "presence.synchronize_device", "`synchronize_device` is missing"),
+    ("threads-survive", "life.threads-end", "threads of the plugin are left after `finalize`"),
+    ("misaligned", "memory.allocate.aligned", "4 bytes past a multiple of 16"),
+    (
+        "address-not-written",
+        "memory.allocate.aligned",
+        "`device_memory_allocate` answered `success` and wrote no address",
+    ),
+    ("out-of-memory-is-an-error", "memory.allocate.too-much", "`device_memory_allocate` answered `failed`"),
+    ("null-free-is-an-error", "memory.free.null", "`device_memory_deallocate` answered `error`"),
+    ("free-does-not-wait", "memory.free.queued-work", "whose source was given back after it was queued"),
+    (
+        "statistics-leak",
+        "statistics.allocation-counts",
+        "bytes were given back, and the free memory went from",
+    ),
+    ("statistics-leak", "statistics.no-leak", "allocated and given back 64 times"),
+    (
+        "set-one-byte-short",
+        "memory.set.every-length",
+        "1 bytes set from offset 0 on: 1 of 600 bytes are wrong",
+    ),
+    (
+        "writes-on-failure",
+        "hostile.device_memory_allocate.failure-writes-nothing.device",
+        "`device_memory_allocate` failed and still wrote",
+    ),
+    (
+        "answer-half-written",
+        "contract.device_min_chunk_size.writes-its-answers",
+        "left 4 of the 8 bytes of `count` as they were",
+    ),
+    ("nothing-is-read", "copy.d2h.odd-lengths", "bytes are wrong, the first at 0, 0xee where"),
+    ("copy-drops-odd-bytes", "copy.h2d.odd-lengths", "1 bytes written at offset 0"),
+    (
+        "copy-writes-past-the-end",
+        "contract.memory_copy_d2h.stays-in-bounds",
+        "wrote 8 bytes past the end of `dst` of `memory_copy_d2h`, which has 64",
+    ),
+    ("d2d-backwards", "copy.d2d.odd-lengths", "2 bytes copied from offset 0 to offset 0"),
+    (
+        "zero-copy-of-null-is-an-error",
+        "contract.memory_copy_h2d.nothing",
+        "`memory_copy_h2d` answered `error`",
+    ),
+    ("copies-run-early", "async.d2d.not-early", "the copy ran although a callback before it"),
+    (
+        "pageable-does-not-wait",
+        "async.h2d.pageable.held",
+        "whose source was changed when the call had returned",
+    ),
+    ("pageable-does-not-wait", "async.d2h.pageable.held", "looked at when the call had returned"),
+    ("unknown-stream-is-refused", "async.d2h.unknown-stream", "`async_memory_copy_d2h` answered `error`"),
+    ("peer-copy-does-not-wait", "peer.async.source-first", "work on the source device was still to write"),
+    ("stream-not-written", "stream.distinct", "`create_stream` answered `success` and wrote no stream"),
+    ("stream-not-written", "contract.create_stream.writes-its-answers", "left 8 of the 8 bytes of `stream`"),
+    ("destroy-drops-work", "stream.destroy.queued-work", "that was queued when its stream was destroyed"),
+    ("query-lies", "stream.query.held", "a stream was said to be done while its callback ran"),
+    (
+        "synchronize-does-not-wait",
+        "stream.synchronize.waits",
+        "`synchronize_stream` returned while a callback",
+    ),
+    (
+        "synchronize-device-skips-streams",
+        "stream.synchronize-device.waits",
+        "`synchronize_device` returned while a callback of one of its streams ran",
+    ),
+    (
+        "stale-stream-crashes",
+        "hostile.synchronize_stream.destroyed.stream",
+        "the process died of signal 11 (segmentation fault), in or after `synchronize_stream`",
+    ),
+    (
+        "stale-stream-hangs",
+        "hostile.synchronize_stream.destroyed.stream",
+        "the process did not end within 2s, in or after `synchronize_stream`",
+    ),
+    ("callback-twice", "callback.once", "callback 0 was called 2 times"),
+    ("callbacks-overtake", "callback.in-order", "was called right after callback"),
+    ("callback-status-unset", "callback.status", "the status was `failed` before the call"),
+    ("callback-although-refused", "callback.refused", "failed, and the callback was called"),
+    ("wait-ignored", "order.streams", "a copy behind the event of another stream"),
+    (
+        "wait-moves-with-the-event",
+        "order.rerecord",
+        "the process did not end within 2s, in or after `synchronize_stream`",
+    ),
+    (
+        "wait-blocks-the-caller",
+        "event.wait.at-once",
+        "`stream_wait_event` returned only when the stream went on",
+    ),
+    ("destroyed-event-is-done", "order.event-destroyed", "a copy behind an event that was then destroyed"),
+    (
+        "record-is-done-at-once",
+        "event.query.held",
+        "an event was said to be done while the callback before it ran",
+    ),
+    ("fresh-event-is-not-done", "event.fresh.query", "an event that was never recorded is not done"),
+    (
+        "event-waits-for-the-device",
+        "event.synchronize.no-further",
+        "`synchronize_event` waited for a callback that was queued after the event",
+    ),
+    ("few-events", "event.ten-thousand", "after 5000 events: `create_event` answered `failed`"),
+    ("capture-runs", "graph.capture-does-not-run", "memory that a captured copy writes, before any launch"),
+    ("graph-drops-a-node", "graph.replay", "what the graph copies, launch 1"),
+    ("graph-drops-a-node", "graph.order", "a copy before a launch, the launch, and a copy behind it"),
+];
+
+#[test]
+fn each_mistake_is_found() {
+    let library = compile("tools/conformance/tests/faulty/plugin.c", "faulty-each");
+    let mut wrong = Vec::new();
+    for (fault, case, message) in FAULTS {
+        let output = check()
+            .env("FAULT", fault)
+            .arg(&library)
+            .args(["--level", "good", "--timeout", "2", "--filter", case])
+            .output()
+            .expect("the command runs");
+        let text = text(&output);
+        let said =
+            text.lines().skip_while(|line| *line != format!("FAILED {case}")).nth(1).unwrap_or_default();
+        if output.status.code() != Some(1) || !said.contains(message) {
+            wrong.push(format!("`{fault}` is not found by `{case}` with `{message}`:\n{text}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_guide_lists_each_mistake() {
+    let guide = include_str!("../../../docs/src/guide/conformance.md");
+    for (fault, case, _) in FAULTS {
+        assert!(
+            guide.contains(&format!("| `{fault}` | `{case}` |")),
+            "the guide lacks {fault}, found by {case}"
+        );
+    }
+}
+
+#[test]
+fn a_plugin_without_mistakes_passes() {
+    let library = compile("tools/conformance/tests/faulty/plugin.c", "faulty-none");
+    let output = check().arg(&library).args(["--level", "good"]).output().expect("the command runs");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+}
+
+/// What one mistake does to the rest of the run: nothing but to its own cases.
+#[test]
+fn a_crash_costs_the_cases_that_crash() {
+    let library = compile("tools/conformance/tests/faulty/plugin.c", "faulty-crash");
+    let output = check()
+        .env("FAULT", "stale-stream-crashes")
+        .arg(&library)
+        .args(["--filter", "hostile.synchronize_", "--level", "good"])
+        .output()
+        .expect("the command runs");
+    let text = text(&output);
+    let failed: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("FAILED ")).collect();
+    assert_eq!(failed[0], "hostile.synchronize_stream.unknown-device.device", "{text}");
+    for case in [
+        "hostile.synchronize_stream.null-device.device",
+        "hostile.synchronize_stream.destroyed.stream",
+        "hostile.synchronize_stream.garbage.stream",
+        "hostile.synchronize_stream.of-another-device.stream",
+    ] {
+        assert!(text.contains(case), "{case}: {text}");
+    }
+    assert!(text.contains(" passed, 5 failed for "), "{text}");
+}
+
+#[test]
+fn a_plugin_that_cannot_be_loaded_is_no_failed_case() {
+    let library = compile("tools/conformance/tests/faulty/plugin.c", "faulty-load");
+    let output = check().env("FAULT", "crashes-on-load").arg(&library).output().expect("the command runs");
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+    assert!(text(&output).contains("died of signal 6 (abort)"), "{}", text(&output));
+}

@@ -1,0 +1,70 @@
+//! Holds any device plugin to the spec's contract.
+//!
+//! What lives here: the cases, the processes that run them, and the reports. What does not: how a plugin is loaded and
+//! its release is found, which is `tenon-host`'s; the command line, which is `tenon check` of the crate `tenon-cli`.
+//!
+//! ```no_run
+//! use tenon_conformance::{Options, Source, run};
+//!
+//! let plugin = Source::File { path: "./libmy_npu.so".into(), release: None, host: None };
+//! let options = Options { program: Some("/usr/bin/tenon".into()), ..Options::default() };
+//! let outcome = run(&plugin, &options, &mut |_| {})?;
+//! for (case, message) in outcome.failures() {
+//!     println!("{}: {message}", case.id);
+//! }
+//! # Ok::<(), tenon_conformance::Error>(())
+//! ```
+//!
+//! The cases run in processes of their own, which are the program of [`Options::program`] with [`SERVE`] as its argument:
+//! the command `tenon`, or any other that calls [`serve`] then.
+
+mod case;
+mod cases;
+mod cause;
+mod child;
+mod error;
+mod outcome;
+mod output;
+mod protocol;
+pub mod report;
+mod runner;
+mod source;
+mod subject;
+
+pub use case::{Case, Failure, Level, Stop, Verdict};
+pub use cause::Cause;
+pub use child::serve;
+pub use error::Error;
+pub use outcome::{CaseResult, Counts, FunctionRow, Outcome, Presence};
+pub use protocol::{Ending, PluginInfo};
+pub use runner::{Options, Progress, SERVE, run};
+pub use source::Source;
+pub use subject::Subject;
+pub use tenon_host::PaddleLibraries;
+
+/// All cases there are, in the order in which they run.
+pub fn all_cases() -> &'static [Case] {
+    cases::all()
+}
+
+/// The cases that the options choose.
+///
+/// # Errors
+/// [`Error::NoCases`] if there are none.
+pub fn chosen(options: &Options) -> Result<Vec<&'static Case>, Error> {
+    let fits = |case: &Case| {
+        let named = |filter: &String| match cases::all().iter().any(|case| case.id == *filter) {
+            true => case.id == *filter,
+            false => {
+                case.id.contains(filter.as_str())
+                    || case.functions.iter().any(|function| function.name().contains(filter.as_str()))
+            }
+        };
+        case.level <= options.level && (options.filters.is_empty() || options.filters.iter().any(named))
+    };
+    let chosen: Vec<&Case> = cases::all().iter().filter(|case| fits(case)).collect();
+    if chosen.is_empty() {
+        return Err(Error::NoCases { filter: options.filters.join("`, `"), level: options.level.name() });
+    }
+    Ok(chosen)
+}

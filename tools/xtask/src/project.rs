@@ -1,0 +1,77 @@
+//! Where things are.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use crate::process::{Failure, at};
+
+/// The root of the repository that the command was given in.
+///
+/// The path is looked up at run time: checkouts that share `CARGO_TARGET_DIR` also share the built command.
+pub fn root() -> &'static Path {
+    static ROOT: OnceLock<PathBuf> = OnceLock::new();
+    ROOT.get_or_init(|| {
+        let here = env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
+        // `cargo run` names the manifest's folder; without cargo, the current folder decides.
+        let manifest = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
+        manifest.as_deref().and_then(root_above).or_else(|| root_above(&here)).unwrap_or(here)
+    })
+}
+
+/// The nearest folder, from this one upwards, that has this crate in it.
+fn root_above(start: &Path) -> Option<PathBuf> {
+    start.ancestors().find(|folder| folder.join("tools/xtask/Cargo.toml").is_file()).map(Path::to_owned)
+}
+
+/// A path below the root.
+pub fn path(relative: &str) -> PathBuf {
+    root().join(relative)
+}
+
+/// Where cargo builds: `target`, or where the environment says.
+pub fn target() -> PathBuf {
+    root().join(env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()))
+}
+
+/// A folder for what is downloaded or installed: it outlives `cargo clean -p`, and goes with `cargo clean`.
+pub fn cache(name: &str) -> PathBuf {
+    root().join("target").join("tenon").join(name)
+}
+
+/// What a folder holds, by name.
+pub fn entries(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let entries = fs::read_dir(folder).map_err(at(folder))?;
+    let mut paths: Vec<PathBuf> =
+        entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>().map_err(at(folder))?;
+    paths.sort();
+    Ok(paths)
+}
+
+/// Makes a folder empty, whether it was there before or not.
+pub fn empty(folder: &Path) -> Result<(), Failure> {
+    if folder.exists() {
+        fs::remove_dir_all(folder).map_err(at(folder))?;
+    }
+    fs::create_dir_all(folder).map_err(at(folder))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_root_is_that_of_the_checkout_the_command_starts_in() {
+        let other = env::temp_dir().join(format!("tenon-checkout-{}", std::process::id()));
+        let inside = other.join("docs/src");
+        fs::create_dir_all(&inside).unwrap();
+        fs::create_dir_all(other.join("tools/xtask")).unwrap();
+        fs::write(other.join("tools/xtask/Cargo.toml"), "").unwrap();
+        let found = [root_above(&inside), root_above(&other.join("tools/xtask"))];
+        let outside = root_above(Path::new("/"));
+        fs::remove_dir_all(&other).unwrap();
+        assert_eq!(found, [Some(other.clone()), Some(other)]);
+        assert_eq!(outside, None);
+    }
+}
