@@ -6,9 +6,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use tenon_conformance::{Ending, Options, Source};
 use tenon::DevicePtr;
 use tenon::device::DeviceId;
+use tenon_conformance::{Ending, Options, Source};
 use tenon_host::{LoadOptions, Plugin};
 
 use crate::coverage;

@@ -11,7 +11,8 @@ use tenon_host::{LoadOptions, Plugin};
 const ROUNDS: usize = 501;
 
 fn main() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the workspace is two folders above");
+    let root =
+        Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the workspace is two folders above");
     let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join("libbench_load.so");
     let compiled = Command::new("cc")
         .args(["-std=c11", "-O2", "-shared", "-fPIC", "-I"])

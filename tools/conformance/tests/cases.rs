@@ -3,12 +3,16 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use tenon_conformance::{Level, all_cases};
 use tenon::device::Function;
+use tenon_conformance::{Level, all_cases};
 
 /// The spec's texts, without line breaks.
 fn spec() -> String {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the workspace is two folders above").join("spec/device");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .ancestors()
+        .nth(2)
+        .expect("the workspace is two folders above")
+        .join("spec/device");
     let files = std::fs::read_dir(folder)
         .expect("the spec is there")
         .map(|file| file.expect("it can be read").path());
