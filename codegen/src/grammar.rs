@@ -56,6 +56,11 @@ static OUTPUTS: Shape = Shape {
             Value::Shape(&EXPORTS_FILE),
             "The C header of exports that are written by hand, which the command reads with cbindgen.",
         ),
+        key(
+            "uncommitted",
+            Value::List(&Value::Word(&["reference", "summary"])),
+            "Outputs that version control ignores: `--check` leaves them out.",
+        ),
     ],
 };
 

@@ -22,7 +22,7 @@ pub(super) struct Options {
     /// Folder that the paths of outputs start from; if left out, the one that holds the spec's folder
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Write nothing; name what is stale, missing or stray, and fail if there is any
+    /// Write nothing; name what is stale, missing or stray of what is committed, and fail if there is any
     #[arg(long)]
     check: bool,
     /// Replace outputs that were changed since they were written, as a merge does; other files are never replaced
@@ -201,13 +201,13 @@ fn differences_found(
     if common.format == Format::Json {
         let list: Vec<_> = differences.iter().map(difference_json).collect();
         let status = if differences.is_empty() { "done" } else { "stale" };
-        let outputs = files.outputs().len();
+        let outputs = files.committed().count();
         let value = json!({ "status": status, "differences": list, "total": outputs, "milliseconds": total });
         return Answer::json(&value, code);
     }
     let mut text: String = differences.iter().map(difference_text).collect();
     if differences.is_empty() {
-        let outputs = count(files.outputs().len(), "output");
+        let outputs = count(files.committed().count(), "output");
         let _ = writeln!(text, "{outputs}, all up to date, {total} ms");
     } else {
         let verb = if differences.len() == 1 { "differs" } else { "differ" };

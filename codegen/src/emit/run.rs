@@ -75,11 +75,13 @@ pub fn emit(inputs: &Inputs) -> Result<FileMap, EmitError> {
         add_below(&mut files, folder, schema::schemas(&stamp))?;
     }
     if let Some(folder) = &spec.outputs.reference {
-        add_below(&mut files, folder, reference?)?;
+        let uncommitted = !spec.outputs.is_committed("reference");
+        add_below(&mut files, folder, reference?.into_iter().map(|page| Output { uncommitted, ..page }))?;
         if let (Some(file), Some(template)) = (&spec.outputs.summary, inputs.summary) {
             let output = docs::summary(spec, &stamp, &folder.value, &file.to.value, template)
                 .ok_or_else(|| EmitError::NoReference(file.template.clone()))?;
-            files.add(output, file.to.span)?;
+            let uncommitted = !spec.outputs.is_committed("summary");
+            files.add(Output { uncommitted, ..output }, file.to.span)?;
         }
     }
     if let Some(folder) = &spec.outputs.rust {

@@ -55,6 +55,15 @@ pub struct Outputs {
     pub summary: Option<SummaryFile>,
     /// The header of exports that are written by hand.
     pub exports: Option<ExportsFile>,
+    /// The keys of outputs that version control ignores.
+    pub uncommitted: Vec<String>,
+}
+
+impl Outputs {
+    /// Returns true if the outputs of a key belong into version control.
+    pub fn is_committed(&self, key: &str) -> bool {
+        !self.uncommitted.iter().any(|uncommitted| uncommitted == key)
+    }
 }
 
 /// The header of exports that are written by hand, beside those of the spec.

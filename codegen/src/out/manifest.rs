@@ -20,6 +20,9 @@ pub const FOLDER: &str = ".codegen";
 /// The ending of a manifest's name.
 const ENDING: &str = ".manifest";
 
+/// The ending of the name of a manifest that version control ignores, before [`ENDING`].
+const UNCOMMITTED: &str = ".uncommitted";
+
 /// The line of a manifest while outputs are being written.
 const UNFINISHED: &str = "unfinished";
 
@@ -28,6 +31,15 @@ const SPEC: &str = "spec ";
 
 /// The beginnings of lines that a merge leaves where two branches disagree.
 const CONFLICT: [&str; 4] = ["<<<<<<<", "|||||||", "=======", ">>>>>>>"];
+
+/// Which of the two manifests of a spec lists an output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Record {
+    /// The one that is committed with its outputs.
+    Committed,
+    /// The one that version control ignores, as it does the outputs.
+    Uncommitted,
+}
 
 /// Which files a spec wrote.
 #[derive(Debug, Default)]
@@ -83,9 +95,14 @@ impl Manifest {
         text
     }
 
+    /// Returns true if it lists nothing.
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
     /// Reads that of a project, if there is one.
-    pub(super) fn read(root: &Path, project: &str) -> Result<Option<Self>, OutputError> {
-        let path = path_of(project);
+    pub(super) fn read(root: &Path, project: &str, record: Record) -> Result<Option<Self>, OutputError> {
+        let path = path_of(project, record);
         let Some(bytes) = disk::read(&root.join(&path))? else { return Ok(None) };
         let mut manifest = Manifest::default();
         for (index, line) in String::from_utf8_lossy(&bytes).lines().enumerate() {
@@ -128,17 +145,23 @@ pub(super) fn write(file: &Path, text: &str) -> Result<(), OutputError> {
     disk::replace(file, text)
 }
 
-/// The path of a project's manifest, relative to the output root.
-pub(super) fn path_of(project: &str) -> String {
-    format!("{FOLDER}/{project}{ENDING}")
+/// The path of a manifest of a project, relative to the output root.
+pub(super) fn path_of(project: &str, record: Record) -> String {
+    let middle = if record == Record::Uncommitted { UNCOMMITTED } else { "" };
+    format!("{FOLDER}/{project}{middle}{ENDING}")
 }
 
 /// The manifests of other projects in the same root, by project.
 pub(super) fn others(root: &Path, project: &str) -> Result<Vec<(String, Manifest)>, OutputError> {
     let mut others = Vec::new();
     for name in disk::names(&root.join(FOLDER))? {
-        if let Some(other) = name.strip_suffix(ENDING).filter(|other| *other != project)
-            && let Some(manifest) = Manifest::read(root, other)?
+        let Some(name) = name.strip_suffix(ENDING) else { continue };
+        let (other, record) = match name.strip_suffix(UNCOMMITTED) {
+            Some(other) => (other, Record::Uncommitted),
+            None => (name, Record::Committed),
+        };
+        if other != project
+            && let Some(manifest) = Manifest::read(root, other, record)?
         {
             others.push((other.to_owned(), manifest));
         }

@@ -39,17 +39,19 @@ pub struct Output {
     pub note: String,
     /// Whether it is one of many of its kind, which are reported in one line for each folder.
     pub minor: bool,
+    /// Whether version control ignores it.
+    pub uncommitted: bool,
 }
 
 impl Output {
     /// An output that is reported on a line of its own.
     pub fn new(path: impl Into<String>, text: impl Into<String>, note: impl Into<String>) -> Self {
-        Output { path: path.into(), text: text.into(), note: note.into(), minor: false }
+        Output { path: path.into(), text: text.into(), note: note.into(), minor: false, uncommitted: false }
     }
 
     /// An output that is reported together with the others of its folder.
     pub fn minor(path: impl Into<String>, text: impl Into<String>) -> Self {
-        Output { path: path.into(), text: text.into(), note: String::new(), minor: true }
+        Output { minor: true, ..Output::new(path, text, "") }
     }
 
     /// The folder that it lies in; empty for the output root.
@@ -108,6 +110,11 @@ impl FileMap {
         &self.files
     }
 
+    /// The outputs that belong into version control.
+    pub fn committed(&self) -> impl Iterator<Item = &Output> {
+        self.files.iter().filter(|output| !output.uncommitted)
+    }
+
     /// The outputs, each with the place where the spec asks for it.
     pub fn origins(&self) -> impl Iterator<Item = (&Output, Span)> {
         self.files.iter().zip(self.origins.iter().copied())
@@ -124,14 +131,14 @@ impl FileMap {
     /// When a file that this spec did not write is in the way; nothing has been written then. When a file cannot be
     /// read, written or removed; outputs before it have been written by then, and the next run goes on from there.
     pub fn write(&self, target: &Target, edits: Edits) -> Result<Vec<Report>, OutputError> {
-        plan::Plan::new(self, target)?.write(edits)
+        plan::Plan::new(self, target, plan::Scope::All)?.write(edits)
     }
 
-    /// Says how the disk differs, without touching it.
+    /// Says how the disk differs, without touching it. Leaves out what version control ignores, in the outputs and on disk.
     ///
     /// # Errors
     /// When a file cannot be read, or an output cannot be where it belongs.
     pub fn check(&self, target: &Target) -> Result<Vec<Difference>, OutputError> {
-        plan::Plan::new(self, target)?.differences()
+        plan::Plan::new(self, target, plan::Scope::Committed)?.differences()
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::disk::{self, Folders};
 use super::hash::Hash;
-use super::manifest::{self, Manifest};
+use super::manifest::{self, Manifest, Record};
 use super::obstacle::{Obstacle, Reason};
 use super::path::without_case;
 use super::target::{OutputError, Target};
@@ -41,13 +41,24 @@ pub enum Difference {
     Stray(String),
 }
 
+/// Which outputs a plan is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// All.
+    All,
+    /// Those that belong into version control.
+    Committed,
+}
+
 /// What is to be done, and why it cannot be.
 pub(super) struct Plan<'a> {
     pub(super) target: &'a Target,
-    /// The record of the run before.
+    /// The outputs of the run before.
     pub(super) before: Option<Manifest>,
-    /// The record of this one.
+    /// The committed outputs of this one.
     pub(super) after: Manifest,
+    /// The others of this one.
+    pub(super) uncommitted: Manifest,
     /// Each output, where it really is, and what is there.
     pub(super) outputs: Vec<(&'a Output, PathBuf, State)>,
     /// Files that are no outputs any more and are unchanged.
@@ -77,15 +88,26 @@ pub(super) enum State {
 
 impl<'a> Plan<'a> {
     /// Compares the outputs with the disk.
-    pub(super) fn new(files: &'a FileMap, target: &'a Target) -> Result<Self, OutputError> {
+    pub(super) fn new(files: &'a FileMap, target: &'a Target, scope: Scope) -> Result<Self, OutputError> {
         let root = &target.root;
-        let before = Manifest::read(root, &target.project)?;
+        let mut before = Manifest::read(root, &target.project, Record::Committed)?;
+        if scope == Scope::All
+            && let Some(uncommitted) = Manifest::read(root, &target.project, Record::Uncommitted)?
+        {
+            match &mut before {
+                Some(before) => {
+                    before.unfinished |= uncommitted.unfinished;
+                    before.add_all(&uncommitted);
+                }
+                None => before = Some(uncommitted),
+            }
+        }
         if let Some(before) = before.as_ref().filter(|before| before.spec != target.spec)
             // Where there is no such spec any more, this one has been moved.
             && root.join(&before.spec).join("spec.yaml").is_file()
         {
             return Err(OutputError::OtherSpec {
-                manifest: manifest::path_of(&target.project),
+                manifest: manifest::path_of(&target.project, Record::Committed),
                 project: target.project.clone(),
                 spec: before.spec.clone(),
             });
@@ -94,6 +116,7 @@ impl<'a> Plan<'a> {
             target,
             before,
             after: Manifest::new(target),
+            uncommitted: Manifest::new(target),
             outputs: Vec::new(),
             gone: Vec::new(),
             left: Vec::new(),
@@ -104,7 +127,10 @@ impl<'a> Plan<'a> {
         plan.add_leftovers(&mut folders)?;
         let claims = claims(target, &mut folders)?;
         plan.add_gone(files, &claims, &mut folders)?;
-        plan.add_outputs(files, &claims, &mut folders)?;
+        match scope {
+            Scope::All => plan.add_outputs(files.outputs().iter(), &claims, &mut folders)?,
+            Scope::Committed => plan.add_outputs(files.committed(), &claims, &mut folders)?,
+        }
         Ok(plan)
     }
 
@@ -154,7 +180,7 @@ impl<'a> Plan<'a> {
 
     fn add_outputs(
         &mut self,
-        files: &'a FileMap,
+        outputs: impl Iterator<Item = &'a Output>,
         claims: &Claims,
         folders: &mut Folders,
     ) -> Result<(), OutputError> {
@@ -164,7 +190,7 @@ impl<'a> Plan<'a> {
         };
         let going: BTreeSet<PathBuf> = self.gone.iter().map(|(_, real)| fold(real)).collect();
         let mut taken: BTreeMap<PathBuf, &str> = BTreeMap::new();
-        for output in files.outputs() {
+        for output in outputs {
             let obstacle = |reason| Obstacle { path: output.path.clone(), reason };
             let real = match folders.file(&output.path)? {
                 Ok(real) => real,
@@ -202,7 +228,8 @@ impl<'a> Plan<'a> {
                 let path = disk::temporary(output.path.as_ref()).display().to_string();
                 self.obstacles.push(Obstacle { path, reason: Reason::Temporary });
             }
-            self.after.add(&output.path, hash);
+            let after = if output.uncommitted { &mut self.uncommitted } else { &mut self.after };
+            after.add(&output.path, hash);
             self.outputs.push((output, real, state));
         }
         Ok(())
@@ -226,7 +253,7 @@ impl<'a> Plan<'a> {
         let strays = self.gone.into_iter().map(|(path, _)| path).chain(self.left);
         differences.extend(strays.map(Difference::Stray));
         if self.before.is_some() || !self.outputs.is_empty() {
-            let path = manifest::path_of(&self.target.project);
+            let path = manifest::path_of(&self.target.project, Record::Committed);
             let expected = self.after.text(self.target);
             match disk::read(&self.target.root.join(&path))? {
                 None => differences.push(Difference::Missing(path)),

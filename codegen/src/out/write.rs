@@ -4,7 +4,7 @@
 //! first file is touched, and only the new ones after the last: whatever a killed run leaves is listed.
 
 use super::disk;
-use super::manifest::{self, Manifest};
+use super::manifest::{self, Manifest, Record};
 use super::obstacle::{Obstacle, Reason};
 use super::plan::{Edits, Plan, State};
 use super::report::{Fate, Report};
@@ -14,9 +14,8 @@ impl Plan<'_> {
     /// Brings the disk up to date and says what was done.
     pub(super) fn write(mut self, edits: Edits) -> Result<Vec<Report>, OutputError> {
         self.refuse(edits)?;
-        let manifest = self.target.root.join(manifest::path_of(&self.target.project));
-        let text = self.after.text(self.target);
-        let is_current = disk::read(&manifest)?.is_some_and(|found| found == text.as_bytes());
+        let path = |record| self.target.root.join(manifest::path_of(&self.target.project, record));
+        let (committed, uncommitted) = (path(Record::Committed), path(Record::Uncommitted));
         let is_done = self.gone.is_empty() && self.outputs.iter().all(|(_, _, state)| *state == State::Same);
         if !is_done {
             for leftover in &self.leftovers {
@@ -26,7 +25,9 @@ impl Plan<'_> {
             both.unfinished = true;
             self.before.iter().for_each(|before| both.add_all(before));
             both.add_all(&self.after);
-            manifest::write(&manifest, &both.text(self.target))?;
+            both.add_all(&self.uncommitted);
+            // The next run reads both manifests, so that one of them is enough.
+            manifest::write(&committed, &both.text(self.target))?;
         }
         let mut reports = Vec::new();
         let mut removed = Vec::new();
@@ -48,8 +49,16 @@ impl Plan<'_> {
         reports.append(&mut removed);
         let note = "changed since it was written; no output any more";
         reports.extend(self.left.iter().map(|path| Report::new(Fate::Left, path, note)));
-        if !(is_current && is_done) && (self.before.is_some() || !self.outputs.is_empty()) {
-            manifest::write(&manifest, &text)?;
+        // The committed one last: until then it lists everything.
+        for (path, after, is_wanted) in [
+            (uncommitted, &self.uncommitted, !self.uncommitted.is_empty()),
+            (committed, &self.after, self.before.is_some() || !self.outputs.is_empty()),
+        ] {
+            let found = disk::read(&path)?;
+            let text = after.text(self.target);
+            if (is_wanted || found.is_some()) && found.is_none_or(|found| found != text.as_bytes()) {
+                manifest::write(&path, &text)?;
+            }
         }
         Ok(reports)
     }

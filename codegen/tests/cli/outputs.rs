@@ -73,6 +73,57 @@ fn former_output_goes_and_an_edited_one_stays() {
     assert_eq!(project.run(&["--check"]).code, 0);
 }
 
+/// A manifest that version control ignores.
+const UNCOMMITTED: &str = ".codegen/fieldwork.uncommitted.manifest";
+
+#[test]
+fn uncommitted_output_is_not_checked() {
+    let project = Project::new("uncommitted");
+    project.edit("spec/spec.yaml", "  rust: rust\n", "  rust: rust\n  uncommitted: [reference]\n");
+    project.run(&[]);
+    assert!(!project.read(MANIFEST).contains("reference/"));
+    assert!(project.read(UNCOMMITTED).contains("reference/index.md"));
+
+    // As in a fresh clone.
+    fs::remove_dir_all(project.path("reference")).expect("the pages were written");
+    fs::remove_file(project.path(UNCOMMITTED)).expect("the manifest was written");
+    let said = project.run(&["--check"]);
+    assert_eq!(said.code, 0, "{}", said.out);
+    let said = project.run(&[]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(project.path("reference/index.md").exists());
+}
+
+#[test]
+fn uncommitted_output_that_was_edited_is_not_replaced() {
+    let project = Project::new("uncommitted-edited");
+    project.edit("spec/spec.yaml", "  rust: rust\n", "  rust: rust\n  uncommitted: [reference]\n");
+    project.run(&[]);
+    project.edit("reference/index.md", "# ", "# Mine: ");
+    let edited = project.files();
+    let said = project.run(&[]);
+    assert_eq!(said.code, 2);
+    assert!(said.err.contains("`reference/index.md` has been changed since it was written"), "{}", said.err);
+    assert_eq!(project.files(), edited, "something was written");
+}
+
+#[test]
+fn output_moves_out_of_version_control_and_back() {
+    let project = Project::new("uncommitted-moved");
+    project.run(&[]);
+    let before = project.files();
+    project.edit("spec/spec.yaml", "  rust: rust\n", "  rust: rust\n  uncommitted: [reference]\n");
+    let said = project.run(&[]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(said.out.contains("25 outputs, 25 unchanged"), "{}", said.out);
+    project.edit("spec/spec.yaml", "  uncommitted: [reference]\n", "");
+    assert_eq!(project.run(&[]).code, 0);
+    assert_eq!(project.run(&["--check"]).code, 0);
+    let mut after = project.files();
+    after.remove(UNCOMMITTED);
+    assert_eq!(after, before);
+}
+
 #[test]
 fn copies_of_other_headers_stay() {
     let project = Project::new("copies");

@@ -23,6 +23,12 @@ impl Lowerer<'_> {
                 let to = node.get("to").and_then(|node| self.place(node, path::file))?;
                 Some(ExportsFile { from: text(node, "from")?, config: text(node, "config")?, to })
             }),
+            uncommitted: node
+                .get("uncommitted")
+                .map_or(&[][..], Node::items)
+                .iter()
+                .filter_map(|key| Some(key.text()?.to_owned()))
+                .collect(),
         }
     }
 

@@ -47,6 +47,8 @@ pub fn check() -> Result<(), Failure> {
 }
 
 fn build(mdbook: &PathBuf) -> Result<PathBuf, Failure> {
+    // The reference is an output of the generator that is not committed.
+    cargo().args(["run", "--quiet", "--package", "codegen"]).read()?;
     let target = project::path("target/book");
     step(mdbook).arg("build").arg(project::path("docs")).arg("--dest-dir").arg(&target).run()?;
     Ok(target)
