@@ -131,6 +131,7 @@ fn templates() -> Result<Environment<'static>, minijinja::Error> {
     for (name, text) in c::TEMPLATES {
         templates.add_template(name, text)?;
     }
+    python::add_filters(&mut templates);
     for (name, text) in python::TEMPLATES {
         templates.add_template(name, text)?;
     }

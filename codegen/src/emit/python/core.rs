@@ -1,12 +1,13 @@
 //! The functions and types that the library exports beside those of the spec.
 
-use super::call::{Answer, Argument, Call, Pass};
-use super::ctypes::Form;
+use super::class::{Class, Field, Member};
+use super::ctype::CType;
 use super::docstring::{Docstring, spans};
-use super::names;
+use super::function::{Answer, Call};
+use super::param::{Param, Pass};
 use super::raises::Exceptions;
-use super::sdk::{nullless, room};
-use super::types::{EnumClass, Member, StructClass, TypeClass};
+use super::sdk::room;
+use super::{names, nullless};
 use crate::emit::text::{capital, enumerate};
 use crate::exports::{Direction, Doc, Exports, Function, Ty, Type, TypeKind};
 use crate::sdk::Face;
@@ -32,7 +33,7 @@ pub struct CoreError {
 
 impl Core<'_> {
     /// The classes, in the order of the sources.
-    pub(super) fn types(self) -> Result<Vec<TypeClass>, CoreError> {
+    pub(super) fn types(self) -> Result<Vec<Class>, CoreError> {
         let classes =
             self.exports.types.iter().map(|ty| self.ty(ty).map_err(|reason| mistake(&ty.name, reason)));
         Ok(classes.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
@@ -54,7 +55,7 @@ impl Core<'_> {
             .filter(|(_, direction, _)| *direction != Direction::In)
             .map(|(name, ..)| name.as_str())
             .collect();
-        let arguments = function.params.iter().map(|(name, ty)| self.argument(function, name, ty));
+        let params = function.params.iter().map(|(name, ty)| self.param(function, name, ty));
         let mut doc = self.docstring(&function.doc, &outputs);
         let mut raises = Vec::new();
         for (status, reason) in &function.doc.results {
@@ -67,7 +68,7 @@ impl Core<'_> {
                 None => return Err(format!("`{status}` is no status")),
             }
         }
-        let result = match &function.result {
+        let answer = match &function.result {
             None => Answer::Nothing,
             Some(ty) if self.is_status(ty) => Answer::Status,
             Some(ty) => Answer::Value(self.value(ty)?, self.prose(&nullless(&function.doc.returned, "None"))),
@@ -76,41 +77,39 @@ impl Core<'_> {
         Ok(Call {
             name: names::variable(self.bare(&function.name)),
             symbol: function.name.clone(),
-            arguments: arguments.collect::<Result<_, _>>()?,
-            result,
+            params: params.collect::<Result<_, _>>()?,
+            answer,
             doc,
             raises,
             notes: Vec::from([format!("Threads: {}{}", threads[..1].to_lowercase(), &threads[1..])]),
         })
     }
 
-    fn argument(self, function: &Function, name: &str, ty: &Ty) -> Result<Argument, String> {
+    fn param(self, function: &Function, name: &str, ty: &Ty) -> Result<Param, String> {
         let told = function.doc.params.iter().find(|(known, ..)| known == name);
         let (_, direction, doc) = told.ok_or_else(|| format!("nothing is said of `{name}`"))?;
         let nullable = doc.contains("null");
         let counter = function.doc.params.iter().find(|(_, direction, _)| *direction == Direction::InOut);
-        let (form, pass) = match (direction, ty) {
+        let (ctype, pass) = match (direction, ty) {
             (Direction::InOut, Ty::Pointer(to)) => (self.value(to)?, Pass::Filling),
             (Direction::Out, Ty::Pointer(to)) => match counter {
-                Some((count, ..)) => (self.element(to)?, Pass::Filled(count.clone())),
+                Some((count, ..)) => (self.element(to)?, Pass::Filled(names::variable(count))),
                 None => (self.value(to)?, Pass::Output),
             },
             (Direction::In, Ty::Pointer(to)) => match self.value(ty)? {
-                form @ (Form::Text | Form::Address | Form::Callback(_)) => (form, Pass::Value { nullable }),
-                _ => (self.value(to)?, Pass::Address { nullable }),
+                ctype @ (CType::Text | CType::Address | CType::Callback(_)) => (ctype, Pass::Value),
+                _ => (self.value(to)?, Pass::Address),
             },
-            (Direction::In, _) => (self.value(ty)?, Pass::Value { nullable }),
+            (Direction::In, _) => (self.value(ty)?, Pass::Value),
             _ => return Err(format!("`{name}` is written, and is no pointer")),
         };
         let doc = doc.strip_prefix("Gets ").map_or_else(|| doc.clone(), capital);
-        let null = match pass {
-            Pass::Value { .. } | Pass::Address { .. } => form.null(),
-            _ => "None",
-        };
-        Ok(Argument { name: name.to_owned(), doc: self.prose(&nullless(&room(&doc), null)), form, pass })
+        let null = if matches!(pass, Pass::Value | Pass::Address) { ctype.null() } else { "None" };
+        let doc = self.prose(&nullless(&room(&doc), null));
+        Ok(Param { name: names::variable(name), ctype, pass, nullable, doc })
     }
 
-    fn ty(self, ty: &Type) -> Result<Option<TypeClass>, String> {
+    fn ty(self, ty: &Type) -> Result<Option<Class>, String> {
         let name = self.class(&ty.name);
         let mut doc = self.docstring(&self.sizeless(&ty.doc), &[]);
         Ok(match &ty.kind {
@@ -121,23 +120,24 @@ impl Core<'_> {
                     value: *value,
                     doc: self.prose(doc),
                 });
-                Some(TypeClass::Enum(EnumClass { name, doc, flags: false, members: members.collect() }))
+                Some(Class::numbers(name, &doc, false, members.collect()))
             }
             TypeKind::Struct(fields) => {
                 let sized = fields.first().is_some_and(|field| field.doc.starts_with("Size of this struct"));
                 let fields = fields.iter().map(|field| {
                     let doc = self.prose(&nullless(&field.doc, "None"));
-                    Ok((names::variable(&field.name), self.value(&field.ty)?, doc))
+                    Ok(Field { name: names::variable(&field.name), ctype: self.value(&field.ty)?, doc })
                 });
-                let fields = fields.collect::<Result<_, String>>()?;
-                Some(TypeClass::Struct(StructClass { name, doc, fields, sized }))
+                let fields: Vec<Field> = fields.collect::<Result<_, String>>()?;
+                Some(Class::structure(name, &doc, &fields, sized))
             }
             TypeKind::Callback { params, result } => {
                 let taken: Vec<String> = params.iter().map(|(name, _)| format!("``{name}``")).collect();
                 doc.paragraph(&format!("It takes {}.", enumerate(&taken)));
-                let params = params.iter().map(|(_, ty)| self.value(ty)).collect::<Result<_, _>>()?;
+                let params: Vec<CType> =
+                    params.iter().map(|(_, ty)| self.value(ty)).collect::<Result<_, _>>()?;
                 let result = result.as_ref().map(|ty| self.value(ty)).transpose()?;
-                Some(TypeClass::Callback { name, doc, params, result })
+                Some(Class::callback(name, &doc, &params, result.as_ref()))
             }
         })
     }
@@ -153,59 +153,59 @@ impl Core<'_> {
     }
 
     /// What is there, as long as no parameter says that it is one of many.
-    fn element(self, ty: &Ty) -> Result<Form, String> {
+    fn element(self, ty: &Ty) -> Result<CType, String> {
         match ty {
-            Ty::Named(name) if name == "c_char" => Ok(Form::Char),
+            Ty::Named(name) if name == "c_char" => Ok(CType::Char),
             ty => self.value(ty),
         }
     }
 
-    fn value(self, ty: &Ty) -> Result<Form, String> {
+    fn value(self, ty: &Ty) -> Result<CType, String> {
         Ok(match ty {
-            Ty::Array(of, count) => Form::Array(Box::new(self.value(of)?), *count),
+            Ty::Array(of, count) => CType::Array(Box::new(self.value(of)?), *count),
             Ty::Pointer(to) => match &**to {
-                Ty::Named(name) if name == "c_char" => Form::Text,
-                Ty::Named(name) if name == "c_void" => Form::Address,
-                to => Form::Pointer(Box::new(self.value(to)?)),
+                Ty::Named(name) if name == "c_char" => CType::Text,
+                Ty::Named(name) if name == "c_void" => CType::Address,
+                to => CType::Pointer(Box::new(self.value(to)?)),
             },
             Ty::Named(name) => match name.as_str() {
-                "bool" => Form::Bool,
-                "i8" => Form::Int("c_int8"),
-                "i16" => Form::Int("c_int16"),
-                "i32" => Form::Int("c_int32"),
-                "i64" => Form::Int("c_int64"),
-                "u8" => Form::Int("c_uint8"),
-                "u16" => Form::Int("c_uint16"),
-                "u32" => Form::Int("c_uint32"),
-                "u64" => Form::Int("c_uint64"),
-                "usize" => Form::Int("c_size_t"),
-                "c_int" => Form::Int("c_int"),
-                "f32" => Form::Float("c_float"),
-                "f64" => Form::Float("c_double"),
+                "bool" => CType::Bool,
+                "i8" => CType::Int("c_int8"),
+                "i16" => CType::Int("c_int16"),
+                "i32" => CType::Int("c_int32"),
+                "i64" => CType::Int("c_int64"),
+                "u8" => CType::Int("c_uint8"),
+                "u16" => CType::Int("c_uint16"),
+                "u32" => CType::Int("c_uint32"),
+                "u64" => CType::Int("c_uint64"),
+                "usize" => CType::Int("c_size_t"),
+                "c_int" => CType::Int("c_int"),
+                "f32" => CType::Float("c_float"),
+                "f64" => CType::Float("c_double"),
                 name => self.named(name)?,
             },
         })
     }
 
     /// A type of the exports, or one that they share with the spec.
-    fn named(self, name: &str) -> Result<Form, String> {
+    fn named(self, name: &str) -> Result<CType, String> {
         if let Some(ty) = self.exports.types.iter().find(|ty| ty.name == name) {
             let class = self.class(name);
             return Ok(match ty.kind {
-                TypeKind::Handle => Form::Address,
-                TypeKind::Enum(_) => Form::Enum(class),
-                TypeKind::Struct(_) => Form::Struct(class),
-                TypeKind::Callback { .. } => Form::Callback(class),
+                TypeKind::Handle => CType::Address,
+                TypeKind::Enum(_) => CType::Enum(class),
+                TypeKind::Struct(_) => CType::Struct(class),
+                TypeKind::Callback { .. } => CType::Callback(class),
             });
         }
         let c_name =
             self.exports.renamed.get(name).ok_or_else(|| format!("`{name}` is no type that C has"))?;
         if *c_name == self.face.handle("status") {
-            return Ok(Form::Enum("Status".to_owned()));
+            return Ok(CType::Enum("Status".to_owned()));
         }
         let described = self.face.types().into_iter().find(|ty| self.face.ty(ty) == *c_name);
         let described = described.ok_or_else(|| format!("`{name}` is no type of the spec"))?;
-        Ok(Form::of_type(described))
+        Ok(CType::of_type(described))
     }
 
     fn is_status(self, ty: &Ty) -> bool {

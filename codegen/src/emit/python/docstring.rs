@@ -30,6 +30,14 @@ impl Docstring {
         docstring
     }
 
+    /// Paragraphs that are separated by empty lines; the first sentence is the summary.
+    pub fn of_text(text: &str) -> Self {
+        let (first, rest) = text.trim().split_once("\n\n").unwrap_or((text, ""));
+        let mut docstring = Docstring::new(first);
+        docstring.paragraphs(rest);
+        docstring
+    }
+
     /// The whole text as one paragraph, as it stands behind a field.
     pub fn flowing(text: &str) -> Self {
         Docstring { summary: sentence(text), ..Docstring::default() }
@@ -66,8 +74,12 @@ impl Docstring {
         }
     }
 
-    /// The lines between and with the quotes, `margin` columns further in.
-    pub fn lines(&self, margin: usize) -> Vec<String> {
+    /// The text between and with the quotes, `margin` columns further in.
+    pub fn text(&self, margin: usize) -> String {
+        self.lines(margin).join("\n")
+    }
+
+    fn lines(&self, margin: usize) -> Vec<String> {
         let width = PROSE - margin;
         let mut lines = wrap(&self.summary, width);
         if !self.signature.is_empty() {

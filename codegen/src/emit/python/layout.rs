@@ -1,4 +1,6 @@
-//! Lines of Python as `ruff format` leaves them.
+//! Python as `ruff format` leaves it: the filters that templates lay out lists of items with.
+
+use minijinja::Environment;
 
 /// Columns of a line of code, as `sdk-py/pyproject.toml` says it.
 pub const WIDTH: usize = 120;
@@ -6,64 +8,66 @@ pub const WIDTH: usize = 120;
 /// Columns of a line of prose, which `help()` shows with a margin of its own.
 pub const PROSE: usize = 100;
 
-/// A call, a definition, or anything else with items between brackets: on one line, else with the items on a line of
-/// their own, else with a line for each.
-pub fn bracketed(margin: usize, head: &str, items: &[String], tail: &str) -> Vec<String> {
-    let indent = " ".repeat(margin);
-    let line = format!("{indent}{head}{}{tail}", items.join(", "));
-    if line.chars().count() <= WIDTH || items.is_empty() {
-        return vec![line];
-    }
+/// Adds the filters. Each takes what is before the items, with its indentation, and what is after them.
+pub fn add_filters(templates: &mut Environment) {
+    templates
+        .add_filter("bracketed", |items: Vec<String>, head: &str, tail: &str| bracketed(&items, head, tail));
+    templates.add_filter("listed", |items: Vec<String>, head: &str, tail: &str| listed(&items, head, tail));
+    templates.add_filter("returned", |items: Vec<String>, head: &str| returned(&items, head));
+    templates.add_filter("assigned", |items: Vec<String>, indent: &str, value: &str| {
+        assigned(&items, indent, value)
+    });
+}
+
+fn fits(line: &str) -> bool {
+    line.chars().count() <= WIDTH
+}
+
+fn indent(head: &str) -> &str {
+    &head[..head.len() - head.trim_start().len()]
+}
+
+/// A call or a definition: on one line, else with the items on a line of their own, else with a line for each.
+fn bracketed(items: &[String], head: &str, tail: &str) -> String {
+    let indent = indent(head);
     let inner = format!("{indent}    {}", items.join(", "));
-    let mut lines = vec![format!("{indent}{head}")];
-    if inner.chars().count() <= WIDTH {
-        lines.push(inner);
-    } else {
-        lines.extend(exploded(margin + 4, items));
+    match fits(&format!("{head}{}{tail}", items.join(", "))) {
+        false if !items.is_empty() && fits(&inner) => format!("{head}\n{inner}\n{indent}{tail}"),
+        _ => listed(items, head, tail),
     }
-    lines.push(format!("{indent}{tail}"));
-    lines
 }
 
-/// A list, a tuple or a line of imports: on one line, else with a line for each item.
-pub fn listed(margin: usize, head: &str, items: &[String], tail: &str) -> Vec<String> {
-    let indent = " ".repeat(margin);
-    let line = format!("{indent}{head}{}{tail}", items.join(", "));
-    if line.chars().count() <= WIDTH {
-        return vec![line];
+/// A list, a tuple or an import: on one line, else with a line for each item.
+pub fn listed(items: &[String], head: &str, tail: &str) -> String {
+    let indent = indent(head);
+    let line = format!("{head}{}{tail}", items.join(", "));
+    if fits(&line) || items.is_empty() {
+        return line;
     }
-    let mut lines = vec![format!("{indent}{head}")];
-    lines.extend(exploded(margin + 4, items));
-    lines.push(format!("{indent}{tail}"));
-    lines
+    let exploded: String = items.iter().map(|item| format!("{indent}    {item},\n")).collect();
+    format!("{head}\n{exploded}{indent}{tail}")
 }
 
-fn exploded(margin: usize, items: &[String]) -> impl Iterator<Item = String> {
-    let indent = " ".repeat(margin);
-    items.iter().map(move |item| format!("{indent}{item},"))
-}
-
-/// What a function returns: one value, or several as a tuple.
-pub fn returned(margin: usize, values: &[String]) -> Vec<String> {
-    let line = format!("{}return {}", " ".repeat(margin), values.join(", "));
-    if line.chars().count() <= WIDTH { vec![line] } else { listed(margin, "return (", values, ")") }
+/// A statement with one value, or with several as a tuple.
+fn returned(values: &[String], head: &str) -> String {
+    let line = format!("{head}{}", values.join(", "));
+    if fits(&line) { line } else { listed(values, &format!("{head}("), ")") }
 }
 
 /// Names that take what is in a tuple: on one line, else with the tuple or the names on lines of their own.
-pub fn assigned(margin: usize, names: &[String], tuple: &str) -> Vec<String> {
-    let indent = " ".repeat(margin);
+fn assigned(names: &[String], indent: &str, tuple: &str) -> String {
     let targets = match names {
         [one] => format!("({one},)"),
         names => names.join(", "),
     };
     let line = format!("{indent}{targets} = {tuple}");
     let open = format!("{indent}{targets} = (");
-    if line.chars().count() <= WIDTH {
-        vec![line]
-    } else if open.chars().count() <= WIDTH {
-        vec![open, format!("{indent}    {tuple}"), format!("{indent})")]
+    if fits(&line) {
+        line
+    } else if fits(&open) {
+        format!("{open}\n{indent}    {tuple}\n{indent})")
     } else {
-        listed(margin, "(", names, &format!(") = {tuple}"))
+        listed(names, &format!("{indent}("), &format!(") = {tuple}"))
     }
 }
 
@@ -82,24 +86,23 @@ mod tests {
 
     #[test]
     fn names_that_take_a_tuple_are_broken_last() {
-        assert_eq!(assigned(0, &items(1), "args"), ["(parameter_00,) = args"]);
-        assert_eq!(assigned(0, &items(2), "args"), ["parameter_00, parameter_01 = args"]);
+        assert_eq!(assigned(&items(1), "", "args"), "(parameter_00,) = args");
+        assert_eq!(assigned(&items(2), "", "args"), "parameter_00, parameter_01 = args");
         let mut names = items(8);
         names.push("end".to_owned());
-        assert_eq!(assigned(0, &names, "args")[1..], ["    args", ")"]);
-        assert_eq!(assigned(0, &items(9), "args").len(), 11);
+        assert!(assigned(&names, "", "args").ends_with(" = (\n    args\n)"));
+        assert_eq!(assigned(&items(9), "", "args").lines().count(), 11);
     }
 
     #[test]
-    fn what_fits_is_on_one_line() {
-        assert_eq!(bracketed(4, "f(", &items(2), ")"), ["    f(parameter_00, parameter_01)"]);
+    fn items_that_fit_are_on_one_line() {
+        assert_eq!(bracketed(&items(2), "    f(", ")"), "    f(parameter_00, parameter_01)");
     }
 
     #[test]
     fn items_move_to_a_line_of_their_own_and_then_to_a_line_each() {
-        let lines = bracketed(0, "a_function_with_a_long_name(", &items(7), ")");
-        assert_eq!(lines.len(), 3);
-        let lines = bracketed(0, "f(", &items(9), ")");
-        assert_eq!((lines.len(), lines[1].as_str()), (11, "    parameter_00,"));
+        assert_eq!(bracketed(&items(7), "a_function_with_a_long_name(", ")").lines().count(), 3);
+        let broken = bracketed(&items(9), "f(", ")");
+        assert_eq!((broken.lines().count(), broken.lines().nth(1)), (11, Some("    parameter_00,")));
     }
 }

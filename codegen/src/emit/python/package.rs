@@ -3,24 +3,28 @@
 //! A function takes its arguments by position alone and counts them itself, as one that is written in C does. Its
 //! stub says what they are, for type checkers and editors.
 
-use std::collections::BTreeSet;
-
 use minijinja::Environment;
-use minijinja::value::Serde;
 use serde::Serialize;
 
+use super::class::{Class, Field};
+use super::ctype::CType;
 use super::docstring::{Docstring, spans};
-use super::layout::{identifiers, listed};
-use super::method::Method;
-use super::{CTYPES, import, names};
+use super::function::{Function as Item, binding};
+use super::module::{Modules, Source};
+use super::param::{Param, Pass, of_export};
+use super::{names, nullless};
 use crate::abi;
-use crate::emit::text::count;
-use crate::model::*;
+use crate::emit::text::{collapse, count, enumerate, map_code_spans, sentence};
+use crate::emit::words::Words;
+use crate::model::{Param as ModelParam, *};
 use crate::out::Output;
-use crate::python::{Form, Item, form};
+use crate::python::{Form, Item as One, form, optional_args};
 
-/// What they take from the module beside them that is written by hand.
-const CALL: &[&str] = &[
+/// Enums with more values than this are not listed with each parameter.
+const LISTED: usize = 16;
+
+/// What the modules take from the one beside them that is written by hand.
+const CALL: [&str; 13] = [
     "REFUSED",
     "absent",
     "again",
@@ -37,41 +41,30 @@ const CALL: &[&str] = &[
 ];
 
 #[derive(Serialize)]
-struct Module<'a> {
-    marker: &'a str,
-    doc: Vec<String>,
-    imports: Vec<String>,
-    stub_imports: Vec<String>,
+struct Module {
+    summary: String,
+    text: String,
     sections: Vec<Section>,
 }
 
 #[derive(Serialize)]
 struct Section {
     comment: String,
-    functions: Vec<FunctionItem>,
+    functions: Vec<Item<Positional>>,
 }
 
+/// What only functions have that take their arguments by position.
 #[derive(Serialize)]
-struct FunctionItem {
-    binding: Vec<String>,
-    head: Vec<String>,
-    doc: Vec<String>,
-    body: Vec<String>,
-    stub: Vec<String>,
-}
-
-#[derive(Serialize)]
-struct Structs<'a> {
-    marker: &'a str,
-    imports: Vec<String>,
-    classes: Vec<StructItem>,
-}
-
-#[derive(Serialize)]
-struct StructItem {
-    name: String,
-    doc: Vec<String>,
-    fields: Vec<String>,
+struct Positional {
+    by_hand: bool,
+    /// The variables of the arguments.
+    args: Vec<String>,
+    /// What they are unpacked from.
+    given: String,
+    /// How many of them may be left out.
+    optional: usize,
+    /// What stands before and after the call.
+    call: [&'static str; 2],
 }
 
 /// The modules of an interface's package, with paths relative to the folder of packages.
@@ -86,26 +79,41 @@ pub fn package(
 ) -> Result<Vec<Output>, minijinja::Error> {
     let Some(package) = &interface.python else { return Ok(Vec::new()) };
     let context = Context { spec, interface, package };
-    let modules = std::iter::once(None).chain((0..package.modules.len()).map(Some));
-    let by_hand = |module: &Option<usize>| module.is_some_and(|index| package.modules[index].by_hand);
+    let structs = context.structs();
+    let classes: Vec<Class> = structs.iter().map(|id| context.class(*id)).collect();
+    let struct_names: Vec<&str> = classes.iter().map(|class| class.name.as_str()).collect();
     let mut outputs = Vec::new();
-    for module in modules.filter(|module| !by_hand(module)) {
-        let item = context.module(module, marker);
-        let path = format!("{}/{}", package.name.value, context.file(module));
-        let functions = item.sections.iter().map(|section| section.functions.len()).sum();
-        let text = templates.get_template("python/module.py.j2")?.render(Serde(&item))?;
-        let stub = templates.get_template("python/module.pyi.j2")?.render(Serde(&item))?;
-        outputs.push(Output::new(format!("{path}.py"), text, count(functions, "function")));
-        outputs.push(Output::new(format!("{path}.pyi"), stub, "the types of its functions"));
-    }
-    let structs = context.structs(marker);
-    if !structs.classes.is_empty() {
-        let text = templates.get_template("python/structs.py.j2")?.render(Serde(&structs))?;
-        let note = match structs.classes.len() {
-            1 => "1 class".to_owned(),
-            number => format!("{number} classes"),
+    for module in std::iter::once(None).chain((0..package.modules.len()).map(Some)) {
+        if module.is_some_and(|index| package.modules[index].by_hand) {
+            continue;
+        }
+        let item = context.module(module);
+        let (file, hand) = match module {
+            Some(index) => (&*package.modules[index].name.value, &*package.modules[index].name.value),
+            None => ("__init__", &*package.name.value),
         };
-        outputs.push(Output::new(format!("{}/_structs.py", package.name.value), text, note));
+        let hand = format!("{hand} as _hand");
+        let beside: Vec<Source> =
+            vec![("._call", CALL.to_vec()), ("._hand", vec![&hand]), ("._structs", struct_names.clone())];
+        let mut exported: Vec<&str> = match module {
+            Some(_) => Vec::new(),
+            None => package.modules.iter().map(|module| &*module.name.value).collect(),
+        };
+        exported.sort_unstable();
+        let path = format!("{}/{file}", package.name.value);
+        let functions = item.sections.iter().map(|section| section.functions.len()).sum();
+        let note = count(functions, "function");
+        let modules = Modules { templates, marker, beside, exported };
+        outputs.push(modules.write(format!("{path}.py"), "python/package.py.j2", &item, note)?);
+        let modules = Modules { beside: Vec::new(), ..modules };
+        let note = "the types of its functions".to_owned();
+        outputs.push(modules.write(format!("{path}.pyi"), "python/package.pyi.j2", &item, note)?);
+    }
+    if !classes.is_empty() {
+        let note = super::class_count(&classes);
+        let path = format!("{}/_structs.py", package.name.value);
+        let modules = Modules { templates, marker, beside: Vec::new(), exported: Vec::new() };
+        outputs.push(modules.write(path, "python/structs.py.j2", &super::Classes { classes }, note)?);
     }
     Ok(outputs)
 }
@@ -114,24 +122,21 @@ pub fn package(
 pub fn signature(spec: &Spec, interface: &Interface, function: &Function) -> Option<String> {
     let context = Context { spec, interface, package: interface.python.as_ref()? };
     let python = function.python.as_ref()?;
-    Some(format!("{}.{}", context.path(python.module), Method::new(context, function, python).signature()))
+    let method = Method { context, function, python };
+    Some(format!("{}.{}", context.path(python.module), method.signature()))
 }
 
 /// An interface and its package.
 #[derive(Clone, Copy)]
-pub(super) struct Context<'a> {
-    pub(super) spec: &'a Spec,
-    pub(super) interface: &'a Interface,
-    pub(super) package: &'a PythonPackage,
+struct Context<'a> {
+    spec: &'a Spec,
+    interface: &'a Interface,
+    package: &'a PythonPackage,
 }
 
 impl<'a> Context<'a> {
-    fn file(self, module: Option<usize>) -> &'a str {
-        module.map_or("__init__", |index| &self.package.modules[index].name.value)
-    }
-
     /// `acl.rt`
-    pub(super) fn path(self, module: Option<usize>) -> String {
+    fn path(self, module: Option<usize>) -> String {
         let package = &self.package.name.value;
         match module {
             Some(index) => format!("{package}.{}", self.package.modules[index].name.value),
@@ -139,125 +144,33 @@ impl<'a> Context<'a> {
         }
     }
 
-    fn methods(self, group: GroupId, module: Option<usize>) -> Vec<Method<'a>> {
-        let functions = self.interface.in_group(group);
-        let methods =
-            functions.filter_map(|function| Some(Method::new(self, function, function.python.as_ref()?)));
-        methods.filter(|method| method.python.module == module).collect()
-    }
-
-    fn module(self, module: Option<usize>, marker: &'a str) -> Module<'a> {
-        let groups = self.interface.groups.iter().enumerate();
-        let sections: Vec<(&Group, Vec<Method>)> = groups
-            .map(|(index, group)| (group, self.methods(GroupId(index), module)))
-            .filter(|(_, methods)| !methods.is_empty())
-            .collect();
-        let methods = || sections.iter().flat_map(|(_, methods)| methods);
-        let code: Vec<String> =
-            methods().flat_map(|method| method.binding().into_iter().chain(method.body())).collect();
-        let words: BTreeSet<&str> =
-            code.iter().flat_map(|line| identifiers(line)).chain(["absent", "contents"]).collect();
-        let taken = |known: &[&str]| -> Vec<String> {
-            known.iter().filter(|name| words.contains(**name)).map(|name| (*name).to_owned()).collect()
-        };
-        let mut imports = import("ctypes", taken(CTYPES));
-        imports.extend(import(
-            "typing",
-            if methods().next().is_some() { vec!["Any".to_owned()] } else { Vec::new() },
-        ));
-        imports.extend((!imports.is_empty()).then(String::new));
-        let modules = if module.is_none() { self.module_imports() } else { Vec::new() };
-        imports.extend(modules.clone());
-        imports.extend(import("._call", taken(CALL)));
-        if methods().any(|method| method.python.by_hand) {
-            imports.push(format!("from ._hand import {} as _hand", self.hand(module)));
-        }
-        let structs: Vec<String> = self
-            .structs_in_use()
-            .into_iter()
-            .map(|ty| ty.name.value.clone())
-            .filter(|name| words.contains(&**name))
-            .collect();
-        imports.extend(import("._structs", structs));
-        let stubs: Vec<String> = methods().flat_map(|method| method.stub()).collect();
-        // A name that is not there is one of these too.
-        let always = ["Any", "Callable"];
-        let named: BTreeSet<&str> = stubs.iter().flat_map(|line| identifiers(line)).chain(always).collect();
-        let typed = |known: &[&str]| -> Vec<String> {
-            known.iter().filter(|name| named.contains(**name)).map(|name| (*name).to_owned()).collect()
-        };
-        let mut stub_imports = import("collections.abc", typed(&["Callable", "Mapping", "Sequence"]));
-        stub_imports.extend(import("typing", typed(&["Any"])));
-        stub_imports.extend((!modules.is_empty()).then(String::new));
-        stub_imports.extend(modules);
-        Module {
-            marker,
-            doc: self.doc(module).lines(0),
-            imports,
-            stub_imports,
-            sections: sections
-                .iter()
-                .map(|(group, methods)| Section {
-                    comment: group.title.clone(),
-                    functions: methods
-                        .iter()
-                        .map(|method| FunctionItem {
-                            binding: method.binding(),
-                            head: method.head(),
-                            doc: method.docstring(),
-                            body: method.body(),
-                            stub: method.stub(),
-                        })
-                        .collect(),
-                })
-                .collect(),
-        }
-    }
-
-    /// The modules as names of the package.
-    fn module_imports(self) -> Vec<String> {
-        let mut names: Vec<&str> = self.package.modules.iter().map(|module| &*module.name.value).collect();
-        names.sort_unstable();
-        names.iter().map(|name| format!("from . import {name} as {name}")).collect()
-    }
-
-    fn has_functions(self, module: Option<usize>) -> bool {
-        let functions = self.interface.functions.iter().filter_map(|function| function.python.as_ref());
-        functions.into_iter().any(|python| python.module == module)
-    }
-
-    /// The module that has the bodies that are written by hand.
-    fn hand(self, module: Option<usize>) -> &'a str {
-        module.map_or(&self.package.name.value, |index| &self.package.modules[index].name.value)
-    }
-
-    fn doc(self, module: Option<usize>) -> Docstring {
-        let (summary, more) = match module {
+    fn module(self, module: Option<usize>) -> Module {
+        let (summary, text) = match module {
             Some(index) => (&self.package.modules[index].summary, &self.package.modules[index].doc),
             None => (&self.interface.summary, &self.interface.doc),
         };
-        let mut doc = Docstring::new(&self.prose(summary));
-        doc.paragraphs(&self.prose(more));
-        if !self.has_functions(module) {
-            doc.paragraph(
-                "There is none of it here: a name of this module is a function that answers that it is not supported.",
-            );
-            return doc;
+        let section = |(index, group): (usize, &Group)| {
+            let methods = self.methods(Some(GroupId(index))).filter(|method| method.python.module == module);
+            Section { comment: group.title.clone(), functions: methods.map(Method::item).collect() }
+        };
+        let sections = self.interface.groups.iter().enumerate().map(section);
+        Module {
+            summary: self.prose(summary),
+            text: self.prose(text),
+            sections: sections.filter(|section| !section.functions.is_empty()).collect(),
         }
-        doc.paragraph(
-            "Arguments go by their position. Handles and addresses are numbers, and 0 is null; a number that is too \
-             large for its type loses its upper bits, as in C. What C writes through a pointer is returned, and the \
-             status comes last: 0 is success. A wrong number of arguments or one of another type is a ``TypeError``.",
-        );
-        doc.paragraph(
-            "While a function runs, other threads of Python do too: the interpreter's lock is released in each of \
-             them. A name that is not here is a function that answers that it is not supported.",
-        );
-        doc
+    }
+
+    /// The functions of a group, or of all.
+    fn methods(self, group: Option<GroupId>) -> impl Iterator<Item = Method<'a>> {
+        let functions = self.interface.functions.iter();
+        functions.filter(move |function| group.is_none_or(|group| function.group == group)).filter_map(
+            move |function| Some(Method { context: self, function, python: function.python.as_ref()? }),
+        )
     }
 
     /// Prose as docstrings have it: functions by their Python names.
-    pub(super) fn prose(self, text: &str) -> String {
+    fn prose(self, text: &str) -> String {
         spans(text, |span| {
             let (name, rest) = span.split_at(span.find('(').unwrap_or(span.len()));
             let functions = &self.interface.functions;
@@ -270,93 +183,274 @@ impl<'a> Context<'a> {
         })
     }
 
-    /// The structs that generated bodies fill or read, each behind those that it names.
-    fn structs_in_use(self) -> Vec<&'a Type> {
+    /// The structs that generated bodies fill or read, each after those that it names.
+    fn structs(self) -> Vec<TypeId> {
         let mut used = Vec::new();
-        let functions = self.interface.functions.iter();
-        let generated =
-            functions.filter(|function| function.python.as_ref().is_some_and(|python| !python.by_hand));
-        for param in generated.flat_map(|function| &function.params) {
+        let generated = self.methods(None).filter(|method| !method.python.by_hand);
+        for param in generated.flat_map(|method| &method.function.params) {
             self.add_structs(param, &mut used);
         }
         used
     }
 
-    fn add_structs(self, param: &Param, used: &mut Vec<&'a Type>) {
-        let Some(Form::One(Item::Dict(id)) | Form::List(Item::Dict(id), _)) = form(self.spec, param) else {
+    fn add_structs(self, param: &ModelParam, used: &mut Vec<TypeId>) {
+        let Some(Form::One(One::Dict(id)) | Form::List(One::Dict(id), _)) = form(self.spec, param) else {
             return;
         };
-        let ty = self.spec.ty(id);
-        if used.iter().any(|known| std::ptr::eq(*known, ty)) {
-            return;
+        if !used.contains(&id) {
+            self.fields(id).iter().for_each(|field| self.add_structs(field, used));
+            used.push(id);
         }
-        if let TypeKind::Struct { fields, .. } = &ty.kind {
-            fields.iter().for_each(|field| self.add_structs(field, used));
-        }
-        used.push(ty);
     }
 
-    fn structs(self, marker: &'a str) -> Structs<'a> {
-        let classes: Vec<StructItem> = self.structs_in_use().into_iter().map(|ty| self.class(ty)).collect();
-        let words: BTreeSet<&str> = classes
-            .iter()
-            .flat_map(|class| &class.fields)
-            .flat_map(|line| identifiers(line))
-            .chain(["Structure"])
-            .collect();
-        let taken = CTYPES.iter().filter(|name| words.contains(**name)).map(|name| (*name).to_owned());
-        Structs { marker, imports: import("ctypes", taken.collect()), classes }
-    }
-
-    fn class(self, ty: &Type) -> StructItem {
-        let fields = match &ty.kind {
-            TypeKind::Struct { fields, .. } => &fields[..],
+    fn fields(self, id: TypeId) -> &'a [ModelParam] {
+        match &self.spec.ty(id).kind {
+            TypeKind::Struct { fields, .. } => fields,
             _ => &[],
-        };
-        let spelled: Vec<String> = fields
-            .iter()
-            .map(|field| {
-                let ctype = match form(self.spec, field) {
-                    Some(Form::List(item, Extent::Number(count))) => {
-                        format!("{} * {count}", self.ctype(item))
-                    }
-                    Some(Form::One(item)) => self.ctype(item),
-                    // A pointer to anything else is a number here, as every address is.
-                    _ => "c_uint64".to_owned(),
-                };
-                format!("(\"{}\", {ctype})", field.python_name.as_ref().unwrap_or(&field.name.value))
-            })
-            .collect();
-        let mut doc = Docstring::new(&self.prose(&ty.summary));
-        let size = abi::size_of(self.spec, Ty::Named(self.id(ty)), None).0;
-        doc.paragraph(&format!("``{}``: {size} bytes.", ty.c_name));
-        StructItem {
-            name: names::variable(&ty.name.value),
-            doc: doc.lines(4),
-            fields: listed(4, "_fields_ = [", &spelled, "]"),
         }
     }
 
-    fn id(self, ty: &Type) -> TypeId {
-        let interfaces = self.spec.interfaces.iter().enumerate();
-        let found = interfaces.flat_map(|(interface, it)| {
-            it.types
-                .iter()
-                .enumerate()
-                .map(move |(index, ty)| (TypeId { interface: InterfaceId(interface), index }, ty))
+    fn class(self, id: TypeId) -> Class {
+        let ty = self.spec.ty(id);
+        let fields = self.fields(id).iter().map(|field| {
+            let plain = |item| CType::plain(self.spec, item);
+            let ctype = match form(self.spec, field) {
+                Some(Form::List(item, Extent::Number(count))) => CType::Array(Box::new(plain(item)), *count),
+                Some(Form::One(item)) => plain(item),
+                // A pointer to anything else is a number here, as every address is.
+                _ => plain(One::Address),
+            };
+            let name = field.python_name.as_ref().unwrap_or(&field.name.value);
+            Field { name: name.clone(), ctype, doc: String::new() }
         });
-        let mut found = found.filter(|(_, known)| std::ptr::eq(*known, ty)).map(|(id, _)| id);
-        found.next().unwrap_or(TypeId { interface: InterfaceId(0), index: 0 })
+        let mut doc = Docstring::new(&self.prose(&ty.summary));
+        let size = abi::size_of(self.spec, Ty::Named(id), None).0;
+        doc.paragraph(&format!("``{}``: {size} bytes.", ty.c_name));
+        Class::structure(names::variable(&ty.name.value), &doc, &fields.collect::<Vec<_>>(), false)
+    }
+}
+
+/// A function of a module.
+#[derive(Clone, Copy)]
+struct Method<'a> {
+    context: Context<'a>,
+    function: &'a Function,
+    python: &'a PythonFunction,
+}
+
+impl Method<'_> {
+    /// A parameter as a variable of the body, which has names of its own.
+    fn local(self, id: ParamId) -> String {
+        let name = names::variable(&self.function.param(id).name.value);
+        let taken = ["args", "ret"].contains(&name.as_str()) || name == self.python.name.value;
+        if taken { format!("{name}_") } else { name }
     }
 
-    /// How ctypes spells a value: addresses are numbers, which None is not.
-    pub(super) fn ctype(self, item: Item) -> String {
-        match item {
-            Item::Address => "c_uint64".to_owned(),
-            Item::Number(Ty::Char) => "c_uint8".to_owned(),
-            Item::Number(Ty::Named(_)) => "c_int32".to_owned(),
-            Item::Number(ty) | Item::Float(ty) => super::ctypes::Form::of(self.spec, ty).ctype(),
-            Item::Dict(id) => self.spec.ty(id).name.value.clone(),
+    fn param(self, id: ParamId) -> Param {
+        let local = |id| self.local(id);
+        let (ctype, pass) = of_export(self.context.spec, self.function, self.python, id, &local);
+        // Anything may be what only a body by hand understands.
+        let nullable = self.function.param(id).nullable && ctype != CType::Object("Any");
+        Param { name: self.local(id), ctype, pass, nullable, doc: self.entry(id).1 }
+    }
+
+    fn item(self) -> Item<Positional> {
+        let params: Vec<Param> =
+            (0..self.function.params.len()).map(|index| self.param(ParamId(index))).collect();
+        let result = match &self.function.result {
+            ResultKind::Status => None,
+            ResultKind::None => Some("None".to_owned()),
+            ResultKind::Value(result) => Some(self.ctype(result).name()),
+        };
+        let call = match &self.function.result {
+            ResultKind::Status if self.python.returns.is_empty() => ["return ", ")"],
+            ResultKind::Status => ["ret = ", ")"],
+            ResultKind::Value(result) if result.ty == Ty::String && result.nullable => {
+                ["return decoded_or_none(", "))"]
+            }
+            ResultKind::Value(result) if result.ty == Ty::String => ["return decoded(", "))"],
+            ResultKind::Value(_) => ["return ", ")"],
+            ResultKind::None => ["", ")"],
+        };
+        let optional = optional_args(self.function, self.python);
+        let needed = self.python.args.len() - optional;
+        let mut takes: Vec<String> = self.python.args.iter().map(|id| params[id.0].hint()).collect();
+        takes[needed..].iter_mut().for_each(|hint| hint.push_str(" = ..."));
+        takes.extend((!takes.is_empty()).then(|| "/".to_owned()));
+        Item {
+            name: names::variable(&self.python.name.value),
+            bound: names::bound(&self.python.name.value),
+            binding: binding(&self.function.c_name, &params, result),
+            takes,
+            gives: self.gives(&params),
+            doc: self.docstring(),
+            prepared: params.iter().filter_map(prepared).collect(),
+            passed: params.iter().map(passed).collect(),
+            results: self.python.returns.iter().map(|id| read(&params[id.0])).collect(),
+            more: Positional {
+                by_hand: self.python.by_hand,
+                args: self.python.args.iter().map(|id| self.local(*id)).collect(),
+                given: given(needed, optional),
+                optional,
+                call,
+            },
         }
+    }
+
+    /// The type of what a function returns itself.
+    fn ctype(self, result: &ModelParam) -> CType {
+        match form(self.context.spec, result) {
+            Some(Form::Text) => CType::Text,
+            Some(Form::One(item)) => CType::plain(self.context.spec, item),
+            _ => CType::Object("Any"),
+        }
+    }
+
+    /// What a type checker knows of the result.
+    fn gives(self, params: &[Param]) -> String {
+        let results: Vec<String> = self.python.returns.iter().map(|id| params[id.0].given()).collect();
+        match &self.function.result {
+            ResultKind::None => "None".to_owned(),
+            ResultKind::Status if results.is_empty() => "int".to_owned(),
+            ResultKind::Status => format!("tuple[{}, int]", results.join(", ")),
+            ResultKind::Value(result) => {
+                let ctype = self.ctype(result);
+                let or_none = if ctype == CType::Text && result.nullable { " | None" } else { "" };
+                ctype.given() + or_none
+            }
+        }
+    }
+
+    /// `malloc(size, policy) -> (dev_ptr, ret)`
+    fn signature(self) -> String {
+        let name = |id: &ParamId| self.function.param(*id).name.value.as_str();
+        let args: Vec<&str> = self.python.args.iter().map(name).collect();
+        let (needed, optional) = args.split_at(args.len() - optional_args(self.function, self.python));
+        let comma = if needed.is_empty() || optional.is_empty() { "" } else { ", " };
+        let args = match optional {
+            [] => needed.join(", "),
+            _ => format!("{}[{comma}{}]", needed.join(", "), optional.join(", ")),
+        };
+        let results: Vec<&str> = self.python.returns.iter().map(name).chain(["ret"]).collect();
+        let results = match &self.function.result {
+            ResultKind::Status if results.len() == 1 => results.concat(),
+            ResultKind::Status => format!("({})", results.join(", ")),
+            _ => self.gives(&[]),
+        };
+        format!("{}({args}) -> {results}", self.python.name.value)
+    }
+
+    fn docstring(self) -> String {
+        let function = self.function;
+        let mut doc = Docstring::new(&self.context.prose(&function.summary)).signed(self.signature());
+        doc.paragraphs(&self.prose(&function.doc));
+        doc.entries("Args", self.python.args.iter().map(|id| self.entry(*id)).collect());
+        match &function.result {
+            ResultKind::Status => {
+                let echoed = |id: &&ParamId| function.param(**id).dir == Direction::In;
+                let written = self.python.returns.iter().filter(|id| !echoed(id));
+                let status = ("ret".to_owned(), self.statuses());
+                doc.entries("Returns", written.map(|id| self.entry(*id)).chain([status]).collect());
+            }
+            ResultKind::Value(result) => doc.section("Returns", &self.prose(&collapse(&result.doc))),
+            ResultKind::None => {}
+        }
+        if let Some(Fallback { kind: FallbackKind::Refuse { status, .. }, .. }) = &function.fallback {
+            let number = Words::new(self.context.spec, self.context.interface).status(*status).value;
+            doc.paragraph(&match function.result {
+                ResultKind::Status => format!("This function is always refused, with {number}."),
+                _ => "This function is always refused.".to_owned(),
+            });
+        }
+        doc.text(4)
+    }
+
+    /// A parameter with what it is, and with the values that it may have.
+    fn entry(self, id: ParamId) -> (String, String) {
+        let param = self.function.param(id);
+        let null = if param.ty == Ty::String && param.dir == Direction::In { "None" } else { "0" };
+        let mut text = nullless(&sentence(&self.prose(&collapse(&param.doc))), null);
+        if let Ty::Named(ty) = param.ty
+            && let TypeKind::Enum { values, .. } = &self.context.spec.ty(ty).kind
+            && values.len() <= LISTED
+        {
+            let named = values.iter().filter(|value| !value.alias);
+            let values: Vec<String> =
+                named.map(|value| format!("{} ``{}``", value.value, value.c_name)).collect();
+            text = format!("{text} {}.", enumerate(&values).replace(" and ", " or "));
+        }
+        (param.name.value.clone(), text)
+    }
+
+    /// What the status says.
+    fn statuses(self) -> String {
+        let words = Words::new(self.context.spec, self.context.interface);
+        let failures = self.function.returns.iter().filter(|(status, _)| words.status(*status).value != 0);
+        let told = failures.map(|(status, when)| {
+            let status = words.status(*status);
+            format!(" {} ``{}``: {}.", status.value, status.c_name, self.prose(&collapse(when)))
+        });
+        format!("0 on success.{}", told.collect::<String>())
+    }
+
+    /// Prose with Python's names, and with numbers in the place of statuses, which have no names there.
+    fn prose(self, text: &str) -> String {
+        let statuses = self.context.spec.status_values(self.context.interface);
+        let numbered = map_code_spans(text, |span| {
+            let status = statuses.iter().find(|status| status.name.value == span && status.value != 0)?;
+            let is_param = self.function.params.iter().any(|param| param.name.value == span);
+            (!is_param).then(|| format!("{} (`{}`)", status.value, status.c_name))
+        });
+        self.context.prose(&numbered)
+    }
+}
+
+/// What the arguments are unpacked from: what is left out is null.
+fn given(needed: usize, optional: usize) -> String {
+    let nulls = vec!["None"; optional].join(", ");
+    let comma = if optional == 1 { "," } else { "" };
+    match (needed, optional) {
+        (_, 0) => "args".to_owned(),
+        (0, _) => format!("(*args, *({nulls}{comma})[len(args) :])"),
+        _ => format!("(*args, *({nulls}{comma})[len(args) - {needed} :])"),
+    }
+}
+
+/// The statement that makes of an argument what ctypes takes.
+fn prepared(param: &Param) -> Option<String> {
+    let (name, ctype) = (&param.name, param.ctype.name());
+    let or_null = if param.nullable { "_or_null" } else { "" };
+    let value = match (&param.pass, &param.ctype) {
+        (Pass::Value, CType::Text) => format!("encoded{or_null}({name})"),
+        (Pass::Value | Pass::Address, CType::Dict(_)) => format!("packed{or_null}({ctype}, {name})"),
+        (Pass::List(None), _) => format!("listed({ctype}, {name})"),
+        (Pass::List(Some(length)), _) => format!("listed({ctype}, {name}, {length})"),
+        (Pass::Room(count), CType::Char) => format!("create_string_buffer({count})"),
+        (Pass::Room(count), _) => format!("({ctype} * {count})()"),
+        (Pass::Output, _) => format!("{ctype}()"),
+        (Pass::Exchange, _) => format!("{ctype}({name})"),
+        _ => return None,
+    };
+    Some(format!("{name} = {value}"))
+}
+
+/// What goes to the foreign function.
+fn passed(param: &Param) -> String {
+    match &param.pass {
+        Pass::Length(list) => format!("len({list})"),
+        Pass::Null(by_address) if *by_address || param.ctype == CType::Text => "None".to_owned(),
+        Pass::Null(_) => "0".to_owned(),
+        _ => param.name.clone(),
+    }
+}
+
+/// What is returned of a parameter.
+fn read(param: &Param) -> String {
+    let name = &param.name;
+    match (&param.pass, &param.ctype) {
+        (Pass::Room(_), CType::Char) => format!("decoded({name}.value)"),
+        (Pass::Room(_) | Pass::List(_), ctype) => ctype.read_list(name),
+        (Pass::Value, ctype) if !matches!(ctype, CType::Dict(_)) => name.clone(),
+        (_, ctype) => ctype.read(name),
     }
 }

@@ -1,14 +1,15 @@
 //! The functions and types of the SDK, from the spec.
 
-use super::call::{Answer, Argument, Call, Pass};
-use super::ctypes::Form;
+use super::class::{Class, Field, Member};
+use super::ctype::CType;
 use super::docstring::{Docstring, spans};
-use super::names;
+use super::function::{Answer, Call};
+use super::param::{self, Param, Pass};
 use super::raises::Exceptions;
-use super::types::{EnumClass, Member, StructClass, TypeClass};
+use super::{names, nullless};
 use crate::emit::text::{capital, collapse, sentence, sentences, uncapital};
 use crate::emit::words::Words;
-use crate::model::*;
+use crate::model::{Param as ModelParam, *};
 use crate::sdk::{ANSWER, Face, Handle, PLUGIN};
 
 /// Speaks of the SDK's face of an interface in Python's words.
@@ -30,32 +31,30 @@ impl<'a> Sdk<'a> {
     }
 
     fn function(self, function: &Function) -> Call {
-        let plugin = (self.face.called_with(function) == Handle::Plugin).then(|| Argument {
+        let plugin = (self.face.called_with(function) == Handle::Plugin).then(|| Param {
             name: PLUGIN.to_owned(),
-            form: Form::Address,
-            pass: Pass::Value { nullable: false },
+            ctype: CType::Address,
+            pass: Pass::Value,
+            nullable: false,
             doc: "The plugin that is asked.".to_owned(),
         });
-        let own = function.params.iter().map(|param| self.argument(function, param));
-        let answer = function.question.map(|question| self.answer(function, question));
+        let own = function.params.iter().map(|param| self.param(function, param));
+        let asked = function.question.map(|question| self.answer(function, question));
         let mut doc = Docstring::new(&self.prose(&function.summary));
         doc.paragraphs(&self.paragraphs(function));
         Call {
             name: names::variable(&function.name.value),
             symbol: self.face.function(function),
-            arguments: plugin.into_iter().chain(own).chain(answer).collect(),
-            result: Answer::Status,
+            params: plugin.into_iter().chain(own).chain(asked).collect(),
+            answer: Answer::Status,
             doc,
             raises: self.raises(function),
             notes: self.notes(function),
         }
     }
 
-    fn argument(self, function: &Function, param: &Param) -> Argument {
-        let pass = self.pass(function, param);
-        // Memory of the caller's goes by its address, whatever is in it.
-        let is_memory = param.dir == Direction::Out && matches!(pass, Pass::Value { .. });
-        let form = if is_memory { Form::Address } else { Form::of(self.face.spec, param.ty) };
+    fn param(self, function: &Function, param: &ModelParam) -> Param {
+        let (ctype, pass) = param::of_face(self.face, function, param);
         let doc = match pass {
             Pass::Room(_) | Pass::Filled(_) => room(&self.told(&param.doc)),
             Pass::Output => {
@@ -64,6 +63,7 @@ impl<'a> Sdk<'a> {
             Pass::Copy => self.described(param, &function.params).replacen("Address of the ", "The ", 1),
             _ => {
                 let mut doc = self.described(param, &function.params);
+                let is_memory = param.dir == Direction::Out && pass == Pass::Value;
                 if let Some(rest) = doc.strip_prefix("Room for ").filter(|_| is_memory) {
                     doc = format!("Address of room for {rest}");
                 }
@@ -73,68 +73,12 @@ impl<'a> Sdk<'a> {
                 doc
             }
         };
-        Argument { name: param.name.value.clone(), doc: nullless(&doc, form.null()), form, pass }
-    }
-
-    fn pass(self, function: &Function, param: &Param) -> Pass {
-        let counted = |length: &Option<Length>| match length {
-            Some(Length::Count(Extent::Param(id))) => Some(function.param(*id)),
-            _ => None,
-        };
-        let name_of = |param: &Param| param.name.value.clone();
-        // The length of a list, or of what is filled.
-        if let Some(list) = function
-            .params
-            .iter()
-            .find(|other| counted(&other.length).is_some_and(|length| std::ptr::eq(length, param)))
-        {
-            if self.is_list(list) {
-                return Pass::Length;
-            }
-            if param.dir == Direction::InOut {
-                return Pass::Filling;
-            }
-        }
-        if let Some(length) = counted(&param.length) {
-            if self.is_list(param) {
-                return Pass::List(name_of(length));
-            }
-            if length.dir == Direction::InOut {
-                return Pass::Filled(name_of(length));
-            }
-        }
-        let is_struct = matches!(param.ty, Ty::Named(id) if matches!(self.face.spec.ty(id).kind, TypeKind::Struct { .. }));
-        let is_handle = matches!(Form::of(self.face.spec, param.ty), Form::Address);
-        match (param.dir, &param.length) {
-            (Direction::Out, Some(Length::Count(Extent::Number(count)))) => Pass::Room(count.to_string()),
-            (Direction::Out, Some(Length::Count(Extent::Call(id)))) => {
-                let counter = self.face.interface.function(*id);
-                let first = match self.face.called_with(function) {
-                    Handle::Plugin => PLUGIN.to_owned(),
-                    Handle::Device(id) => names::variable(&function.param(id).name.value),
-                };
-                Pass::Room(format!("{}({first})", names::variable(&counter.name.value)))
-            }
-            // A message is of use where the call fails, and then nothing is returned: its memory is the caller's.
-            (Direction::Out, _) if param.is_caller_memory() => Pass::Value { nullable: param.nullable },
-            (Direction::Out, _) => Pass::Output,
-            (Direction::InOut, _) if param.ty == Ty::Pointer => Pass::Value { nullable: param.nullable },
-            (Direction::InOut, _) if is_struct => Pass::Address { nullable: param.nullable },
-            // The handle that comes by its address is only read, or is gone afterwards.
-            (Direction::InOut, _) if is_handle => Pass::Copy,
-            (Direction::InOut, _) => Pass::Exchange,
-            (Direction::In, _) => Pass::Value { nullable: param.nullable },
-        }
-    }
-
-    /// Whether the caller passes an array; one of addresses is read, whatever happens to the memory behind them.
-    fn is_list(self, param: &Param) -> bool {
-        let is_counted = matches!(param.length, Some(Length::Count(Extent::Param(_))));
-        is_counted && (param.dir == Direction::In || param.ty == Ty::Pointer)
+        let doc = nullless(&doc, ctype.null());
+        Param { name: names::variable(&param.name.value), ctype, pass, nullable: param.nullable, doc }
     }
 
     /// The answer of a question, in the words of the two statuses that say it in the table.
-    fn answer(self, function: &Function, (yes, no): (StatusValue, StatusValue)) -> Argument {
+    fn answer(self, function: &Function, (yes, no): (StatusValue, StatusValue)) -> Param {
         let when = |status: StatusValue| {
             let told = function.returns.iter().find(|(known, _)| *known == status);
             told.map(|(_, when)| self.told(when)).unwrap_or_default()
@@ -143,7 +87,7 @@ impl<'a> Sdk<'a> {
             (yes, no) if yes.is_empty() || no.is_empty() => "The answer.".to_owned(),
             (yes, no) => format!("True: {yes}. False: {no}."),
         };
-        Argument { name: ANSWER.to_owned(), form: Form::Bool, pass: Pass::Output, doc }
+        Param { name: ANSWER.to_owned(), ctype: CType::Bool, pass: Pass::Output, nullable: false, doc }
     }
 
     fn raises(self, function: &Function) -> Vec<(String, String)> {
@@ -219,8 +163,10 @@ impl<'a> Sdk<'a> {
 
     /// The paragraphs of a function's doc, without what it says of parameters that Python does not have.
     fn paragraphs(self, function: &Function) -> String {
-        let filled =
-            function.params.iter().filter(|param| matches!(self.pass(function, param), Pass::Filled(_)));
+        let filled = function
+            .params
+            .iter()
+            .filter(|param| matches!(param::of_face(self.face, function, param).1, Pass::Filled(_)));
         let asked: Vec<String> =
             filled.map(|param| format!("With null for `{}`", param.name.value)).collect();
         let kept = |paragraph: &str| {
@@ -233,7 +179,7 @@ impl<'a> Sdk<'a> {
     }
 
     /// What a parameter is, with what a reader has to know beside it.
-    fn described(self, param: &Param, params: &[Param]) -> String {
+    fn described(self, param: &ModelParam, params: &[ModelParam]) -> String {
         let words = Words::new(self.face.spec, self.face.interface);
         let mut text = sentence(&self.told(&param.doc));
         for fact in words.param_facts(param, params) {
@@ -269,26 +215,19 @@ impl<'a> Sdk<'a> {
     }
 
     /// The statuses, then the types that the functions name.
-    pub fn types(self) -> Vec<TypeClass> {
+    pub fn types(self) -> Vec<Class> {
         let members = self.face.statuses().into_iter().map(|status| Member {
             doc: self.prose(&sentence(&self.face.meaning(&status))),
             name: names::member(&status.name),
             value: status.value,
         });
-        let status = TypeClass::Enum(EnumClass {
-            name: "Status".to_owned(),
-            doc: Docstring::new(
-                "How a call ended: what a device answered, or, from 16 on, what the library has to say.",
-            ),
-            flags: false,
-            members: members.collect(),
-        });
-        let described = self.face.types().into_iter().filter_map(|ty| self.ty(ty));
-        std::iter::once(status).chain(described).collect()
+        let doc = "How a call ended: what a device answered, or, from 16 on, what the library has to say.";
+        let status = Class::numbers("Status".to_owned(), &Docstring::new(doc), false, members.collect());
+        std::iter::once(status).chain(self.face.types().into_iter().filter_map(|ty| self.ty(ty))).collect()
     }
 
     /// The class of a type; handles and ids are numbers and have none.
-    fn ty(self, ty: &Type) -> Option<TypeClass> {
+    fn ty(self, ty: &Type) -> Option<Class> {
         let mut doc = Docstring::new(&self.told(&ty.summary));
         doc.paragraphs(&ty.doc.split("\n\n").map(|text| self.told(text)).collect::<Vec<_>>().join("\n\n"));
         let name = ty.name.value.clone();
@@ -300,17 +239,15 @@ impl<'a> Sdk<'a> {
                     value: value.value,
                     doc: self.told(&sentence(&value.summary)),
                 });
-                Some(TypeClass::Enum(EnumClass { name, doc, flags: *flags, members: members.collect() }))
+                Some(Class::numbers(name, &doc, *flags, members.collect()))
             }
             TypeKind::Struct { fields, .. } => {
-                let fields = fields
-                    .iter()
-                    .map(|field| {
-                        let doc = nullless(&self.described(field, fields), "None");
-                        (names::variable(&field.name.value), self.field(field), doc)
-                    })
-                    .collect();
-                Some(TypeClass::Struct(StructClass { name, doc, fields, sized: false }))
+                let fields = fields.iter().map(|field| Field {
+                    name: names::variable(&field.name.value),
+                    ctype: self.field(field),
+                    doc: nullless(&self.described(field, fields), "None"),
+                });
+                Some(Class::structure(name, &doc, &fields.collect::<Vec<_>>(), false))
             }
             TypeKind::Callback { params, result, .. } => {
                 let entries = params.iter().map(|param| {
@@ -327,30 +264,29 @@ impl<'a> Sdk<'a> {
                          something is refused with ``BusyError``.",
                     );
                 }
-                let forms = params.iter().map(|param| self.parameter(param)).collect();
-                let result = result.as_deref().map(|result| self.parameter(result));
-                Some(TypeClass::Callback { name, doc, params: forms, result })
+                let params: Vec<CType> = params.iter().map(|param| self.callback_param(param)).collect();
+                let result = result.as_deref().map(|result| self.callback_param(result));
+                Some(Class::callback(name, &doc, &params, result.as_ref()))
             }
         }
     }
 
-    fn field(self, field: &Param) -> Form {
-        let form = Form::of(self.face.spec, field.ty);
+    fn field(self, field: &ModelParam) -> CType {
+        let ctype = CType::of(self.face.spec, field.ty);
         match &field.length {
-            Some(Length::Count(Extent::Number(count))) => Form::Array(Box::new(form), *count),
-            Some(Length::Count(_)) => Form::Pointer(Box::new(form)),
-            _ => form,
+            Some(Length::Count(Extent::Number(count))) => CType::Array(Box::new(ctype), *count),
+            Some(Length::Count(_)) => CType::Pointer(Box::new(ctype)),
+            _ => ctype,
         }
     }
 
-    /// A parameter of a callback.
-    fn parameter(self, param: &Param) -> Form {
-        let form = self.field(param);
-        match (param.dir, &form) {
+    fn callback_param(self, param: &ModelParam) -> CType {
+        let ctype = self.field(param);
+        match (param.dir, &ctype) {
             // Of memory the address is passed, whoever writes it.
-            (Direction::In, _) | (_, Form::Pointer(_) | Form::Char) => form,
-            (_, Form::Address) if param.ty == Ty::Pointer && param.role != Role::Creates => form,
-            _ => Form::Pointer(Box::new(form)),
+            (Direction::In, _) | (_, CType::Pointer(_) | CType::Char) => ctype,
+            (_, CType::Address) if param.ty == Ty::Pointer && param.role != Role::Creates => ctype,
+            _ => CType::Pointer(Box::new(ctype)),
         }
     }
 }
@@ -364,20 +300,6 @@ pub fn room(text: &str) -> String {
         "it" => "The text.".to_owned(),
         rest => format!("{}.", capital(rest)),
     }
-}
-
-/// Python's word for null.
-pub fn nullless(text: &str, null: &str) -> String {
-    let mut words: Vec<String> = Vec::new();
-    for word in text.split(' ') {
-        let bare = word.trim_end_matches([';', ':', '.', ',']);
-        let rest = &word[bare.len()..];
-        words.push(match bare {
-            "null" | "Null" => format!("{null}{rest}"),
-            _ => word.to_owned(),
-        });
-    }
-    words.join(" ")
 }
 
 /// Constants in prose: `` `supported` is false `` → `` `supported` is False ``.

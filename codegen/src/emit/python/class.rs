@@ -1,0 +1,156 @@
+//! Classes: named numbers, structs, and pointers to functions.
+
+use serde::Serialize;
+
+use super::ctype::CType;
+use super::docstring::Docstring;
+use super::layout::identifiers;
+
+/// A class, as the templates lay it out.
+#[derive(Clone, Debug, Serialize)]
+pub struct Class {
+    /// Its name.
+    pub name: String,
+    /// The class that it derives from.
+    base: &'static str,
+    /// Its docstring.
+    doc: String,
+    /// Names of its members, what stands behind each (`: int`, ` = 3`), and their docstrings.
+    members: Vec<[String; 3]>,
+    /// Names and types of the fields of a struct.
+    fields: Vec<String>,
+    /// Of a struct that fills in its own size: the parameters of its constructor, and its fields with their values.
+    constructor: Option<[Vec<String>; 2]>,
+    /// Of a pointer to a function: its result and the types of its parameters.
+    signature: Option<(String, Vec<String>)>,
+}
+
+/// A field of a struct.
+#[derive(Clone, Debug)]
+pub struct Field {
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    pub ctype: CType,
+    /// What it is; empty where Python sees the struct as a dict.
+    pub doc: String,
+}
+
+/// A named number.
+#[derive(Clone, Debug)]
+pub struct Member {
+    /// Its name.
+    pub name: String,
+    /// The number.
+    pub value: i64,
+    /// What it means.
+    pub doc: String,
+}
+
+impl Class {
+    fn new(name: String, base: &'static str, doc: &Docstring) -> Self {
+        let (members, fields) = (Vec::new(), Vec::new());
+        Class { name, base, doc: doc.text(4), members, fields, constructor: None, signature: None }
+    }
+
+    /// Named numbers; whether they are bits.
+    pub fn numbers(name: String, doc: &Docstring, flags: bool, members: Vec<Member>) -> Self {
+        let base = if flags { "IntFlag" } else { "NamedNumber" };
+        let members = members.into_iter().map(|member| {
+            [member.name, format!(" = {}", member.value), Docstring::flowing(&member.doc).text(4)]
+        });
+        Class { members: members.collect(), ..Class::new(name, base, doc) }
+    }
+
+    /// A struct; whether its first field is its own size, which its constructor fills in.
+    pub fn structure(name: String, doc: &Docstring, fields: &[Field], sized: bool) -> Self {
+        let told = fields.iter().filter(|field| !field.doc.is_empty());
+        let members = told.map(|field| {
+            let doc = Docstring::flowing(&field.ctype.named_in(&field.doc));
+            [field.name.clone(), format!(": {}", field.ctype.raw()), doc.text(4)]
+        });
+        let spelled = fields.iter().map(|field| format!("(\"{}\", {})", field.name, field.ctype.name()));
+        Class {
+            members: members.collect(),
+            fields: spelled.collect(),
+            constructor: fields
+                .split_first()
+                .filter(|_| sized)
+                .map(|(size, rest)| constructor(&name, size, rest)),
+            ..Class::new(name, "Structure", doc)
+        }
+    }
+
+    /// A pointer to a function.
+    pub fn callback(name: String, doc: &Docstring, params: &[CType], result: Option<&CType>) -> Self {
+        let result = result.map_or("None".to_owned(), CType::name);
+        let signature = Some((result, params.iter().map(CType::name).collect()));
+        Class { signature, ..Class::new(name, "CFuncPtr", doc) }
+    }
+
+    fn names(&self, name: &str) -> bool {
+        let params = self.signature.iter().flat_map(|(_, params)| params);
+        self.fields.iter().chain(params).any(|code| identifiers(code).any(|word| word == name))
+    }
+}
+
+/// A constructor that knows the size and takes what Python has for each of the other fields but arrays.
+fn constructor(name: &str, size: &Field, fields: &[Field]) -> [Vec<String>; 2] {
+    let mut params = vec!["self".to_owned(), "*".to_owned()];
+    let mut values = vec![format!("{}=sizeof({name})", size.name)];
+    for Field { name, ctype, .. } in fields {
+        let (param, value) = match ctype {
+            CType::Array(..) | CType::Struct(_) | CType::Pointer(_) => continue,
+            CType::Text => ("str | None = None".to_owned(), format!("encode_or_null({name})")),
+            // A null pointer to a function is an object too.
+            CType::Callback(class) => {
+                (format!("{class} | None = None"), format!("{class}() if {name} is None else {name}"))
+            }
+            CType::Bool => ("bool = False".to_owned(), name.clone()),
+            ctype => (format!("{} = 0", ctype.hint()), name.clone()),
+        };
+        params.push(format!("{name}: {param}"));
+        values.push(format!("{name}={value}"));
+    }
+    [params, values]
+}
+
+/// Classes such that each follows those that it names, and otherwise as they were.
+pub fn in_order(mut open: Vec<Class>) -> Vec<Class> {
+    let mut done = Vec::new();
+    while !open.is_empty() {
+        let waits =
+            |class: &Class| open.iter().any(|other| other.name != class.name && class.names(&other.name));
+        // Those that wait for each other stay as they were: Python then says which name it lacks.
+        let next = open.iter().position(|class| !waits(class)).unwrap_or(0);
+        done.push(open.remove(next));
+    }
+    done
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn class(name: &str, ctype: CType) -> Class {
+        let field = Field { name: "field".to_owned(), ctype, doc: "A field.".to_owned() };
+        Class::structure(name.to_owned(), &Docstring::new("A struct."), &[field], false)
+    }
+
+    #[test]
+    fn a_class_follows_those_that_it_names() {
+        let inner = CType::Struct("Inner".to_owned());
+        let classes = vec![class("Outer", inner), class("Inner", CType::Bool), class("Last", CType::Bool)];
+        let names: Vec<String> = in_order(classes).into_iter().map(|class| class.name).collect();
+        assert_eq!(names, ["Inner", "Outer", "Last"]);
+    }
+
+    #[test]
+    fn a_struct_that_knows_its_size_takes_the_rest_by_name() {
+        let field = |name: &str, ctype| Field { name: name.to_owned(), ctype, doc: String::new() };
+        let [params, values] =
+            constructor("Options", &field("size", CType::Int("c_size_t")), &[field("name", CType::Text)]);
+        assert_eq!(params, ["self", "*", "name: str | None = None"]);
+        assert_eq!(values, ["size=sizeof(Options)", "name=encode_or_null(name)"]);
+    }
+}

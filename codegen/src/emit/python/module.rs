@@ -1,0 +1,124 @@
+//! Modules: a template is rendered, and what its code names is imported.
+
+use std::collections::BTreeSet;
+
+use minijinja::Environment;
+use minijinja::value::Serde;
+use serde::Serialize;
+
+use super::layout::{self, identifiers};
+use super::names;
+use crate::out::Output;
+
+/// A module that others take names from; one that begins with a dot is of the same package.
+pub type Source<'a> = (&'a str, Vec<&'a str>);
+
+/// What all modules take from Python's own.
+const STANDARD: &[(&str, &[&str])] = &[
+    ("collections.abc", &["Callable", "Mapping", "Sequence"]),
+    (
+        "ctypes",
+        &[
+            "Array",
+            "POINTER",
+            "Structure",
+            "c_bool",
+            "c_char",
+            "c_char_p",
+            "c_double",
+            "c_float",
+            "c_int",
+            "c_int8",
+            "c_int16",
+            "c_int32",
+            "c_int64",
+            "c_size_t",
+            "c_uint8",
+            "c_uint16",
+            "c_uint32",
+            "c_uint64",
+            "c_ulonglong",
+            "c_void_p",
+            "create_string_buffer",
+            "sizeof",
+        ],
+    ),
+    ("typing", &["Any", "TYPE_CHECKING"]),
+];
+
+/// Writes modules that share a marker and know the same names.
+pub struct Modules<'a> {
+    /// The templates.
+    pub templates: &'a Environment<'a>,
+    /// The first line of each.
+    pub marker: &'a str,
+    /// The modules beside them.
+    pub beside: Vec<Source<'a>>,
+    /// The modules below the package that are names of it.
+    pub exported: Vec<&'a str>,
+}
+
+/// What a template sees: its own data, and the imports.
+#[derive(Serialize)]
+struct Page<'a, T> {
+    marker: &'a str,
+    /// Lines of imports: of the standard library, and of the package.
+    imports: [Vec<String>; 2],
+    /// Whether type checkers need `_Pointer`.
+    points: bool,
+    #[serde(flatten)]
+    data: &'a T,
+}
+
+impl Modules<'_> {
+    /// A module from a template and its data.
+    ///
+    /// # Errors
+    /// When the template does not fit the data, which is a mistake of ours.
+    pub fn write<T: Serialize>(
+        &self,
+        path: String,
+        template: &str,
+        data: &T,
+        note: String,
+    ) -> Result<Output, minijinja::Error> {
+        let template = self.templates.get_template(template)?;
+        let mut page = Page { marker: self.marker, imports: Default::default(), points: false, data };
+        let text = template.render(Serde(&page))?;
+        let code = code(&text);
+        let mut words: BTreeSet<&str> = identifiers(&code).collect();
+        for class in code.lines().filter_map(|line| line.strip_prefix("class ")) {
+            words.remove(identifiers(class).next().unwrap_or_default());
+        }
+        page.points = words.contains("_Pointer");
+        if page.points {
+            words.insert("TYPE_CHECKING");
+        }
+        let standard = STANDARD.iter().flat_map(|(module, names)| import(module, names, &words));
+        let mut beside: Vec<_> = self.beside.iter().collect();
+        beside.sort();
+        let beside = beside.into_iter().flat_map(|(module, names)| import(module, names, &words));
+        let exported = self.exported.iter().map(|name| format!("from . import {name} as {name}"));
+        page.imports = [standard.collect(), exported.chain(beside).collect()];
+        Ok(Output::new(path, template.render(Serde(&page))?, note))
+    }
+}
+
+/// A module without docstrings and comments.
+fn code(text: &str) -> String {
+    let code: String = text.split("\"\"\"").step_by(2).collect();
+    code.lines().filter(|line| !line.starts_with('#')).flat_map(|line| [line, "\n"]).collect()
+}
+
+/// The import of those names of a module that are used.
+fn import(module: &str, known: &[&str], used: &BTreeSet<&str>) -> Option<String> {
+    let is_used = |name: &&&str| identifiers(name).last().is_some_and(|name| used.contains(name));
+    let mut taken: Vec<String> = known.iter().filter(is_used).map(|name| (*name).to_owned()).collect();
+    names::sort_imports(&mut taken);
+    let head = format!("from {module} import ");
+    match taken.is_empty() {
+        true => None,
+        false if head.len() + taken.join(", ").len() <= layout::WIDTH => Some(head + &taken.join(", ")),
+        false => Some(layout::listed(&taken, &format!("{head}("), ")")),
+    }
+}

@@ -1,0 +1,241 @@
+//! Parameters of Python functions: how each is passed to C is decided here, for both packages.
+
+use super::ctype::CType;
+use super::names;
+use crate::emit::text::capital;
+use crate::model::{
+    self, Direction, Extent, Function, HandleForm, Length, ParamId, PythonFunction, Role, Spec, Ty, TypeKind,
+};
+use crate::python::{Form, Item, form};
+use crate::sdk::{Face, Handle, PLUGIN};
+
+/// How a parameter is passed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Pass {
+    /// The caller passes a value, which goes on as it is.
+    Value,
+    /// The caller passes an object of ctypes or a dict, whose address goes on.
+    Address,
+    /// The caller passes a number, and the address of a copy goes on.
+    Copy,
+    /// The caller passes a list; its length, as an expression, where something else decides it.
+    List(Option<String>),
+    /// The length of the list of this name.
+    Length(String),
+    /// The function writes it.
+    Output,
+    /// The caller passes it, and the function writes another one.
+    Exchange,
+    /// The function writes as many as an expression says.
+    Room(String),
+    /// The function writes as many as it has, and is called twice; the other parameter is their number.
+    Filled(String),
+    /// The number of what is filled.
+    Filling,
+    /// Null: the caller neither passes it nor gets it. Whether it is the address of something.
+    Null(bool),
+}
+
+/// A parameter.
+#[derive(Clone, Debug)]
+pub struct Param {
+    /// Its variable in Python.
+    pub name: String,
+    /// What it holds, or what it points to.
+    pub ctype: CType,
+    /// How it is passed.
+    pub pass: Pass,
+    /// Whether null is allowed.
+    pub nullable: bool,
+    /// What it is, for those who pass it or get it.
+    pub doc: String,
+}
+
+impl Param {
+    /// Whether the caller of the bindings passes it.
+    pub fn is_taken(&self) -> bool {
+        matches!(self.pass, Pass::Value | Pass::Address | Pass::Copy | Pass::List(_) | Pass::Exchange)
+    }
+
+    /// Whether the caller of the bindings gets it.
+    pub fn is_given(&self) -> bool {
+        matches!(self.pass, Pass::Output | Pass::Exchange | Pass::Room(_) | Pass::Filled(_))
+    }
+
+    /// Whether null is a text or an object that is not there, for which Python has `None`.
+    pub fn may_be_none(&self) -> bool {
+        let is_object = self.pass == Pass::Address || self.ctype.null() == "None";
+        self.nullable && is_object && matches!(self.pass, Pass::Value | Pass::Address)
+    }
+
+    /// What is said to those who pass it: of `In: the new one. Out: the old one.` the first half.
+    pub fn doc_in(&self) -> String {
+        let half = self.doc.split_once(" Out: ").and_then(|(before, _)| before.strip_prefix("In: "));
+        half.map_or_else(|| self.doc.clone(), capital)
+    }
+
+    /// What is said to those who get it: the second half.
+    pub fn doc_out(&self) -> String {
+        let half = self.doc.split_once(" Out: ").filter(|(before, _)| before.starts_with("In: "));
+        half.map_or_else(|| self.doc.clone(), |(_, after)| capital(after))
+    }
+
+    /// Its type in `argtypes`.
+    pub fn argtype(&self) -> String {
+        match self.pass {
+            Pass::Value | Pass::Length(_) | Pass::Null(false) => self.ctype.name(),
+            _ => self.ctype.pointer(),
+        }
+    }
+
+    /// `size: int`
+    pub fn hint(&self) -> String {
+        let hint = match self.pass {
+            Pass::List(_) => format!("Sequence[{}]", self.ctype.hint()),
+            _ => self.ctype.hint(),
+        };
+        let or_none = if self.may_be_none() { " | None" } else { "" };
+        format!("{}: {hint}{or_none}", self.name)
+    }
+
+    /// The type hint of what the caller gets of it.
+    pub fn given(&self) -> String {
+        match (&self.pass, &self.ctype) {
+            (Pass::Room(_) | Pass::Filled(_), CType::Char) => "str".to_owned(),
+            (Pass::Room(_) | Pass::Filled(_) | Pass::List(_), ctype) => format!("list[{}]", ctype.given()),
+            (_, ctype) => ctype.given(),
+        }
+    }
+}
+
+/// How a function of the SDK's face passes a parameter.
+pub fn of_face(face: Face, function: &Function, param: &model::Param) -> (CType, Pass) {
+    let ctype = CType::of(face.spec, param.ty);
+    let pass = pass_of_face(face, function, param, &ctype);
+    // Memory of the caller's goes by its address, whatever is in it.
+    let is_memory = param.dir == Direction::Out && pass == Pass::Value;
+    (if is_memory { CType::Address } else { ctype }, pass)
+}
+
+fn pass_of_face(face: Face, function: &Function, param: &model::Param, ctype: &CType) -> Pass {
+    let counter_of = |param: &model::Param| match &param.length {
+        Some(Length::Count(Extent::Param(id))) => Some(function.param(*id)),
+        _ => None,
+    };
+    // An array of addresses is read, whatever happens to the memory behind them.
+    let is_list = |param: &model::Param| {
+        counter_of(param).is_some() && (param.dir == Direction::In || param.ty == Ty::Pointer)
+    };
+    let counted =
+        |other: &&model::Param| counter_of(other).is_some_and(|counter| std::ptr::eq(counter, param));
+    if let Some(list) = function.params.iter().find(counted) {
+        if is_list(list) {
+            return Pass::Length(names::variable(&list.name.value));
+        }
+        if param.dir == Direction::InOut {
+            return Pass::Filling;
+        }
+    }
+    if let Some(counter) = counter_of(param) {
+        let name = names::variable(&counter.name.value);
+        if is_list(param) {
+            return Pass::List(Some(name));
+        }
+        if counter.dir == Direction::InOut {
+            return Pass::Filled(name);
+        }
+    }
+    match (param.dir, &param.length) {
+        (Direction::Out, Some(Length::Count(Extent::Number(count)))) => Pass::Room(count.to_string()),
+        (Direction::Out, Some(Length::Count(Extent::Call(id)))) => {
+            let first = match face.called_with(function) {
+                Handle::Plugin => PLUGIN.to_owned(),
+                Handle::Device(id) => names::variable(&function.param(id).name.value),
+            };
+            Pass::Room(format!("{}({first})", names::variable(&face.interface.function(*id).name.value)))
+        }
+        // A message is of use where the call fails, and then nothing is returned: its memory is the caller's.
+        (Direction::Out, _) if param.is_caller_memory() => Pass::Value,
+        (Direction::Out, _) => Pass::Output,
+        (Direction::InOut, _) if param.ty == Ty::Pointer => Pass::Value,
+        (Direction::InOut, _) => match ctype {
+            CType::Struct(_) => Pass::Address,
+            // The handle that comes by its address is only read, or is gone afterwards.
+            CType::Address => Pass::Copy,
+            _ => Pass::Exchange,
+        },
+        (Direction::In, _) => Pass::Value,
+    }
+}
+
+/// How a function of an export's package passes a parameter; `local` names the variable of a parameter.
+pub fn of_export(
+    spec: &Spec,
+    function: &Function,
+    python: &PythonFunction,
+    id: ParamId,
+    local: &dyn Fn(ParamId) -> String,
+) -> (CType, Pass) {
+    let param = function.param(id);
+    let list_of =
+        |length| function.params.iter().position(|other| other.is_python_list_of(length)).map(ParamId);
+    let plain = |item| CType::plain(spec, item);
+    if let Some(list) = list_of(id) {
+        return (plain(Item::Number(param.ty)), Pass::Length(local(list)));
+    }
+    let count = |extent: &Extent| match extent {
+        Extent::Param(id) => local(*id),
+        Extent::Number(number) => number.to_string(),
+        Extent::Call(_) => "0".to_owned(),
+    };
+    let is_taken = python.args.contains(&id);
+    let is_used = is_taken || python.returns.contains(&id);
+    match form(spec, param) {
+        _ if param.context_of.is_some() => (CType::Object("Any"), Pass::Value),
+        Some(Form::Text) => (CType::Text, if is_taken { Pass::Value } else { Pass::Null(false) }),
+        Some(Form::Buffer(extent)) => (CType::Char, Pass::Room(count(extent))),
+        Some(Form::List(item, extent)) if param.dir == Direction::In => {
+            // Lists of one length have to agree, as the second one is read as far as the first one goes.
+            let length = match extent {
+                Extent::Param(length) => list_of(*length)
+                    .filter(|first| *first != id)
+                    .map(|first| format!("len({})", local(first))),
+                extent => Some(count(extent)),
+            };
+            (plain(item), Pass::List(length))
+        }
+        Some(Form::List(item, extent)) => (plain(item), Pass::Room(count(extent))),
+        Some(Form::One(item)) => {
+            let is_place = is_place(spec, param);
+            let by_address = is_place || param.by_pointer;
+            let pass = match item {
+                _ if !is_used => Pass::Null(by_address),
+                Item::Dict(_) if is_taken && by_address => Pass::Address,
+                Item::Dict(_) if is_taken => Pass::Value,
+                _ if is_place && is_taken => Pass::Exchange,
+                _ if is_place => Pass::Output,
+                _ => Pass::Value,
+            };
+            (plain(item), pass)
+        }
+        // A rule has refused it, unless the body is written by hand.
+        None => {
+            let is_callback =
+                matches!(param.ty, Ty::Named(id) if matches!(spec.ty(id).kind, TypeKind::Callback { .. }));
+            (CType::Object(if is_callback { "Callable[..., object]" } else { "Any" }), Pass::Value)
+        }
+    }
+}
+
+/// Whether C gets the place of a value rather than the value.
+fn is_place(spec: &Spec, param: &model::Param) -> bool {
+    let is_address = match param.ty {
+        Ty::Pointer => true,
+        Ty::Named(id) => {
+            matches!(spec.ty(id).kind, TypeKind::Handle { form: HandleForm::Pointee(_), .. })
+        }
+        _ => false,
+    };
+    let is_array = matches!(param.length, Some(Length::Count(_)));
+    is_array || (param.dir != Direction::In && (!is_address || param.role == Role::Creates))
+}
