@@ -30,7 +30,7 @@ pub fn test() -> Result<(), Failure> {
     let readme = project::path("README.md");
     let readme = fs::read_to_string(&readme).map_err(at(&readme))?;
     let machine = Machine::new()?;
-    let both = commands(&blocks(&readme, "Two commands", "sh"));
+    let both = commands(&blocks(&readme, "Build and test", "sh"));
     let [generate, test] = both.as_slice() else {
         return Err(Failure::Wrong(format!(
             "README.md has {} commands where two are promised: {both:?}",
