@@ -1,4 +1,4 @@
-//! Errors: a code of the interface with a sentence that says which argument was wrong and why.
+//! Errors: a code of the interface with a message that says which argument was wrong and why.
 
 use std::borrow::Cow;
 
@@ -6,18 +6,18 @@ use tenon::device;
 
 use crate::api::AclError;
 
-/// A code with a sentence.
+/// A code with a message.
 pub type Error = tenon::Error<AclError>;
-/// What functions of this crate answer.
+/// The result of the functions of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// An error in the place of a result.
+/// Returns an error with this code and message.
 #[cold]
 pub(crate) fn refuse<T>(code: AclError, message: impl Into<Cow<'static, str>>) -> Result<T> {
     Err(Error::new(code, message))
 }
 
-/// The error of a device in the codes of this interface.
+/// Converts the error of a device to the codes of this interface.
 #[cold]
 pub(crate) fn of_device(error: &device::Error) -> Error {
     let code = match error.status {
@@ -25,4 +25,41 @@ pub(crate) fn of_device(error: &device::Error) -> Error {
         _ => AclError::RT_INTERNAL_ERROR,
     };
     Error::new(code, error.message.clone())
+}
+
+/// Returns the error for a number that is not a value of its enumeration.
+#[cold]
+pub(crate) fn unknown_value<T>(param: &str, value: i32) -> Result<T> {
+    refuse(AclError::INVALID_PARAM, format!("`{param}` is {value}, which is none of its values"))
+}
+
+/// The error for a handle that names nothing alive.
+#[cold]
+pub(crate) fn unknown_handle(param: &str, handle: usize) -> Error {
+    if handle == 0 {
+        Error::new(AclError::INVALID_PARAM, format!("`{param}` is null"))
+    } else {
+        Error::new(
+            AclError::RT_INVALID_HANDLE,
+            format!("`{param}` is {handle:#x}, which is destroyed or was never made"),
+        )
+    }
+}
+
+/// The error for the handle of a data object, whose functions use one code for every invalid parameter.
+#[cold]
+pub(crate) fn unknown_data_handle(param: &str, handle: usize) -> Error {
+    Error::new(AclError::INVALID_PARAM, unknown_handle(param, handle).message.clone())
+}
+
+/// The error for the handle of a context that names none.
+#[cold]
+pub(crate) fn unknown_context(handle: usize) -> Error {
+    if handle == 0 {
+        return Error::new(AclError::INVALID_PARAM, "`context` is null");
+    }
+    Error::new(
+        AclError::RT_PARAM_INVALID,
+        format!("`context` is {handle:#x}, which is destroyed or was never made"),
+    )
 }

@@ -1,44 +1,51 @@
-//! The functions of the interface, each as one line that says where its meaning is.
+//! The functions of the interface: [`Acl`] for [`Runtime`].
 //!
-//! This is the only `impl` of the trait [`Acl`]. A function that is left out answers with its fallback, and the spec says
-//! which. The state is [`Runtime`]: `self.context()` is the current context of the thread, `self.stream(handle)` a stream
-//! of it, `self.home(number)` a device. Handles are looked up there, so nothing here checks them. Sections are the groups of
-//! the spec, in its order.
+//! Functions that are left out use the fallback of the spec. Handles are looked up by the subsystems, so nothing here
+//! checks them. Sections are the groups of the spec, in its order.
 
 use std::borrow::Cow;
 use std::ffi::CStr;
+use std::sync::atomic::Ordering;
 
 use tenon::{AnyPtr, DevicePtr, HostPtr, UnifiedPtr};
 
 use crate::Runtime;
 use crate::api::*;
-use crate::batch::Batch;
-use crate::callback::Kind;
-use crate::copy::{Claim, Rows};
-use crate::event::Make;
-use crate::exception::Listener;
-use crate::fill::Pattern;
-use crate::indirect::End;
-use crate::managed::Fetch;
-use crate::notify::Sort;
-use crate::reduce::Reduction;
-use crate::signal::Change;
-use crate::{cache, copy_desc, element, event, limits, notify, reach, share, thread};
+use crate::callback::subscriptions::{self, CallbackKind};
+use crate::copy::batch::{self, Batch};
+use crate::copy::fill::{self, Pattern};
+use crate::copy::indirect::{self, IndirectAddress};
+use crate::copy::reduction::{self, Reduction};
+use crate::copy::transfer::{self, Direction, Rows};
+use crate::copy::{cache_hint, descriptor};
+use crate::data::data_buffer::Extent;
+use crate::data::element;
+use crate::device::{health, info, peers, settings};
+use crate::error::refuse;
+use crate::event::event_table::{self, EventKind};
+use crate::memory::managed::{self, PrefetchBatch};
+use crate::memory::{allocation, registration, value};
+use crate::notify::notify_table::{self, NotifyKind};
+use crate::notify::signal::Change;
+use crate::state::stream::MAX_STREAMS;
+use crate::state::thread_slots;
+use crate::stream::config::StreamConfig;
+use crate::virtual_memory::{capabilities, mappings, sharing};
 
 #[tenon::device(module = crate::api)]
 impl Acl for Runtime {
     // --- init ---
 
     fn init(&self, config_path: Option<&CStr>) -> Result<()> {
-        self.begin(config_path)
+        self.initialize(config_path)
     }
 
     fn finalize(&self) -> Result<()> {
-        self.finalise(true).map(drop)
+        self.finalize_count(true).map(drop)
     }
 
     fn finalize_reference(&self) -> Result<u64> {
-        self.finalise(false)
+        self.finalize_count(false)
     }
 
     fn get_recent_err_msg(&self) -> Result<Option<Cow<'static, CStr>>> {
@@ -46,49 +53,45 @@ impl Acl for Runtime {
     }
 
     fn rt_get_version(&self) -> Result<RtGetVersion> {
-        Ok(crate::info::VERSION)
+        Ok(info::VERSION)
     }
 
     fn rt_get_soc_name(&self) -> Result<Option<Cow<'static, CStr>>> {
-        Ok(Some(Cow::Borrowed(self.soc_name())))
+        Ok(Some(Cow::Borrowed(self.chip_name.get(&self.state))))
     }
 
     fn rt_check_arch_compatibility(&self, soc_version: &CStr) -> Result<i32> {
-        Ok(i32::from(soc_version == self.soc_name()))
+        Ok(i32::from(soc_version == self.chip_name.get(&self.state)))
     }
 
     fn get_cann_attribute(&self, cann_attr: CannAttr) -> Result<i32> {
-        crate::info::stack_has(cann_attr)
+        info::stack_has(cann_attr)
     }
 
     fn get_device_capability(&self, device_id: u32, device_info: DeviceInfo) -> Result<i64> {
-        self.device_capability(device_id, device_info)
+        info::device_capability(&self.state, device_id, device_info)
     }
 
     // --- device ---
 
     fn rt_set_device(&self, device_id: i32) -> Result<()> {
-        self.observed(device_id, [DeviceState::SET_PRE, DeviceState::SET_POST], || self.set_device(device_id))
+        self.set_device(device_id)
     }
 
     fn rt_reset_device(&self, device_id: i32) -> Result<()> {
-        self.observed(device_id, [DeviceState::RESET_PRE, DeviceState::RESET_POST], || {
-            self.reset_device(device_id)
-        })
+        self.reset_device(device_id)
     }
 
     fn rt_reset_device_force(&self, device_id: i32) -> Result<()> {
-        self.observed(device_id, [DeviceState::RESET_PRE, DeviceState::RESET_POST], || {
-            self.reset_device_force(device_id)
-        })
+        self.reset_device_force(device_id)
     }
 
     fn rt_get_device(&self) -> Result<i32> {
-        Ok(self.current_device()?.ordinal.cast_signed())
+        Ok(self.state.current_device()?.ordinal.cast_signed())
     }
 
     fn rt_get_device_count(&self) -> Result<u32> {
-        self.device_count()
+        self.state.device_count()
     }
 
     fn rt_get_run_mode(&self) -> Result<RunMode> {
@@ -96,67 +99,68 @@ impl Acl for Runtime {
     }
 
     fn rt_set_ts_device(&self, ts_id: TsId) -> Result<()> {
-        crate::info::check_scheduler(ts_id)
+        info::check_scheduler(ts_id)
     }
 
     fn rt_synchronize_device(&self) -> Result<()> {
-        self.synchronize_device(-1)
+        self.synchronize_current_device(-1)
     }
 
     fn rt_synchronize_device_with_timeout(&self, timeout: i32) -> Result<()> {
-        self.synchronize_device(timeout)
+        self.synchronize_current_device(timeout)
     }
 
     fn rt_query_device_status(&self, device_id: i32) -> Result<DeviceStatus> {
-        Ok(self.device_status(&self.home(device_id.into())?))
+        Ok(info::device_status(&self.state, &self.state.device(device_id)?))
     }
 
     fn rt_get_device_utilization_rate(&self, device_id: i32) -> Result<UtilizationInfo> {
-        self.utilisation(&self.home(device_id.into())?)
+        info::utilization(&self.state, &self.state.device(device_id)?)
     }
 
     fn rt_get_device_info(&self, device_id: u32, attr: DevAttr) -> Result<i64> {
-        self.device_info(device_id, attr)
+        info::device_info(&self.state, device_id, attr)
     }
 
     fn rt_get_device_capability(&self, device_id: i32, dev_feature_type: DevFeatureType) -> Result<i32> {
-        self.device_feature(&self.home(device_id.into())?, dev_feature_type)
+        self.state.device(device_id)?;
+        info::device_feature(dev_feature_type)
     }
 
     fn rt_device_get_stream_priority_range(&self) -> Result<RtDeviceGetStreamPriorityRange> {
-        self.context().map(|_| crate::info::PRIORITIES)
+        self.state.context().map(|_| info::PRIORITIES)
     }
 
     fn rt_get_devices_topo(&self, device_id: u32, other_device_id: u32) -> Result<u64> {
-        self.topology(device_id, other_device_id)
+        info::topology(&self.state, device_id, other_device_id)
     }
 
     fn rt_get_logic_dev_id_by_user_dev_id(&self, user_devid: i32) -> Result<i32> {
-        self.same_number(user_devid)
+        info::device_number(&self.state, user_devid)
     }
 
     fn rt_get_user_dev_id_by_logic_dev_id(&self, logic_dev_id: i32) -> Result<i32> {
-        self.same_number(logic_dev_id)
+        info::device_number(&self.state, logic_dev_id)
     }
 
     fn rt_get_logic_dev_id_by_phy_dev_id(&self, phy_dev_id: i32) -> Result<i32> {
-        self.same_number(phy_dev_id)
+        info::device_number(&self.state, phy_dev_id)
     }
 
     fn rt_get_phy_dev_id_by_logic_dev_id(&self, logic_dev_id: i32) -> Result<i32> {
-        self.same_number(logic_dev_id)
+        info::device_number(&self.state, logic_dev_id)
     }
 
     fn rt_get_user_dev_id_by_phy_dev_id(&self, phy_dev_id: i32) -> Result<i32> {
-        self.same_number(phy_dev_id)
+        info::device_number(&self.state, phy_dev_id)
     }
 
     fn rt_get_phy_dev_id_by_user_dev_id(&self, user_dev_id: i32) -> Result<i32> {
-        self.same_number(user_dev_id)
+        info::device_number(&self.state, user_dev_id)
     }
 
     fn rt_device_get_uuid(&self, device_id: i32) -> Result<Uuid> {
-        Ok(self.uuid(&self.home(device_id.into())?))
+        Ok(info::uuid(&self.state, &*self.state.device(device_id)?))
     }
 
     fn rt_device_get_bare_tgid(&self) -> Result<i32> {
@@ -164,27 +168,27 @@ impl Acl for Runtime {
     }
 
     fn rt_device_can_access_peer(&self, device_id: i32, peer_device_id: i32) -> Result<i32> {
-        self.can_be_peers(device_id, peer_device_id).map(i32::from)
+        peers::can_be_peers(&self.state, device_id, peer_device_id).map(i32::from)
     }
 
     fn rt_device_enable_peer_access(&self, peer_device_id: i32, flags: u32) -> Result<()> {
-        self.enable_peer(peer_device_id, flags)
+        peers::enable(&self.state, peer_device_id, flags)
     }
 
     fn rt_device_disable_peer_access(&self, peer_device_id: i32) -> Result<()> {
-        self.disable_peer(peer_device_id)
+        peers::disable(&self.state, peer_device_id)
     }
 
     fn rt_device_peer_access_status(&self, device_id: i32, peer_device_id: i32) -> Result<i32> {
-        self.is_peer_enabled(device_id, peer_device_id).map(i32::from)
+        peers::is_enabled(&self.state, device_id, peer_device_id).map(i32::from)
     }
 
     fn rt_device_set_limit(&self, limit: DeviceLimit, value: usize) -> Result<()> {
-        self.set_device_limit(limit, value)
+        settings::set_device_limit(&self.state, limit, value)
     }
 
     fn rt_device_get_limit(&self, limit: DeviceLimit) -> Result<usize> {
-        self.device_limit(limit)
+        settings::device_limit(&self.state, limit)
     }
 
     // --- context ---
@@ -198,23 +202,25 @@ impl Acl for Runtime {
     }
 
     fn rt_set_current_context(&self, context: Context) -> Result<()> {
-        self.set_current_context(context.addr())
+        let context = self.state.context_of(context.addr())?;
+        self.state.set_current_context(context.handle);
+        Ok(())
     }
 
     fn rt_get_current_context(&self) -> Result<Context> {
-        self.context().map(|context| Context::from_addr(context.handle))
+        self.state.context().map(|context| Context::from_addr(context.handle))
     }
 
     fn rt_ctx_get_current_default_stream(&self) -> Result<Stream> {
-        self.context().map(|context| Stream::from_addr(context.default_stream.handle))
+        self.state.context().map(|context| Stream::from_addr(context.default_stream.handle))
     }
 
     fn rt_ctx_set_sys_param_opt(&self, opt: SysParamOpt, value: i64) -> Result<()> {
-        self.context()?.options.set(opt, value)
+        self.state.context()?.options.set(opt, value)
     }
 
     fn rt_ctx_get_sys_param_opt(&self, opt: SysParamOpt) -> Result<i64> {
-        self.context()?.options.get(opt)
+        self.state.context()?.options.get(opt)
     }
 
     fn rt_set_sys_param_opt(&self, opt: SysParamOpt, value: i64) -> Result<()> {
@@ -226,26 +232,26 @@ impl Acl for Runtime {
     }
 
     fn rt_get_primary_ctx_state(&self, device_id: i32) -> Result<RtGetPrimaryCtxState> {
-        let is_active = self.home(device_id.into())?.state().primary.is_some();
+        let is_active = self.state.device(device_id)?.usage().primary.is_some();
         Ok(RtGetPrimaryCtxState { flags: 0, active: i32::from(is_active) })
     }
 
     // --- stream ---
 
     fn rt_create_stream(&self) -> Result<Stream> {
-        self.create_stream(0, 0).map(Stream::from_addr)
+        self.create_stream(StreamConfig::default()).map(Stream::from_addr)
     }
 
     fn rt_create_stream_with_config(&self, priority: u32, flag: u32) -> Result<Stream> {
-        self.create_stream(priority, flag).map(Stream::from_addr)
+        self.create_stream(StreamConfig::new(priority, flag)).map(Stream::from_addr)
     }
 
     fn rt_create_stream_config_handle(&self) -> Result<StreamConfigHandle> {
-        self.create_stream_config().map(StreamConfigHandle::from_addr)
+        self.stream_configs.create().map(StreamConfigHandle::from_addr)
     }
 
     fn rt_destroy_stream_config_handle(&self, handle: StreamConfigHandle) -> Result<()> {
-        self.destroy_stream_config(handle.addr())
+        self.stream_configs.destroy(handle.addr())
     }
 
     fn rt_set_stream_config_opt(
@@ -254,11 +260,11 @@ impl Acl for Runtime {
         attr: StreamConfigAttr,
         attr_value: &[u8],
     ) -> Result<()> {
-        self.set_stream_config(handle.addr(), attr, attr_value)
+        self.stream_configs.set(handle.addr(), attr, attr_value)
     }
 
     fn rt_create_stream_v2(&self, handle: StreamConfigHandle) -> Result<Stream> {
-        self.create_stream_of(handle.addr()).map(Stream::from_addr)
+        self.create_stream(self.stream_configs.get(handle.addr())?).map(Stream::from_addr)
     }
 
     fn rt_destroy_stream(&self, stream: Stream) -> Result<()> {
@@ -278,112 +284,121 @@ impl Acl for Runtime {
     }
 
     fn rt_stream_query(&self, stream: Stream) -> Result<StreamStatus> {
-        let is_done = self.stream(stream.addr())?.is_done()?;
+        let is_done = self.state.stream(stream.addr())?.is_done()?;
         Ok(if is_done { StreamStatus::COMPLETE } else { StreamStatus::NOT_READY })
     }
 
     fn rt_stream_get_priority(&self, stream: Stream) -> Result<u32> {
-        Ok(self.known_stream(stream.addr())?.priority)
+        Ok(self.state.stream_of_any_context(stream.addr())?.priority)
     }
 
     fn rt_stream_get_flags(&self, stream: Stream) -> Result<u32> {
-        Ok(self.known_stream(stream.addr())?.flags)
+        Ok(self.state.stream_of_any_context(stream.addr())?.flags)
     }
 
     fn rt_stream_wait_event(&self, stream: Stream, event: Event) -> Result<()> {
-        self.stream_wait_event(stream.addr(), event.addr(), -1)
+        self.events.wait_on_stream(&self.state, stream.addr(), event.addr(), -1)
     }
 
     fn rt_stream_wait_event_with_timeout(&self, stream: Stream, event: Event, timeout: i32) -> Result<()> {
-        self.stream_wait_event(stream.addr(), event.addr(), timeout)
+        self.events.wait_on_stream(&self.state, stream.addr(), event.addr(), timeout)
     }
 
     fn rt_stream_abort(&self, stream: Stream) -> Result<()> {
-        self.abort_stream(stream.addr())
+        let stream = self.state.stream(stream.addr())?;
+        stream.drop_pending();
+        stream.finish_dropped()
     }
 
     fn rt_stream_get_id(&self, stream: Stream) -> Result<i32> {
-        Ok(self.known_stream(stream.addr())?.id.cast_signed())
+        Ok(self.state.stream_of_any_context(stream.addr())?.id.cast_signed())
     }
 
     fn rt_get_stream_available_num(&self) -> Result<u32> {
-        self.streams_available()
+        let taken = self.state.current_device()?.usage().stream_ids.len();
+        Ok(MAX_STREAMS - u32::try_from(taken).unwrap_or(MAX_STREAMS))
     }
 
     fn rt_set_stream_failure_mode(&self, stream: Stream, mode: u64) -> Result<()> {
-        self.set_failure_mode(stream.addr(), mode)
+        let stream = self.created_stream(stream.addr())?;
+        match u32::try_from(mode) {
+            Ok(mode @ 0..=1) => stream.failure_mode.store(mode, Ordering::Relaxed),
+            _ => return refuse(AclError::INVALID_PARAM, format!("`mode` is {mode}; it is 0 or 1")),
+        }
+        Ok(())
     }
 
     // --- event ---
 
     fn rt_create_event(&self) -> Result<Event> {
-        self.create_event(Make::Plain, 0).map(Event::from_addr)
+        self.events.create(&self.state, EventKind::Plain, 0).map(Event::from_addr)
     }
 
     fn rt_create_event_with_flag(&self, flag: u32) -> Result<Event> {
-        self.create_event(Make::Flagged, flag).map(Event::from_addr)
+        self.events.create(&self.state, EventKind::Flagged, flag).map(Event::from_addr)
     }
 
     fn rt_create_event_ex_with_flag(&self, flag: u32) -> Result<Event> {
-        self.create_event(Make::Ex, flag).map(Event::from_addr)
+        self.events.create(&self.state, EventKind::Repeated, flag).map(Event::from_addr)
     }
 
     fn rt_destroy_event(&self, event: Event) -> Result<()> {
-        self.destroy_event(event.addr())
+        self.events.destroy(event.addr())
     }
 
     fn rt_record_event(&self, event: Event, stream: Stream) -> Result<()> {
-        self.record_event(event.addr(), stream.addr())
+        self.events.record(&self.state, event.addr(), stream.addr())
     }
 
     fn rt_reset_event(&self, event: Event, stream: Stream) -> Result<()> {
-        self.reset_event(event.addr(), stream.addr())
+        self.events.reset(&self.state, event.addr(), stream.addr())
     }
 
     fn rt_query_event(&self, event: Event) -> Result<EventStatus> {
-        let is_done = self.is_single_event_done(event.addr())?;
+        let is_done =
+            self.events.get_single(event.addr(), "its completion with `aclrtQueryEventStatus`")?.is_done()?;
         Ok(if is_done { EventStatus::COMPLETE } else { EventStatus::NOT_READY })
     }
 
     fn rt_query_event_status(&self, event: Event) -> Result<EventRecordedStatus> {
-        let is_done = self.is_event_done(event.addr())?;
+        let is_done = self.events.get(event.addr())?.is_done()?;
         Ok(if is_done { EventRecordedStatus::COMPLETE } else { EventRecordedStatus::NOT_READY })
     }
 
     fn rt_query_event_wait_status(&self, event: Event) -> Result<EventWaitStatus> {
-        let is_over = self.is_event_waited(event.addr())?;
+        let is_over = self.events.are_waits_done(event.addr())?;
         Ok(if is_over { EventWaitStatus::COMPLETE } else { EventWaitStatus::NOT_READY })
     }
 
     fn rt_synchronize_event(&self, event: Event) -> Result<()> {
-        self.synchronize_event(event.addr(), -1)
+        self.events.synchronize(event.addr(), -1)
     }
 
     fn rt_synchronize_event_with_timeout(&self, event: Event, timeout: i32) -> Result<()> {
-        self.synchronize_event(event.addr(), timeout)
+        self.events.synchronize(event.addr(), timeout)
     }
 
     fn rt_event_elapsed_time(&self, start_event: Event, end_event: Event) -> Result<f32> {
-        self.elapsed_time(start_event.addr(), end_event.addr())
+        self.events.elapsed_time(start_event.addr(), end_event.addr())
     }
 
     fn rt_event_get_timestamp(&self, event: Event) -> Result<u64> {
-        self.event_timestamp(event.addr())
+        self.events.timestamp(event.addr())
     }
 
     fn rt_get_event_id(&self, event: Event) -> Result<u32> {
-        Ok(self.event(event.addr())?.id())
+        Ok(self.events.get(event.addr())?.id())
     }
 
     fn rt_get_event_avail_num(&self) -> Result<u32> {
-        self.events_available()
+        event_table::available(&self.state)
     }
 
     // --- event_sharing ---
 
     fn rt_record_event_with_flag(&self, event: Event, stream: Stream, flag: u32) -> Result<()> {
-        event::expect_inside(flag)?;
-        self.record_event(event.addr(), stream.addr())
+        event_table::expect_not_captured(flag)?;
+        self.events.record(&self.state, event.addr(), stream.addr())
     }
 
     fn rt_stream_wait_event_with_flag(
@@ -393,14 +408,14 @@ impl Acl for Runtime {
         timeout: u32,
         flag: u32,
     ) -> Result<()> {
-        event::expect_inside(flag)?;
-        self.stream_wait_event(stream.addr(), event.addr(), event::patience(timeout))
+        event_table::expect_not_captured(flag)?;
+        self.events.wait_on_stream(&self.state, stream.addr(), event.addr(), event_table::timeout_ms(timeout))
     }
 
     // --- callback ---
 
     fn rt_subscribe_report(&self, thread_id: u64, stream: Stream) -> Result<()> {
-        self.subscribe(Kind::Callback, thread_id, stream.addr())
+        self.subscriptions.subscribe(CallbackKind::Callback, thread_id, &*self.state.stream(stream.addr())?)
     }
 
     fn rt_launch_callback(
@@ -409,42 +424,46 @@ impl Acl for Runtime {
         block_type: CallbackBlockType,
         stream: Stream,
     ) -> Result<()> {
-        let is_blocking = crate::callback::is_blocking(block_type)?;
-        self.launch_callback(Box::new(move || function.call()), is_blocking, stream.addr())
+        let is_blocking = subscriptions::is_blocking(block_type)?;
+        let stream = self.state.stream(stream.addr())?;
+        self.subscriptions.launch_callback(&stream, is_blocking, Box::new(move || function.call()))
     }
 
     fn rt_process_report(&self, timeout: i32) -> Result<()> {
-        self.process_reports(timeout)
+        self.subscriptions.process(timeout)
     }
 
     fn rt_un_subscribe_report(&self, thread_id: u64, stream: Stream) -> Result<()> {
-        self.unsubscribe(Kind::Callback, thread_id, stream.addr())
+        self.subscriptions.unsubscribe(CallbackKind::Callback, thread_id, &*self.state.stream(stream.addr())?)
     }
 
     fn rt_launch_host_func(&self, stream: Stream, function: HostFunc) -> Result<()> {
-        self.launch_host_function(stream.addr(), Box::new(move || function.call()))
+        let stream = self.state.stream(stream.addr())?;
+        self.subscriptions.launch_host_function(&stream, Box::new(move || function.call()))
     }
 
     fn rt_subscribe_host_func(&self, host_func_thread_id: u64, exe_stream: Stream) -> Result<()> {
-        self.subscribe(Kind::HostFunction, host_func_thread_id, exe_stream.addr())
+        let stream = self.state.stream(exe_stream.addr())?;
+        self.subscriptions.subscribe(CallbackKind::HostFunction, host_func_thread_id, &stream)
     }
 
     fn rt_process_host_func(&self, timeout: i32) -> Result<()> {
-        self.process_reports(timeout)
+        self.subscriptions.process(timeout)
     }
 
     fn rt_un_subscribe_host_func(&self, host_func_thread_id: u64, exe_stream: Stream) -> Result<()> {
-        self.unsubscribe(Kind::HostFunction, host_func_thread_id, exe_stream.addr())
+        let stream = self.state.stream(exe_stream.addr())?;
+        self.subscriptions.unsubscribe(CallbackKind::HostFunction, host_func_thread_id, &stream)
     }
 
     // --- observer ---
 
     fn init_callback_register(&self, r#type: RegisterCallbackType, cb_func: InitCallback) -> Result<()> {
-        self.add_to_begin(r#type, cb_func)
+        self.observe_initialization(r#type, cb_func)
     }
 
     fn init_callback_un_register(&self, r#type: RegisterCallbackType, cb_func: InitCallback) -> Result<()> {
-        self.observers.remove_from_begin(r#type, cb_func)
+        self.observers.remove_for_initialization(r#type, cb_func)
     }
 
     fn finalize_callback_register(
@@ -452,7 +471,7 @@ impl Acl for Runtime {
         r#type: RegisterCallbackType,
         cb_func: FinalizeCallback,
     ) -> Result<()> {
-        self.observers.add_to_end(r#type, cb_func)
+        self.observers.add_for_finalization(r#type, cb_func)
     }
 
     fn finalize_callback_un_register(
@@ -460,7 +479,7 @@ impl Acl for Runtime {
         r#type: RegisterCallbackType,
         cb_func: FinalizeCallback,
     ) -> Result<()> {
-        self.observers.remove_from_end(r#type, cb_func)
+        self.observers.remove_for_finalization(r#type, cb_func)
     }
 
     fn rt_reg_stream_state_callback(
@@ -490,15 +509,15 @@ impl Acl for Runtime {
     // --- memory ---
 
     fn rt_malloc(&self, size: usize, policy: MemMallocPolicy) -> Result<DevicePtr> {
-        self.allocate(size, policy, true).map(DevicePtr::from_addr)
+        allocation::allocate(&self.state, size, policy, true).map(DevicePtr::from_addr)
     }
 
     fn rt_malloc_align32(&self, size: usize, policy: MemMallocPolicy) -> Result<DevicePtr> {
-        self.allocate(size, policy, false).map(DevicePtr::from_addr)
+        allocation::allocate(&self.state, size, policy, false).map(DevicePtr::from_addr)
     }
 
     fn rt_malloc_cached(&self, size: usize, policy: MemMallocPolicy) -> Result<DevicePtr> {
-        self.allocate(size, policy, true).map(DevicePtr::from_addr)
+        allocation::allocate(&self.state, size, policy, true).map(DevicePtr::from_addr)
     }
 
     fn rt_malloc_with_cfg(
@@ -507,7 +526,7 @@ impl Acl for Runtime {
         policy: MemMallocPolicy,
         _cfg: Option<&[MallocConfig]>,
     ) -> Result<DevicePtr> {
-        self.allocate(size, policy, true).map(DevicePtr::from_addr)
+        allocation::allocate(&self.state, size, policy, true).map(DevicePtr::from_addr)
     }
 
     fn rt_malloc_for_task_scheduler(
@@ -516,31 +535,31 @@ impl Acl for Runtime {
         policy: MemMallocPolicy,
         _cfg: Option<&[MallocConfig]>,
     ) -> Result<DevicePtr> {
-        self.allocate(size, policy, true).map(DevicePtr::from_addr)
+        allocation::allocate(&self.state, size, policy, true).map(DevicePtr::from_addr)
     }
 
     fn rt_free(&self, dev_ptr: DevicePtr) -> Result<()> {
-        self.free(dev_ptr.addr(), false)
+        allocation::free(&self.state, dev_ptr.addr(), false)
     }
 
     fn rt_free_with_dev_sync(&self, dev_ptr: DevicePtr) -> Result<()> {
-        self.free(dev_ptr.addr(), true)
+        allocation::free(&self.state, dev_ptr.addr(), true)
     }
 
     fn rt_malloc_host(&self, size: usize) -> Result<HostPtr> {
-        self.allocate_host(size as u64).map(HostPtr::from_addr)
+        allocation::allocate_host(&self.state, size as u64).map(HostPtr::from_addr)
     }
 
     fn rt_malloc_host_with_cfg(&self, size: u64, _cfg: Option<&[MallocConfig]>) -> Result<HostPtr> {
-        self.allocate_host(size).map(HostPtr::from_addr)
+        allocation::allocate_host(&self.state, size).map(HostPtr::from_addr)
     }
 
     fn rt_free_host(&self, host_ptr: HostPtr) -> Result<()> {
-        self.free_host(host_ptr.addr(), false)
+        allocation::free_host(&self.state, host_ptr.addr(), false)
     }
 
     fn rt_free_host_with_dev_sync(&self, host_ptr: HostPtr) -> Result<()> {
-        self.free_host(host_ptr.addr(), true)
+        allocation::free_host(&self.state, host_ptr.addr(), true)
     }
 
     fn rt_memcpy(
@@ -552,7 +571,7 @@ impl Acl for Runtime {
         kind: MemcpyKind,
     ) -> Result<()> {
         let rows = Rows::within(dest_max, count)?;
-        self.copy(dst.addr(), src.addr(), rows, Claim::of(kind)?)
+        transfer::copy(&self.state, dst.addr(), src.addr(), rows, Direction::of(kind)?)
     }
 
     fn rt_memcpy_async(
@@ -564,8 +583,8 @@ impl Acl for Runtime {
         kind: MemcpyKind,
         stream: Stream,
     ) -> Result<()> {
-        let (rows, claim) = (Rows::within(dest_max, count)?, Claim::of(kind)?);
-        self.copy_on(stream.addr(), (dst.addr(), src.addr()), rows, claim, false)
+        let (rows, direction) = (Rows::within(dest_max, count)?, Direction::of(kind)?);
+        transfer::copy_on(&self.state, stream.addr(), (dst.addr(), src.addr()), rows, direction, false)
     }
 
     fn rt_memcpy_async_with_condition(
@@ -577,8 +596,8 @@ impl Acl for Runtime {
         kind: MemcpyKind,
         stream: Stream,
     ) -> Result<()> {
-        let (rows, claim) = (Rows::within(dest_max, count)?, Claim::of(kind)?);
-        self.copy_on(stream.addr(), (dst.addr(), src.addr()), rows, claim, true)
+        let (rows, direction) = (Rows::within(dest_max, count)?, Direction::of(kind)?);
+        transfer::copy_on(&self.state, stream.addr(), (dst.addr(), src.addr()), rows, direction, true)
     }
 
     fn rt_memcpy2d(
@@ -592,7 +611,7 @@ impl Acl for Runtime {
         kind: MemcpyKind,
     ) -> Result<()> {
         let rows = Rows { dst_pitch: dpitch, src_pitch: spitch, width, height };
-        self.copy(dst.addr(), src.addr(), rows, Claim::of_rectangle(kind)?)
+        transfer::copy(&self.state, dst.addr(), src.addr(), rows, Direction::of_rectangle(kind)?)
     }
 
     fn rt_memcpy2d_async(
@@ -607,8 +626,8 @@ impl Acl for Runtime {
         stream: Stream,
     ) -> Result<()> {
         let rows = Rows { dst_pitch: dpitch, src_pitch: spitch, width, height };
-        let claim = Claim::of_rectangle(kind)?;
-        self.copy_on(stream.addr(), (dst.addr(), src.addr()), rows, claim, false)
+        let direction = Direction::of_rectangle(kind)?;
+        transfer::copy_on(&self.state, stream.addr(), (dst.addr(), src.addr()), rows, direction, false)
     }
 
     fn rt_memcpy_batch(
@@ -622,7 +641,7 @@ impl Acl for Runtime {
         fail_index: &mut [usize],
     ) -> Result<()> {
         let batch = Batch { dsts, dest_maxs, srcs, sizes, attrs, attrs_indexes };
-        self.copy_batch(&batch, None, fail_index)
+        batch::copy_batch(&self.state, &batch, None, fail_index)
     }
 
     fn rt_memcpy_batch_v2(
@@ -635,7 +654,7 @@ impl Acl for Runtime {
         attrs_indexes: &[usize],
     ) -> Result<()> {
         let batch = Batch { dsts, dest_maxs, srcs, sizes, attrs, attrs_indexes };
-        self.copy_batch(&batch, None, &mut [])
+        batch::copy_batch(&self.state, &batch, None, &mut [])
     }
 
     fn rt_memcpy_batch_async(
@@ -650,7 +669,7 @@ impl Acl for Runtime {
         stream: Stream,
     ) -> Result<()> {
         let batch = Batch { dsts, dest_maxs, srcs, sizes, attrs, attrs_indexes };
-        self.copy_batch(&batch, Some(stream.addr()), fail_index)
+        batch::copy_batch(&self.state, &batch, Some(stream.addr()), fail_index)
     }
 
     fn rt_memcpy_batch_async_v2(
@@ -664,11 +683,11 @@ impl Acl for Runtime {
         stream: Stream,
     ) -> Result<()> {
         let batch = Batch { dsts, dest_maxs, srcs, sizes, attrs, attrs_indexes };
-        self.copy_batch(&batch, Some(stream.addr()), &mut [])
+        batch::copy_batch(&self.state, &batch, Some(stream.addr()), &mut [])
     }
 
     fn rt_memset(&self, dev_ptr: AnyPtr, max_count: usize, value: i32, count: usize) -> Result<()> {
-        self.fill(("dev_ptr", dev_ptr.addr()), max_count, Pattern::lowest_byte(value), count)
+        fill::fill(&self.state, ("dev_ptr", dev_ptr.addr()), max_count, Pattern::lowest_byte(value), count)
     }
 
     fn rt_memset_async(
@@ -680,11 +699,11 @@ impl Acl for Runtime {
         stream: Stream,
     ) -> Result<()> {
         let pattern = Pattern::lowest_byte(value);
-        self.fill_on(stream.addr(), ("dev_ptr", dev_ptr.addr()), max_count, pattern, count)
+        fill::fill_on(&self.state, stream.addr(), ("dev_ptr", dev_ptr.addr()), max_count, pattern, count)
     }
 
     fn rt_memset_d32(&self, ptr: AnyPtr, mem_size: usize, value: u32, n: usize) -> Result<()> {
-        self.fill(("ptr", ptr.addr()), mem_size, Pattern::Word(value), n)
+        fill::fill(&self.state, ("ptr", ptr.addr()), mem_size, Pattern::Word(value), n)
     }
 
     fn rt_memset_d32_async(
@@ -695,54 +714,54 @@ impl Acl for Runtime {
         n: usize,
         stream: Stream,
     ) -> Result<()> {
-        self.fill_on(stream.addr(), ("ptr", ptr.addr()), mem_size, Pattern::Word(value), n)
+        fill::fill_on(&self.state, stream.addr(), ("ptr", ptr.addr()), mem_size, Pattern::Word(value), n)
     }
 
     fn rt_mem_flush(&self, dev_ptr: DevicePtr, size: usize) -> Result<()> {
-        self.expect_device_range(dev_ptr.addr(), size)
+        registration::expect_device_range(&self.state, dev_ptr.addr(), size)
     }
 
     fn rt_mem_invalidate(&self, dev_ptr: DevicePtr, size: usize) -> Result<()> {
-        self.expect_device_range(dev_ptr.addr(), size)
+        registration::expect_device_range(&self.state, dev_ptr.addr(), size)
     }
 
     fn rt_get_mem_info(&self, attr: MemAttr) -> Result<RtGetMemInfo> {
-        self.memory_info(attr)
+        registration::memory_info(&self.state, attr)
     }
 
     fn rt_get_mem_usage_info(&self, device_id: i32, mem_usage_info: &mut [MemUsageInfo]) -> Result<usize> {
-        self.memory_usage(&self.home(device_id.into())?, mem_usage_info)
+        registration::memory_usage(&*self.state.device(device_id)?, mem_usage_info)
     }
 
     fn rt_pointer_get_attributes(&self, ptr: AnyPtr) -> Result<PtrAttributes> {
-        self.pointer_attributes(ptr.addr())
+        registration::pointer_attributes(&self.state, ptr.addr())
     }
 
     fn rt_mem_get_address_range(&self, ptr: AnyPtr) -> Result<RtMemGetAddressRange> {
-        self.address_range(ptr.addr())
+        registration::address_range(&self.state, ptr.addr())
     }
 
     fn rt_host_register(&self, ptr: AnyPtr, size: u64, r#type: HostRegisterType) -> Result<DevicePtr> {
-        self.register_host_as(ptr.addr(), size, r#type)?;
+        registration::register_host_as(&self.state, ptr.addr(), size, r#type)?;
         Ok(DevicePtr::from_addr(ptr.addr()))
     }
 
     fn rt_host_register_v2(&self, ptr: AnyPtr, size: u64, flag: u32) -> Result<()> {
-        self.register_host_with(ptr.addr(), size, flag)
+        registration::register_host_with(&self.state, ptr.addr(), size, flag)
     }
 
     fn rt_host_get_device_pointer(&self, p_host: AnyPtr, flag: u32) -> Result<DevicePtr> {
-        self.device_pointer_of(p_host.addr(), flag).map(DevicePtr::from_addr)
+        registration::device_pointer_of(&self.state, p_host.addr(), flag).map(DevicePtr::from_addr)
     }
 
     fn rt_host_unregister(&self, ptr: HostPtr) -> Result<()> {
-        self.unregister_host(ptr.addr())
+        registration::unregister_host(&self.state, ptr.addr())
     }
 
     // --- managed_memory ---
 
     fn rt_mem_alloc_managed(&self, size: u64, flag: u32) -> Result<UnifiedPtr> {
-        self.allocate_managed(size, flag).map(UnifiedPtr::from_addr)
+        managed::allocate_managed(&self.state, size, flag).map(UnifiedPtr::from_addr)
     }
 
     fn rt_mem_managed_advise(
@@ -752,7 +771,7 @@ impl Acl for Runtime {
         advise: MemManagedAdviseType,
         location: &MemManagedLocation,
     ) -> Result<()> {
-        self.advise(ptr.addr(), size, advise, location)
+        managed::advise(&self.state, ptr.addr(), size, advise, location)
     }
 
     fn rt_mem_managed_get_attr(
@@ -762,7 +781,7 @@ impl Acl for Runtime {
         size: usize,
         data: &mut [u8],
     ) -> Result<()> {
-        self.write_advice(attribute, (ptr.addr(), size), data)
+        managed::write_attribute(&self.state, attribute, (ptr.addr(), size), data)
     }
 
     fn rt_mem_managed_get_attrs(
@@ -773,7 +792,7 @@ impl Acl for Runtime {
         data: &[HostPtr],
         data_sizes: &[usize],
     ) -> Result<()> {
-        self.write_all_advice(attributes, (ptr.addr(), size), data, data_sizes)
+        managed::write_attributes(&self.state, attributes, (ptr.addr(), size), data, data_sizes)
     }
 
     fn rt_mem_managed_prefetch_async(
@@ -784,7 +803,7 @@ impl Acl for Runtime {
         flags: u32,
         stream: Stream,
     ) -> Result<()> {
-        self.fetch((ptr.addr(), size), location, flags.into(), stream.addr())
+        managed::prefetch(&self.state, (ptr.addr(), size), location, flags.into(), stream.addr())
     }
 
     fn rt_mem_managed_prefetch_batch_async(
@@ -796,14 +815,16 @@ impl Acl for Runtime {
         flags: u64,
         stream: Stream,
     ) -> Result<()> {
-        let fetch = Fetch { ptrs, sizes, places: prefetch_locs, firsts: prefetch_loc_idxs };
-        self.fetch_all(fetch, flags, stream.addr())
+        let batch = PrefetchBatch { ptrs, sizes, locations: prefetch_locs, firsts: prefetch_loc_idxs };
+        managed::prefetch_batch(&self.state, batch, flags, stream.addr())
     }
 
     // --- memory_access ---
 
     fn rt_check_mem_type(&self, addr_list: &[AnyPtr], mem_type: u32, reserve: u32) -> Result<u32> {
-        self.are_of_kinds(addr_list, mem_type, reserve).map(u32::from)
+        let are_of_kinds =
+            capabilities::are_of_kinds(&self.state, &self.virtual_memory, addr_list, mem_type, reserve);
+        are_of_kinds.map(u32::from)
     }
 
     fn rt_host_mem_map_capabilities(
@@ -811,7 +832,7 @@ impl Acl for Runtime {
         device_id: u32,
         hac_type: HacType,
     ) -> Result<HostMemMapCapability> {
-        self.reaches_host(device_id, hac_type)
+        capabilities::host_mapping(&self.state, device_id, hac_type)
     }
 
     fn rt_device_get_host_atomic_capabilities(
@@ -820,7 +841,7 @@ impl Acl for Runtime {
         operations: &[AtomicOperation],
         device_id: i32,
     ) -> Result<()> {
-        self.write_atomics(&[device_id], operations, capabilities)
+        capabilities::write_atomics(&self.state, &[device_id], operations, capabilities)
     }
 
     fn rt_device_get_p2p_atomic_capabilities(
@@ -830,7 +851,7 @@ impl Acl for Runtime {
         src_device_id: i32,
         dst_device_id: i32,
     ) -> Result<()> {
-        self.write_atomics(&[src_device_id, dst_device_id], operations, capabilities)
+        capabilities::write_atomics(&self.state, &[src_device_id, dst_device_id], operations, capabilities)
     }
 
     fn rt_reserve_mem_address_no_uc_memory(
@@ -840,7 +861,9 @@ impl Acl for Runtime {
         expect_ptr: AnyPtr,
         flags: u64,
     ) -> Result<AnyPtr> {
-        self.reserve_addresses(size, alignment, expect_ptr.addr(), flags).map(AnyPtr::from_addr)
+        self.virtual_memory
+            .reserve(&self.state, size, alignment, expect_ptr.addr(), flags)
+            .map(AnyPtr::from_addr)
     }
 
     fn rt_mem_map_no_access(
@@ -851,68 +874,72 @@ impl Acl for Runtime {
         handle: DrvMemHandle,
         flags: u64,
     ) -> Result<()> {
-        self.map_without_access(vir_ptr.addr(), size, offset, handle.addr(), flags)
+        let (address, handle) = (vir_ptr.addr(), handle.addr());
+        self.virtual_memory.map(&self.state, address, size, offset, handle, flags)?;
+        let location = self.virtual_memory.physical(handle)?.prop.location;
+        let desc = MemAccessDesc { flags: MemAccessFlags::NONE, location, rsv: [0; 12] };
+        self.virtual_memory.set_access(address, size, &desc)
     }
 
     fn rt_ipc_mem_set_attr(&self, key: &CStr, r#type: IpcMemAttrType, attr: u64) -> Result<()> {
-        self.set_shared_attribute(key, r#type, attr)
+        self.shared_memory.set_attribute(&self.state, key, r#type, attr)
     }
 
     fn rt_ipc_mem_import_pid_inter_server(&self, key: &CStr, server_pids: &[ServerPid]) -> Result<()> {
-        self.expect_shared(key)?;
-        reach::expect_servers(server_pids)
+        self.shared_memory.expect(&self.state, key)?;
+        capabilities::expect_servers(server_pids)
     }
 
     fn rt_notify_set_import_pid_inter_server(&self, notify: Notify, server_pids: &[ServerPid]) -> Result<()> {
-        self.notify(Sort::Flag, notify.addr())?;
-        reach::expect_servers(server_pids)
+        self.notifies.get(NotifyKind::Flag, notify.addr())?;
+        capabilities::expect_servers(server_pids)
     }
 
     // --- buffer ---
 
     fn rt_alloc_buf(&self, size: usize) -> Result<Mbuf> {
-        self.allocate_buffer(size).map(Mbuf::from_addr)
+        self.message_buffers.allocate(&self.state, size).map(Mbuf::from_addr)
     }
 
     fn rt_free_buf(&self, buf: Mbuf) -> Result<()> {
-        self.free_buffer(buf.addr())
+        self.message_buffers.free(&self.state, buf.addr())
     }
 
     fn rt_get_buf_data(&self, buf: Mbuf) -> Result<RtGetBufData> {
-        let (address, size) = self.buffers.memory(buf.addr())?;
+        let (address, size) = self.message_buffers.memory(buf.addr())?;
         Ok(RtGetBufData { data_ptr: HostPtr::from_addr(address), size })
     }
 
     fn rt_set_buf_data_len(&self, buf: Mbuf, len: usize) -> Result<()> {
-        self.buffers.set_length(buf.addr(), len)
+        self.message_buffers.set_length(buf.addr(), len)
     }
 
     fn rt_get_buf_data_len(&self, buf: Mbuf) -> Result<usize> {
-        self.buffers.length(buf.addr())
+        self.message_buffers.length(buf.addr())
     }
 
     fn rt_set_buf_user_data(&self, buf: Mbuf, data_ptr: &[u8], offset: usize) -> Result<()> {
-        self.buffers.write_notes(buf.addr(), offset, data_ptr)
+        self.message_buffers.write_user_data(buf.addr(), offset, data_ptr)
     }
 
     fn rt_get_buf_user_data(&self, buf: Mbuf, data_ptr: &mut [u8], offset: usize) -> Result<()> {
-        self.buffers.read_notes(buf.addr(), offset, data_ptr)
+        self.message_buffers.read_user_data(buf.addr(), offset, data_ptr)
     }
 
     fn rt_copy_buf_ref(&self, buf: Mbuf) -> Result<Mbuf> {
-        self.buffers.share(buf.addr()).map(Mbuf::from_addr)
+        self.message_buffers.share(buf.addr()).map(Mbuf::from_addr)
     }
 
     fn rt_append_buf_chain(&self, head_buf: Mbuf, buf: Mbuf) -> Result<()> {
-        self.buffers.append(head_buf.addr(), buf.addr())
+        self.message_buffers.append(head_buf.addr(), buf.addr())
     }
 
     fn rt_get_buf_chain_num(&self, head_buf: Mbuf) -> Result<u32> {
-        self.buffers.count(head_buf.addr())
+        self.message_buffers.count(head_buf.addr())
     }
 
     fn rt_get_buf_from_chain(&self, head_buf: Mbuf, index: u32) -> Result<Mbuf> {
-        self.buffers.at(head_buf.addr(), index).map(Mbuf::from_addr)
+        self.message_buffers.at(head_buf.addr(), index).map(Mbuf::from_addr)
     }
 
     // --- data ---
@@ -930,27 +957,29 @@ impl Acl for Runtime {
     }
 
     fn create_data_buffer(&self, data: AnyPtr, size: usize) -> Result<DataBuffer> {
-        self.add_data_buffer(data.addr(), size).map(DataBuffer::from_addr)
+        self.data_buffers.create(Extent { address: data.addr(), size }).map(DataBuffer::from_addr)
     }
 
     fn destroy_data_buffer(&self, data_buffer: DataBuffer) -> Result<()> {
-        self.remove_data_buffer(data_buffer.addr())
+        self.data_buffers.destroy(data_buffer.addr())
     }
 
     fn update_data_buffer(&self, data_buffer: DataBuffer, data: AnyPtr, size: usize) -> Result<()> {
-        self.change_data_buffer(data_buffer.addr(), data.addr(), size)
+        self.data_buffers.set(data_buffer.addr(), Extent { address: data.addr(), size })
     }
 
     fn get_data_buffer_addr(&self, data_buffer: DataBuffer) -> Result<AnyPtr> {
-        self.data_buffer(data_buffer.addr()).map(|content| AnyPtr::from_addr(content.address))
+        self.data_buffers.get(data_buffer.addr()).map(|content| AnyPtr::from_addr(content.address))
     }
 
     fn get_data_buffer_size(&self, data_buffer: DataBuffer) -> Result<u32> {
-        self.data_buffer(data_buffer.addr()).map(|content| u32::try_from(content.size).unwrap_or(u32::MAX))
+        self.data_buffers
+            .get(data_buffer.addr())
+            .map(|content| u32::try_from(content.size).unwrap_or(u32::MAX))
     }
 
     fn get_data_buffer_size_v2(&self, data_buffer: DataBuffer) -> Result<usize> {
-        self.data_buffer(data_buffer.addr()).map(|content| content.size)
+        self.data_buffers.get(data_buffer.addr()).map(|content| content.size)
     }
 
     fn create_tensor_desc(
@@ -959,100 +988,100 @@ impl Acl for Runtime {
         dims: Option<&[i64]>,
         format: Format,
     ) -> Result<TensorDesc> {
-        let desc = self.describe_tensor(data_type, dims.unwrap_or_default(), format);
+        let desc = self.tensor_descs.create(data_type, dims.unwrap_or_default(), format);
         desc.map(TensorDesc::from_addr)
     }
 
     fn destroy_tensor_desc(&self, desc: TensorDesc) -> Result<()> {
-        self.forget_tensor(desc.addr())
+        self.tensor_descs.destroy(desc.addr())
     }
 
     fn get_tensor_desc_type(&self, desc: TensorDesc) -> Result<DataType> {
-        Ok(self.tensor_desc(desc.addr()).map_or(DataType::UNDEFINED, |content| content.data_type))
+        Ok(self.tensor_descs.get(desc.addr()).map_or(DataType::UNDEFINED, |content| content.data_type))
     }
 
     fn get_tensor_desc_format(&self, desc: TensorDesc) -> Result<Format> {
-        Ok(self.tensor_desc(desc.addr()).map_or(Format::UNDEFINED, |content| content.format))
+        Ok(self.tensor_descs.get(desc.addr()).map_or(Format::UNDEFINED, |content| content.format))
     }
 
     fn get_tensor_desc_size(&self, desc: TensorDesc) -> Result<usize> {
-        self.tensor_desc(desc.addr()).map(|content| content.size())
+        self.tensor_descs.get(desc.addr()).map(|content| content.size())
     }
 
     fn get_tensor_desc_element_count(&self, desc: TensorDesc) -> Result<usize> {
-        self.tensor_desc(desc.addr()).map(|content| content.elements())
+        self.tensor_descs.get(desc.addr()).map(|content| content.elements())
     }
 
     fn get_tensor_desc_num_dims(&self, desc: TensorDesc) -> Result<usize> {
-        self.tensor_desc(desc.addr()).map(|content| content.rank())
+        self.tensor_descs.get(desc.addr()).map(|content| content.rank())
     }
 
     fn get_tensor_desc_dim(&self, desc: TensorDesc, index: usize) -> Result<i64> {
-        Ok(self.tensor_desc(desc.addr()).and_then(|content| content.dim(index)).unwrap_or(-1))
+        Ok(self.tensor_descs.get(desc.addr()).and_then(|content| content.dim(index)).unwrap_or(-1))
     }
 
     fn get_tensor_desc_dim_v2(&self, desc: TensorDesc, index: usize) -> Result<i64> {
-        self.tensor_desc(desc.addr())?.dim(index)
+        self.tensor_descs.get(desc.addr())?.dim(index)
     }
 
     fn get_tensor_desc_dim_range(&self, desc: TensorDesc, index: usize, dim_range: &mut [i64]) -> Result<()> {
-        self.tensor_desc(desc.addr())?.write_range(index, dim_range)
+        self.tensor_descs.get(desc.addr())?.write_range(index, dim_range)
     }
 
     fn set_tensor_desc_name(&self, desc: TensorDesc, name: &CStr) -> Result<()> {
-        self.set_name_of(desc.addr(), name)
+        self.tensor_descs.set_name(desc.addr(), name)
     }
 
     fn get_tensor_desc_name(&self, desc: TensorDesc) -> Result<Cow<'static, CStr>> {
-        Ok(Cow::Borrowed(self.tensor_desc(desc.addr()).map_or(c"", |content| content.name)))
+        Ok(Cow::Borrowed(self.tensor_descs.get(desc.addr()).map_or(c"", |content| content.name)))
     }
 
     fn trans_tensor_desc_format(&self, src_desc: TensorDesc, dst_format: Format) -> Result<TensorDesc> {
-        self.trans_tensor_desc(src_desc.addr(), dst_format).map(TensorDesc::from_addr)
+        self.tensor_descs.create_in_format(src_desc.addr(), dst_format).map(TensorDesc::from_addr)
     }
 
     fn set_tensor_format(&self, desc: TensorDesc, format: Format) -> Result<()> {
-        self.set_format_of(desc.addr(), format)
+        self.tensor_descs.set_format(desc.addr(), format)
     }
 
     fn set_tensor_shape(&self, desc: TensorDesc, dims: Option<&[i64]>) -> Result<()> {
-        self.set_shape_of(desc.addr(), dims.unwrap_or_default())
+        self.tensor_descs.set_shape(desc.addr(), dims.unwrap_or_default())
     }
 
     fn set_tensor_storage_format(&self, desc: TensorDesc, format: Format) -> Result<()> {
-        self.set_format_of(desc.addr(), format)
+        self.tensor_descs.set_format(desc.addr(), format)
     }
 
     fn set_tensor_storage_shape(&self, desc: TensorDesc, dims: Option<&[i64]>) -> Result<()> {
-        self.set_shape_of(desc.addr(), dims.unwrap_or_default())
+        self.tensor_descs.set_shape(desc.addr(), dims.unwrap_or_default())
     }
 
     fn set_tensor_origin_format(&self, desc: TensorDesc, _: Format) -> Result<()> {
-        self.note_of_tensor(desc.addr(), &[])
+        self.tensor_descs.check_unused(desc.addr(), &[])
     }
 
     fn set_tensor_origin_shape(&self, desc: TensorDesc, dims: Option<&[i64]>) -> Result<()> {
-        self.note_of_tensor(desc.addr(), dims.unwrap_or_default())
+        self.tensor_descs.check_unused(desc.addr(), dims.unwrap_or_default())
     }
 
     fn get_tensor_desc_by_index(&self, desc: TensorDesc, index: usize) -> Result<TensorDesc> {
-        self.tensor_desc(desc.addr()).map(|_| if index == 0 { desc } else { TensorDesc::NULL })
+        self.tensor_descs.get(desc.addr()).map(|_| if index == 0 { desc } else { TensorDesc::NULL })
     }
 
     fn get_tensor_desc_address(&self, desc: TensorDesc) -> Result<AnyPtr> {
-        self.tensor_desc(desc.addr()).map(|content| AnyPtr::from_addr(content.address))
+        self.tensor_descs.get(desc.addr()).map(|content| AnyPtr::from_addr(content.address))
     }
 
     fn set_tensor_dynamic_input(&self, desc: TensorDesc, _: &CStr) -> Result<()> {
-        self.note_of_tensor(desc.addr(), &[])
+        self.tensor_descs.check_unused(desc.addr(), &[])
     }
 
     fn set_tensor_const(&self, desc: TensorDesc, data_buffer: AnyPtr, length: usize) -> Result<()> {
-        self.set_const_of(desc.addr(), data_buffer.addr(), length)
+        self.tensor_descs.set_constant(desc.addr(), data_buffer.addr(), length)
     }
 
     fn set_tensor_place_ment(&self, desc: TensorDesc, _: MemType) -> Result<()> {
-        self.note_of_tensor(desc.addr(), &[])
+        self.tensor_descs.check_unused(desc.addr(), &[])
     }
 
     // --- virtual_memory ---
@@ -1064,15 +1093,19 @@ impl Acl for Runtime {
         expect_ptr: AnyPtr,
         flags: u64,
     ) -> Result<AnyPtr> {
-        self.reserve_addresses(size, alignment, expect_ptr.addr(), flags).map(AnyPtr::from_addr)
+        self.virtual_memory
+            .reserve(&self.state, size, alignment, expect_ptr.addr(), flags)
+            .map(AnyPtr::from_addr)
     }
 
     fn rt_release_mem_address(&self, vir_ptr: AnyPtr) -> Result<()> {
-        self.release_addresses(vir_ptr.addr())
+        self.virtual_memory.release(vir_ptr.addr())
     }
 
     fn rt_malloc_physical(&self, size: usize, prop: &[PhysicalMemProp], flags: u64) -> Result<DrvMemHandle> {
-        self.allocate_physical(size, only("prop", prop)?, flags).map(DrvMemHandle::from_addr)
+        self.virtual_memory
+            .allocate_physical(&self.state, size, only("prop", prop)?, flags)
+            .map(DrvMemHandle::from_addr)
     }
 
     fn rt_free_physical(&self, handle: DrvMemHandle) -> Result<()> {
@@ -1087,11 +1120,11 @@ impl Acl for Runtime {
         handle: DrvMemHandle,
         flags: u64,
     ) -> Result<()> {
-        self.map(vir_ptr.addr(), size, offset, handle.addr(), flags)
+        self.virtual_memory.map(&self.state, vir_ptr.addr(), size, offset, handle.addr(), flags)
     }
 
     fn rt_unmap_mem(&self, vir_ptr: AnyPtr) -> Result<()> {
-        self.unmap(vir_ptr.addr())
+        self.virtual_memory.unmap(&self.state, vir_ptr.addr())
     }
 
     fn rt_mem_get_allocation_granularity(
@@ -1099,7 +1132,7 @@ impl Acl for Runtime {
         prop: &[PhysicalMemProp],
         option: MemGranularityOptions,
     ) -> Result<usize> {
-        self.granularity(only("prop", prop)?, option)
+        mappings::granularity(&self.state, only("prop", prop)?, option)
     }
 
     fn rt_mem_set_access(&self, vir_ptr: AnyPtr, size: usize, desc: &[MemAccessDesc]) -> Result<()> {
@@ -1115,7 +1148,7 @@ impl Acl for Runtime {
     }
 
     fn rt_mem_get_allocation_properties_from_handle(&self, handle: DrvMemHandle) -> Result<PhysicalMemProp> {
-        self.virtual_memory.piece(handle.addr()).map(|piece| piece.prop)
+        self.virtual_memory.physical(handle.addr()).map(|memory| memory.prop)
     }
 
     // --- ipc ---
@@ -1126,7 +1159,7 @@ impl Acl for Runtime {
         handle_type: MemHandleType,
         flags: u64,
     ) -> Result<u64> {
-        share::expect_handle_type(handle_type)?;
+        sharing::expect_handle_type(handle_type)?;
         self.virtual_memory.export(handle.addr(), flags)
     }
 
@@ -1135,12 +1168,13 @@ impl Acl for Runtime {
         shareable_handle: u64,
         device_id: i32,
     ) -> Result<DrvMemHandle> {
-        self.import_physical(shareable_handle, device_id).map(DrvMemHandle::from_addr)
+        self.state.device(device_id)?;
+        self.virtual_memory.import(shareable_handle).map(DrvMemHandle::from_addr)
     }
 
     fn rt_mem_set_pid_to_shareable_handle(&self, shareable_handle: u64, pid: &[i32]) -> Result<()> {
         self.virtual_memory.exported(shareable_handle)?;
-        notify::expect_processes(pid, "pid_num")
+        notify_table::expect_processes(pid, "pid_num")
     }
 
     fn rt_mem_export_to_shareable_handle_v2(
@@ -1150,9 +1184,9 @@ impl Acl for Runtime {
         share_type: MemSharedHandleType,
         shareable_handle: HostPtr,
     ) -> Result<()> {
-        let place = share::place_of_number(share_type, shareable_handle)?;
+        let place = sharing::number_address(share_type, shareable_handle)?;
         let number = self.virtual_memory.export(handle.addr(), flags)?;
-        // SAFETY: by the caller's promise there is room for a number.
+        // SAFETY: the caller promises room for a number.
         unsafe { place.write_unaligned(number) };
         Ok(())
     }
@@ -1163,9 +1197,9 @@ impl Acl for Runtime {
         share_type: MemSharedHandleType,
         flags: u64,
     ) -> Result<DrvMemHandle> {
-        share::expect_flags(flags)?;
-        // SAFETY: by the caller's promise there is a number.
-        let number = unsafe { share::place_of_number(share_type, shareable_handle)?.read_unaligned() };
+        sharing::expect_flags(flags)?;
+        // SAFETY: the caller promises a number.
+        let number = unsafe { sharing::number_address(share_type, shareable_handle)?.read_unaligned() };
         self.virtual_memory.import(number).map(DrvMemHandle::from_addr)
     }
 
@@ -1175,8 +1209,8 @@ impl Acl for Runtime {
         share_type: MemSharedHandleType,
         pid: &[i32],
     ) -> Result<()> {
-        // SAFETY: by the caller's promise there is a number.
-        let number = unsafe { share::place_of_number(share_type, shareable_handle)?.read_unaligned() };
+        // SAFETY: the caller promises a number.
+        let number = unsafe { sharing::number_address(share_type, shareable_handle)?.read_unaligned() };
         self.rt_mem_set_pid_to_shareable_handle(number, pid)
     }
 
@@ -1187,75 +1221,75 @@ impl Acl for Runtime {
         key: &mut [u8],
         flags: u64,
     ) -> Result<()> {
-        self.export_memory(dev_ptr.addr(), size, key, flags)
+        self.shared_memory.export(&self.state, (dev_ptr.addr(), size), key, flags)
     }
 
     fn rt_ipc_mem_set_import_pid(&self, key: &CStr, pid: &[i32]) -> Result<()> {
-        self.expect_shared(key)?;
-        notify::expect_processes(pid, "num")
+        self.shared_memory.expect(&self.state, key)?;
+        notify_table::expect_processes(pid, "num")
     }
 
     fn rt_ipc_mem_import_by_key(&self, key: &CStr, flags: u64) -> Result<AnyPtr> {
-        self.import_memory(key, flags).map(AnyPtr::from_addr)
+        self.shared_memory.import(&self.state, key, flags).map(AnyPtr::from_addr)
     }
 
     fn rt_ipc_mem_close(&self, key: &CStr) -> Result<()> {
-        self.close_memory(key)
+        self.shared_memory.close(key)
     }
 
     fn rt_value_write(&self, dev_addr: AnyPtr, value: u64, flag: u32, stream: Stream) -> Result<()> {
-        self.write_value(dev_addr.addr(), value, flag, stream.addr())
+        value::write_value(&self.state, dev_addr.addr(), value, flag, stream.addr())
     }
 
     fn rt_value_wait(&self, dev_addr: AnyPtr, value: u64, flag: u32, stream: Stream) -> Result<()> {
-        self.wait_value(dev_addr.addr(), value, flag, stream.addr())
+        value::wait_value(&self.state, dev_addr.addr(), value, flag, stream.addr())
     }
 
     // --- notify ---
 
     fn rt_create_notify(&self, flag: u64) -> Result<Notify> {
-        self.create_notify(Sort::Flag, flag).map(Notify::from_addr)
+        self.notifies.create(&self.state, NotifyKind::Flag, flag).map(Notify::from_addr)
     }
 
     fn rt_destroy_notify(&self, notify: Notify) -> Result<()> {
-        self.destroy_notify(Sort::Flag, notify.addr())
+        self.notifies.destroy(NotifyKind::Flag, notify.addr())
     }
 
     fn rt_record_notify(&self, notify: Notify, stream: Stream) -> Result<()> {
-        self.record_notify(Sort::Flag, notify.addr(), stream.addr(), Change::Set(1))
+        self.notifies.record(&self.state, NotifyKind::Flag, notify.addr(), stream.addr(), Change::Set(1))
     }
 
     fn rt_wait_and_reset_notify(&self, notify: Notify, stream: Stream, timeout: u32) -> Result<()> {
-        self.wait_and_reset_notify(notify.addr(), stream.addr(), timeout)
+        self.notifies.wait_and_reset(&self.state, notify.addr(), stream.addr(), timeout)
     }
 
     fn rt_get_notify_id(&self, notify: Notify) -> Result<u32> {
-        self.notify(Sort::Flag, notify.addr()).map(|notify| notify.id())
+        self.notifies.get(NotifyKind::Flag, notify.addr()).map(|notify| notify.id())
     }
 
     fn rt_notify_batch_reset(&self, notifies: &[Notify]) -> Result<()> {
-        self.reset_notifies(notifies.iter().map(|notify| notify.addr()))
+        self.notifies.reset_all(notifies.iter().map(|notify| notify.addr()))
     }
 
     fn rt_notify_get_export_key(&self, notify: Notify, key: &mut [u8], flags: u64) -> Result<()> {
-        self.export_notify(notify.addr(), key, flags)
+        self.notifies.export(notify.addr(), key, flags)
     }
 
     fn rt_notify_set_import_pid(&self, notify: Notify, pid: &[i32]) -> Result<()> {
-        self.notify(Sort::Flag, notify.addr())?;
-        notify::expect_processes(pid, "num")
+        self.notifies.get(NotifyKind::Flag, notify.addr())?;
+        notify_table::expect_processes(pid, "num")
     }
 
     fn rt_notify_import_by_key(&self, key: &CStr, flags: u64) -> Result<Notify> {
-        self.import_notify(key, flags).map(Notify::from_addr)
+        self.notifies.import(&self.state, key, flags).map(Notify::from_addr)
     }
 
     fn rt_cnt_notify_create(&self, flag: u64) -> Result<CntNotify> {
-        self.create_notify(Sort::Number, flag).map(CntNotify::from_addr)
+        self.notifies.create(&self.state, NotifyKind::Counter, flag).map(CntNotify::from_addr)
     }
 
     fn rt_cnt_notify_destroy(&self, cnt_notify: CntNotify) -> Result<()> {
-        self.destroy_notify(Sort::Number, cnt_notify.addr())
+        self.notifies.destroy(NotifyKind::Counter, cnt_notify.addr())
     }
 
     fn rt_cnt_notify_record(
@@ -1264,8 +1298,8 @@ impl Acl for Runtime {
         stream: Stream,
         info: &[CntNotifyRecordInfo],
     ) -> Result<()> {
-        let change = notify::change_of(only("info", info)?)?;
-        self.record_notify(Sort::Number, cnt_notify.addr(), stream.addr(), change)
+        let change = notify_table::change_of(only("info", info)?)?;
+        self.notifies.record(&self.state, NotifyKind::Counter, cnt_notify.addr(), stream.addr(), change)
     }
 
     fn rt_cnt_notify_wait_with_timeout(
@@ -1274,16 +1308,22 @@ impl Acl for Runtime {
         stream: Stream,
         info: &[CntNotifyWaitInfo],
     ) -> Result<()> {
-        let wait = notify::wait_of(only("info", info)?)?;
-        self.wait_notify(Sort::Number, cnt_notify.addr(), stream.addr(), wait)
+        let wait = notify_table::wait_of(only("info", info)?)?;
+        self.notifies.wait(&self.state, NotifyKind::Counter, cnt_notify.addr(), stream.addr(), wait)
     }
 
     fn rt_cnt_notify_reset(&self, cnt_notify: CntNotify, stream: Stream) -> Result<()> {
-        self.record_notify(Sort::Number, cnt_notify.addr(), stream.addr(), Change::Set(0))
+        self.notifies.record(
+            &self.state,
+            NotifyKind::Counter,
+            cnt_notify.addr(),
+            stream.addr(),
+            Change::Set(0),
+        )
     }
 
     fn rt_cnt_notify_get_id(&self, cnt_notify: CntNotify) -> Result<u32> {
-        self.notify(Sort::Number, cnt_notify.addr()).map(|notify| notify.id())
+        self.notifies.get(NotifyKind::Counter, cnt_notify.addr()).map(|notify| notify.id())
     }
 
     // --- limits ---
@@ -1307,7 +1347,7 @@ impl Acl for Runtime {
     }
 
     fn rt_get_op_time_out_interval(&self) -> Result<u64> {
-        Ok(limits::STEP)
+        Ok(settings::STEP)
     }
 
     fn rt_get_op_execute_timeout(&self) -> Result<u32> {
@@ -1315,19 +1355,19 @@ impl Acl for Runtime {
     }
 
     fn rt_set_device_sat_mode(&self, mode: FloatOverflowMode) -> Result<()> {
-        self.set_saturation(mode)
+        settings::set_saturation(&self.state, mode)
     }
 
     fn rt_get_device_sat_mode(&self) -> Result<FloatOverflowMode> {
-        self.saturation()
+        settings::saturation(&self.state)
     }
 
     fn rt_set_stream_overflow_switch(&self, stream: Stream, flag: u32) -> Result<()> {
-        self.set_attribute(stream.addr(), StreamAttr::FLOAT_OVERFLOW_CHECK, flag.into())
+        settings::set_attribute(&self.state, stream.addr(), StreamAttr::FLOAT_OVERFLOW_CHECK, flag.into())
     }
 
     fn rt_get_stream_overflow_switch(&self, stream: Stream) -> Result<u32> {
-        self.attribute(stream.addr(), StreamAttr::FLOAT_OVERFLOW_CHECK)
+        settings::attribute(&self.state, stream.addr(), StreamAttr::FLOAT_OVERFLOW_CHECK)
     }
 
     fn rt_get_overflow_status(
@@ -1336,11 +1376,11 @@ impl Acl for Runtime {
         output_size: usize,
         stream: Stream,
     ) -> Result<()> {
-        self.write_overflow_status(output_addr.addr(), output_size, stream.addr())
+        settings::write_overflow_status(&self.state, output_addr.addr(), output_size, stream.addr())
     }
 
     fn rt_reset_overflow_status(&self, stream: Stream) -> Result<()> {
-        self.stream(stream.addr()).map(drop)
+        self.state.stream(stream.addr()).map(drop)
     }
 
     fn rt_get_float_overflow_status(
@@ -1350,11 +1390,11 @@ impl Acl for Runtime {
         stream: Stream,
     ) -> Result<()> {
         let size = usize::try_from(output_size).unwrap_or(usize::MAX);
-        self.write_overflow_status(output_addr.addr(), size, stream.addr())
+        settings::write_overflow_status(&self.state, output_addr.addr(), size, stream.addr())
     }
 
     fn rt_reset_float_overflow_status(&self, stream: Stream) -> Result<()> {
-        self.stream(stream.addr()).map(drop)
+        self.state.stream(stream.addr()).map(drop)
     }
 
     fn rt_set_stream_attribute(
@@ -1363,48 +1403,48 @@ impl Acl for Runtime {
         stm_attr_type: StreamAttr,
         value: &[StreamAttrValue],
     ) -> Result<()> {
-        let value = limits::value_of(stm_attr_type, only("value", value)?);
-        self.set_attribute(stream.addr(), stm_attr_type, value)
+        let value = settings::value_of(stm_attr_type, only("value", value)?);
+        settings::set_attribute(&self.state, stream.addr(), stm_attr_type, value)
     }
 
     fn rt_get_stream_attribute(&self, stream: Stream, stm_attr_type: StreamAttr) -> Result<StreamAttrValue> {
-        self.attribute(stream.addr(), stm_attr_type).map(limits::as_value)
+        settings::attribute(&self.state, stream.addr(), stm_attr_type).map(settings::as_value)
     }
 
     fn rt_get_device_res_limit(&self, device_id: i32, r#type: DevResLimitType) -> Result<u32> {
-        self.device_cores(device_id, r#type)
+        settings::device_cores(&self.state, device_id, r#type)
     }
 
     fn rt_set_device_res_limit(&self, device_id: i32, r#type: DevResLimitType, value: u32) -> Result<()> {
-        self.limit_device_cores(device_id, r#type, value)
+        settings::set_device_cores(&self.state, device_id, r#type, value)
     }
 
     fn rt_reset_device_res_limit(&self, device_id: i32) -> Result<()> {
-        self.unlimit_device_cores(device_id)
+        settings::reset_device_cores(&self.state, device_id)
     }
 
     fn rt_get_stream_res_limit(&self, stream: Stream, r#type: DevResLimitType) -> Result<u32> {
-        self.stream_cores(stream.addr(), r#type)
+        settings::stream_cores(&self.state, stream.addr(), r#type)
     }
 
     fn rt_set_stream_res_limit(&self, stream: Stream, r#type: DevResLimitType, value: u32) -> Result<()> {
-        self.limit_stream_cores(stream.addr(), r#type, value)
+        settings::set_stream_cores(&self.state, stream.addr(), r#type, value)
     }
 
     fn rt_reset_stream_res_limit(&self, stream: Stream) -> Result<()> {
-        self.unlimit_stream_cores(stream.addr())
+        settings::reset_stream_cores(&self.state, stream.addr())
     }
 
     fn rt_use_stream_res_in_current_thread(&self, stream: Stream) -> Result<()> {
-        self.use_cores_of(stream.addr())
+        settings::use_cores_of(&self.state, stream.addr())
     }
 
     fn rt_unuse_stream_res_in_current_thread(&self, stream: Stream) -> Result<()> {
-        self.unuse_cores_of(stream.addr())
+        settings::unuse_cores_of(&self.state, stream.addr())
     }
 
     fn rt_get_res_in_current_thread(&self, r#type: DevResLimitType) -> Result<u32> {
-        self.thread_cores(r#type)
+        settings::thread_cores(&self.state, r#type)
     }
 
     fn rt_reduce_async(
@@ -1417,16 +1457,16 @@ impl Acl for Runtime {
         stream: Stream,
         reserve: AnyPtr,
     ) -> Result<()> {
-        let asked = Reduction { dst: dst.addr(), src: src.addr(), bytes: count, kind, data_type: r#type };
-        self.reduce(asked, stream.addr(), reserve.addr())
+        let reduction = Reduction { dst: dst.addr(), src: src.addr(), bytes: count, kind, data_type: r#type };
+        reduction::reduce(&self.state, reduction, stream.addr(), reserve.addr())
     }
 
     fn rt_cmo_async(&self, src: DevicePtr, size: usize, cmo_type: CmoType, stream: Stream) -> Result<()> {
-        self.hint_cache(src.addr(), size, cmo_type, stream.addr())
+        cache_hint::hint_cache(&self.state, src.addr(), size, cmo_type, stream.addr())
     }
 
     fn rt_get_memcpy_desc_size(&self, kind: MemcpyKind) -> Result<usize> {
-        copy_desc::expect_kind(kind).map(|()| copy_desc::SIZE)
+        descriptor::expect_kind(kind).map(|()| descriptor::SIZE)
     }
 
     fn rt_set_memcpy_desc(
@@ -1438,15 +1478,22 @@ impl Acl for Runtime {
         count: usize,
         config: AnyPtr,
     ) -> Result<()> {
-        self.set_copy_desc(desc.addr(), kind, (dst_addr.addr(), src_addr.addr()), count, config.addr())
+        descriptor::set_copy_desc(
+            &self.state,
+            desc.addr(),
+            kind,
+            (dst_addr.addr(), src_addr.addr()),
+            count,
+            config.addr(),
+        )
     }
 
     fn rt_memcpy_async_with_desc(&self, desc: DevicePtr, kind: MemcpyKind, stream: Stream) -> Result<()> {
-        self.copy_as_described(desc.addr(), kind, stream.addr())
+        descriptor::copy_as_described(&self.state, desc.addr(), kind, stream.addr())
     }
 
     fn rt_get_thread_last_task_id(&self) -> Result<u32> {
-        Ok(thread::last_task())
+        Ok(thread_slots::last_task())
     }
 
     // --- cache ---
@@ -1459,19 +1506,19 @@ impl Acl for Runtime {
         _barrier_id: u32,
         stream: Stream,
     ) -> Result<()> {
-        self.hint_cache(src.addr(), size, cmo_type, stream.addr())
+        cache_hint::hint_cache(&self.state, src.addr(), size, cmo_type, stream.addr())
     }
 
     fn rt_cmo_wait_barrier(&self, task_info: &[BarrierTaskInfo], stream: Stream, flag: u32) -> Result<()> {
-        self.wait_for_hints(only("task_info", task_info)?, stream.addr(), flag)
+        cache_hint::wait_for_hints(&self.state, only("task_info", task_info)?, stream.addr(), flag)
     }
 
     fn rt_cmo_get_desc_size(&self) -> Result<usize> {
-        Ok(cache::DESC_SIZE)
+        Ok(cache_hint::DESC_SIZE)
     }
 
     fn rt_cmo_set_desc(&self, cmo_desc: DevicePtr, src: DevicePtr, size: usize) -> Result<()> {
-        self.set_hint_desc(cmo_desc.addr(), src.addr(), size)
+        cache_hint::set_hint_desc(&self.state, cmo_desc.addr(), src.addr(), size)
     }
 
     fn rt_cmo_async_with_desc(
@@ -1481,7 +1528,7 @@ impl Acl for Runtime {
         stream: Stream,
         reserve: AnyPtr,
     ) -> Result<()> {
-        self.hint_as_described(cmo_desc.addr(), cmo_type, stream.addr(), reserve.addr())
+        cache_hint::hint_as_described(&self.state, cmo_desc.addr(), cmo_type, stream.addr(), reserve.addr())
     }
 
     // --- task ---
@@ -1497,9 +1544,9 @@ impl Acl for Runtime {
         kind: MemcpyKind,
         stream: Stream,
     ) -> Result<()> {
-        let dst = End { at: dst.addr(), offset: dst_data_offset };
-        let src = End { at: src.addr(), offset: src_data_offset };
-        self.copy_indirectly(dst, dest_max, src, count, kind, stream.addr())
+        let dst = IndirectAddress { at: dst.addr(), offset: dst_data_offset };
+        let src = IndirectAddress { at: src.addr(), offset: src_data_offset };
+        indirect::copy_indirectly(&self.state, dst, dest_max, src, count, kind, stream.addr())
     }
 
     fn rt_npu_get_float_over_flow_status(
@@ -1513,7 +1560,7 @@ impl Acl for Runtime {
     }
 
     fn rt_npu_clear_float_over_flow_status(&self, _check_mode: u32, stream: Stream) -> Result<()> {
-        self.stream(stream.addr()).map(drop)
+        self.state.stream(stream.addr()).map(drop)
     }
 
     // --- exception ---
@@ -1527,51 +1574,51 @@ impl Acl for Runtime {
     }
 
     fn rt_set_exception_info_callback(&self, callback: Option<ExceptionInfoCallback>) -> Result<()> {
-        self.exceptions.set(callback.map(Listener::of));
+        self.state.failures.set_listener(callback);
         Ok(())
     }
 
     fn rt_exception_info_callback_register(&self, callback: ExceptionInfoCallback) -> Result<()> {
-        self.exceptions.add(Listener::of(callback));
+        self.state.failures.add_listener(callback);
         Ok(())
     }
 
     fn rt_exception_info_callback_unregister(&self, callback: ExceptionInfoCallback) -> Result<()> {
-        self.exceptions.remove(callback)
+        self.state.failures.remove_listener(callback)
     }
 
     fn rt_get_error_code_from_exception_info(&self, info: ExceptionInfo) -> Result<u32> {
-        Ok(self.exceptions.figure(info, |failure| failure.code))
+        Ok(self.state.failures.field(info, |failure| failure.code))
     }
 
     fn rt_get_task_id_from_exception_info(&self, info: ExceptionInfo) -> Result<u32> {
-        Ok(self.exceptions.figure(info, |failure| failure.task))
+        Ok(self.state.failures.field(info, |failure| failure.task))
     }
 
     fn rt_get_stream_id_from_exception_info(&self, info: ExceptionInfo) -> Result<u32> {
-        Ok(self.exceptions.figure(info, |failure| failure.stream))
+        Ok(self.state.failures.field(info, |failure| failure.stream))
     }
 
     fn rt_get_thread_id_from_exception_info(&self, info: ExceptionInfo) -> Result<u32> {
-        Ok(self.exceptions.figure(info, |failure| failure.thread))
+        Ok(self.state.failures.field(info, |failure| failure.thread))
     }
 
     fn rt_get_device_id_from_exception_info(&self, info: ExceptionInfo) -> Result<u32> {
-        Ok(self.exceptions.figure(info, |failure| failure.device))
+        Ok(self.state.failures.field(info, |failure| failure.device))
     }
 
     // --- health ---
 
     fn rt_get_mem_uce_info(&self, device_id: i32, mem_uce_info_array: &mut [MemUceInfo]) -> Result<usize> {
-        self.damaged_memory(device_id, mem_uce_info_array)
+        health::damaged_memory(&self.state, device_id, mem_uce_info_array)
     }
 
     fn rt_get_error_verbose(&self, device_id: i32) -> Result<ErrorInfo> {
-        self.damage(device_id)
+        health::damage(&self.state, device_id)
     }
 }
 
-/// What a pointer to one thing points to.
+/// The only element of a slice that a pointer to one value yields.
 fn only<'a, T>(param: &str, things: &'a [T]) -> Result<&'a T> {
     match things {
         [thing] => Ok(thing),

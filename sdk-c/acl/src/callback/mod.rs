@@ -1,0 +1,6 @@
+//! Functions of the program that the library calls.
+//!
+//! Subscribed threads run callbacks in stream order; observers learn of the lifecycle of the library, devices and streams.
+
+pub(crate) mod observers;
+pub(crate) mod subscriptions;

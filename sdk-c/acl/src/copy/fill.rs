@@ -1,0 +1,183 @@
+//! Fills of memory with a byte or a word.
+
+use std::sync::Arc;
+
+use tenon::{DevicePtr, HostPtr};
+
+use crate::api::AclError;
+use crate::error::{Result, refuse};
+use crate::state::State;
+use crate::state::blocks::expect_fits;
+use crate::state::session::DeviceSession;
+use crate::state::stream::Stream;
+use crate::stream::completion;
+
+/// The bytes of a pattern that are copied at once where the device has no fill function.
+const CHUNK: usize = 1 << 20;
+
+/// The pattern that memory is filled with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Pattern {
+    Byte(u8),
+    Word(u32),
+}
+
+impl Pattern {
+    /// The byte that a program passes as an integer.
+    pub(crate) fn lowest_byte(value: i32) -> Self {
+        Pattern::Byte(value.to_le_bytes()[0])
+    }
+
+    fn write(self, place: &mut [u8]) {
+        match self {
+            Pattern::Byte(byte) => place.fill(byte),
+            Pattern::Word(word) => {
+                for piece in place.chunks_mut(4) {
+                    piece.copy_from_slice(&word.to_ne_bytes()[..piece.len()]);
+                }
+            }
+        }
+    }
+}
+
+/// A fill with a checked range.
+#[derive(Clone, Copy, Debug)]
+struct Fill {
+    address: usize,
+    size: usize,
+    pattern: Pattern,
+    is_device: bool,
+}
+
+fn plan_fill(
+    state: &State,
+    (param, address): (&str, usize),
+    room: usize,
+    pattern: Pattern,
+    count: usize,
+) -> Result<Option<Fill>> {
+    state.context()?;
+    if address == 0 {
+        return refuse(AclError::INVALID_PARAM, format!("`{param}` is null"));
+    }
+    let width = match pattern {
+        Pattern::Byte(_) => 1,
+        Pattern::Word(_) => 4,
+    };
+    if address % width != 0 {
+        return refuse(
+            AclError::RT_ADDR_UNALIGNED,
+            format!("`{param}` is {address:#x}, no multiple of {width}"),
+        );
+    }
+    let size = count.checked_mul(width).filter(|size| *size <= room && *size <= isize::MAX as usize);
+    let Some(size) = size.filter(|size| address.checked_add(*size).is_some()) else {
+        return refuse(
+            AclError::RT_PARAM_INVALID,
+            format!("{count} times {width} bytes are more than the {room} bytes of room at `{param}`"),
+        );
+    };
+    if size == 0 {
+        return Ok(None);
+    }
+    let block = state.blocks.find(address);
+    if let Some(block) = &block {
+        expect_fits(param, block, address, size)?;
+    }
+    // Unknown memory may be the program's, or the device's from elsewhere. A fill states no direction, so the device
+    // gets it, and refuses memory that it does not know.
+    let is_device = block.is_none_or(|block| block.is_device() && !block.is_host_accessible());
+    Ok(Some(Fill { address, size, pattern, is_device }))
+}
+
+/// Fills memory, and returns when that is done.
+pub(crate) fn fill(
+    state: &State,
+    at: (&str, usize),
+    room: usize,
+    pattern: Pattern,
+    count: usize,
+) -> Result<()> {
+    let Some(fill) = plan_fill(state, at, room, pattern, count)? else { return Ok(()) };
+    if !fill.is_device {
+        fill.write_host();
+        return Ok(());
+    }
+    let session = session_at(state, fill.address)?;
+    if let Pattern::Byte(byte) = pattern {
+        let address = DevicePtr::from_addr(fill.address);
+        return session.call(|device, id| device.device_memory_set(id, address, byte, fill.size));
+    }
+    let mut bytes = vec![0; fill.size.min(CHUNK)];
+    pattern.write(&mut bytes);
+    fill.chunks(|address, size| {
+        session.call(|device, id| device.memory_copy_h2d(id, DevicePtr::from_addr(address), &bytes[..size]))
+    })
+}
+
+/// Fills memory in stream order.
+pub(crate) fn fill_on(
+    state: &State,
+    stream: usize,
+    at: (&str, usize),
+    room: usize,
+    pattern: Pattern,
+    count: usize,
+) -> Result<()> {
+    let stream = state.stream(stream)?;
+    let Some(fill) = plan_fill(state, at, room, pattern, count)? else { return Ok(()) };
+    if !fill.is_device {
+        return stream.submit(move |stream| completion::when_reached(stream, move || fill.write_host()));
+    }
+    if !Arc::ptr_eq(&session_at(state, fill.address)?, &stream.session) {
+        // As with copies, neither device knows both the stream and the memory.
+        stream.synchronize(None)?;
+        return self::fill(state, at, room, pattern, count);
+    }
+    stream.submit(move |stream| fill.queue(stream))
+}
+
+/// The device that an address belongs to; the current one for unknown addresses.
+fn session_at(state: &State, address: usize) -> Result<Arc<DeviceSession>> {
+    Ok(match state.blocks.find(address) {
+        Some(block) => block.lease.session.clone(),
+        None => state.context()?.lease.session.clone(),
+    })
+}
+
+impl Fill {
+    fn write_host(self) {
+        // SAFETY: the caller promises that the memory is valid until then; known blocks were checked.
+        self.pattern.write(unsafe { HostPtr::from_addr(self.address).bytes_mut(self.size) });
+    }
+
+    /// Calls a function for each chunk of the range.
+    fn chunks(self, mut each: impl FnMut(usize, usize) -> Result<()>) -> Result<()> {
+        (0..self.size)
+            .step_by(CHUNK)
+            .try_for_each(|offset| each(self.address + offset, CHUNK.min(self.size - offset)))
+    }
+
+    /// Queues copies from host memory that holds the pattern, since devices have no fill in stream order.
+    fn queue(self, stream: &Stream) -> Result<()> {
+        let session = &stream.session;
+        let length = self.size.min(CHUNK);
+        let copy = |source: HostPtr| {
+            self.chunks(|address, size| {
+                let address = DevicePtr::from_addr(address);
+                session.call(|device, id| device.async_memory_copy_h2d(id, stream.raw, address, source, size))
+            })
+        };
+        let queued = session.with_staging(stream.raw, length, |pinned| {
+            // SAFETY: the device allocated this staging buffer, no work uses it, and no one else has it.
+            self.pattern.write(unsafe { pinned.bytes_mut(length) });
+            copy(pinned)
+        });
+        queued.unwrap_or_else(|| {
+            // The device reads pageable memory before it returns.
+            let mut bytes = vec![0; length];
+            self.pattern.write(&mut bytes);
+            copy(HostPtr::from_ptr(bytes.as_ptr()))
+        })
+    }
+}

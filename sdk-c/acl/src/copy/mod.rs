@@ -1,0 +1,11 @@
+//! Copies, fills and reductions, at once and in stream order.
+//!
+//! A copy looks up where both ends lie and chooses the function of the device; descriptors hold a copy in device memory.
+
+pub(crate) mod batch;
+pub(crate) mod cache_hint;
+pub(crate) mod descriptor;
+pub(crate) mod fill;
+pub(crate) mod indirect;
+pub(crate) mod reduction;
+pub(crate) mod transfer;

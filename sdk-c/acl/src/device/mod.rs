@@ -1,0 +1,11 @@
+//! Devices: setting and resetting, contexts, information, settings and peer access.
+//!
+//! Also the beginning and the end of the library, since the end resets every device.
+
+mod context_creation;
+pub(crate) mod health;
+pub(crate) mod info;
+pub(crate) mod peers;
+mod process;
+mod set_reset;
+pub(crate) mod settings;

@@ -1,0 +1,100 @@
+//! The beginning and the end of the library: counted initialization, and the release of everything at the end.
+
+use std::ffi::{CStr, OsStr};
+use std::os::unix::ffi::OsStrExt as _;
+use std::sync::PoisonError;
+
+use crate::api::{AclError, InitCallback, RegisterCallbackType};
+use crate::error::{Result, refuse};
+use crate::runtime::Runtime;
+use crate::wait::workers;
+
+impl Runtime {
+    /// Initializes the library, and calls the observers of that.
+    pub(crate) fn initialize(&self, config: Option<&CStr>) -> Result<()> {
+        self.count_initialization(config)?;
+        let notified = self.observers.notify_initialized(config);
+        if notified.is_err() {
+            let mut count = self.initialized.lock().unwrap_or_else(PoisonError::into_inner);
+            *count = count.saturating_sub(1);
+        }
+        notified
+    }
+
+    fn count_initialization(&self, config: Option<&CStr>) -> Result<()> {
+        if let Some(path) = config.filter(|path| !path.is_empty()) {
+            let file = std::fs::File::open(OsStr::from_bytes(path.to_bytes()));
+            if let Err(error) = file {
+                let message = format!("`config_path` is {path:?}, which cannot be read: {error}");
+                return refuse(AclError::INVALID_FILE, message);
+            }
+        }
+        self.state.device_count()?;
+        let mut count = self.initialized.lock().unwrap_or_else(PoisonError::into_inner);
+        *count += 1;
+        match *count {
+            1 => Ok(()),
+            count => refuse(
+                AclError::REPEAT_INITIALIZE,
+                format!("the library is initialised already; it is now counted {count} times"),
+            ),
+        }
+    }
+
+    /// Adds an observer of the initialization, which is called at once if that has happened.
+    pub(crate) fn observe_initialization(
+        &self,
+        part: RegisterCallbackType,
+        function: InitCallback,
+    ) -> Result<()> {
+        self.observers.add_for_initialization(part, function)?;
+        let count = *self.initialized.lock().unwrap_or_else(PoisonError::into_inner);
+        if count > 0 {
+            // No call is left that could return the observer's error.
+            let _ = self.observers.call_for_initialization(function);
+        }
+        Ok(())
+    }
+
+    /// Takes one or all initializations back, and releases everything with the last. Returns how many are left.
+    pub(crate) fn finalize_count(&self, all: bool) -> Result<u64> {
+        let left = {
+            let mut count = self.initialized.lock().unwrap_or_else(PoisonError::into_inner);
+            if *count == 0 {
+                return refuse(
+                    AclError::REPEAT_FINALIZE,
+                    "the library is not initialised, or was finalised already",
+                );
+            }
+            *count = if all { 0 } else { *count - 1 };
+            *count
+        };
+        if left == 0 {
+            let notified = self.observers.notify_finalized();
+            for device in self.state.known_devices() {
+                self.end_work_of(&device);
+            }
+            // Memory is freed when no worker is left that could use it.
+            workers::stop();
+            self.release();
+            self.state.provider.ended();
+            notified?;
+        }
+        Ok(left)
+    }
+
+    /// Releases all devices and virtual memory. Pending work is dropped, since it may wait for an event that never comes;
+    /// host memory stays, since the program may hold pointers into it.
+    fn release(&self) {
+        for device in self.state.known_devices() {
+            self.release_device(&device);
+        }
+        self.virtual_memory.release_all(&self.state);
+    }
+}
+
+impl Drop for Runtime {
+    fn drop(&mut self) {
+        self.release();
+    }
+}

@@ -1,0 +1,335 @@
+//! The events of the program.
+//!
+//! Each record of an event is a recording of its own, so a wait stays with the recording that it was made for, however
+//! often the event is recorded again.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::recording::Recording;
+use crate::api::AclError;
+use crate::error::{Result, refuse, unknown_handle};
+use crate::state::State;
+use crate::state::device_state::DeviceState;
+use crate::state::handles::{self, HandleKind, Table};
+use crate::stream::completion;
+use crate::wait;
+
+/// The most events that a device may have.
+const MAX_EVENTS: usize = 65536;
+
+/// The flags of an event.
+mod flag {
+    /// Streams can wait for the event.
+    pub(crate) const SYNC: u32 = 1;
+    /// The event shows the progress of a stream.
+    pub(crate) const CAPTURE_STREAM_PROGRESS: u32 = 2;
+    /// The event has a timestamp.
+    pub(crate) const TIME_LINE: u32 = 8;
+    /// Only the device waits for the event.
+    pub(crate) const DEVICE_USE_ONLY: u32 = 0x10;
+    /// Captured work waits for an event from outside.
+    pub(crate) const EXTERNAL: u32 = 0x20;
+    /// Other processes wait for the event.
+    pub(crate) const IPC: u32 = 0x40;
+    pub(crate) const ALL: u32 = SYNC | CAPTURE_STREAM_PROGRESS | TIME_LINE | DEVICE_USE_ONLY | EXTERNAL | IPC;
+}
+
+/// How an event was created, which decides which functions take it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EventKind {
+    /// Without flags; it has a timestamp.
+    Plain,
+    /// With flags.
+    Flagged,
+    /// With flags, for repeated records.
+    Repeated,
+}
+
+#[derive(Default)]
+struct Progress {
+    last: Option<Arc<Recording>>,
+    /// The points behind the waits of streams for the event.
+    waits: Vec<Arc<Recording>>,
+}
+
+/// An event of the program.
+pub(crate) struct Event {
+    handle: usize,
+    kind: EventKind,
+    flags: u32,
+    /// The device that the event was created on.
+    device: Arc<DeviceState>,
+    progress: Mutex<Progress>,
+}
+
+impl Event {
+    fn progress(&self) -> MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn last_recording(&self) -> Option<Arc<Recording>> {
+        self.progress().last.clone()
+    }
+
+    fn first_wait(&self) -> Option<Arc<Recording>> {
+        self.progress().waits.first().cloned()
+    }
+
+    fn forget_wait(&self, wait: &Arc<Recording>) {
+        self.progress().waits.retain(|known| !Arc::ptr_eq(known, wait));
+    }
+
+    /// Forgets waits that are over, up to the first that is not. Devices are not called under the lock.
+    fn forget_first_waits(&self) {
+        while let Some(wait) = self.first_wait()
+            && wait.is_done().unwrap_or(true)
+        {
+            self.forget_wait(&wait);
+        }
+    }
+
+    fn is_timed(&self) -> bool {
+        self.kind == EventKind::Plain || self.flags & flag::TIME_LINE != 0
+    }
+
+    /// A small number, for messages and queries.
+    pub(crate) fn id(&self) -> u32 {
+        u32::try_from(handles::index(self.handle)).unwrap_or(u32::MAX)
+    }
+
+    /// Returns true if the last recording is done, or there is none.
+    pub(crate) fn is_done(&self) -> Result<bool> {
+        self.last_recording().map_or(Ok(true), |record| record.is_done())
+    }
+
+    /// When the last recording was done, in nanoseconds.
+    fn time(&self, param: &str) -> Result<u64> {
+        let Some(record) = self.last_recording() else {
+            return refuse(AclError::RT_INTERNAL_ERROR, format!("`{param}` was never recorded"));
+        };
+        let refused =
+            |why: &str| refuse(AclError::RT_EVENT_TIMESTAMP_INVALID, format!("`{param}` has no time: {why}"));
+        if !record.is_timed {
+            return refused("it was made without the flag `ACL_EVENT_TIME_LINE`");
+        }
+        if !record.is_done()? {
+            return refused("its stream has not passed it; wait for the event or for the stream first");
+        }
+        record.time().map_or_else(|| refused("its record failed"), Ok)
+    }
+}
+
+/// All events of the program.
+pub(crate) struct Events(Table<Event>);
+
+impl Default for Events {
+    fn default() -> Self {
+        Events(Table::new(HandleKind::Event))
+    }
+}
+
+impl Events {
+    /// The event of a handle.
+    pub(crate) fn get(&self, handle: usize) -> Result<Arc<Event>> {
+        self.0.get(handle).ok_or_else(|| unknown_handle("event", handle))
+    }
+
+    /// The event of a handle, which must not be one for repeated records.
+    pub(crate) fn get_single(&self, handle: usize, tells: &str) -> Result<Arc<Event>> {
+        let event = self.get(handle)?;
+        if event.kind == EventKind::Repeated {
+            return refuse(
+                AclError::RT_FEATURE_NOT_SUPPORT,
+                format!("`event` was made by `aclrtCreateEventExWithFlag` and tells {tells}"),
+            );
+        }
+        Ok(event)
+    }
+
+    /// Creates an event on the current device.
+    pub(crate) fn create(&self, state: &State, kind: EventKind, flags: u32) -> Result<usize> {
+        let context = state.context()?;
+        if kind != EventKind::Plain {
+            check_flags(flags)?;
+        }
+        let device = &context.lease.device;
+        {
+            let mut usage = device.usage();
+            if usage.events >= MAX_EVENTS {
+                return refuse(
+                    AclError::RT_NO_EVENT_RESOURCE,
+                    format!("device {} has {MAX_EVENTS} events, and no more", device.ordinal),
+                );
+            }
+            // Counted before the event is in the table, since a forced reset destroys what it finds there.
+            usage.events += 1;
+        }
+        let event = self.0.insert_with(|handle| {
+            let (device, progress) = (device.clone(), Mutex::default());
+            Event { handle, kind, flags, device, progress }
+        });
+        let Some(event) = event else {
+            device.usage().events -= 1;
+            return refuse(AclError::RT_NO_EVENT_RESOURCE, "a million events are alive");
+        };
+        Ok(event.handle)
+    }
+
+    /// Destroys an event at once. Streams that wait for its last recording still do.
+    pub(crate) fn destroy(&self, handle: usize) -> Result<()> {
+        let event = self.0.remove(handle).ok_or_else(|| unknown_handle("event", handle))?;
+        event.device.usage().events -= 1;
+        Ok(())
+    }
+
+    /// Destroys all events of a device.
+    pub(crate) fn destroy_all_of(&self, device: &Arc<DeviceState>) {
+        for event in self.0.all() {
+            if Arc::ptr_eq(&event.device, device) {
+                // Another thread may be faster.
+                let _ = self.destroy(event.handle);
+            }
+        }
+    }
+
+    /// Records an event at the end of a stream's work.
+    pub(crate) fn record(&self, state: &State, event: usize, stream: usize) -> Result<()> {
+        let (event, stream) = (self.get(event)?, state.stream(stream)?);
+        if event.device.ordinal != stream.session.ordinal {
+            return refuse(AclError::RT_PARAM_INVALID, "`event` and `stream` are of different devices");
+        }
+        let recording = Recording::submit(&stream, event.is_timed())?;
+        event.progress().last = Some(recording);
+        Ok(())
+    }
+
+    /// Makes an event one that was not recorded, once a stream reaches this point.
+    pub(crate) fn reset(&self, state: &State, event: usize, stream: usize) -> Result<()> {
+        let (event, stream) = (self.get(event)?, state.stream(stream)?);
+        if event.kind == EventKind::Plain || event.flags & flag::SYNC == 0 {
+            return refuse(
+                AclError::RT_FEATURE_NOT_SUPPORT,
+                "`event` cannot be reset; only those made with the flag `ACL_EVENT_SYNC` can",
+            );
+        }
+        let Some(recording) = event.last_recording() else { return Ok(()) };
+        stream.submit(move |stream| {
+            completion::when_reached(stream, move || {
+                let mut progress = event.progress();
+                // A recording that was made meanwhile stays.
+                if progress.last.as_ref().is_some_and(|last| Arc::ptr_eq(last, &recording)) {
+                    progress.last = None;
+                }
+            })
+        })
+    }
+
+    /// Makes later work of a stream wait for an event, with a timeout in milliseconds or -1.
+    pub(crate) fn wait_on_stream(
+        &self,
+        state: &State,
+        stream: usize,
+        event: usize,
+        timeout: i32,
+    ) -> Result<()> {
+        wait::deadline(timeout)?;
+        let (stream, event) = (state.stream(stream)?, self.get(event)?);
+        let Some(recording) = event.last_recording() else { return Ok(()) };
+        match u64::try_from(timeout) {
+            Ok(timeout) => recording.hold_with_timeout(&stream, Duration::from_millis(timeout))?,
+            Err(_) => recording.hold(&stream)?,
+        }
+        if event.kind != EventKind::Repeated {
+            let passed = Recording::submit(&stream, false)?;
+            event.forget_first_waits();
+            event.progress().waits.push(passed);
+        }
+        Ok(())
+    }
+
+    /// Returns true if all streams have passed their waits for an event.
+    pub(crate) fn are_waits_done(&self, event: usize) -> Result<bool> {
+        let event = self.get_single(event, "nothing about those that wait for it")?;
+        let waits = event.progress().waits.clone();
+        for wait in waits {
+            if !wait.is_done()? {
+                return Ok(false);
+            }
+            event.forget_wait(&wait);
+        }
+        Ok(true)
+    }
+
+    /// Waits for the last recording of an event.
+    pub(crate) fn synchronize(&self, event: usize, timeout: i32) -> Result<()> {
+        let until = wait::deadline(timeout)?;
+        let event = self.get(event)?;
+        let Some(recording) = event.last_recording() else { return Ok(()) };
+        if recording.wait(until)? {
+            return Ok(());
+        }
+        refuse(
+            AclError::RT_EVENT_SYNC_TIMEOUT,
+            format!("event {} was not done within {timeout} ms", event.id()),
+        )
+    }
+
+    /// The time between two events, in milliseconds.
+    pub(crate) fn elapsed_time(&self, start: usize, end: usize) -> Result<f32> {
+        let (start, end) = (self.get(start)?, self.get(end)?);
+        let (start, end) = (start.time("start_event")?, end.time("end_event")?);
+        let Some(elapsed) = end.checked_sub(start) else {
+            return refuse(
+                AclError::RT_EVENT_TIMESTAMP_REVERSAL,
+                format!("`end_event` came {} ns before `start_event`", start - end),
+            );
+        };
+        // The interface returns a float, which holds hours to about a microsecond.
+        Ok((elapsed as f64 / 1e6) as f32)
+    }
+
+    /// When the last recording of an event was done, in microseconds of a monotonic clock.
+    pub(crate) fn timestamp(&self, event: usize) -> Result<u64> {
+        Ok(self.get(event)?.time("event")? / 1000)
+    }
+}
+
+/// The number of events that can still be created on the current device.
+pub(crate) fn available(state: &State) -> Result<u32> {
+    let events = state.context()?.lease.device.usage().events;
+    Ok(u32::try_from(MAX_EVENTS.saturating_sub(events)).unwrap_or(u32::MAX))
+}
+
+/// Checks that the flag of a record or a wait is not the one for captured work.
+pub(crate) fn expect_not_captured(flag: u32) -> Result<()> {
+    match flag {
+        0 => Ok(()),
+        1 => refuse(
+            AclError::RT_FEATURE_NOT_SUPPORT,
+            "`flag` is 1, which is for streams that are being captured, and none is",
+        ),
+        _ => refuse(AclError::INVALID_PARAM, format!("`flag` is {flag}; it is 0 or 1")),
+    }
+}
+
+/// Converts a timeout from seconds to milliseconds; -1, which is endless, for 0 and for values out of range.
+pub(crate) fn timeout_ms(seconds: u32) -> i32 {
+    match seconds {
+        0 => -1,
+        seconds => i32::try_from(u64::from(seconds) * 1000).unwrap_or(-1),
+    }
+}
+
+fn check_flags(flags: u32) -> Result<()> {
+    if flags == 0 || flags & !flag::ALL != 0 || (flags & flag::EXTERNAL != 0 && flags != flag::EXTERNAL) {
+        return refuse(AclError::INVALID_PARAM, format!("`flag` is {flags:#x}, which is no set of flags"));
+    }
+    if flags & (flag::IPC | flag::DEVICE_USE_ONLY) != 0 {
+        return refuse(
+            AclError::RT_FEATURE_NOT_SUPPORT,
+            format!("`flag` is {flags:#x}: no event here is for other processes, or for the device alone"),
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,6 @@
+//! Notifies: flags and counters that one stream sets and another waits for.
+//!
+//! Devices have no such object, so the values live on the host and waiting streams are held by latches.
+
+pub(crate) mod notify_table;
+pub(crate) mod signal;

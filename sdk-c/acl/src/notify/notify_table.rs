@@ -1,0 +1,223 @@
+//! The notifies of the program: flags and counters that one stream sets and another waits for.
+
+use std::ffi::{CStr, CString};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use super::signal::{Change, Condition, Setter, Wait};
+use crate::api::{AclError, CntNotifyRecordInfo, CntNotifyRecordMode, CntNotifyWaitInfo, CntNotifyWaitMode};
+use crate::error::{Error, Result, refuse, unknown_handle};
+use crate::state::State;
+use crate::state::device_state::DeviceState;
+use crate::state::handles::{self, HandleKind, Table};
+use crate::virtual_memory::sharing;
+
+/// The kind of a notify.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NotifyKind {
+    Flag,
+    Counter,
+}
+
+/// A notify of the program. Several handles may share a signal.
+pub(crate) struct Notify {
+    handle: usize,
+    kind: NotifyKind,
+    device: Arc<DeviceState>,
+    signal: Setter,
+    key: Mutex<Option<CString>>,
+}
+
+impl Notify {
+    /// A small number, for messages and queries.
+    pub(crate) fn id(&self) -> u32 {
+        u32::try_from(handles::index(self.handle)).unwrap_or(u32::MAX)
+    }
+}
+
+/// The change that a record makes to a counter.
+pub(crate) fn change_of(info: &CntNotifyRecordInfo) -> Result<Change> {
+    Ok(match info.mode {
+        CntNotifyRecordMode::SET_VALUE => Change::Set(info.value),
+        CntNotifyRecordMode::ADD => Change::Add(info.value),
+        CntNotifyRecordMode::BIT_OR => Change::Or(info.value),
+        CntNotifyRecordMode::BIT_AND => Change::And(info.value),
+        mode => {
+            return refuse(
+                AclError::RT_PARAM_INVALID,
+                format!("`info.mode` is {mode:?}, which is no change"),
+            );
+        }
+    })
+}
+
+/// The wait that a program asks for.
+pub(crate) fn wait_of(info: &CntNotifyWaitInfo) -> Result<Wait> {
+    let condition = match info.mode {
+        CntNotifyWaitMode::LESS => Condition::Less(info.value),
+        CntNotifyWaitMode::EQUAL => Condition::Equal(info.value),
+        CntNotifyWaitMode::BIGGER => Condition::More(info.value),
+        CntNotifyWaitMode::BIGGER_OR_EQUAL => Condition::NotLess(info.value),
+        CntNotifyWaitMode::EQUAL_WITH_BITMASK => Condition::Bits(info.value),
+        mode => {
+            return refuse(
+                AclError::RT_PARAM_INVALID,
+                format!("`info.mode` is {mode:?}, which is no comparison"),
+            );
+        }
+    };
+    Ok(Wait { condition, clears: info.is_clear != 0, timeout: timeout(info.timeout) })
+}
+
+/// Converts a timeout in seconds; 0 is none.
+fn timeout(seconds: u32) -> Option<Duration> {
+    (seconds != 0).then(|| Duration::from_secs(seconds.into()))
+}
+
+/// All notifies of the program.
+pub(crate) struct Notifies(Table<Notify>);
+
+impl Default for Notifies {
+    fn default() -> Self {
+        Notifies(Table::new(HandleKind::Notify))
+    }
+}
+
+impl Notifies {
+    /// Creates a notify of the current device.
+    pub(crate) fn create(&self, state: &State, kind: NotifyKind, flag: u64) -> Result<usize> {
+        let most = match kind {
+            NotifyKind::Flag => 1,
+            NotifyKind::Counter => 0,
+        };
+        if flag > most {
+            return refuse(
+                AclError::RT_PARAM_INVALID,
+                format!("`flag` is {flag}, which is no flag of a notify"),
+            );
+        }
+        self.insert(kind, state.current_device()?, Setter::new())
+    }
+
+    fn insert(&self, kind: NotifyKind, device: Arc<DeviceState>, signal: Setter) -> Result<usize> {
+        let key = Mutex::default();
+        let notify = self.0.insert_with(|handle| Notify { handle, kind, device, signal, key });
+        notify
+            .map(|notify| notify.handle)
+            .ok_or_else(|| Error::new(AclError::RT_NO_NOTIFY_RESOURCE, "a million notifies are alive"))
+    }
+
+    /// Destroys a notify. Queued work keeps the signal; a wait that can never end fails.
+    pub(crate) fn destroy(&self, kind: NotifyKind, handle: usize) -> Result<()> {
+        self.get(kind, handle)?;
+        self.0.remove(handle).map(drop).ok_or_else(|| unknown_handle("notify", handle))
+    }
+
+    /// Destroys all notifies of a device.
+    pub(crate) fn destroy_all_of(&self, device: &Arc<DeviceState>) {
+        for notify in self.0.all() {
+            if Arc::ptr_eq(&notify.device, device) {
+                self.0.remove(notify.handle);
+            }
+        }
+    }
+
+    /// The notify of a handle.
+    pub(crate) fn get(&self, kind: NotifyKind, handle: usize) -> Result<Arc<Notify>> {
+        let notify = self.0.get(handle).filter(|notify| notify.kind == kind);
+        let param = if kind == NotifyKind::Flag { "notify" } else { "cnt_notify" };
+        notify.ok_or_else(|| unknown_handle(param, handle))
+    }
+
+    /// Changes a notify in stream order.
+    pub(crate) fn record(
+        &self,
+        state: &State,
+        kind: NotifyKind,
+        handle: usize,
+        stream: usize,
+        change: Change,
+    ) -> Result<()> {
+        let (notify, stream) = (self.get(kind, handle)?, state.stream(stream)?);
+        notify.signal.change_on(&stream, change)
+    }
+
+    /// Makes a stream wait for a notify.
+    pub(crate) fn wait(
+        &self,
+        state: &State,
+        kind: NotifyKind,
+        handle: usize,
+        stream: usize,
+        wait: Wait,
+    ) -> Result<()> {
+        let (notify, stream) = (self.get(kind, handle)?, state.stream(stream)?);
+        notify.signal.wait_on(&stream, wait)
+    }
+
+    /// Makes a stream wait for a flag, and clears the flag when the wait ends.
+    pub(crate) fn wait_and_reset(
+        &self,
+        state: &State,
+        handle: usize,
+        stream: usize,
+        seconds: u32,
+    ) -> Result<()> {
+        let wait = Wait { condition: Condition::Equal(1), clears: true, timeout: timeout(seconds) };
+        self.wait(state, NotifyKind::Flag, handle, stream, wait)
+    }
+
+    /// Clears flags at once; all of them or none.
+    pub(crate) fn reset_all(&self, handles: impl Iterator<Item = usize>) -> Result<()> {
+        let notifies: Vec<Arc<Notify>> =
+            handles.map(|handle| self.get(NotifyKind::Flag, handle)).collect::<Result<_>>()?;
+        if notifies.is_empty() {
+            return refuse(AclError::INVALID_PARAM, "`num` is 0");
+        }
+        for notify in notifies {
+            notify.signal.change(Change::Set(0));
+        }
+        Ok(())
+    }
+
+    /// Writes a key by which the process imports a flag.
+    pub(crate) fn export(&self, handle: usize, buffer: &mut [u8], flags: u64) -> Result<()> {
+        expect_flags(flags)?;
+        let notify = self.get(NotifyKind::Flag, handle)?;
+        let key = sharing::write_key(buffer, &format!("tenon-notify-{}-{handle:x}", std::process::id()))?;
+        *notify.key.lock().unwrap_or_else(PoisonError::into_inner) = Some(key);
+        Ok(())
+    }
+
+    /// Creates another handle of the flag that a key names.
+    pub(crate) fn import(&self, state: &State, key: &CStr, flags: u64) -> Result<usize> {
+        expect_flags(flags)?;
+        let device = state.current_device()?;
+        let named =
+            self.0.all().into_iter().find(|notify| {
+                notify.key.lock().unwrap_or_else(PoisonError::into_inner).as_deref() == Some(key)
+            });
+        match named {
+            Some(notify) => self.insert(NotifyKind::Flag, device, notify.signal.clone()),
+            None => refuse(
+                AclError::RT_PARAM_INVALID,
+                "`key` names no living notify of this process; processes do not share notifies",
+            ),
+        }
+    }
+}
+
+fn expect_flags(flags: u64) -> Result<()> {
+    if flags & !2 != 0 {
+        return refuse(AclError::RT_PARAM_INVALID, format!("`flags` is {flags}; it is 0 or 2"));
+    }
+    Ok(())
+}
+
+/// Checks that a list of processes is not empty.
+pub(crate) fn expect_processes(processes: &[i32], count: &str) -> Result<()> {
+    if processes.is_empty() {
+        return refuse(AclError::INVALID_PARAM, format!("`{count}` is 0"));
+    }
+    Ok(())
+}

@@ -1,0 +1,196 @@
+//! Memory blocks: allocations and registered memory by address, so that ranges and kinds can be checked.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError, RwLock, Weak};
+
+use tenon::{DevicePtr, HostPtr, UnifiedPtr};
+
+use super::advice::Advice;
+use super::device_state::{DeviceState, Lease};
+use crate::api::AclError;
+use crate::error::{Error, Result, refuse};
+
+/// The alignment of allocations, in bytes.
+pub(crate) const ALIGNMENT: usize = 64;
+
+/// The kind of memory of a block.
+#[derive(Debug)]
+pub(crate) enum Place {
+    /// Device memory.
+    Device,
+    /// Device memory, mapped at addresses that the program has reserved.
+    Mapped,
+    /// Managed memory, which device and host use at one address.
+    Managed(Advice),
+    /// Pinned host memory, allocated by the device.
+    Pinned,
+    /// Pageable host memory, for devices without pinned memory.
+    Pageable(#[expect(dead_code, reason = "it is freed with the block")] Vec<u8>),
+    /// Host memory that the program has registered.
+    Registered { is_mapped: bool },
+}
+
+/// A block of memory.
+#[derive(Debug)]
+pub(crate) struct Block {
+    pub(crate) start: usize,
+    /// The bytes that may be used.
+    pub(crate) length: usize,
+    /// The bytes that the program asked for.
+    pub(crate) asked: usize,
+    pub(crate) place: Place,
+    /// The address and length of the device's allocation, for its deallocation.
+    pub(crate) base: usize,
+    pub(crate) total: usize,
+    pub(crate) lease: Lease,
+}
+
+impl Block {
+    /// A block for memory that is mapped at reserved addresses.
+    pub(crate) fn mapped(start: usize, length: usize, lease: Lease) -> Self {
+        Block { start, length, asked: length, place: Place::Mapped, base: start, total: length, lease }
+    }
+
+    pub(crate) fn is_device(&self) -> bool {
+        matches!(self.place, Place::Device | Place::Mapped | Place::Managed(_))
+    }
+
+    /// Returns true for device memory that the host can access too.
+    pub(crate) fn is_host_accessible(&self) -> bool {
+        matches!(self.place, Place::Mapped | Place::Managed(_))
+    }
+
+    pub(crate) fn is_mapped(&self) -> bool {
+        matches!(self.place, Place::Mapped)
+    }
+
+    fn end(&self) -> usize {
+        self.start + self.length
+    }
+
+    /// Deallocates the memory.
+    pub(crate) fn release(&self) -> Result<()> {
+        match self.place {
+            Place::Device => self.lease.call(|device, id| {
+                device.device_memory_deallocate(id, DevicePtr::from_addr(self.base), self.total)
+            }),
+            Place::Managed(_) => self.lease.call(|device, id| {
+                device.unified_memory_deallocate(id, UnifiedPtr::from_addr(self.base), self.total)
+            }),
+            Place::Pinned => self.lease.call(|device, id| {
+                device.host_memory_deallocate(id, HostPtr::from_addr(self.base), self.total)
+            }),
+            Place::Mapped | Place::Pageable(_) | Place::Registered { .. } => Ok(()),
+        }
+    }
+}
+
+/// All blocks by their first address.
+#[derive(Default)]
+pub(crate) struct Blocks(RwLock<BTreeMap<usize, Arc<Block>>>);
+
+impl Blocks {
+    /// The block that contains an address.
+    pub(crate) fn find(&self, address: usize) -> Option<Arc<Block>> {
+        let blocks = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let (_, block) = blocks.range(..=address).next_back()?;
+        (address < block.end()).then(|| block.clone())
+    }
+
+    /// All blocks.
+    pub(crate) fn all(&self) -> Vec<Arc<Block>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    }
+
+    /// The blocks of device memory of a device.
+    pub(crate) fn on_device(&self, device: &Arc<DeviceState>) -> Vec<Arc<Block>> {
+        let mut blocks = self.all();
+        blocks.retain(|block| block.is_device() && Arc::ptr_eq(&block.lease.device, device));
+        blocks
+    }
+
+    /// Returns true if the block at an address is still this one.
+    pub(crate) fn contains(&self, address: usize, block: &Weak<Block>) -> bool {
+        let blocks = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let known = blocks.range(..=address).next_back();
+        known.is_some_and(|(_, known)| Arc::as_ptr(known) == block.as_ptr())
+    }
+
+    /// The error for an address that does not begin a block of the kind that a function takes.
+    #[cold]
+    pub(crate) fn unknown_address(&self, param: &str, address: usize) -> Error {
+        let what = match self.find(address) {
+            None => "is freed or was never allocated here".to_owned(),
+            Some(block) if block.start != address => {
+                format!("lies {} bytes inside an allocation", address - block.start)
+            }
+            Some(block) => match block.place {
+                Place::Device | Place::Managed(_) => "is device memory, which `aclrtFree` frees".to_owned(),
+                Place::Mapped => "is mapped memory, which `aclrtUnmapMem` takes away".to_owned(),
+                Place::Pinned | Place::Pageable(_) => {
+                    "is host memory, which `aclrtFreeHost` frees".to_owned()
+                }
+                Place::Registered { .. } => {
+                    "is registered memory of the program's, which `aclrtHostUnregister` gives back".to_owned()
+                }
+            },
+        };
+        Error::new(AclError::RT_PARAM_INVALID, format!("`{param}` is {address:#x}, which {what}"))
+    }
+
+    /// Finds the block of device memory that contains a range.
+    pub(crate) fn device_range(&self, param: &str, address: usize, size: usize) -> Result<Arc<Block>> {
+        if address == 0 {
+            return refuse(AclError::INVALID_PARAM, format!("`{param}` is null"));
+        }
+        match self.find(address) {
+            Some(block) if block.is_device() => expect_fits(param, &block, address, size).map(|()| block),
+            _ => Err(self.unknown_address(param, address)),
+        }
+    }
+
+    /// Inserts a block, and counts device memory.
+    pub(crate) fn insert(&self, block: Block) {
+        if block.is_device() {
+            let (used, peak) = &mut block.lease.device.usage().memory;
+            *used += block.length;
+            *peak = (*peak).max(*used);
+        }
+        self.0.write().unwrap_or_else(PoisonError::into_inner).insert(block.start, Arc::new(block));
+    }
+
+    /// Inserts a block unless it overlaps another; then returns it.
+    pub(crate) fn insert_disjoint(&self, block: Block) -> Result<(), Block> {
+        let mut blocks = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let before = blocks.range(..block.end()).next_back();
+        if before.is_some_and(|(_, known)| known.end() > block.start) {
+            return Err(block);
+        }
+        blocks.insert(block.start, Arc::new(block));
+        Ok(())
+    }
+
+    /// Removes the block that begins at an address, if the predicate holds for it.
+    pub(crate) fn remove_if(
+        &self,
+        address: usize,
+        predicate: impl FnOnce(&Block) -> bool,
+    ) -> Option<Arc<Block>> {
+        let mut blocks = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        blocks.get(&address).is_some_and(|block| predicate(block)).then(|| blocks.remove(&address)).flatten()
+    }
+}
+
+/// Checks that a range which begins inside a block also ends there.
+pub(crate) fn expect_fits(param: &str, block: &Block, address: usize, size: usize) -> Result<()> {
+    let left = block.end() - address;
+    if size > left {
+        return refuse(
+            AclError::RT_PARAM_INVALID,
+            format!(
+                "{size} bytes from `{param}` reach past the end of its allocation, which has {left} left"
+            ),
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,71 @@
+//! The pending queue of a stream: work that the device does not have yet, behind a closed latch.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::failures::Task;
+use crate::wait::latch::Latch;
+
+/// An entry of the queue.
+pub(super) enum Step<Work> {
+    Work(Task, Work),
+    Latch(Arc<Latch>),
+}
+
+/// Why work does not go to the device at once.
+#[derive(Default)]
+pub(super) enum Hold {
+    /// Nothing holds the stream: work goes to the device at once.
+    #[default]
+    Free,
+    /// The stream waits for a closed latch.
+    Latched(Arc<Latch>),
+    /// A thread moves the queue to the device.
+    Draining,
+}
+
+/// The queue with what is under way for the stream. It is empty and free unless a latch holds the stream.
+pub(super) struct PendingQueue<Work> {
+    pub(super) hold: Hold,
+    pub(super) steps: VecDeque<Step<Work>>,
+    /// The number of steps that ever entered the queue.
+    pub(super) entered: u64,
+    /// The number of calls to the device under way that name the stream.
+    pub(super) calls: usize,
+    /// The number of host jobs for the stream that have begun and not ended.
+    pub(super) host_jobs: usize,
+    /// True once the stream is returned to the device or about to be.
+    pub(super) is_destroyed: bool,
+}
+
+impl<Work> Default for PendingQueue<Work> {
+    fn default() -> Self {
+        let (hold, steps) = (Hold::default(), VecDeque::new());
+        PendingQueue { hold, steps, entered: 0, calls: 0, host_jobs: 0, is_destroyed: false }
+    }
+}
+
+impl<Work> PendingQueue<Work> {
+    pub(super) fn is_free(&self) -> bool {
+        matches!(self.hold, Hold::Free)
+    }
+
+    /// Appends a step.
+    pub(super) fn push(&mut self, step: Step<Work>) {
+        self.entered += 1;
+        self.steps.push_back(step);
+    }
+
+    /// Holds the stream at a closed latch, as a step of its own.
+    pub(super) fn hold_at(&mut self, latch: Arc<Latch>) {
+        self.entered += 1;
+        self.hold = Hold::Latched(latch);
+    }
+
+    /// The number of steps that have left the queue.
+    ///
+    /// A step that needed a latch of its own, see `Stream::hold_here`, counts only once that latch is open.
+    pub(super) fn passed(&self) -> u64 {
+        self.entered.saturating_sub(self.steps.len() as u64 + u64::from(!self.is_free()))
+    }
+}

@@ -1,0 +1,107 @@
+//! An open device: calls to it, and its pool of events.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
+
+use tenon::device::{self, Device, DeviceId};
+
+use super::staging::StagingBuffers;
+use crate::api::AclError;
+use crate::error::{Result, of_device, refuse};
+use crate::provider::OpenDevice;
+
+/// The time that a device is open, from the first lease to the last.
+pub(crate) struct DeviceSession {
+    pub(crate) ordinal: u32,
+    opened: Arc<dyn OpenDevice>,
+    events: Mutex<EventPool>,
+    /// True once the pooled events are destroyed. Held for reading while the device is called about one of them.
+    is_closed: RwLock<bool>,
+    pub(super) staging: StagingBuffers,
+}
+
+/// The pooled events of a device. Each record of a program's event takes one and returns it when no one refers to the
+/// record any more, so an event can be recorded again while streams still wait for its last record.
+#[derive(Default)]
+struct EventPool {
+    idle: Vec<device::Event>,
+    created: Vec<device::Event>,
+}
+
+impl DeviceSession {
+    pub(super) fn new(ordinal: u32, opened: Arc<dyn OpenDevice>) -> Arc<Self> {
+        let (events, is_closed) = (Mutex::default(), RwLock::new(false));
+        Arc::new(DeviceSession { ordinal, opened, events, is_closed, staging: StagingBuffers::default() })
+    }
+
+    /// Calls the device, with its errors in the codes of this interface.
+    pub(crate) fn call<R>(&self, body: impl FnOnce(&dyn Device, DeviceId) -> device::Result<R>) -> Result<R> {
+        self.call_raw(body).map_err(|error| of_device(&error))
+    }
+
+    /// Calls the device, with its own errors.
+    pub(crate) fn call_raw<R>(
+        &self,
+        body: impl FnOnce(&dyn Device, DeviceId) -> device::Result<R>,
+    ) -> device::Result<R> {
+        let (mut body, mut result) = (Some(body), None);
+        self.opened.call(&mut |device, id| {
+            if let Some(body) = body.take() {
+                result = Some(body(device, id)?);
+            }
+            Ok(())
+        })?;
+        result.ok_or_else(|| device::Error::new(device::Status::INTERNAL_ERROR, "the device was not called"))
+    }
+
+    /// Takes a pooled event, to be returned with [`return_event`](Self::return_event).
+    pub(crate) fn take_event(&self) -> Result<device::Event> {
+        let is_closed = self.is_closed();
+        if *is_closed {
+            let message = format!("device {} was reset meanwhile, by another thread", self.ordinal);
+            return refuse(AclError::RT_INVALID_HANDLE, message);
+        }
+        if let Some(event) = self.events().idle.pop() {
+            return Ok(event);
+        }
+        let event = self.call(|device, id| device.create_event(id))?;
+        self.events().created.push(event);
+        Ok(event)
+    }
+
+    /// Returns an event to the pool. A record of it that is still queued does no harm.
+    pub(crate) fn return_event(&self, event: device::Event) {
+        self.events().idle.push(event);
+    }
+
+    /// Returns true if a pooled event is done; all are once the device is closed.
+    pub(crate) fn is_event_done(&self, event: device::Event) -> Result<bool> {
+        let is_closed = self.is_closed();
+        if *is_closed { Ok(true) } else { self.call(|device, id| device.query_event(id, event)) }
+    }
+
+    /// Waits until a pooled event is done. The device is not closed meanwhile.
+    pub(crate) fn wait_for_event(&self, event: device::Event) -> Result<()> {
+        let is_closed = self.is_closed();
+        if *is_closed { Ok(()) } else { self.call(|device, id| device.synchronize_event(id, event)) }
+    }
+
+    fn is_closed(&self) -> RwLockReadGuard<'_, bool> {
+        self.is_closed.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn events(&self) -> MutexGuard<'_, EventPool> {
+        self.events.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Destroys the pooled events and closes the device.
+    pub(super) fn close(&self) {
+        *self.is_closed.write().unwrap_or_else(PoisonError::into_inner) = true;
+        self.staging.clear(self);
+        let created = std::mem::take(&mut *self.events()).created;
+        for event in created {
+            // No caller is left to whom a failure would matter.
+            let _ = self.call(|device, id| device.destroy_event(id, event));
+        }
+        self.opened.close();
+    }
+}

@@ -1,0 +1,441 @@
+//! Reserved address ranges, physical memory, and the mappings between them.
+//!
+//! Where device memory is memory of the process, the functions of the system do this: a range is an inaccessible mapping,
+//! physical memory is an anonymous file, and a mapping maps the file over a part of the range.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+
+use super::pages::{self, File, Range};
+use super::sharing;
+use crate::api::{
+    AclError, MemAccessDesc, MemAllocationType, MemGranularityOptions, MemHandleType, MemLocation,
+    MemLocationType, PhysicalMemProp,
+};
+use crate::error::{Error, Result, refuse, unknown_handle};
+use crate::state::State;
+use crate::state::blocks::Block;
+use crate::state::handles::{HandleKind, Table};
+
+/// The recommended granularity, in bytes.
+const RECOMMENDED: usize = 2 << 20;
+
+/// An allocation of physical memory.
+pub(crate) struct PhysicalMemory {
+    file: File,
+    pub(crate) prop: PhysicalMemProp,
+    /// The number by which the process imports it.
+    number: OnceLock<u64>,
+}
+
+/// A handle of physical memory, which may have several.
+struct PhysicalHandle {
+    handle: usize,
+    memory: Arc<PhysicalMemory>,
+}
+
+struct Mapping {
+    size: usize,
+    access: pages::Access,
+    memory: Arc<PhysicalMemory>,
+}
+
+/// A reserved range with its mappings by address.
+struct Reservation {
+    range: Range,
+    mappings: BTreeMap<usize, Mapping>,
+}
+
+#[derive(Default)]
+struct Layout {
+    reservations: BTreeMap<usize, Reservation>,
+    numbers: BTreeMap<u64, Weak<PhysicalMemory>>,
+}
+
+impl Layout {
+    /// The reservation that contains an address.
+    fn around(&mut self, address: usize) -> Option<&mut Reservation> {
+        let (start, reservation) = self.reservations.range_mut(..=address).next_back()?;
+        (address - start < reservation.range.size()).then_some(reservation)
+    }
+
+    /// The mapping that contains an address.
+    fn mapping(&mut self, address: usize) -> Option<(usize, &mut Mapping)> {
+        let (start, mapping) = self.around(address)?.mappings.range_mut(..=address).next_back()?;
+        (address - start < mapping.size).then_some((*start, mapping))
+    }
+}
+
+/// All reservations, mappings and physical memory.
+pub(crate) struct VirtualMemory {
+    layout: Mutex<Layout>,
+    handles: Table<PhysicalHandle>,
+}
+
+impl Default for VirtualMemory {
+    fn default() -> Self {
+        VirtualMemory { layout: Mutex::default(), handles: Table::new(HandleKind::Physical) }
+    }
+}
+
+impl VirtualMemory {
+    fn layout(&self) -> MutexGuard<'_, Layout> {
+        self.layout.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(&self, memory: Arc<PhysicalMemory>) -> Result<usize> {
+        let handle = self.handles.insert_with(|handle| PhysicalHandle { handle, memory });
+        handle.map(|physical| physical.handle).ok_or_else(|| {
+            Error::new(AclError::RT_RESOURCE_ALLOC_FAIL, "a million pieces of physical memory are alive")
+        })
+    }
+
+    /// Returns true if an address is reserved.
+    pub(crate) fn is_reserved(&self, address: usize) -> bool {
+        self.layout().around(address).is_some()
+    }
+
+    /// The physical memory of a handle.
+    pub(crate) fn physical(&self, handle: usize) -> Result<Arc<PhysicalMemory>> {
+        self.handles
+            .get(handle)
+            .map(|physical| physical.memory.clone())
+            .ok_or_else(|| unknown_handle("handle", handle))
+    }
+
+    /// Frees a handle. The physical memory stays while it is mapped or has another handle.
+    pub(crate) fn free(&self, handle: usize) -> Result<()> {
+        self.handles.remove(handle).map(drop).ok_or_else(|| unknown_handle("handle", handle))
+    }
+
+    /// Returns the number by which the process imports physical memory.
+    pub(crate) fn export(&self, handle: usize, flags: u64) -> Result<u64> {
+        static NUMBERS: AtomicU64 = AtomicU64::new(0);
+        sharing::expect_flags(flags)?;
+        let memory = self.physical(handle)?;
+        let number = *memory.number.get_or_init(|| NUMBERS.fetch_add(1, Ordering::Relaxed) + 1);
+        let mut layout = self.layout();
+        layout.numbers.retain(|_, known| known.strong_count() > 0);
+        layout.numbers.insert(number, Arc::downgrade(&memory));
+        Ok(number)
+    }
+
+    /// The physical memory of a number.
+    pub(crate) fn exported(&self, number: u64) -> Result<Arc<PhysicalMemory>> {
+        self.layout().numbers.get(&number).and_then(Weak::upgrade).ok_or_else(|| {
+            Error::new(
+                AclError::RT_PARAM_INVALID,
+                format!("{number} names no physical memory of this process; processes do not share memory"),
+            )
+        })
+    }
+
+    /// Creates another handle of the physical memory of a number.
+    pub(crate) fn import(&self, number: u64) -> Result<usize> {
+        self.add(self.exported(number)?)
+    }
+
+    /// Creates another handle of the physical memory that is mapped at an address.
+    pub(crate) fn retain(&self, address: usize) -> Result<usize> {
+        let memory = match self.layout().mapping(address) {
+            Some((_, mapping)) => mapping.memory.clone(),
+            None => return not_mapped(address),
+        };
+        self.add(memory)
+    }
+
+    /// Sets the access to a whole mapping.
+    pub(crate) fn set_access(&self, address: usize, size: usize, desc: &MemAccessDesc) -> Result<()> {
+        let access = pages::Access::of(desc.flags)?;
+        let mut layout = self.layout();
+        match layout.mapping(address) {
+            Some((start, mapping)) if start == address && mapping.size == size => {
+                expect_owner(mapping, &desc.location)?;
+                pages::protect(address, size, access)?;
+                mapping.access = access;
+                Ok(())
+            }
+            _ => not_mapped(address),
+        }
+    }
+
+    /// The access at an address.
+    pub(crate) fn access(&self, address: usize, location: &MemLocation) -> Result<u64> {
+        match self.layout().mapping(address) {
+            Some((_, mapping)) => expect_owner(mapping, location).map(|()| mapping.access.flags()),
+            None => not_mapped(address),
+        }
+    }
+
+    /// Reserves a range of addresses.
+    pub(crate) fn reserve(
+        &self,
+        state: &State,
+        size: usize,
+        alignment: usize,
+        hint: usize,
+        flags: u64,
+    ) -> Result<usize> {
+        expect_virtual_memory(state)?;
+        if size == 0 {
+            return refuse(AclError::INVALID_PARAM, "`size` is 0");
+        }
+        if alignment != 0 {
+            return refuse(
+                AclError::RT_PARAM_INVALID,
+                format!("`alignment` is {alignment}; it is reserved and 0"),
+            );
+        }
+        if flags > 1 {
+            return refuse(AclError::RT_PARAM_INVALID, format!("`flags` is {flags}; it is 0 or 1"));
+        }
+        let rounded = size.checked_next_multiple_of(RECOMMENDED.max(pages::size()));
+        let Some(size) = rounded.filter(|size| *size <= isize::MAX as usize) else {
+            return refuse(
+                AclError::RT_PARAM_INVALID,
+                format!("`size` is {size}, more than there are addresses"),
+            );
+        };
+        let range = Range::reserve(size, hint)?;
+        let start = range.start();
+        let reservation = Reservation { range, mappings: BTreeMap::new() };
+        self.layout().reservations.insert(start, reservation);
+        Ok(start)
+    }
+
+    /// Releases a reserved range.
+    pub(crate) fn release(&self, address: usize) -> Result<()> {
+        if address == 0 {
+            return refuse(AclError::INVALID_PARAM, "`vir_ptr` is null");
+        }
+        let mut layout = self.layout();
+        match layout.reservations.get(&address) {
+            Some(reservation) if reservation.mappings.is_empty() => {
+                layout.reservations.remove(&address);
+                Ok(())
+            }
+            Some(_) => {
+                refuse(AclError::RT_PARAM_INVALID, "something is still mapped in the range at `vir_ptr`")
+            }
+            None => refuse(
+                AclError::RT_PARAM_INVALID,
+                format!("`vir_ptr` is {address:#x}, where no reserved range begins"),
+            ),
+        }
+    }
+
+    /// Allocates physical memory.
+    pub(crate) fn allocate_physical(
+        &self,
+        state: &State,
+        size: usize,
+        prop: &PhysicalMemProp,
+        flags: u64,
+    ) -> Result<usize> {
+        expect_prop(state, prop)?;
+        if size == 0 {
+            return refuse(AclError::INVALID_PARAM, "`size` is 0");
+        }
+        if flags != 0 {
+            return refuse(AclError::RT_PARAM_INVALID, format!("`flags` is {flags}; it is reserved and 0"));
+        }
+        if !size.is_multiple_of(pages::size()) {
+            return refuse(
+                AclError::RT_PARAM_INVALID,
+                format!("`size` is {size}, no multiple of the granularity, {}", pages::size()),
+            );
+        }
+        let lease = state.lease(&state.device(prop.location.id)?)?;
+        let free = lease.call(|device, id| device.device_memory_stats(id))?.free_memory;
+        if size > free {
+            return refuse(
+                AclError::RT_MEMORY_ALLOCATION,
+                format!("`size` is {size}, and {free} bytes of device memory are free"),
+            );
+        }
+        let file = File::new(size)?;
+        self.add(Arc::new(PhysicalMemory { file, prop: *prop, number: OnceLock::new() }))
+    }
+
+    /// Maps physical memory at reserved addresses.
+    pub(crate) fn map(
+        &self,
+        state: &State,
+        address: usize,
+        size: usize,
+        offset: usize,
+        handle: usize,
+        flags: u64,
+    ) -> Result<()> {
+        if address == 0 {
+            return refuse(AclError::INVALID_PARAM, "`vir_ptr` is null");
+        }
+        if size == 0 {
+            return refuse(AclError::INVALID_PARAM, "`size` is 0");
+        }
+        if offset != 0 || flags != 0 {
+            return refuse(AclError::RT_PARAM_INVALID, "`offset` and `flags` are reserved and 0");
+        }
+        let memory = self.physical(handle)?;
+        if size != memory.file.size() {
+            return refuse(
+                AclError::RT_PARAM_INVALID,
+                format!("`size` is {size}, and the piece of memory has {} bytes", memory.file.size()),
+            );
+        }
+        let device = state.device(memory.prop.location.id)?;
+        let block = Block::mapped(address, size, state.lease(&device)?);
+        let mut layout = self.layout();
+        let Some(reservation) = layout.around(address) else {
+            return refuse(
+                AclError::RT_PARAM_INVALID,
+                format!("`vir_ptr` is {address:#x}, which is not reserved"),
+            );
+        };
+        let end = address.checked_add(size).filter(|end| *end <= reservation.range.end());
+        let Some(end) = end.filter(|_| address.is_multiple_of(pages::size())) else {
+            return refuse(
+                AclError::RT_PARAM_INVALID,
+                format!("{size} bytes from {address:#x} are not aligned, or reach past the reserved range"),
+            );
+        };
+        let before = reservation.mappings.range(..end).next_back();
+        if before.is_some_and(|(start, mapping)| start + mapping.size > address) {
+            return refuse(
+                AclError::RT_PARAM_INVALID,
+                format!("something is mapped at {address:#x} already"),
+            );
+        }
+        if let Err(block) = state.blocks.insert_disjoint(block) {
+            // Dropping the block may close the device, which must not happen under the lock.
+            drop(layout);
+            return refuse(
+                AclError::RT_PARAM_INVALID,
+                format!("some of the {} bytes from {address:#x} are registered memory", block.length),
+            );
+        }
+        if let Err(error) = reservation.range.map(address, &memory.file) {
+            let block = state.blocks.remove_if(address, Block::is_mapped);
+            drop(layout);
+            drop(block);
+            return Err(error);
+        }
+        reservation.mappings.insert(address, Mapping { size, access: pages::Access::ReadWrite, memory });
+        Ok(())
+    }
+
+    /// Unmaps the mapping that begins at an address.
+    pub(crate) fn unmap(&self, state: &State, address: usize) -> Result<()> {
+        if address == 0 {
+            return refuse(AclError::INVALID_PARAM, "`vir_ptr` is null");
+        }
+        self.unmap_if(state, address, |_| true)
+    }
+
+    /// Unmaps the mapping that begins at an address, if the predicate holds for its block.
+    pub(crate) fn unmap_if(
+        &self,
+        state: &State,
+        address: usize,
+        predicate: impl Fn(&Block) -> bool,
+    ) -> Result<()> {
+        let mut layout = self.layout();
+        let block = state.blocks.remove_if(address, |block| block.is_mapped() && predicate(block));
+        let reservation = layout.around(address).filter(|_| block.is_some());
+        let Some((reservation, mapping)) = reservation.and_then(|reservation| {
+            reservation.mappings.remove(&address).map(|removed| (reservation, removed))
+        }) else {
+            return refuse(AclError::RT_PARAM_INVALID, format!("no mapping begins at {address:#x}"));
+        };
+        let unmapped = reservation.range.unmap(address, mapping.size);
+        // Dropping the block may close the device, which must not happen under the lock.
+        drop(layout);
+        drop(block);
+        unmapped
+    }
+
+    /// Releases all mappings, physical memory and reservations.
+    pub(crate) fn release_all(&self, state: &State) {
+        let mappings: Vec<usize> = {
+            let layout = self.layout();
+            layout
+                .reservations
+                .values()
+                .flat_map(|reservation| reservation.mappings.keys().copied())
+                .collect()
+        };
+        for address in mappings {
+            // Another thread may be faster.
+            let _ = self.unmap(state, address);
+        }
+        for physical in self.handles.all() {
+            self.handles.remove(physical.handle);
+        }
+        self.layout().reservations.clear();
+    }
+}
+
+fn expect_virtual_memory(state: &State) -> Result<()> {
+    if state.provider.memory_is_host() {
+        return Ok(());
+    }
+    refuse(
+        AclError::RT_FEATURE_NOT_SUPPORT,
+        "the devices have no virtual memory that a program could lay out",
+    )
+}
+
+/// Checks the properties of physical memory.
+fn expect_prop(state: &State, prop: &PhysicalMemProp) -> Result<()> {
+    expect_virtual_memory(state)?;
+    if prop.location.r#type != MemLocationType::DEVICE {
+        return refuse(
+            AclError::RT_PARAM_INVALID,
+            format!("`prop.location.type` is {:?}; physical memory is a device's", prop.location.r#type),
+        );
+    }
+    if prop.handle_type != MemHandleType::NONE || prop.allocation_type != MemAllocationType::PINNED {
+        return refuse(
+            AclError::RT_PARAM_INVALID,
+            "`prop.handleType` and `prop.allocationType` are 0, the only ones that there are",
+        );
+    }
+    state.device(prop.location.id).map(drop)
+}
+
+/// The granularity of sizes and addresses of physical memory.
+pub(crate) fn granularity(
+    state: &State,
+    prop: &PhysicalMemProp,
+    option: MemGranularityOptions,
+) -> Result<usize> {
+    expect_prop(state, prop)?;
+    match option {
+        MemGranularityOptions::MINIMUM => Ok(pages::size()),
+        MemGranularityOptions::RECOMMENDED => Ok(RECOMMENDED.max(pages::size())),
+        _ => refuse(AclError::RT_PARAM_INVALID, format!("`option` is {option:?}, which is no granularity")),
+    }
+}
+
+/// Checks that a location is the device that a mapping belongs to.
+fn expect_owner(mapping: &Mapping, location: &MemLocation) -> Result<()> {
+    let own = &mapping.memory.prop.location;
+    if (location.r#type, location.id) == (own.r#type, own.id) {
+        return Ok(());
+    }
+    refuse(
+        AclError::RT_PARAM_INVALID,
+        format!("the memory is that of device {}, which alone uses it", own.id),
+    )
+}
+
+fn not_mapped<T>(address: usize) -> Result<T> {
+    refuse(
+        AclError::RT_PARAM_INVALID,
+        match address {
+            0 => "`vir_ptr` is null".to_owned(),
+            _ => format!("nothing is mapped at {address:#x}, or not with this length"),
+        },
+    )
+}

@@ -1,0 +1,8 @@
+//! Virtual memory: reserved addresses, physical memory, and the mappings between them.
+//!
+//! Also sharing of memory by key or number, within the process.
+
+pub(crate) mod capabilities;
+pub(crate) mod mappings;
+pub(crate) mod pages;
+pub(crate) mod sharing;

@@ -1,0 +1,92 @@
+//! Latches: they open once, and streams and threads wait for that.
+//!
+//! Devices have events, which are recorded in streams. A device cannot wait for something that only the host brings
+//! about: that a callback has returned in its subscriber's thread, or that an event is recorded at all. A host function
+//! that waited inside a stream would block the other streams whose callbacks share its thread. So work behind a latch
+//! stays in the stream's pending queue on the host, and goes to the device when the latch opens.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use super::workers;
+
+type Waiter = Box<dyn FnOnce() + Send>;
+
+#[derive(Default)]
+struct State {
+    is_open: bool,
+    waiters: Vec<Waiter>,
+}
+
+/// A latch: closed at first, and open for good once its guard is dropped.
+#[derive(Default)]
+pub(crate) struct Latch {
+    state: Mutex<State>,
+    opened: Condvar,
+}
+
+/// Opens a latch when it is dropped, so that no one waits for an owner that is gone.
+#[must_use = "dropping the guard opens the latch"]
+pub(crate) struct LatchGuard(Arc<Latch>);
+
+impl Latch {
+    /// Returns a closed latch with the guard that opens it.
+    pub(crate) fn closed() -> (LatchGuard, Arc<Latch>) {
+        let latch = Arc::new(Latch::default());
+        (LatchGuard(latch.clone()), latch)
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        self.state().is_open
+    }
+
+    /// Runs `waiter` on a worker thread once the latch opens. Returns false and drops it if the latch is open already.
+    pub(crate) fn when_open(&self, waiter: impl FnOnce() + Send + 'static) -> bool {
+        let mut state = self.state();
+        if !state.is_open {
+            state.waiters.push(Box::new(waiter));
+        }
+        !state.is_open
+    }
+
+    /// Blocks until the latch is open; returns false if the deadline passes first.
+    pub(crate) fn wait(&self, until: Option<Instant>) -> bool {
+        let mut state = self.state();
+        while !state.is_open {
+            state = match until {
+                None => self.opened.wait(state).unwrap_or_else(PoisonError::into_inner),
+                Some(until) => {
+                    let left = until.saturating_duration_since(Instant::now());
+                    if left.is_zero() {
+                        return false;
+                    }
+                    self.opened.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0
+                }
+            };
+        }
+        true
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn open(&self) {
+        let waiters = {
+            let mut state = self.state();
+            state.is_open = true;
+            std::mem::take(&mut state.waiters)
+        };
+        self.opened.notify_all();
+        // The guard may be dropped in a thread of the device, which must not call the device.
+        for waiter in waiters {
+            workers::run(waiter);
+        }
+    }
+}
+
+impl Drop for LatchGuard {
+    fn drop(&mut self) {
+        self.0.open();
+    }
+}

@@ -1,0 +1,192 @@
+//! Worker threads, for jobs that must not run in the thread where they become ready.
+//!
+//! There is a thread for each job that runs, so no job waits for another. An idle thread ends after a while; [`stop`] ends
+//! all idle threads at once, so that no thread is left after the program has finalized the library.
+
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle, ThreadId};
+use std::time::{Duration, Instant};
+
+/// How long a thread stays idle before it ends.
+const IDLE_TIME: Duration = Duration::from_secs(2);
+/// How long [`stop`] waits for threads that run a job.
+const STOP_TIME: Duration = Duration::from_secs(1);
+
+type Job = Box<dyn FnOnce() + Send>;
+
+struct State {
+    jobs: VecDeque<Job>,
+    idle: usize,
+    /// How often the threads were asked to end.
+    stops: u64,
+    threads: Vec<JoinHandle<()>>,
+    /// The threads that are about to end.
+    ended: Vec<ThreadId>,
+}
+
+static STATE: Mutex<State> =
+    Mutex::new(State { jobs: VecDeque::new(), idle: 0, stops: 0, threads: Vec::new(), ended: Vec::new() });
+static WAKE: Condvar = Condvar::new();
+static ENDED: Condvar = Condvar::new();
+
+thread_local! {
+    /// True in a worker thread.
+    static IS_WORKER: Cell<bool> = const { Cell::new(false) };
+}
+
+fn state() -> MutexGuard<'static, State> {
+    STATE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Runs a job in a worker thread. Jobs run concurrently and in any order.
+pub(crate) fn run(job: impl FnOnce() + Send + 'static) {
+    let spawn = {
+        let mut state = state();
+        state.jobs.push_back(Box::new(job));
+        state.jobs.len() > state.idle
+    };
+    if !spawn {
+        WAKE.notify_one();
+        return;
+    }
+    match thread::Builder::new().name("tenon-acl".to_owned()).spawn(serve) {
+        Ok(thread) => {
+            let mut state = state();
+            state.threads.push(thread);
+            state.take_ended();
+        }
+        // Without a new thread, the caller runs the jobs.
+        Err(_) => {
+            while let Some(job) = next() {
+                call(job);
+            }
+        }
+    }
+}
+
+/// Ends the idle threads and waits for them.
+///
+/// A thread that runs a job ends after it. The wait for it is limited, since the job may wait for the caller.
+pub(crate) fn stop() {
+    let until = Instant::now() + STOP_TIME;
+    // A job that calls this cannot wait for itself.
+    let stays = usize::from(IS_WORKER.get());
+    let mut ended = Vec::new();
+    let mut state = state();
+    state.stops += 1;
+    WAKE.notify_all();
+    loop {
+        ended.append(&mut state.take_ended());
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() || state.threads.len() <= stays {
+            break;
+        }
+        state = ENDED.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+    }
+    drop(state);
+    for thread in ended {
+        // Jobs do not panic, so there is nothing to report.
+        let _ = thread.join();
+    }
+}
+
+impl State {
+    /// The threads that are about to end.
+    fn take_ended(&mut self) -> Vec<JoinHandle<()>> {
+        let State { threads, ended, .. } = self;
+        threads
+            .extract_if(.., |thread| match ended.iter().position(|id| *id == thread.thread().id()) {
+                Some(index) => {
+                    ended.swap_remove(index);
+                    true
+                }
+                None => false,
+            })
+            .collect()
+    }
+}
+
+fn next() -> Option<Job> {
+    state().jobs.pop_front()
+}
+
+fn call(job: Job) {
+    // The panic hook reports a panic; the other jobs still run.
+    let _ = catch_unwind(AssertUnwindSafe(job));
+}
+
+fn serve() {
+    IS_WORKER.set(true);
+    let mut state = state();
+    let mut stops = state.stops;
+    loop {
+        if let Some(job) = state.jobs.pop_front() {
+            stops = state.stops;
+            drop(state);
+            call(job);
+            state = self::state();
+            continue;
+        }
+        if state.stops != stops {
+            break;
+        }
+        state.idle += 1;
+        let (woken, timeout) = WAKE.wait_timeout(state, IDLE_TIME).unwrap_or_else(PoisonError::into_inner);
+        state = woken;
+        state.idle -= 1;
+        if timeout.timed_out() && state.jobs.is_empty() {
+            break;
+        }
+    }
+    state.ended.push(thread::current().id());
+    ENDED.notify_all();
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::{Arc, Barrier};
+
+    #[test]
+    fn run_jobs_that_wait_for_each_other_all_run() {
+        let barrier = Arc::new(Barrier::new(9));
+        for _ in 0..8 {
+            let barrier = barrier.clone();
+            super::run(move || _ = barrier.wait());
+        }
+        barrier.wait();
+    }
+
+    #[test]
+    fn run_job_after_a_panic_still_runs() {
+        let (sent, received) = std::sync::mpsc::channel();
+        super::run(|| panic!("as it should"));
+        super::run(move || sent.send(7).unwrap());
+        assert_eq!(received.recv(), Ok(7));
+    }
+
+    #[test]
+    fn stop_leaves_no_thread() {
+        struct Flag(Arc<AtomicBool>);
+        impl Drop for Flag {
+            fn drop(&mut self) {
+                self.0.store(true, Ordering::Relaxed);
+            }
+        }
+        thread_local!(static FLAG: RefCell<Option<Flag>> = const { RefCell::new(None) });
+        let is_over = Arc::new(AtomicBool::new(false));
+        let (sent, received) = std::sync::mpsc::channel();
+        let flag = Flag(is_over.clone());
+        super::run(move || {
+            FLAG.set(Some(flag));
+            sent.send(()).unwrap();
+        });
+        received.recv().unwrap();
+        super::stop();
+        assert!(is_over.load(Ordering::Relaxed));
+    }
+}
