@@ -17,10 +17,8 @@ pub(in crate::cases) fn cases() -> Vec<Case> {
     for (function, info) in functions().filter(|(function, info)| can_be_made(*function, info)) {
         let name = info.name;
         let id = |rule: &str| format!("contract.{name}.{rule}");
-        let status = (
-            Source::Spec("Status"),
-            "The call did what it says, or, where it may return early, has queued it.",
-        );
+        let status =
+            (Source::Spec("Status"), "The call completed, or queued its work where it may return early.");
         let promise = |(source, quote): (Source, &str)| (source, quote.to_owned());
         cases.push(made(id("succeeds"), Level::Promised, function, promise(status), move |subject| {
             succeeds(subject, function)
