@@ -15,7 +15,7 @@ use crate::call::enter;
 use crate::devices::{close, open_of};
 use crate::error::Failure;
 use crate::library::{self, Lifecycle};
-use crate::loaded::{LoadedPlugin, hold_ready};
+use crate::plugin_table::{LoadedPlugin, hold_ready};
 
 /// Names the device type that programs see; without it, it is that of the first plugin, or the built-in one.
 const DEVICE: &str = "TENON_ACL_DEVICE";
@@ -105,9 +105,9 @@ struct Opened {
 
 impl OpenDevice for Opened {
     fn call(&self, body: &mut dyn FnMut(&dyn Device, DeviceId) -> device::Result<()>) -> device::Result<()> {
-        // The pin keeps it open; a handle that `tenon_shutdown` has taken away is an error here.
-        let pin = enter(self.handle).map_err(as_device)?;
-        body(pin.device(), pin.id)
+        // Fails if `tenon_shutdown` has closed the device.
+        let device = enter(self.handle).map_err(as_device)?;
+        body(device.device(), device.id)
     }
 
     fn close(&self) {

@@ -9,10 +9,10 @@ use tenon::device::{self, Device, Function, Layer, Outcome, Stream, ffi};
 use tenon::reflect::Call;
 
 use crate::call::{export, export_on, fail};
-use crate::counts::Tally;
+use crate::call_counts::CallCounts;
+use crate::device_table::{DeviceGuard, OpenDevice};
 use crate::error::Failure;
-use crate::handle::{Kind, Registry};
-use crate::open::{OpenDevice, Pin};
+use crate::handle_table::{Kind, Registry};
 use crate::pool::{Pool, PoolError};
 use crate::text::place;
 use crate::{BufferHandle, DeviceHandle, Status};
@@ -47,41 +47,35 @@ impl From<PoolError> for Failure {
 }
 
 /// The pool of a device, made at its first use.
-fn pool(device: &OpenDevice) -> Result<&Pool, Failure> {
+fn pool(device: &OpenDevice) -> Result<&Arc<Pool>, Failure> {
     if let Some(pool) = device.pool.get() {
         return Ok(pool);
     }
-    let counted = device.plugin.device_through(Arc::new(Counted(device.tally.clone())))?;
-    let made = Pool::new(counted, device.id)?;
+    let counted = device.plugin.device_through(Arc::new(Counted(device.calls.clone())))?;
+    let made = Arc::new(Pool::new(counted, device.id)?);
     // Two threads may both have made one; the second one is empty and goes.
     Ok(device.pool.get_or_init(|| made))
 }
 
 /// Counts the calls of the pool, which go by no export.
-struct Counted(Arc<Tally>);
+struct Counted(Arc<CallCounts>);
 
 impl Layer for Counted {
     fn before(&self, call: &Call<'_>, _: &dyn Device) -> device::Result<u64> {
-        self.0.count(Function::ALL[call.index]);
+        self.0.add(Function::ALL[call.index]);
         Ok(0)
     }
 
     fn after(&self, _: &Call<'_>, _: u64, _: &Outcome<'_>, _: &dyn Device) {}
 }
 
-/// Retires a stream from the pool before a device destroys it.
-struct Retired(*const OpenDevice);
+/// Retires a stream from the pool before the device destroys it. Used for one call only.
+struct RetireFirst(Arc<Pool>);
 
-// SAFETY: the device is looked at by calls only, which hold it.
-unsafe impl Send for Retired {}
-// SAFETY: as above.
-unsafe impl Sync for Retired {}
-
-impl Layer for Retired {
+impl Layer for RetireFirst {
     fn before(&self, call: &Call<'_>, _: &dyn Device) -> device::Result<u64> {
-        // SAFETY: the layer is used for one call, which holds the device.
-        if let (Some(pool), Some(stream)) = (unsafe { &*self.0 }.pool.get(), call.argument("stream")) {
-            pool.retire(Stream::from_addr(stream as usize));
+        if let Some(stream) = call.argument("stream") {
+            self.0.retire(Stream::from_addr(stream as usize));
         }
         Ok(0)
     }
@@ -91,13 +85,10 @@ impl Layer for Retired {
 
 /// The device for a call that destroys a stream; `None`: the usual one, since there is no pool.
 #[cold]
-pub(crate) fn retiring(pin: &Pin) -> Result<Option<Arc<dyn Device>>, Failure> {
-    if pin.pool.get().is_none() {
-        return Ok(None);
-    }
-    let device: &OpenDevice = pin;
+pub(crate) fn retiring(device: &DeviceGuard) -> Result<Option<Arc<dyn Device>>, Failure> {
+    let Some(pool) = device.pool.get() else { return Ok(None) };
     // Outermost: what the pool still calls with the stream must come before any layer takes it for destroyed.
-    pin.plugin.device_behind(Arc::new(Retired(device))).map(Some)
+    device.plugin.device_behind(Arc::new(RetireFirst(pool.clone()))).map(Some)
 }
 
 /// Takes memory for work on a stream.

@@ -1,21 +1,22 @@
-//! From a handle to a device: what every function of the library goes through.
+//! The way of a call from an export to a device: lookup, counting, and the error record of a failure.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use tenon::Origin;
 use tenon::device::{Device, DeviceId, Function};
 
+use crate::device_table::{self, DeviceGuard};
 pub use crate::error::Failure;
-use crate::error::{Story, panicked, remember};
-use crate::loaded::{self, LoadedPlugin};
-use crate::open::{self, Pin};
-use crate::refusal::{self, Refusal};
-pub use crate::thread::Inside;
+use crate::error::{ErrorRecord, panicked, set_last_error};
+use crate::plugin_table::{self, LoadedPlugin};
+use crate::thread_state;
+pub use crate::thread_state::Inside;
 use crate::{DeviceHandle, PluginHandle, Status, buffer};
 
 type Outcome = std::thread::Result<Result<(), Failure>>;
 
-/// Calls a function of the spec that is about a device.
+/// Calls a function of the spec that takes a device.
 #[inline(always)]
 pub fn on_device(
     handle: DeviceHandle,
@@ -23,70 +24,67 @@ pub fn on_device(
     body: impl FnOnce(&dyn Device, DeviceId) -> Result<(), Failure>,
 ) -> Status {
     if matches!(function, Function::InitDevice | Function::DeinitDevice) {
-        return own_affair(function, "a device is opened for the first time, or closed for the last");
+        return called_by_library(function, "a device is opened for the first time, or closed for the last");
     }
-    let pin = match Pin::current(handle.0) {
-        Some(pin) => pin,
-        None => match enter(handle.0) {
-            Ok(pin) => pin,
-            Err(failure) => return unopened(function, failure),
-        },
+    let device = match enter(handle.0) {
+        Ok(device) => device,
+        Err(failure) => return not_entered(function, failure),
     };
-    pin.count(function);
+    device.calls.add(function);
     if function == Function::DestroyStream {
-        return on_retiring(&pin, function, body);
+        return on_retiring(&device, function, body);
     }
-    // What a panic leaves behind in the device is the device's own affair: it sees `&self` only.
-    let outcome = catch_unwind(AssertUnwindSafe(|| body(pin.device(), pin.id)));
+    // A panic leaves no broken state of ours behind: the body has `&dyn Device` only.
+    let outcome = catch_unwind(AssertUnwindSafe(|| body(device.device(), device.id)));
     if let Ok(Ok(())) = outcome {
         return Status::SUCCESS;
     }
-    failed(&pin, function, outcome)
+    failed(&device, function, outcome)
 }
 
-/// Calls a function that destroys a stream, which the pool must forget before.
+/// Calls a function that destroys a stream, and retires the stream from the pool first.
 #[inline(never)]
 fn on_retiring(
-    pin: &Pin,
+    device: &DeviceGuard,
     function: Function,
     body: impl FnOnce(&dyn Device, DeviceId) -> Result<(), Failure>,
 ) -> Status {
-    let outcome = catch_unwind(AssertUnwindSafe(|| match buffer::retiring(pin)? {
-        Some(retiring) => body(&*retiring, pin.id),
-        None => body(pin.device(), pin.id),
+    let outcome = catch_unwind(AssertUnwindSafe(|| match buffer::retiring(device)? {
+        Some(retiring) => body(&*retiring, device.id),
+        None => body(device.device(), device.id),
     }));
     match outcome {
         Ok(Ok(())) => Status::SUCCESS,
-        outcome => failed(pin, function, outcome),
+        outcome => failed(device, function, outcome),
     }
 }
 
-/// Calls a function of the spec that is about no device.
+/// Calls a function of the spec that takes no device.
 pub fn on_plugin(
     handle: PluginHandle,
     function: Function,
     body: impl FnOnce(&dyn Device) -> Result<(), Failure>,
 ) -> Status {
     if matches!(function, Function::Initialize | Function::Finalize) {
-        return own_affair(
+        return called_by_library(
             function,
             "the first device of a plugin is opened, and when the plugin is unloaded",
         );
     }
-    let name = named(function);
-    let plugin = match loaded::hold_ready(handle.0) {
+    let name = export_name(function);
+    let plugin = match plugin_table::hold_ready(handle.0) {
         Ok(plugin) => plugin,
         Err(failure) => return fail(&name, None, None, Some(function), failure),
     };
-    plugin.tally.count(function);
+    plugin.calls.add(function);
     match catch_unwind(AssertUnwindSafe(|| body(&*plugin.device()?))) {
         Ok(Ok(())) => Status::SUCCESS,
         outcome => fail(&name, None, Some(&plugin), Some(function), failure_of(outcome)),
     }
 }
 
-/// A further device of a call, which is not closed before this is dropped.
-pub struct Further(Pin);
+/// A further device of a call, held open until this is dropped.
+pub struct Further(DeviceGuard);
 
 impl Further {
     /// Its number.
@@ -95,40 +93,40 @@ impl Further {
     }
 }
 
-/// A further device of a call, which must be of the same plugin.
+/// Holds a further device of a call, which must belong to the same plugin as the first.
 ///
 /// # Errors
-/// When it is not open, or is of another plugin.
+/// If it is not open, or belongs to another plugin.
 pub fn same_plugin(
     first: DeviceHandle,
     other: DeviceHandle,
     param: &'static str,
 ) -> Result<Further, Failure> {
-    let (plugin, _) = open::identity(first.0)?;
-    let other = Pin::of(other.0)?;
-    if plugin == other.plugin.handle {
+    let first = DeviceGuard::of(first.0)?;
+    let other = DeviceGuard::of(other.0)?;
+    if first.plugin.handle == other.plugin.handle {
         Ok(Further(other))
     } else {
         Err(Failure::invalid(format!("`{param}` is a device of another plugin")))
     }
 }
 
-/// Marks the thread as being inside of a stream's callback until this is dropped.
+/// Marks the thread as inside of a stream's callback until the guard is dropped.
 pub fn called_back() -> Inside {
     Inside::new()
 }
 
-/// The open device of a number that a plugin gave.
+/// Finds the open device of a number that a plugin returned.
 ///
 /// # Errors
-/// When nobody has opened it.
+/// If it is not open.
 pub fn device_of_same(plugin: PluginHandle, id: DeviceId) -> Result<DeviceHandle, Failure> {
-    open::find(plugin.0, id)
+    device_table::find(plugin.0, id)
         .map(DeviceHandle)
         .ok_or_else(|| Failure::not_found(format!("device {} of the plugin is not open", id.0)))
 }
 
-/// Runs the body of an export that is written by hand.
+/// Runs the body of a hand-written export.
 pub(crate) fn export(name: &str, body: impl FnOnce() -> Result<(), Failure>) -> Status {
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => Status::SUCCESS,
@@ -136,39 +134,48 @@ pub(crate) fn export(name: &str, body: impl FnOnce() -> Result<(), Failure>) -> 
     }
 }
 
-/// Runs the body of an export that is written by hand and about an open device, which becomes the current one.
+/// Runs the body of a hand-written export that takes an open device, and makes the device current.
 pub(crate) fn export_on(
     name: &str,
     handle: DeviceHandle,
-    body: impl FnOnce(&Pin) -> Result<(), Failure>,
+    body: impl FnOnce(&DeviceGuard) -> Result<(), Failure>,
 ) -> Status {
-    let pin = match Pin::current(handle.0).map_or_else(|| enter(handle.0), Ok) {
-        Ok(pin) => pin,
+    let device = match enter(handle.0) {
+        Ok(device) => device,
         Err(failure) => return fail(name, None, None, None, failure),
     };
-    match catch_unwind(AssertUnwindSafe(|| body(&pin))) {
+    match catch_unwind(AssertUnwindSafe(|| body(&device))) {
         Ok(Ok(())) => Status::SUCCESS,
-        outcome => fail(name, Some(&pin), Some(&pin.plugin), None, failure_of(outcome)),
+        outcome => fail(name, Some(&device), Some(&device.plugin), None, failure_of(outcome)),
     }
 }
 
 /// Holds a device and makes it the current one of the thread.
+#[inline]
+pub(crate) fn enter(handle: usize) -> Result<DeviceGuard, Failure> {
+    let device = DeviceGuard::of(handle)?;
+    if !thread_state::is_selected(handle) {
+        select(&device)?;
+    }
+    Ok(device)
+}
+
+/// Makes a device the current one of the thread, and has its plugin select it.
 #[cold]
-pub(crate) fn enter(handle: usize) -> Result<Pin, Failure> {
-    let pin = Pin::of(handle)?;
-    let thread = pin.thread();
-    if thread.told(pin.plugin.handle) != Some(pin.id) {
-        // If this fails nobody knows what the plugin takes for the current device.
-        thread.note_told(pin.plugin.handle, None);
-        thread.forget_current();
-        match catch_unwind(AssertUnwindSafe(|| pin.device().set_device(pin.id))) {
-            Ok(told) => told?,
+fn select(device: &DeviceGuard) -> Result<(), Failure> {
+    let plugin = device.plugin.handle;
+    if thread_state::selected_device(plugin) != Some(device.id) {
+        // If this fails, it is unknown which device the plugin has selected.
+        thread_state::set_selected_device(plugin, None);
+        thread_state::clear_current();
+        match catch_unwind(AssertUnwindSafe(|| device.device().set_device(device.id))) {
+            Ok(selected) => selected?,
             Err(panic) => return Err(panicked(panic)),
         }
-        thread.note_told(pin.plugin.handle, Some(pin.id));
+        thread_state::set_selected_device(plugin, Some(device.id));
     }
-    thread.remember_current(pin.slot(), &pin);
-    Ok(pin)
+    thread_state::set_current(device.handle);
+    Ok(())
 }
 
 fn failure_of(outcome: Outcome) -> Failure {
@@ -179,78 +186,73 @@ fn failure_of(outcome: Outcome) -> Failure {
     }
 }
 
-fn named(function: Function) -> String {
+fn export_name(function: Function) -> String {
     format!("tenon_{}", function.name())
 }
 
 #[cold]
 #[inline(never)]
-fn unopened(function: Function, failure: Failure) -> Status {
-    fail(&named(function), None, None, None, failure)
+fn not_entered(function: Function, failure: Failure) -> Status {
+    fail(&export_name(function), None, None, None, failure)
 }
 
 #[cold]
-fn own_affair(function: Function, when: &str) -> Status {
+fn called_by_library(function: Function, when: &str) -> Status {
     let text = format!("the library calls `{}` itself, when {when}", function.name());
-    fail(&named(function), None, None, None, Failure::busy(text))
+    fail(&export_name(function), None, None, None, Failure::busy(text))
 }
 
 #[cold]
 #[inline(never)]
-fn failed(pin: &Pin, function: Function, outcome: Outcome) -> Status {
+fn failed(device: &DeviceGuard, function: Function, outcome: Outcome) -> Status {
     if function == Function::SetDevice {
-        pin.thread().note_told(pin.plugin.handle, None);
-        pin.thread().forget_current();
+        thread_state::set_selected_device(device.plugin.handle, None);
+        thread_state::clear_current();
     }
-    fail(&named(function), Some(pin), Some(&pin.plugin), Some(function), failure_of(outcome))
+    fail(&export_name(function), Some(device), Some(&device.plugin), Some(function), failure_of(outcome))
 }
 
-/// Keeps the story of a failure; returns what the caller is answered.
+/// Sets the last error of the thread, and returns its status.
 #[cold]
 #[inline(never)]
 pub(crate) fn fail(
     name: &str,
-    device: Option<&Pin>,
+    device: Option<&DeviceGuard>,
     plugin: Option<&Arc<LoadedPlugin>>,
     function: Option<Function>,
     failure: Failure,
 ) -> Status {
     let message = failure.message();
-    let refused = refusal::take(&message);
     let mut status = failure.status();
+    let mut refusal = None;
     let mut plugin_message = None;
-    if let Some(Refusal { status: by_layer, .. }) = refused {
-        status = by_layer;
-    } else if let Failure::Device(error) = &failure {
-        if plugin.zip(function).is_some_and(|(plugin, function)| plugin.lacks(function)) {
-            status = Status::UNSUPPORTED;
-        } else if error.is_quoted || plugin.is_some_and(|plugin| plugin.speaks_by_itself(function)) {
-            plugin_message = Some(message.clone());
+    if let Failure::Device(error) = &failure {
+        let is_lacking = plugin.zip(function).is_some_and(|(plugin, function)| plugin.lacks(function));
+        match &error.origin {
+            Origin::Layer(layer) => refusal = Some(layer.clone()),
+            _ if is_lacking => status = Status::UNSUPPORTED,
+            Origin::Plugin => plugin_message = Some(message.clone()),
+            Origin::Device if plugin.is_some_and(|plugin| plugin.speaks_by_itself(function)) => {
+                plugin_message = Some(message.clone());
+            }
+            Origin::Device => {}
         }
     }
     if status == Status::SUCCESS {
-        // A failure must never look like a success, whatever the device says.
+        // A failure must never look like a success, whatever the device returns.
         status = <Status as tenon::StatusCode>::INTERNAL;
     }
-    remember(&Story {
-        status: Some(status),
+    let (layer, rule) =
+        refusal.map_or((None, None), |refusal| (Some(refusal.layer.into_owned()), refusal.rule));
+    set_last_error(&ErrorRecord {
+        status,
         function: name.to_owned(),
         device: device.map(|device| device.name()),
         plugin: plugin.map(|plugin| plugin.name().to_owned()),
         plugin_message,
-        rule: refused.as_ref().and_then(Refusal::rule),
-        layer: refused.map(|refusal| refusal.layer),
+        layer,
+        rule: rule.map(std::borrow::Cow::into_owned),
         message,
     });
     status
-}
-
-impl Pin {
-    #[inline(always)]
-    fn count(&self, function: Function) {
-        let column = self.thread().column.get();
-        // SAFETY: whoever holds a pin has made its device the thread's current one, with a column that stays until the
-        // device is closed, or longer.
-        unsafe { &*column }.count(function);
-    }
 }

@@ -8,12 +8,12 @@ use std::time::Duration;
 use tenon::device::{DeviceId, Function};
 
 use crate::call::{enter, export, export_on};
+use crate::device_table::{self, DeviceGuard, OpenDevice};
 use crate::error::Failure;
 use crate::library::{self, Lifecycle};
-use crate::loaded::{LoadedPlugin, hold, hold_ready};
-use crate::open::{self, OpenDevice, Pin};
+use crate::plugin_table::{LoadedPlugin, hold, hold_ready};
 use crate::text::{optional, place};
-use crate::{DeviceHandle, PluginHandle, Status, buffer, thread};
+use crate::{DeviceHandle, PluginHandle, Status, buffer, thread_state};
 
 /// How long closing waits for calls of other threads.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
@@ -42,14 +42,14 @@ pub(crate) fn open_of(
             format!("the plugin calls its device {index} {number}, which is no number of a device"),
         )
     })?;
-    if let Some(handle) = open::find(plugin.handle, id) {
-        open::open_again(handle);
+    if let Some(handle) = device_table::find(plugin.handle, id) {
+        DeviceGuard::of(handle)?.open_again();
         return Ok(handle);
     }
     let begun = device.init_device(id);
-    thread::here().distrust(plugin.handle);
+    thread_state::forget_selected_device(plugin.handle);
     begun?;
-    open::publish(plugin.clone(), device.clone(), id, index).inspect_err(|_| {
+    device_table::publish(plugin.clone(), device.clone(), id, index).inspect_err(|_| {
         // What is told is why it was not opened.
         let _ = device.deinit_device(id);
     })
@@ -78,18 +78,17 @@ pub(crate) fn end(
     handle: usize,
     may: impl FnOnce(&OpenDevice) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let device = open::withdraw(handle, PATIENCE, may)?;
+    let device = device_table::withdraw(handle, PATIENCE, may)?;
     buffer::forget(handle);
-    let thread = thread::here();
-    thread.forget_current();
-    thread.note_told(device.plugin.handle, None);
-    let OpenDevice { plugin, id, pool, .. } = *device;
+    thread_state::clear_current();
+    thread_state::set_selected_device(device.plugin.handle, None);
+    let OpenDevice { plugin, id, pool, .. } = device;
     let device = plugin.device()?;
     // Plugins free on the current device of the thread. If it cannot be set, freeing fails and says so itself.
-    let told = device.set_device(id);
+    let selected = device.set_device(id);
     drop(pool);
     let ended = device.deinit_device(id);
-    told?;
+    selected?;
     Ok(ended?)
 }
 
@@ -214,14 +213,15 @@ pub extern "C" fn tenon_device_close(device: DeviceHandle) -> Status {
 
 /// Closes a device once.
 pub(crate) fn close(handle: usize) -> Result<(), Failure> {
-    open::identity(handle)?;
+    drop(DeviceGuard::of(handle)?);
     let lifecycle = Lifecycle::begin()?;
-    // Before anything is waited for; and once more when nobody can take anything.
-    if !open::is_shared(handle) {
-        may_close(&*Pin::of(handle)?)?;
-    }
-    if open::close_once(handle) {
-        return Ok(());
+    {
+        let device = DeviceGuard::of(handle)?;
+        if device.close_shared() {
+            return Ok(());
+        }
+        // Checked here to fail early, and again once no call can change the outcome.
+        may_close(&device)?;
     }
     wait_for(handle)?;
     give_back(handle)?;
@@ -270,8 +270,8 @@ pub extern "C" fn tenon_device_make_current(device: DeviceHandle) -> Status {
 pub unsafe extern "C" fn tenon_device_current(device: *mut DeviceHandle) -> Status {
     export("tenon_device_current", || {
         let device = place("device", device)?;
-        let current = thread::here().current.get();
-        if open::identity(current).is_err() {
+        let current = thread_state::current();
+        if DeviceGuard::of(current).is_err() {
             return Err(Failure::not_found("this thread has no current device"));
         }
         // SAFETY: checked to be not null and aligned; writable by the caller's promise.
@@ -339,7 +339,7 @@ pub unsafe extern "C" fn tenon_device_get_info(device: DeviceHandle, info: *mut 
     })
 }
 
-fn describe(open: &Pin) -> DeviceInfo {
+fn describe(open: &DeviceGuard) -> DeviceInfo {
     let (device, id) = (open.device(), open.id);
     let (total_memory, free_memory) =
         device.device_memory_stats(id).map_or((0, 0), |memory| (memory.total_memory, memory.free_memory));

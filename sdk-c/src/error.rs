@@ -1,4 +1,4 @@
-//! Why a call failed, and the story that a thread can fetch about its last failure.
+//! Failures of calls, and the record of the last one for each thread.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -6,7 +6,7 @@ use std::ffi::{CStr, CString, c_char};
 use std::fmt::Write as _;
 use std::ptr::null;
 
-use tenon::device;
+use tenon::{Origin, device};
 use tenon_host::LoadError;
 
 use crate::Status;
@@ -77,7 +77,7 @@ impl Failure {
     /// What the caller is answered.
     pub(crate) fn status(&self) -> Status {
         match self {
-            Failure::Device(error) => Status::of_device(error.status),
+            Failure::Device(error) => Status::of_error(error),
             Failure::Own(error) => error.status,
             Failure::OutOfMemory { .. } => Status::OUT_OF_MEMORY,
         }
@@ -93,6 +93,16 @@ impl Failure {
     }
 }
 
+impl Status {
+    /// The status that a caller gets for an error of a device or a layer.
+    pub(crate) fn of_error(error: &device::Error) -> Self {
+        match &error.origin {
+            Origin::Layer(refusal) => refusal.code.map_or(Status::REFUSED, Status),
+            Origin::Device | Origin::Plugin => Status::of_device(error.status),
+        }
+    }
+}
+
 /// The failure that a panic stands for. Nothing unwinds into a caller in C.
 #[cold]
 pub(crate) fn panicked(panic: Box<dyn Any + Send>) -> Failure {
@@ -102,10 +112,10 @@ pub(crate) fn panicked(panic: Box<dyn Any + Send>) -> Failure {
     Failure::new(<Status as tenon::StatusCode>::INTERNAL, text)
 }
 
-/// All that is known of a failure.
-#[derive(Debug, Default)]
-pub(crate) struct Story {
-    pub(crate) status: Option<Status>,
+/// Everything that is known of a failed call.
+#[derive(Debug)]
+pub(crate) struct ErrorRecord {
+    pub(crate) status: Status,
     pub(crate) function: String,
     pub(crate) device: Option<String>,
     pub(crate) plugin: Option<String>,
@@ -115,10 +125,10 @@ pub(crate) struct Story {
     pub(crate) message: String,
 }
 
-impl Story {
-    /// The story in one text: a line with what happened, and one for each thing that is known beside.
+impl ErrorRecord {
+    /// Renders the record as text: one line for the failure, and one for each detail that is known.
     fn text(&self) -> String {
-        let status = self.status.unwrap_or(Status::SUCCESS);
+        let status = self.status;
         let name = status.name().map_or_else(|| "status".into(), CStr::to_string_lossy);
         let mut text = format!("{}: {} ({name}, {})", self.function, self.message, status.0);
         let mut line = |what: &str, value: &Option<String>| {
@@ -137,8 +147,8 @@ impl Story {
     }
 }
 
-/// A story as C reads it.
-struct Kept {
+/// An error record as C reads it.
+struct CErrorRecord {
     status: Status,
     function: CString,
     device: Option<CString>,
@@ -150,33 +160,33 @@ struct Kept {
     text: CString,
 }
 
-impl Kept {
-    fn new(story: &Story) -> Self {
+impl CErrorRecord {
+    fn new(record: &ErrorRecord) -> Self {
         let text = |text: &Option<String>| text.as_deref().map(c_text);
-        Kept {
-            status: story.status.unwrap_or(Status::SUCCESS),
-            function: c_text(&story.function),
-            device: text(&story.device),
-            plugin: text(&story.plugin),
-            plugin_message: text(&story.plugin_message),
-            layer: text(&story.layer),
-            rule: text(&story.rule),
-            message: c_text(&story.message),
-            text: c_text(&story.text()),
+        CErrorRecord {
+            status: record.status,
+            function: c_text(&record.function),
+            device: text(&record.device),
+            plugin: text(&record.plugin),
+            plugin_message: text(&record.plugin_message),
+            layer: text(&record.layer),
+            rule: text(&record.rule),
+            message: c_text(&record.message),
+            text: c_text(&record.text()),
         }
     }
 }
 
 thread_local! {
-    static LAST: RefCell<Option<Kept>> = const { RefCell::new(None) };
+    static LAST: RefCell<Option<CErrorRecord>> = const { RefCell::new(None) };
 }
 
-/// Keeps a story as that of the thread's last failure.
+/// Sets the error record of the thread's last failed call.
 #[cold]
-pub(crate) fn remember(story: &Story) {
-    let kept = Kept::new(story);
-    // A thread that is shutting down has no story to keep.
-    let _ = LAST.try_with(|last| *last.borrow_mut() = Some(kept));
+pub(crate) fn set_last_error(record: &ErrorRecord) {
+    let record = CErrorRecord::new(record);
+    // A thread that is ending has lost the place for it.
+    let _ = LAST.try_with(|last| *last.borrow_mut() = Some(record));
 }
 
 /// What is known of a call that failed.
@@ -234,17 +244,17 @@ pub unsafe extern "C" fn tenon_error_last(error: *mut Error) -> Status {
         return Status::INVALID_ARGUMENT;
     }
     let last = LAST.try_with(|last| {
-        last.borrow().as_ref().map(|kept| {
+        last.borrow().as_ref().map(|record| {
             let text = |text: &Option<CString>| text.as_ref().map_or(null(), |text| text.as_ptr());
             Error {
-                status: kept.status,
-                function: kept.function.as_ptr(),
-                message: kept.message.as_ptr(),
-                device: text(&kept.device),
-                plugin: text(&kept.plugin),
-                plugin_message: text(&kept.plugin_message),
-                layer: text(&kept.layer),
-                rule: text(&kept.rule),
+                status: record.status,
+                function: record.function.as_ptr(),
+                message: record.message.as_ptr(),
+                device: text(&record.device),
+                plugin: text(&record.plugin),
+                plugin_message: text(&record.plugin_message),
+                layer: text(&record.layer),
+                rule: text(&record.rule),
             }
         })
     });
@@ -261,7 +271,7 @@ pub unsafe extern "C" fn tenon_error_last(error: *mut Error) -> Status {
 ///     Any thread, also several at once; each has a last error of its own.
 #[unsafe(no_mangle)]
 pub extern "C" fn tenon_error_text() -> *const c_char {
-    let text = LAST.try_with(|last| last.borrow().as_ref().map(|kept| kept.text.as_ptr()));
+    let text = LAST.try_with(|last| last.borrow().as_ref().map(|record| record.text.as_ptr()));
     text.ok().flatten().unwrap_or(c"no call has failed on this thread".as_ptr())
 }
 
@@ -285,4 +295,32 @@ pub extern "C" fn tenon_status_name(status: Status) -> *const c_char {
 #[unsafe(no_mangle)]
 pub extern "C" fn tenon_status_string(status: Status) -> *const c_char {
     status.text().unwrap_or(c"unknown status").as_ptr()
+}
+
+#[cfg(test)]
+mod tests {
+    use tenon::Refusal;
+
+    use super::*;
+
+    fn refused(code: Option<i32>) -> device::Error {
+        let refusal = Refusal { layer: "custom".into(), rule: None, code };
+        device::Error::refused(device::Status::FAILED, "no", refusal)
+    }
+
+    #[test]
+    fn of_error_layer_with_code_is_the_code() {
+        assert_eq!(Status::of_error(&refused(Some(Status::BUSY.0))), Status::BUSY);
+    }
+
+    #[test]
+    fn of_error_layer_without_code_is_refused() {
+        assert_eq!(Status::of_error(&refused(None)), Status::REFUSED);
+    }
+
+    #[test]
+    fn of_error_device_is_its_status() {
+        let error = device::Error::new(device::Status::FAILED, "no");
+        assert_eq!(Status::of_error(&error).0, device::Status::FAILED.0);
+    }
 }

@@ -3,16 +3,16 @@
 use std::ffi::{CString, c_char, c_void};
 use std::sync::{Arc, LazyLock};
 
+use tenon::Refusal;
 use tenon::device::{self, Device, Function, Layer, Layered, Loaded, Outcome, WithFallbacks};
 use tenon::reflect::{Call, Direction as Way, Kind};
 use tenon_layers::Stack;
 
 use crate::call::export;
 use crate::error::Failure;
-use crate::loaded::LoadedPlugin;
-use crate::refusal::{self, Noted};
+use crate::plugin_table::LoadedPlugin;
 use crate::text::{c_text, required};
-use crate::{PluginHandle, Status, library, thread};
+use crate::{PluginHandle, Status, library, thread_state};
 
 /// The layers of the process.
 pub(crate) struct Layers {
@@ -63,8 +63,6 @@ impl Layers {
         self.frozen = true;
         let known =
             self.stack.iter().flat_map(|stack| stack.for_plugin(plugin.key(), &*plugin.host.partial()));
-        // Of those, only validation refuses.
-        let known = known.map(|layer| Arc::new(Noted { name: "validate", layer }) as Arc<dyn Layer>);
         let custom = self.custom.iter().map(|custom| {
             Arc::new(Of { custom: custom.clone(), plugin: PluginHandle(plugin.handle) }) as Arc<dyn Layer>
         });
@@ -231,13 +229,12 @@ impl Of {
     /// Runs a function of the program, which may call the library with another device of the plugin, and sees that the
     /// plugin has the same current device afterwards.
     fn run<R>(&self, next: &dyn Device, body: impl FnOnce() -> R) -> R {
-        let thread = thread::here();
-        let before = thread.told(self.plugin.0);
+        let before = thread_state::selected_device(self.plugin.0);
         let result = body();
-        if thread.told(self.plugin.0) != before {
-            thread.forget_current();
-            let told = before.filter(|id| next.set_device(*id).is_ok());
-            thread.note_told(self.plugin.0, told);
+        if thread_state::selected_device(self.plugin.0) != before {
+            thread_state::clear_current();
+            let selected = before.filter(|id| next.set_device(*id).is_ok());
+            thread_state::set_selected_device(self.plugin.0, selected);
         }
         result
     }
@@ -254,13 +251,13 @@ impl Layer for Of {
         }
         let name = &self.custom.name;
         let message = format!("layer `{name}` refused `{}`", call.function.name);
-        refusal::note(name, status, &message);
-        Err(device::Error::new(status.to_device(), message))
+        let refusal = Refusal { layer: name.clone().into(), rule: None, code: Some(status.0) };
+        Err(device::Error::refused(status.to_device(), message, refusal))
     }
 
     fn after(&self, call: &Call<'_>, note: u64, outcome: &Outcome<'_>, next: &dyn Device) {
         let Some(after) = self.custom.after else { return };
-        let status = outcome.error.map_or(Status::SUCCESS, refusal::status_of);
+        let status = outcome.error.map_or(Status::SUCCESS, Status::of_error);
         // SAFETY: the program handed it over to be called so.
         self.run(next, || unsafe { after(self.custom.user_data, &self.call(call), note, status) });
     }

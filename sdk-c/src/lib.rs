@@ -1,4 +1,4 @@
-//! `libtenon`: the C SDK. Every export answers with a status, and keeps the story of a failure for the calling thread.
+//! `libtenon`: the C SDK. Every export returns a status, and records the last error per thread.
 //!
 //! What lives here: the exports, the tables behind their handles, the life of the library and of devices, the memory
 //! pool. What does not: how plugins are found and recognised, which is `tenon-host`, and what the layers do, which is
@@ -7,22 +7,20 @@
 pub mod acl;
 pub mod buffer;
 pub mod call;
-mod counts;
+mod call_counts;
+mod device_table;
 pub mod devices;
 pub mod error;
 pub mod functions;
-mod handle;
+mod handle_table;
 pub mod layers;
 pub mod library;
-mod loaded;
-mod open;
-mod own;
+mod plugin_table;
 pub mod plugins;
 mod pool;
-mod refusal;
 pub mod report;
 mod text;
-mod thread;
+mod thread_state;
 pub mod version;
 
 pub use functions::Status;

@@ -7,12 +7,13 @@ use tenon::device::Layer;
 use tenon_host::{LoadOptions, Plugin};
 
 use crate::call::export;
+use crate::device_table::DeviceGuard;
 use crate::error::Failure;
 use crate::layers::Layers;
-use crate::loaded::{self, LoadedPlugin};
+use crate::plugin_table::{self, LoadedPlugin};
 use crate::text::{c_text, optional, path};
-use crate::thread::{self, Thread};
-use crate::{Status, devices, open};
+use crate::thread_state::{self, Inside};
+use crate::{Status, device_table, devices};
 
 /// Where the library looks for plugins, and which layers there are.
 const PATH: &str = tenon_host::PATH_VARIABLE;
@@ -51,7 +52,7 @@ fn state() -> MutexGuard<'static, State> {
 
 /// While this lives nobody else opens or closes anything, and the library runs.
 pub(crate) struct Lifecycle {
-    thread: &'static Thread,
+    _inside: Inside,
     _lock: MutexGuard<'static, ()>,
 }
 
@@ -66,22 +67,14 @@ impl Lifecycle {
     }
 
     fn lock() -> Result<Self, Failure> {
-        let thread = thread::here();
         // From inside of a call, as a layer makes it, the wait would be one for itself.
-        if thread.is_inside() {
+        if thread_state::is_inside() {
             return Err(Failure::busy(
                 "nothing can be opened or closed from inside of another call, or of a stream's callback",
             ));
         }
         let lock = LIFECYCLE.lock().unwrap_or_else(PoisonError::into_inner);
-        thread.in_lifecycle.set(true);
-        Ok(Lifecycle { thread, _lock: lock })
-    }
-}
-
-impl Drop for Lifecycle {
-    fn drop(&mut self) {
-        self.thread.in_lifecycle.set(false);
+        Ok(Lifecycle { _inside: Inside::new(), _lock: lock })
     }
 }
 
@@ -102,7 +95,7 @@ pub(crate) fn end_if_idle() -> Result<(), Failure> {
         let state = state();
         !state.running || state.references > 0
     };
-    if is_wanted || !open::handles().is_empty() { Ok(()) } else { stop(&lifecycle) }
+    if is_wanted || !device_table::handles().is_empty() { Ok(()) } else { stop(&lifecycle) }
 }
 
 /// What the library begins with; `None`: what the environment says.
@@ -119,11 +112,11 @@ fn start(lifecycle: &Lifecycle, options: &Start) -> Result<(), Failure> {
         None => std::env::var(LAYERS).unwrap_or_default(),
     };
     with_layers(lifecycle, |layers| layers.open(&names))?;
-    let mut plugins = vec![loaded::adopt(Plugin::builtin())?];
+    let mut plugins = vec![plugin_table::adopt(Plugin::builtin())?];
     let mut failures = Vec::new();
     let paths = options.path.clone().or_else(|| std::env::var_os(PATH)).unwrap_or_default();
     for candidate in tenon_host::search_in(&paths, &LoadOptions::default()) {
-        match candidate.outcome.map_err(Failure::from).and_then(loaded::adopt) {
+        match candidate.outcome.map_err(Failure::from).and_then(plugin_table::adopt) {
             Ok(plugin) if plugins.iter().all(|known| known.handle != plugin.handle) => plugins.push(plugin),
             Ok(_) => {}
             Err(failure) => failures.push(Arc::new(FailedPlugin {
@@ -349,18 +342,18 @@ fn stop(lifecycle: &Lifecycle) -> Result<(), Failure> {
             first = outcome;
         }
     };
-    let handles = open::handles();
+    let handles = device_table::handles();
     for handle in &handles {
         note(devices::wait_for(*handle));
     }
     for handle in handles {
         let ended = devices::end(lifecycle, handle, |_| Ok(()));
-        if open::identity(handle).is_ok() {
+        if DeviceGuard::of(handle).is_ok() {
             return ended;
         }
         note(ended);
     }
-    loaded::withdraw_all(devices::PATIENCE)?;
+    plugin_table::withdraw_all(devices::PATIENCE)?;
     let (plugins, layers) = {
         let mut state = state();
         state.running = false;

@@ -9,7 +9,7 @@ use tenon_host::{Binding, LoadOptions, Plugin};
 use crate::call::export;
 use crate::error::Failure;
 use crate::library::{self, Lifecycle};
-use crate::loaded::{adopt, hold, withdraw};
+use crate::plugin_table::{adopt, hold, withdraw};
 use crate::text::{optional, path, place, required};
 use crate::{PluginHandle, Status};
 

@@ -10,7 +10,7 @@ use tenon::device::Function;
 use tenon_host::Availability as Behind;
 
 use crate::call::export_on;
-use crate::open::Pin;
+use crate::device_table::DeviceGuard;
 use crate::text::{c_text, hand_out, hand_out_text};
 use crate::{DeviceHandle, Status};
 
@@ -92,7 +92,7 @@ struct Report<'a> {
     functions: Vec<Row>,
 }
 
-fn rows(open: &Pin) -> impl Iterator<Item = Row> {
+fn rows(open: &DeviceGuard) -> impl Iterator<Item = Row> {
     open.plugin.host.functions().map(|(function, behind)| {
         let info = function.info();
         let (availability, fallback) = match behind {
@@ -106,12 +106,12 @@ fn rows(open: &Pin) -> impl Iterator<Item = Row> {
             availability,
             fallback: fallback.map(|fallback| fallback.text),
             costs: fallback.map(|fallback| fallback.costs).filter(|costs| !costs.is_empty()),
-            calls: open.tally.total(function) + open.plugin.tally.total(function),
+            calls: open.calls.get(function) + open.plugin.calls.get(function),
         }
     })
 }
 
-fn report(open: &Pin) -> Report<'_> {
+fn report(open: &DeviceGuard) -> Report<'_> {
     let host = &open.plugin.host;
     Report {
         device: open.name(),

@@ -1,4 +1,4 @@
-//! A status with the message that the C ABI has no room for.
+//! The error of a call: a status, and the message and origin that the C ABI has no room for.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -10,11 +10,11 @@ use crate::log::{self, LogLevel};
 
 /// The status enum of an interface.
 pub trait StatusCode: Copy + fmt::Debug + Send + Sync + 'static {
-    /// The call did what it says.
+    /// The call succeeded.
     const SUCCESS: Self;
     /// An argument is null, out of range or stale.
     const INVALID_ARGUMENT: Self;
-    /// The function is not there.
+    /// The function is not implemented.
     const UNSUPPORTED: Self;
     /// The implementation panicked.
     const INTERNAL: Self;
@@ -23,43 +23,76 @@ pub trait StatusCode: Copy + fmt::Debug + Send + Sync + 'static {
     fn code(self) -> i32;
 }
 
-/// Why a call failed: the status that the host sees, and a message for people.
+/// Why a call failed: the status that the host gets, a message for people, and what made the error.
 ///
-/// It is one pointer wide, so that a call that succeeds pays nothing for what it might have had to say.
+/// It is one pointer wide, so that a successful call does not pay for its size.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Error<S>(Box<Reason<S>>);
 
-/// What an [`Error`] holds; its fields are the error's own.
+/// The content of an [`Error`], which dereferences to it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Reason<S> {
-    /// What the host gets.
+    /// The status that the host gets.
     pub status: S,
-    /// What [`last_error`] says.
+    /// The message that [`last_error`] returns.
     pub message: Cow<'static, str>,
-    /// Whether the message is a loaded plugin's, word for word.
-    pub is_quoted: bool,
+    /// What made the error.
+    pub origin: Origin,
+}
+
+/// What made an error.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum Origin {
+    /// The device, or Tenon's own code around it.
+    #[default]
+    Device,
+    /// A loaded plugin. The message is the plugin's, word for word.
+    Plugin,
+    /// A layer in front of the device, which did not let the call through.
+    Layer(Refusal),
+}
+
+/// The layer that refused a call, and why.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Refusal {
+    /// Name of the layer.
+    pub layer: Cow<'static, str>,
+    /// Number of the broken rule, such as `V012`; `None` if the layer has no numbered rules.
+    pub rule: Option<Cow<'static, str>>,
+    /// The code that the layer returned, where the status of the interface has no value for it.
+    pub code: Option<i32>,
 }
 
 impl<S: StatusCode> Error<S> {
-    /// An error with a status and a message.
+    /// An error of the device.
     #[cold]
     pub fn new(status: S, message: impl Into<Cow<'static, str>>) -> Self {
-        Error(Box::new(Reason { status, message: message.into(), is_quoted: false }))
+        Self::with_origin(status, message, Origin::Device)
     }
 
-    /// An error that a loaded plugin has explained in its own words.
+    /// An error that a loaded plugin explained in its own words.
     #[cold]
-    pub fn quoted(status: S, message: impl Into<Cow<'static, str>>) -> Self {
-        Error(Box::new(Reason { status, message: message.into(), is_quoted: true }))
+    pub fn from_plugin(status: S, message: impl Into<Cow<'static, str>>) -> Self {
+        Self::with_origin(status, message, Origin::Plugin)
     }
 
-    /// An argument is null, out of range or stale.
+    /// An error of a layer that refuses a call.
+    #[cold]
+    pub fn refused(status: S, message: impl Into<Cow<'static, str>>, refusal: Refusal) -> Self {
+        Self::with_origin(status, message, Origin::Layer(refusal))
+    }
+
+    fn with_origin(status: S, message: impl Into<Cow<'static, str>>, origin: Origin) -> Self {
+        Error(Box::new(Reason { status, message: message.into(), origin }))
+    }
+
+    /// An error for an argument that is null, out of range or stale.
     #[cold]
     pub fn invalid(message: impl Into<Cow<'static, str>>) -> Self {
         Error::new(S::INVALID_ARGUMENT, message)
     }
 
-    /// The function is not implemented.
+    /// An error for a function that is not implemented.
     #[cold]
     pub fn unsupported(function: &str) -> Self {
         Error::new(S::UNSUPPORTED, format!("`{function}` is not implemented by this device"))
@@ -92,12 +125,11 @@ thread_local! {
     static LAST: RefCell<Option<CString>> = const { RefCell::new(None) };
 }
 
-/// Runs `read` on the message of the last call that failed on this thread.
+/// Runs `read` on the message of the last failed call of this thread.
 ///
-/// A call that succeeds leaves the message alone, as `errno` is left alone.
+/// A successful call does not change the message, just as `errno` stays unchanged.
 pub fn last_error<T>(read: impl FnOnce(Option<&CStr>) -> T) -> T {
-    // A thread that is shutting down has no message to keep, and may be asked all the same: `exit` runs what programs
-    // have registered behind the thread's own destructors.
+    // `exit` runs handlers of the program after the thread-locals of its thread are destroyed, and a handler may ask.
     if LAST.try_with(|_| ()).is_err() {
         return read(None);
     }
@@ -107,11 +139,12 @@ pub fn last_error<T>(read: impl FnOnce(Option<&CStr>) -> T) -> T {
     })
 }
 
+/// Sets the message of the last failed call of this thread, and logs it.
 #[cold]
-pub(crate) fn remember(function: &str, message: &str) {
+pub(crate) fn set_last_error(function: &str, message: &str) {
     let text = format!("{function}: {message}").replace('\0', " ");
     if log::writes(LogLevel::Error) {
-        log::tell(format_args!("{text}"));
+        log::write_line(format_args!("{text}"));
     }
     let _ = LAST.try_with(|last| {
         if let Ok(mut last) = last.try_borrow_mut() {

@@ -1,44 +1,44 @@
-//! Lists that belong to somebody else.
+//! Borrowed lists whose lifetime the spec states.
 
 use std::fmt;
 
-/// The address and the length of a list that its owner hands out.
+/// Address and length of a list that its owner lends.
 ///
-/// It may be kept and copied by anybody; to read it is safe only as long as the owner keeps it, which the spec of the
-/// function that hands it out says.
+/// It can be stored and copied freely. Reading it is safe only while the owner keeps the list; the spec of the function
+/// that returns it says how long that is.
 pub struct Lent<T> {
     first: *const T,
     len: usize,
 }
 
 impl<T> Lent<T> {
-    /// A list without elements.
+    /// The empty list.
     pub const EMPTY: Self = Lent { first: std::ptr::null(), len: 0 };
 
-    /// Lends a list. The one who lends it keeps it alive, unchanged and in its place as long as the spec says.
+    /// Lends a list. The owner keeps it alive, unchanged and in place for as long as the spec says.
     pub const fn of(list: &[T]) -> Self {
         Lent { first: list.as_ptr(), len: list.len() }
     }
 
-    /// A list from its parts.
+    /// Makes a list from an address and a length.
     ///
     /// # Safety
-    /// `first` leads to `len` elements for as long as the spec says; it may be null if `len` is 0.
+    /// `first` points to `len` elements for as long as the spec says; it may be null if `len` is 0.
     pub const unsafe fn from_raw(first: *const T, len: usize) -> Self {
         Lent { first, len }
     }
 
-    /// The address of the first element; null or dangling if there is none.
+    /// Address of the first element; null or dangling if the list is empty.
     pub const fn as_ptr(self) -> *const T {
         self.first
     }
 
-    /// How many elements there are.
+    /// Number of elements.
     pub const fn len(self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no elements.
     pub const fn is_empty(self) -> bool {
         self.len == 0
     }
@@ -46,12 +46,12 @@ impl<T> Lent<T> {
     /// The elements.
     ///
     /// # Safety
-    /// The owner still keeps the list, and does not change it, as long as `'a` lasts.
+    /// The owner keeps the list and does not change it for `'a`.
     pub const unsafe fn as_slice<'a>(self) -> &'a [T] {
         if self.len == 0 || self.first.is_null() {
             return &[];
         }
-        // SAFETY: the elements are there by the promise that made this, and by the caller's that they still are.
+        // SAFETY: the pointer and length are valid by the contract of `of` and `from_raw`, and still are by the caller's.
         unsafe { std::slice::from_raw_parts(self.first, self.len) }
     }
 }

@@ -46,7 +46,7 @@ mod strategy;
 #[doc(hidden)]
 pub mod support;
 
-pub use error::{Error, Reason, StatusCode, last_error};
+pub use error::{Error, Origin, Reason, Refusal, StatusCode, last_error};
 pub use lent::Lent;
 pub use log::{BadLogLevel, LogLevel, log_level};
 pub use pointer::{AnyPtr, DevicePtr, HostPtr, UnifiedPtr};

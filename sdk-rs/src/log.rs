@@ -1,4 +1,4 @@
-//! How much Tenon writes to the standard error, from the variable `TENON_LOG`.
+//! Log lines on the standard error, at the level that the variable `TENON_LOG` sets.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -8,16 +8,16 @@ use std::sync::OnceLock;
 /// The variable that sets the level.
 const VARIABLE: &str = "TENON_LOG";
 
-/// How much is written. Each level includes those before it.
+/// The log level. Each level includes those before it.
 ///
-/// A plugin that refuses to start always says why, at every level.
+/// A plugin that refuses to start logs the reason at every level.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum LogLevel {
-    /// Nothing: the default.
+    /// Logs nothing: the default.
     Off,
-    /// The message of each call that failed.
+    /// Logs the message of each failed call.
     Error,
-    /// Also each plugin that was handed over, and the release of its host.
+    /// Also logs each plugin that is handed over, with the release of its host.
     Info,
 }
 
@@ -32,7 +32,7 @@ impl LogLevel {
         }
     }
 
-    /// The level that a value of the variable stands for; not set and empty stand for [`LogLevel::Off`].
+    /// Parses the value of the variable. Unset and empty mean [`LogLevel::Off`].
     fn parse(value: Option<&OsStr>) -> Result<Self, BadLogLevel> {
         let value = value.unwrap_or_default().to_string_lossy();
         let word = value.trim();
@@ -46,7 +46,7 @@ impl LogLevel {
     }
 }
 
-/// `TENON_LOG` holds a word that is no level.
+/// The value of `TENON_LOG` is not a level.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BadLogLevel {
     value: String,
@@ -60,32 +60,32 @@ impl fmt::Display for BadLogLevel {
 
 impl std::error::Error for BadLogLevel {}
 
-/// Reads the level at the first call, and returns the same at every later one.
+/// Returns the log level, which is read from the environment once.
 ///
 /// # Errors
-/// [`BadLogLevel`], if the variable holds another word.
+/// [`BadLogLevel`] if the variable holds another word.
 pub fn log_level() -> Result<LogLevel, &'static BadLogLevel> {
     static LEVEL: OnceLock<Result<LogLevel, BadLogLevel>> = OnceLock::new();
     LEVEL.get_or_init(|| LogLevel::parse(std::env::var_os(VARIABLE).as_deref())).as_ref().copied()
 }
 
-/// Whether lines of a level are written.
+/// Returns true if lines of a level are written.
 pub(crate) fn writes(level: LogLevel) -> bool {
     log_level().is_ok_and(|wanted| level <= wanted)
 }
 
-/// Writes a line to the standard error, and goes on if that is closed.
-pub fn tell(line: fmt::Arguments<'_>) {
-    // `eprintln!` panics when it cannot write, which is no reason to fail a call, and may happen where nothing stops
-    // a panic. The test harness captures no other way of writing.
+/// Writes a line to the standard error, and ignores a closed one.
+pub fn write_line(line: fmt::Arguments<'_>) {
+    // `eprintln!` panics if it cannot write, which must not fail the call and may not be caught further out. The test
+    // harness captures no other way of writing.
     let _ = catch_unwind(AssertUnwindSafe(|| eprintln!("tenon: {line}")));
 }
 
-/// Writes, at [`LogLevel::Info`], that a plugin was handed over.
-pub fn tell_handed_over(device_type: &std::ffi::CStr, release: &str) {
+/// Logs at [`LogLevel::Info`] that a plugin was handed over.
+pub fn log_handed_over(device_type: &std::ffi::CStr, release: &str) {
     if writes(LogLevel::Info) {
         let device_type = device_type.to_string_lossy();
-        tell(format_args!("{device_type}: handed over to a host of release {release}"));
+        write_line(format_args!("{device_type}: handed over to a host of release {release}"));
     }
 }
 

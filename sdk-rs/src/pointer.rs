@@ -1,4 +1,4 @@
-//! Addresses by the memory that they point to, so that one kind cannot be taken for another.
+//! Address types, one for each kind of memory, so that they cannot be mixed up.
 
 use std::ffi::c_void;
 
@@ -6,7 +6,7 @@ macro_rules! pointer {
     ($($(#[$doc:meta])* $name:ident)*) => {$(
         $(#[$doc])*
         ///
-        /// A number as far as Rust is concerned: to make or to compare one is safe, to follow it is not.
+        /// To Rust it is a number: making and comparing one is safe, dereferencing it is not.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(transparent)]
         pub struct $name(usize);
@@ -20,27 +20,27 @@ macro_rules! pointer {
                 self.0
             }
 
-            /// An address from a number.
+            /// Makes an address from a number.
             pub const fn from_addr(addr: usize) -> Self {
                 Self(addr)
             }
 
-            /// An address from a pointer.
+            /// Makes an address from a pointer.
             pub fn from_ptr<T>(pointer: *const T) -> Self {
                 Self(pointer.expose_provenance())
             }
 
-            /// A pointer to follow, where the caller knows that it can be followed.
+            /// The address as a pointer, for callers that know it can be dereferenced.
             pub fn as_ptr(self) -> *mut c_void {
                 std::ptr::with_exposed_provenance_mut(self.0)
             }
 
-            /// Whether it is the null address.
+            /// Returns true if it is the null address.
             pub const fn is_null(self) -> bool {
                 self.0 == 0
             }
 
-            /// The address `bytes` further on; `None` past the end of the address space.
+            /// The address plus `bytes`; `None` past the end of the address space.
             pub fn checked_add(self, bytes: usize) -> Option<Self> {
                 self.0.checked_add(bytes).map(Self)
             }
@@ -55,21 +55,21 @@ macro_rules! pointer {
 }
 
 pointer! {
-    /// An address in the memory of a device.
+    /// An address in device memory.
     DevicePtr
-    /// An address in the memory of the host.
+    /// An address in host memory.
     HostPtr
-    /// An address that host and device can both follow.
+    /// An address that host and device can both dereference.
     UnifiedPtr
-    /// An address that is handed on and never followed.
+    /// An address that is passed on and never dereferenced.
     AnyPtr
 }
 
 impl HostPtr {
-    /// The memory as bytes.
+    /// Views the memory as bytes.
     ///
     /// # Safety
-    /// `len` bytes from here must be readable and must not change while the slice lives, or `len` is 0.
+    /// `len` bytes from here are readable and do not change while the slice lives, or `len` is 0.
     pub unsafe fn bytes<'a>(self, len: usize) -> &'a [u8] {
         if len == 0 {
             return &[];
@@ -78,10 +78,10 @@ impl HostPtr {
         unsafe { std::slice::from_raw_parts(self.as_ptr().cast(), len) }
     }
 
-    /// The memory as bytes to be written.
+    /// Views the memory as mutable bytes.
     ///
     /// # Safety
-    /// `len` bytes from here must be writable and nobody else's while the slice lives, or `len` is 0.
+    /// `len` bytes from here are writable and not accessed otherwise while the slice lives, or `len` is 0.
     pub unsafe fn bytes_mut<'a>(self, len: usize) -> &'a mut [u8] {
         if len == 0 {
             return &mut [];

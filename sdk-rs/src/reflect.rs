@@ -1,118 +1,118 @@
-//! The spec as data at run time: what layers, reports and conformance cases read of each function.
+//! The spec as data at run time, for layers, reports and conformance cases.
 //!
-//! The tables are generated, one `reflection::FUNCTIONS` for each interface with a trait.
+//! The tables are generated: one `reflection::FUNCTIONS` for each interface with a trait.
 
-/// What the spec says of a function.
+/// The spec of a function.
 #[derive(Debug)]
 pub struct FunctionInfo {
     /// Its name in the spec.
     pub name: &'static str,
     /// The group that describes it.
     pub group: &'static str,
-    /// One line.
+    /// Summary of one line.
     pub summary: &'static str,
     /// All parameters in the order of the spec, lengths and outputs included.
     pub params: &'static [ParamInfo],
-    /// Whether an implementation must have it.
+    /// Whether an implementation needs it.
     pub need: Need,
-    /// Whether the caller waits for device work.
+    /// True if the call waits for device work.
     pub blocking: bool,
-    /// The parameter in whose order, that of a stream, the work runs.
+    /// Index of the parameter that is the stream in whose order the work runs.
     pub stream_ordered: Option<usize>,
-    /// Whether its status is an answer of yes or no.
+    /// True if its status is the answer to a yes-or-no question.
     pub question: bool,
-    /// What stands in when it is absent.
+    /// The fallback for an implementation without it.
     pub fallback: Option<FallbackInfo>,
-    /// The first release that has it; `None`: the oldest known.
+    /// First release that has it; `None`: the oldest known one.
     pub since: Option<&'static str>,
-    /// The last release that has it; `None`: the newest known.
+    /// Last release that has it; `None`: the newest known one.
     pub until: Option<&'static str>,
-    /// Names of statuses, and when each is returned.
+    /// Names of the statuses that it returns, each with its condition.
     pub returns: &'static [(&'static str, &'static str)],
 }
 
-/// Whether an implementation must have a function.
+/// Whether an implementation needs a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
-    /// A host refuses a plugin without it.
+    /// Hosts refuse a plugin without it.
     Load,
-    /// A host loads the plugin and then misbehaves.
+    /// Hosts load a plugin without it and then misbehave.
     Use,
-    /// It may be left out.
+    /// It can be left out.
     Optional,
 }
 
-/// What stands in for a function that is absent.
+/// The fallback for an absent function.
 #[derive(Debug)]
 pub struct FallbackInfo {
-    /// The form of it.
+    /// Its form.
     pub kind: FallbackKind,
     /// A sentence for people.
     pub text: &'static str,
     /// The functions that it calls.
     pub calls: &'static [&'static str],
-    /// Whether hosts do the same by themselves.
+    /// True if hosts do the same by themselves.
     pub host_rule: bool,
-    /// What the caller pays; may be empty.
+    /// What it costs the caller; may be empty.
     pub costs: &'static str,
 }
 
-/// The forms of a fallback.
+/// The form of a fallback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FallbackKind {
-    /// A value.
+    /// Returns a value.
     Constant,
-    /// Another function.
+    /// Calls another function.
     Call,
-    /// Some functions, one after the other.
+    /// Calls several functions in order.
     Sequence,
-    /// Rust code, written by hand.
+    /// Runs hand-written Rust code.
     Strategy,
-    /// The caller gets a status.
+    /// Returns an error status.
     Refuse,
-    /// Nothing is done, and that is right.
+    /// Does nothing, which is correct.
     Nothing,
 }
 
-/// What the spec says of a parameter. Parameters refer to each other by index.
+/// The spec of a parameter. Parameters refer to each other by index.
 #[derive(Debug)]
 pub struct ParamInfo {
     /// Its name in the spec.
     pub name: &'static str,
     /// Its type.
     pub kind: Kind,
-    /// Who writes it.
+    /// The side that writes it.
     pub direction: Direction,
-    /// Which memory it points to.
+    /// The memory that it points to.
     pub space: Option<Space>,
-    /// How much memory it points to.
+    /// The length of the memory that it points to.
     pub length: Option<Length>,
-    /// Whether null is allowed.
+    /// True if null is allowed.
     pub nullable: bool,
-    /// Its part in the life of a handle or an allocation.
+    /// Its role in the lifetime of a handle or an allocation.
     pub role: Role,
     /// The parameter that owns it.
     pub of: Option<usize>,
-    /// The stream that must have passed before the memory may go.
+    /// The stream whose work must be done before the memory is freed.
     pub held: Option<usize>,
-    /// The callback that gets it.
+    /// The callback that receives it as context.
     pub context_of: Option<usize>,
-    /// The first release whose signature has it; `None`: the oldest known.
+    /// First release whose signature has it; `None`: the oldest known one.
     pub since: Option<&'static str>,
-    /// The last release whose signature has it; `None`: the newest known.
+    /// Last release whose signature has it; `None`: the newest known one.
     pub until: Option<&'static str>,
 }
 
 /// The type of a parameter.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
-    /// A truth value.
+    /// A boolean.
     Bool,
-    /// A whole number.
+    /// An integer.
     Int {
         /// 8, 16, 32 or 64.
         bits: u8,
-        /// Whether it has a sign.
+        /// True if it is signed.
         signed: bool,
     },
     /// A floating-point number.
@@ -120,20 +120,20 @@ pub enum Kind {
         /// 32 or 64.
         bits: u8,
     },
-    /// NUL-terminated, or characters of a length.
+    /// A string: NUL-terminated, or with a length.
     Text,
     /// An address.
     Pointer,
-    /// A number that stands for something, such as a device.
+    /// A number that identifies something, such as a device.
     Id(&'static str),
     /// An opaque pointer.
     Handle {
         /// Name of the type.
         name: &'static str,
-        /// Whether null has a meaning of its own.
+        /// True if null has a meaning of its own.
         null: bool,
     },
-    /// A named number.
+    /// An enum.
     Enum {
         /// Name of the type.
         name: &'static str,
@@ -142,11 +142,11 @@ pub enum Kind {
     },
     /// A struct.
     Struct(&'static str),
-    /// A function of the caller's.
+    /// A function of the caller.
     Callback(&'static str),
 }
 
-/// Who writes a parameter.
+/// The side that writes a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// The caller.
@@ -157,31 +157,31 @@ pub enum Direction {
     InOut,
 }
 
-/// Which memory a pointer points to.
+/// The memory that a pointer points to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Space {
-    /// The host's.
+    /// Host memory.
     Host,
-    /// A device's.
+    /// Device memory.
     Device,
-    /// Both can follow it.
+    /// Memory that host and device can both dereference.
     Unified,
-    /// Whichever.
+    /// Any memory.
     Any,
 }
 
-/// The part of a parameter in the life of a handle or an allocation.
+/// The role of a parameter in the lifetime of a handle or an allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// It begins with the call.
+    /// The call creates it.
     Creates,
-    /// It ends with the call.
+    /// The call destroys it.
     Destroys,
-    /// It has to be alive.
+    /// The call needs it to be alive.
     Uses,
 }
 
-/// How much memory a pointer points to.
+/// The length of the memory that a pointer points to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Length {
     /// In bytes.
@@ -190,40 +190,40 @@ pub enum Length {
     Count(Extent),
 }
 
-/// A number that bounds memory.
+/// The number in a [`Length`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
     /// The value of a parameter.
     Param(usize),
-    /// A number.
+    /// A constant.
     Number(u64),
-    /// The value of a function, by name.
+    /// The result of a function, by name.
     Call(&'static str),
 }
 
 /// A call as layers see it.
 #[derive(Clone, Copy, Debug)]
 pub struct Call<'a> {
-    /// What is called.
+    /// The function that is called.
     pub function: &'static FunctionInfo,
-    /// Its place in `reflection::FUNCTIONS`.
+    /// Its index in `reflection::FUNCTIONS`.
     pub index: usize,
-    /// One for each of the function's parameters, as 64 bits.
+    /// The argument of each parameter, as 64 bits.
     ///
-    /// Numbers are sign-extended, truth values 0 or 1, floating-point numbers the bits of an `f64`. Of a pointer, a
-    /// handle, a struct, a text or a slice it is the address. Outputs are 0 until a call has succeeded, and then what
-    /// it yielded; arrays and texts that a call yields stay 0.
+    /// Integers are sign-extended, booleans are 0 or 1, floating-point numbers are the bits of an `f64`. Pointers,
+    /// handles, structs, strings and slices are passed as their address. Outputs are 0 until the call has succeeded,
+    /// and then hold its result; arrays and strings that a call returns stay 0.
     pub arguments: &'a [u64],
 }
 
 impl Call<'_> {
-    /// The argument of a parameter's name.
+    /// The argument of the parameter of that name.
     pub fn argument(&self, name: &str) -> Option<u64> {
         let index = self.function.params.iter().position(|param| param.name == name)?;
         self.arguments.get(index).copied()
     }
 
-    /// The number of elements or bytes behind a parameter, where a parameter or a number says it.
+    /// Number of elements or bytes that a parameter points to; `None` if only a function call can tell.
     pub fn length(&self, param: &ParamInfo) -> Option<u64> {
         let (Length::Bytes(extent) | Length::Count(extent)) = param.length?;
         match extent {

@@ -1,28 +1,28 @@
-//! Fallbacks that the spec's small vocabulary cannot say, written by hand. The spec names them by `strategy`.
+//! Hand-written fallbacks, for what the spec's vocabulary cannot express. The spec refers to them by `strategy`.
 
 use crate::device::{CollectiveComm, DataType, Device, DeviceId, Error, Result, Status, Stream};
 use crate::pointer::DevicePtr;
 
-/// The share of a device's free memory that PaddlePaddle takes at once, `FLAGS_fraction_of_gpu_memory_to_use`.
+/// Share of a device's free memory that PaddlePaddle takes at once: `FLAGS_fraction_of_gpu_memory_to_use`.
 const SHARE: f32 = 0.92;
 
-/// How much to take from the device at once: a share of what is free, as PaddlePaddle's `AllocSize` has it.
+/// Number of bytes to take from the device at once: a share of the free memory, as in PaddlePaddle's `AllocSize`.
 pub fn alloc_size(device: &impl Device, id: DeviceId) -> Result<usize> {
     let free = device.device_memory_stats(id)?.free_memory;
     if free == 0 || free < device.device_min_chunk_size(id)? {
         return Err(Error::new(Status::FAILED, "the device has no memory left to take"));
     }
-    // PaddlePaddle multiplies in single precision, too: the figures are to be the same.
+    // PaddlePaddle multiplies in single precision too, and the results must agree.
     Ok((free as f32 * SHARE) as usize)
 }
 
-/// The larger of the first and of every later allocation.
+/// The larger of the sizes of the first and of every later allocation.
 pub fn max_of_init_and_realloc(device: &impl Device, id: DeviceId) -> Result<usize> {
     Ok(device.device_init_alloc_size(id)?.max(device.device_realloc_size(id)?))
 }
 
-/// Everybody sends to everybody: receive from the lower ranks, send to the others, keep the own part, receive from
-/// the higher ranks. The order is PaddlePaddle's; no two ranks wait for each other in it.
+/// All-to-all by point-to-point calls: receives from the lower ranks, sends to all others, copies the own part, and
+/// receives from the higher ranks. The order is PaddlePaddle's and cannot deadlock.
 #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
 pub fn all_to_all_by_send_recv(
     device: &impl Device,

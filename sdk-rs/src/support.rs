@@ -1,4 +1,4 @@
-//! What the expansion of the macros calls, and what stands at a boundary beside it. Not for anybody else: it changes without
+//! Support code for generated code and for other code at a C boundary. It is not a public API and changes without
 //! notice.
 
 use std::any::Any;
@@ -11,15 +11,15 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread::LocalKey;
 
 pub use crate::error::{Error, StatusCode};
-use crate::error::{last_error, remember};
+use crate::error::{last_error, set_last_error};
 use crate::log::LogLevel;
-pub use crate::log::{tell, tell_handed_over};
+pub use crate::log::{log_handed_over, write_line};
 pub use crate::pointer::{AnyPtr, DevicePtr, HostPtr, UnifiedPtr};
 
-/// Runs the body of a thunk: nothing unwinds across the boundary, and a failure leaves its message.
+/// Runs the body of a thunk: stops panics at the boundary, and sets the last error of a failure.
 #[inline]
 pub fn call<S: StatusCode>(function: &'static str, body: impl FnOnce() -> Result<S, Error<S>>) -> S {
-    // What a panic leaves behind in the device is the device's own affair: it sees `&self` only.
+    // The device sees `&self` only, so it is responsible for its own state after a panic.
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(status)) => status,
         Ok(Err(error)) => failed(function, &error),
@@ -27,10 +27,10 @@ pub fn call<S: StatusCode>(function: &'static str, body: impl FnOnce() -> Result
     }
 }
 
-/// Runs the body of a thunk as [`call`] does, and always writes the message of a failure to the standard error.
+/// Runs the body of a thunk as [`call`] does, and always logs the message of a failure.
 ///
-/// For the functions with which a host begins and ends: it gives up on the device when one fails, and has no way to
-/// show the message.
+/// For functions that initialise and finalise: hosts give up on a device when one of them fails, and cannot show the
+/// message.
 pub fn call_lifecycle<S: StatusCode>(
     function: &'static str,
     body: impl FnOnce() -> Result<S, Error<S>>,
@@ -38,7 +38,7 @@ pub fn call_lifecycle<S: StatusCode>(
     let status = call(function, body);
     if status.code() != S::SUCCESS.code() && !crate::log::writes(LogLevel::Error) {
         last_error(|message| {
-            tell(format_args!("{}", message.map_or("".into(), CStr::to_string_lossy)));
+            write_line(format_args!("{}", message.map_or("".into(), CStr::to_string_lossy)));
         });
     }
     status
@@ -46,20 +46,20 @@ pub fn call_lifecycle<S: StatusCode>(
 
 #[cold]
 fn failed<S: StatusCode>(function: &str, error: &Error<S>) -> S {
-    remember(function, &error.message);
-    // A failure must never reach the host as success, whatever the device says.
+    set_last_error(function, &error.message);
+    // A failure must never reach the host as success, whatever the device returns.
     if error.status.code() == S::SUCCESS.code() { S::INTERNAL } else { error.status }
 }
 
 #[cold]
 fn panicked<S: StatusCode>(function: &str, panic: Box<dyn Any + Send>) -> S {
-    remember(function, &format!("the device panicked: {}", panic_text(&*panic)));
-    // The payload's own destructor may panic; it is not worth the process.
+    set_last_error(function, &format!("the device panicked: {}", panic_text(&*panic)));
+    // The destructor of the payload may panic, which would end the process.
     std::mem::forget(panic);
     S::INTERNAL
 }
 
-/// Why a call failed, as an object of the heap that the caller reads and destroys.
+/// An error as a heap object that the caller reads and destroys.
 struct ErrorObject {
     code: i32,
     message: CString,
@@ -83,7 +83,7 @@ pub fn call_object<S: StatusCode>(
     Box::into_raw(Box::new(ErrorObject { code: status.code(), message })).cast()
 }
 
-/// The code of an error object; 0 for null.
+/// Returns the code of an error object; 0 for null.
 ///
 /// # Safety
 /// `object` is null, or one that [`call_object`] returned and that is alive.
@@ -92,7 +92,7 @@ pub unsafe fn error_object_code(object: *const c_void) -> i32 {
     unsafe { object.cast::<ErrorObject>().as_ref() }.map_or(0, |object| object.code)
 }
 
-/// The text of an error object, which lives as long as it; empty for null.
+/// Returns the message of an error object, which lives as long as the object; empty for null.
 ///
 /// # Safety
 /// As of [`error_object_code`].
@@ -101,31 +101,31 @@ pub unsafe fn error_object_message(object: *const c_void) -> *const c_char {
     unsafe { object.cast::<ErrorObject>().as_ref() }.map_or(c"".as_ptr(), |object| object.message.as_ptr())
 }
 
-/// Destroys an error object; null is left alone.
+/// Destroys an error object; ignores null.
 ///
 /// # Safety
-/// As of [`error_object_code`]; it is not used again.
+/// As of [`error_object_code`]; the object is not used again.
 pub unsafe fn error_object_destroy(object: *const c_void) {
     if !object.is_null() {
-        // SAFETY: the caller promises an object that `call_object` took out of a box, and that it gives it up.
+        // SAFETY: `call_object` made it from a box, and the caller gives it up.
         drop(unsafe { Box::from_raw(object.cast_mut().cast::<ErrorObject>()) });
     }
 }
 
-/// The table that a plugin owns: made at the first call, and there until the process ends. Null if making it panicked.
+/// Returns the table that a plugin owns: made by the first call, never freed. Null if making it panicked.
 pub fn own<T>(kept: &'static OnceLock<usize>, make: impl FnOnce() -> T) -> *const T {
     let address = || *kept.get_or_init(|| Box::into_raw(Box::new(make())).expose_provenance());
     match catch_unwind(AssertUnwindSafe(address)) {
         Ok(address) => std::ptr::with_exposed_provenance(address),
         Err(panic) => {
-            tell(format_args!("the plugin has no table: {}", panic_text(&*panic)));
+            write_line(format_args!("the plugin has no table: {}", panic_text(&*panic)));
             std::mem::forget(panic);
             std::ptr::null()
         }
     }
 }
 
-/// What a panic says.
+/// Returns the message of a panic.
 pub fn panic_text(panic: &(dyn Any + Send)) -> &str {
     panic
         .downcast_ref::<&str>()
@@ -134,7 +134,7 @@ pub fn panic_text(panic: &(dyn Any + Send)) -> &str {
         .unwrap_or("no message")
 }
 
-/// An argument that must not be null.
+/// Checks that an argument is neither null nor misaligned.
 #[inline]
 pub fn non_null<S: StatusCode, T>(name: &str, pointer: *const T) -> Result<*const T, Error<S>> {
     if pointer.is_null() {
@@ -156,13 +156,13 @@ fn misaligned<S: StatusCode>(name: &str, address: usize) -> Error<S> {
     Error::invalid(format!("`{name}` is not aligned: {address:#x}"))
 }
 
-/// A place for a result: not null, aligned.
+/// Checks that the pointer to a result is neither null nor misaligned.
 #[inline]
 pub fn place<S: StatusCode, T>(name: &str, pointer: *mut T) -> Result<*mut T, Error<S>> {
     non_null(name, pointer).map(<*const T>::cast_mut)
 }
 
-/// An address and a length that stay inside the address space; null only with length 0.
+/// Checks that a range lies inside the address space and is null only with length 0.
 #[inline]
 pub fn range<S: StatusCode>(name: &str, address: usize, bytes: usize) -> Result<(), Error<S>> {
     // No object is larger than `isize::MAX`; a slice beyond it would be undefined behaviour.
@@ -181,10 +181,10 @@ fn bad_range<S: StatusCode>(name: &str, address: usize, bytes: usize) -> Error<S
     })
 }
 
-/// A slice of the caller's.
+/// Makes a slice from the caller's pointer and count.
 ///
 /// # Safety
-/// Unless the checks fail, `count` elements from `pointer` must be readable and must not change meanwhile.
+/// Unless the checks fail, `count` elements from `pointer` are readable and do not change during `'a`.
 #[inline]
 pub unsafe fn slice<'a, S: StatusCode, T>(
     name: &str,
@@ -203,10 +203,10 @@ pub unsafe fn slice<'a, S: StatusCode, T>(
     Ok(unsafe { std::slice::from_raw_parts(pointer, count) })
 }
 
-/// A slice of the caller's, to be written.
+/// Makes a mutable slice from the caller's pointer and count.
 ///
 /// # Safety
-/// Unless the checks fail, `count` elements from `pointer` must be writable and nobody else's meanwhile.
+/// Unless the checks fail, `count` elements from `pointer` are writable and not accessed otherwise during `'a`.
 #[inline]
 pub unsafe fn slice_mut<'a, S: StatusCode, T>(
     name: &str,
@@ -225,10 +225,10 @@ pub unsafe fn slice_mut<'a, S: StatusCode, T>(
     Ok(unsafe { std::slice::from_raw_parts_mut(pointer, count) })
 }
 
-/// A text of the caller's.
+/// Makes a string from the caller's pointer.
 ///
 /// # Safety
-/// Unless it is null, `pointer` must lead to a NUL-terminated text.
+/// `pointer` is null or points to a NUL-terminated string.
 #[inline]
 pub unsafe fn text<'a, S: StatusCode>(
     name: &str,
@@ -239,10 +239,10 @@ pub unsafe fn text<'a, S: StatusCode>(
     Ok(unsafe { std::ffi::CStr::from_ptr(pointer) })
 }
 
-/// Writes a text into a buffer of fixed size, with its NUL.
+/// Writes a string and its NUL into a buffer of fixed size.
 ///
 /// # Safety
-/// `capacity` bytes from `pointer` must be writable.
+/// `capacity` bytes from `pointer` are writable.
 pub unsafe fn write_text<S: StatusCode>(
     name: &str,
     pointer: *mut std::ffi::c_char,
@@ -263,10 +263,10 @@ pub unsafe fn write_text<S: StatusCode>(
     Ok(())
 }
 
-/// A host buffer of a fallback, filled with a byte.
+/// Allocates the host buffer of a fallback, filled with a byte.
 ///
 /// # Errors
-/// `UNSUPPORTED` when the host has no such memory: a fallback must not take the process down.
+/// `UNSUPPORTED` if the host has not enough memory: a fallback must not abort the process.
 pub fn buffer<S: StatusCode>(bytes: usize, fill: u8) -> Result<Vec<u8>, Error<S>> {
     let mut buffer = Vec::new();
     buffer
@@ -276,7 +276,7 @@ pub fn buffer<S: StatusCode>(bytes: usize, fill: u8) -> Result<Vec<u8>, Error<S>
     Ok(buffer)
 }
 
-/// Runs the body of a thunk that has no status: a failure yields `default`, and leaves its message.
+/// Runs the body of a thunk without a status: a failure returns `default` and sets the last error.
 pub fn call_value<S: StatusCode, T>(
     function: &'static str,
     default: T,
@@ -287,7 +287,7 @@ pub fn call_value<S: StatusCode, T>(
     yielded
 }
 
-/// A body that has a status, and puts what the other yields into a place.
+/// Turns a body that returns a value into one that returns a status and stores the value in `place`.
 fn into<S: StatusCode, T>(
     place: &mut T,
     body: impl FnOnce() -> Result<T, Error<S>>,
@@ -298,8 +298,7 @@ fn into<S: StatusCode, T>(
     }
 }
 
-/// Runs the body of a function that a library exports, as [`call`] does, and keeps the message of a failure for the
-/// interface that it is of.
+/// Runs the body of an exported function as [`call`] does, and stores the message of a failure for its interface.
 pub fn call_export<S: StatusCode>(
     last: &'static LocalKey<LastFailure>,
     function: &'static str,
@@ -312,8 +311,8 @@ pub fn call_export<S: StatusCode>(
     status
 }
 
-/// Runs the body of a function that a library exports and that has no status, as [`call_value`] does, and keeps the
-/// message of a failure for the interface that it is of.
+/// Runs the body of an exported function without a status as [`call_value`] does, and stores the message of a failure
+/// for its interface.
 pub fn call_export_value<S: StatusCode, T>(
     last: &'static LocalKey<LastFailure>,
     function: &'static str,
@@ -328,14 +327,14 @@ pub fn call_export_value<S: StatusCode, T>(
 #[cold]
 fn keep_failure(last: &'static LocalKey<LastFailure>, code: i32) {
     let message = last_error(|message| message.map(CStr::to_owned));
-    // A thread that is shutting down has no message to keep.
+    // An ending thread has lost the place for the message.
     let _ = last.try_with(|last| {
         last.message.replace(message);
         last.code.set(Some(code));
     });
 }
 
-/// What the last function of an interface that failed on a thread has left. Message and code are taken apart.
+/// Message and code of the last failed function of an interface on a thread. The two are taken separately.
 #[derive(Default)]
 pub struct LastFailure {
     message: Cell<Option<CString>>,
@@ -343,7 +342,7 @@ pub struct LastFailure {
 }
 
 impl LastFailure {
-    /// Nothing has failed.
+    /// Makes one without a failure.
     pub const fn new() -> Self {
         LastFailure { message: Cell::new(None), code: Cell::new(None) }
     }
@@ -353,7 +352,7 @@ impl LastFailure {
         self.message.take()
     }
 
-    /// The code, which stays.
+    /// Returns the code without taking it.
     pub fn code(&self) -> Option<i32> {
         self.code.get()
     }
@@ -364,25 +363,25 @@ impl LastFailure {
     }
 }
 
-/// A text that a thread was lent, until it asks again.
+/// The string that was last lent to a thread.
 #[derive(Default)]
 pub struct KeptText(Cell<Option<CString>>);
 
 impl KeptText {
-    /// Nothing was lent.
+    /// Makes one without a string.
     pub const fn new() -> Self {
         KeptText(Cell::new(None))
     }
 }
 
-/// Hands a text out to C: one that has to be kept stays valid until the thread asks again or ends.
+/// Lends a string to C. An owned string stays valid until the thread asks again or ends.
 pub fn lend(kept: &'static LocalKey<KeptText>, text: Option<Cow<'static, CStr>>) -> *const c_char {
     match text {
         None => std::ptr::null(),
         Some(Cow::Borrowed(text)) => text.as_ptr(),
         Some(Cow::Owned(text)) => {
             let pointer = text.as_ptr();
-            // A thread that is shutting down keeps nothing, so that nothing is lent to it.
+            // An ending thread cannot own the string, so it gets null.
             match kept.try_with(|kept| kept.0.replace(Some(text))) {
                 Ok(_) => pointer,
                 Err(_) => std::ptr::null(),
@@ -391,10 +390,10 @@ pub fn lend(kept: &'static LocalKey<KeptText>, text: Option<Cow<'static, CStr>>)
     }
 }
 
-/// The length that slices have in common.
+/// Returns the common length of slices.
 ///
 /// # Errors
-/// `INVALID_ARGUMENT` when they differ, or when the ABI's number does not hold it.
+/// `INVALID_ARGUMENT` if the lengths differ, or if the ABI's type is too small.
 pub fn length<S: StatusCode, T: TryFrom<usize>>(
     name: &str,
     lengths: &[Option<usize>],
@@ -409,10 +408,10 @@ pub fn length<S: StatusCode, T: TryFrom<usize>>(
     T::try_from(length).map_err(|_| Error::invalid(format!("`{name}` cannot be {length}")))
 }
 
-/// Room for as many elements as another function said.
+/// Allocates as many elements as another function returned.
 ///
 /// # Errors
-/// `INTERNAL` when that is more than there is memory for.
+/// `INTERNAL` if there is not enough memory.
 pub fn elements<S: StatusCode, T: Default + Clone>(name: &str, count: usize) -> Result<Vec<T>, Error<S>> {
     let mut elements = Vec::new();
     elements
@@ -422,17 +421,17 @@ pub fn elements<S: StatusCode, T: Default + Clone>(name: &str, count: usize) -> 
     Ok(elements)
 }
 
-/// The text in a buffer, up to its NUL or its end.
+/// Reads the string in a buffer, up to its NUL or its end.
 pub fn text_in(buffer: &[std::ffi::c_char]) -> String {
     let bytes: Vec<u8> =
         buffer.iter().map(|byte| byte.cast_unsigned()).take_while(|byte| *byte != 0).collect();
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The error of a plugin that answered with a failure.
+/// Makes the error for a plugin that returned a failure.
 ///
 /// # Safety
-/// `message`, if there is one, is null or leads to a NUL-terminated text.
+/// `message`, if there is one, is null or points to a NUL-terminated string.
 pub unsafe fn answered<S: StatusCode>(
     function: &'static str,
     status: S,
@@ -442,22 +441,22 @@ pub unsafe fn answered<S: StatusCode>(
         Some(message) if !message.is_null() => {
             // SAFETY: not null, and a text by the caller's promise.
             let message = unsafe { std::ffi::CStr::from_ptr(message) };
-            Error::quoted(status, message.to_string_lossy().into_owned())
+            Error::from_plugin(status, message.to_string_lossy().into_owned())
         }
         _ => Error::new(status, format!("`{function}` answered {status:?}")),
     }
 }
 
-/// What callbacks take along, until they are called: each once, whatever number comes back.
+/// Values that wait for a callback, by number. Each is taken once, whatever number the callback passes.
 pub struct Kept<T>(Mutex<(usize, BTreeMap<usize, T>)>);
 
 impl<T> Kept<T> {
-    /// With nothing in it.
+    /// Makes an empty one.
     pub const fn new() -> Self {
         Kept(Mutex::new((0, BTreeMap::new())))
     }
 
-    /// Keeps something, and gives out a number for it that looks like a pointer and leads nowhere.
+    /// Stores a value, and returns its number in the type of a pointer, which must not be dereferenced.
     pub fn put(&self, kept: T) -> *mut c_void {
         let mut guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (last, entries) = &mut *guard;
@@ -466,7 +465,7 @@ impl<T> Kept<T> {
         std::ptr::without_provenance_mut(*last)
     }
 
-    /// Gives out what was kept under a number; `None` if it was given out before, or never was.
+    /// Takes the value of a number; `None` if there is none.
     pub fn take(&self, number: *mut c_void) -> Option<T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).1.remove(&number.addr())
     }

@@ -2025,7 +2025,7 @@ pub unsafe fn hand_over<D: Plugin>(
             }
         }
     }
-    ::tenon::support::tell_handed_over(device_type, release.name());
+    ::tenon::support::log_handed_over(device_type, release.name());
     ::core::result::Result::Ok(release)
 }
 /// Tells why the last call failed on the calling thread; null if none has.

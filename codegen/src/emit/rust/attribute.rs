@@ -268,7 +268,7 @@ fn entry(
         pub unsafe extern "C" fn #symbol(params: *mut ::core::ffi::c_void) {
             // SAFETY: the host's promise is handed on.
             if let ::core::result::Result::Err(error) = unsafe { #module::hand_over::<#target>(params, #text) } {
-                ::tenon::support::tell(::core::format_args!("{}: {error}", #device_type));
+                ::tenon::support::write_line(::core::format_args!("{}: {error}", #device_type));
             }
         }
     })

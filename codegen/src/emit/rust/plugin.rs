@@ -418,7 +418,7 @@ fn entry(context: Context, table: &Table, plugin: &Plugin, layouts: &[Layout]) -
             match release {
                 #(#arms)*
             }
-            ::tenon::support::tell_handed_over(device_type, release.name());
+            ::tenon::support::log_handed_over(device_type, release.name());
             ::core::result::Result::Ok(release)
         }
     }

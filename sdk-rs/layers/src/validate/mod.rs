@@ -33,9 +33,10 @@ mod work;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use tenon::device::{Device, Error, Function, Layer, Outcome, Partial, Result};
+use tenon::device::{Device, Error, Function, Layer, Outcome, Partial, Result, Status};
 use tenon::reflect::Call;
-use tenon::support::tell;
+use tenon::support::write_line;
+use tenon::{Refusal, StatusCode};
 
 pub use leaks::Leak;
 pub use report::{Report, Sink, Stderr};
@@ -46,6 +47,9 @@ use origin::Origin;
 use plan::{PLANS, Plan};
 use registry::Plugin;
 use report::Counts;
+
+/// The name of the layer in its errors.
+const LAYER: &str = "validate";
 
 /// What a validation does about what it finds.
 pub struct Options {
@@ -184,11 +188,13 @@ impl Validate {
             return Ok(());
         }
         if options.fatal {
-            tell(format_args!("{rule} ends the process, since validation is fatal"));
+            write_line(format_args!("{rule} ends the process, since validation is fatal"));
             std::process::abort();
         }
         let parameter = parameter.map(|parameter| format!("`{parameter}`: ")).unwrap_or_default();
-        Err(Error::invalid(format!("{rule}: {parameter}{}", report.message)))
+        let message = format!("{rule}: {parameter}{}", report.message);
+        let refusal = Refusal { layer: LAYER.into(), rule: Some(rule.to_string().into()), code: None };
+        Err(Error::refused(Status::INVALID_ARGUMENT, message, refusal))
     }
 }
 

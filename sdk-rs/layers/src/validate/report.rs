@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tenon::support::tell;
+use tenon::support::write_line;
 
 use super::rules::{Rule, Severity};
 
@@ -85,10 +85,10 @@ impl Stderr {
 impl Sink for Stderr {
     fn report(&self, report: &Report) {
         match self.count(report.rule) {
-            1 => tell(format_args!("{report}\n       {}", report.rule.explanation())),
-            count if count < Self::MOST => tell(format_args!("{report}")),
+            1 => write_line(format_args!("{report}\n       {}", report.rule.explanation())),
+            count if count < Self::MOST => write_line(format_args!("{report}")),
             Self::MOST => {
-                tell(format_args!("{report}\n       further reports of {} are not shown", report.rule));
+                write_line(format_args!("{report}\n       further reports of {} are not shown", report.rule));
             }
             _ => {}
         }

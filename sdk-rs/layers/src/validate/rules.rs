@@ -3,6 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
+use tenon::Origin;
+
+use super::LAYER;
+
 /// What happens when a rule is broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -109,9 +113,12 @@ catalogue! {
 }
 
 impl Rule {
-    /// The rule that an error of validation speaks of: its message begins with the number.
-    pub fn of_message(message: &str) -> Option<Self> {
-        message.get(..4)?.parse().ok().filter(|_| message[4..].starts_with(": "))
+    /// The broken rule, if the error was made by this layer.
+    pub fn of_error<S>(error: &tenon::Error<S>) -> Option<Self> {
+        match &error.origin {
+            Origin::Layer(refusal) if refusal.layer == LAYER => refusal.rule.as_deref()?.parse().ok(),
+            _ => None,
+        }
     }
 }
 
@@ -170,11 +177,7 @@ mod tests {
             assert!(rule as u16 > last, "{rule}");
             last = rule as u16;
             assert_eq!(rule.to_string().to_lowercase().parse::<Rule>().unwrap(), rule);
-            assert_eq!(Rule::of_message(&format!("{rule}: what is wrong")), Some(rule));
         }
         assert_eq!(format!("V{last:03}"), "V051", "the message of `UnknownRule` names the last");
-        assert!(Rule::of_message("V9").is_none());
-        assert!(Rule::of_message("V001 and").is_none());
-        assert!(Rule::of_message("äää").is_none());
     }
 }

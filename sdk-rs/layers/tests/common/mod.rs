@@ -65,7 +65,7 @@ impl<D> Validated<D> {
     pub fn refused<T>(&self, rule: Rule, result: Result<T>) -> String {
         let error = result.err().expect("the call should have been refused");
         assert_eq!(error.status, Status::ERROR);
-        assert_eq!(Rule::of_message(&error.message), Some(rule), "{error}");
+        assert_eq!(Rule::of_error(&error), Some(rule), "{error}");
         self.report(rule)
     }
 

@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 use tenon::device::{Device, Function, Layer};
 use tenon_host::{Availability, Plugin};
 
-use crate::counts::Tally;
+use crate::call_counts::CallCounts;
 use crate::error::Failure;
-use crate::handle::{Kind, Registry};
+use crate::handle_table::{Kind, Registry};
 use crate::library::{self, Lifecycle};
 use crate::text::c_text;
-use crate::thread::{self, Inside};
-use crate::{Status, open};
+use crate::thread_state::{self, Inside};
+use crate::{Status, device_table};
 
 static PLUGINS: Registry<LoadedPlugin> = Registry::new(Kind::Plugin);
 
@@ -23,13 +23,13 @@ static PLUGINS: Registry<LoadedPlugin> = Registry::new(Kind::Plugin);
 pub(crate) struct LoadedPlugin {
     pub(crate) handle: usize,
     pub(crate) host: Arc<Plugin>,
-    pub(crate) tally: Arc<Tally>,
+    pub(crate) calls: Arc<CallCounts>,
     /// A name that no other plugin has.
     key: String,
     pub(crate) texts: Texts,
     ready: AtomicBool,
-    /// Calls that name the plugin and no device.
-    calls: AtomicUsize,
+    /// Number of guards that hold the plugin.
+    guards: AtomicUsize,
     stack: OnceLock<Stack>,
 }
 
@@ -109,7 +109,7 @@ impl LoadedPlugin {
                 Stack { device, layers }
             });
             let begun = stack.device.initialize();
-            thread::here().distrust(self.handle);
+            thread_state::forget_selected_device(self.handle);
             begun?;
             self.ready.store(true, Ordering::Release);
         }
@@ -149,20 +149,17 @@ impl LoadedPlugin {
 
     /// How many of its devices are open.
     pub(crate) fn open_devices(&self) -> usize {
-        open::handles()
-            .into_iter()
-            .filter(|handle| open::identity(*handle).is_ok_and(|(plugin, _)| plugin == self.handle))
-            .count()
+        device_table::count_of_plugin(self.handle)
     }
 }
 
-/// A plugin that a call uses; it is not unloaded before this is dropped.
-pub(crate) struct Held {
+/// Holds a plugin loaded, and marks the thread as inside of a call.
+pub(crate) struct PluginGuard {
     plugin: Arc<LoadedPlugin>,
     _inside: Inside,
 }
 
-impl Deref for Held {
+impl Deref for PluginGuard {
     type Target = Arc<LoadedPlugin>;
 
     fn deref(&self) -> &Arc<LoadedPlugin> {
@@ -170,22 +167,22 @@ impl Deref for Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for PluginGuard {
     fn drop(&mut self) {
-        self.plugin.calls.fetch_sub(1, Ordering::AcqRel);
+        self.plugin.guards.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
 /// The plugin of a handle.
-pub(crate) fn hold(handle: usize) -> Result<Held, Failure> {
+pub(crate) fn hold(handle: usize) -> Result<PluginGuard, Failure> {
     PLUGINS.with(handle, |plugin| {
-        plugin.calls.fetch_add(1, Ordering::AcqRel);
-        Held { plugin: plugin.clone(), _inside: Inside::new() }
+        plugin.guards.fetch_add(1, Ordering::AcqRel);
+        PluginGuard { plugin: plugin.clone(), _inside: Inside::new() }
     })
 }
 
 /// The same, initialised.
-pub(crate) fn hold_ready(handle: usize) -> Result<Held, Failure> {
+pub(crate) fn hold_ready(handle: usize) -> Result<PluginGuard, Failure> {
     loop {
         let plugin = hold(handle)?;
         if plugin.ready.load(Ordering::Acquire) {
@@ -214,9 +211,9 @@ pub(crate) fn adopt(host: Arc<Plugin>) -> Result<Arc<LoadedPlugin>, Failure> {
         key,
         texts: Texts::new(&host),
         host,
-        tally: Tally::new(),
+        calls: CallCounts::new(),
         ready: AtomicBool::new(false),
-        calls: AtomicUsize::new(0),
+        guards: AtomicUsize::new(0),
         stack: OnceLock::new(),
     })?;
     Ok(plugin)
@@ -225,7 +222,7 @@ pub(crate) fn adopt(host: Arc<Plugin>) -> Result<Arc<LoadedPlugin>, Failure> {
 /// Takes all plugins' handles away once nobody is inside of a call to one; else, after that time, none.
 pub(crate) fn withdraw_all(patience: Duration) -> Result<(), Failure> {
     let begun = Instant::now();
-    let idle = |plugin: &LoadedPlugin| match plugin.calls.load(Ordering::Acquire) {
+    let idle = |plugin: &LoadedPlugin| match plugin.guards.load(Ordering::Acquire) {
         0 => Ok(()),
         _ => Err(Failure::busy(format!("a call to the plugin {} does not end", plugin.name()))),
     };
@@ -240,7 +237,7 @@ pub(crate) fn withdraw_all(patience: Duration) -> Result<(), Failure> {
 /// Takes a plugin's handle away, if nobody uses it.
 pub(crate) fn withdraw(handle: usize) -> Result<Arc<LoadedPlugin>, Failure> {
     PLUGINS.remove_if(handle, |plugin| match plugin.open_devices() {
-        0 if plugin.calls.load(Ordering::Acquire) == 0 => Ok(()),
+        0 if plugin.guards.load(Ordering::Acquire) == 0 => Ok(()),
         0 => Err(Failure::busy("another thread is inside of a call to the plugin")),
         1 => Err(Failure::busy("a device of the plugin is open")),
         open => Err(Failure::busy(format!("{open} devices of the plugin are open"))),

@@ -1,0 +1,209 @@
+//! The table of open devices, and the guards by which calls hold them.
+//!
+//! Each entry of the table has a read-write lock. A call holds the read lock for as long as it lasts. Closing removes
+//! the handle first, so that no new call enters, and then waits for the write lock. Calls only ever try to lock: a call
+//! from inside of another one, as a layer makes it, cannot wait for a closing that waits for the outer call.
+
+use std::ops::Deref;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
+use std::time::{Duration, Instant};
+
+use tenon::device::{Device, DeviceId};
+
+use crate::call_counts::CallCounts;
+use crate::error::Failure;
+use crate::handle_table::{self, Kind, bad};
+use crate::plugin_table::LoadedPlugin;
+use crate::pool::Pool;
+use crate::thread_state::Inside;
+
+/// An open device.
+pub(crate) struct OpenDevice {
+    pub(crate) handle: usize,
+    pub(crate) plugin: Arc<LoadedPlugin>,
+    pub(crate) id: DeviceId,
+    /// Index in the plugin's list of devices.
+    pub(crate) ordinal: usize,
+    device: Arc<dyn Device>,
+    pub(crate) calls: Arc<CallCounts>,
+    pub(crate) pool: OnceLock<Arc<Pool>>,
+    /// Number of live buffers.
+    pub(crate) buffers: AtomicUsize,
+    /// How often it was opened and not closed. Changes only under the lifecycle lock.
+    opens: AtomicUsize,
+}
+
+impl OpenDevice {
+    #[inline]
+    pub(crate) fn device(&self) -> &dyn Device {
+        &*self.device
+    }
+
+    pub(crate) fn name(&self) -> String {
+        format!("{}:{}", self.plugin.device_type(), self.ordinal)
+    }
+
+    /// Counts one more opening.
+    pub(crate) fn open_again(&self) {
+        self.opens.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Returns true if it was opened more than once.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.opens.load(Ordering::Relaxed) > 1
+    }
+
+    /// Counts one closing, unless it is the last one.
+    pub(crate) fn close_shared(&self) -> bool {
+        let is_shared = self.is_shared();
+        if is_shared {
+            self.opens.fetch_sub(1, Ordering::Relaxed);
+        }
+        is_shared
+    }
+}
+
+/// Number of devices that can be open at once.
+const CAPACITY: usize = 256;
+
+static TABLE: [Entry; CAPACITY] = [const { Entry::vacant() }; CAPACITY];
+
+struct Entry {
+    /// The handle that calls can enter by; 0 if the entry is vacant or its device is being closed.
+    handle: AtomicUsize,
+    device: RwLock<Option<OpenDevice>>,
+}
+
+impl Entry {
+    const fn vacant() -> Self {
+        Entry { handle: AtomicUsize::new(0), device: RwLock::new(None) }
+    }
+
+    /// Holds the device, unless the entry is vacant or its device is being closed.
+    #[inline]
+    fn read(&'static self) -> Option<DeviceGuard> {
+        let device = match self.device.try_read() {
+            Ok(device) => device,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        device.is_some().then(|| DeviceGuard { device, _inside: Inside::new() })
+    }
+}
+
+/// Holds a device open, and marks the thread as inside of a call.
+pub(crate) struct DeviceGuard {
+    device: RwLockReadGuard<'static, Option<OpenDevice>>,
+    _inside: Inside,
+}
+
+impl DeviceGuard {
+    /// Finds the open device of a handle.
+    #[inline]
+    pub(crate) fn of(handle: usize) -> Result<Self, Failure> {
+        TABLE
+            .get(handle_table::index(handle))
+            .filter(|entry| entry.handle.load(Ordering::Acquire) == handle)
+            .and_then(Entry::read)
+            // The entry may have been closed and opened again since its handle was read.
+            .filter(|device| device.handle == handle)
+            .ok_or_else(|| bad(Kind::Device, handle))
+    }
+}
+
+impl Deref for DeviceGuard {
+    type Target = OpenDevice;
+
+    #[inline]
+    fn deref(&self) -> &OpenDevice {
+        self.device.as_ref().expect("`read` makes guards of occupied entries only")
+    }
+}
+
+fn open_devices() -> impl Iterator<Item = DeviceGuard> {
+    let entries = TABLE.iter().filter(|entry| entry.handle.load(Ordering::Acquire) != 0);
+    entries.filter_map(Entry::read)
+}
+
+/// Finds the handle of a plugin's open device.
+pub(crate) fn find(plugin: usize, id: DeviceId) -> Option<usize> {
+    open_devices().find(|open| open.plugin.handle == plugin && open.id == id).map(|open| open.handle)
+}
+
+/// Handles of all open devices.
+pub(crate) fn handles() -> Vec<usize> {
+    open_devices().map(|open| open.handle).collect()
+}
+
+/// Number of a plugin's open devices.
+pub(crate) fn count_of_plugin(plugin: usize) -> usize {
+    open_devices().filter(|open| open.plugin.handle == plugin).count()
+}
+
+/// Enters a device into the table, opened once. The caller holds the lifecycle lock.
+pub(crate) fn publish(
+    plugin: Arc<LoadedPlugin>,
+    device: Arc<dyn Device>,
+    id: DeviceId,
+    ordinal: usize,
+) -> Result<usize, Failure> {
+    let vacant = TABLE.iter().position(|entry| entry.handle.load(Ordering::Acquire) == 0);
+    let Some(index) = vacant else {
+        return Err(Failure::busy(format!("{CAPACITY} devices are open already")));
+    };
+    let (entry, handle) = (&TABLE[index], handle_table::fresh(Kind::Device, index));
+    *entry.device.write().unwrap_or_else(PoisonError::into_inner) = Some(OpenDevice {
+        handle,
+        plugin,
+        id,
+        ordinal,
+        device,
+        calls: CallCounts::new(),
+        pool: OnceLock::new(),
+        buffers: AtomicUsize::new(0),
+        opens: AtomicUsize::new(1),
+    });
+    entry.handle.store(handle, Ordering::Release);
+    Ok(handle)
+}
+
+/// Takes a device out of the table, once no call uses it any more. The caller holds the lifecycle lock.
+///
+/// The device stays if calls do not end within `patience`, or if `may_close` fails once they have.
+pub(crate) fn withdraw(
+    handle: usize,
+    patience: Duration,
+    may_close: impl FnOnce(&OpenDevice) -> Result<(), Failure>,
+) -> Result<OpenDevice, Failure> {
+    // Fails for a handle of no open device. The guard must be gone before the wait.
+    drop(DeviceGuard::of(handle)?);
+    let entry = &TABLE[handle_table::index(handle)];
+    entry.handle.store(0, Ordering::Release);
+    let closed = wait_for_calls(entry, patience).and_then(|mut device| {
+        device.as_ref().map_or(Ok(()), may_close)?;
+        device.take().ok_or_else(|| bad(Kind::Device, handle))
+    });
+    if closed.is_err() {
+        entry.handle.store(handle, Ordering::Release);
+    }
+    closed
+}
+
+/// Waits until no call uses the device of an entry.
+fn wait_for_calls(
+    entry: &Entry,
+    patience: Duration,
+) -> Result<RwLockWriteGuard<'_, Option<OpenDevice>>, Failure> {
+    let begun = Instant::now();
+    loop {
+        match entry.device.try_write() {
+            Ok(device) => return Ok(device),
+            Err(TryLockError::Poisoned(poisoned)) => return Ok(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) if begun.elapsed() > patience => {
+                return Err(Failure::busy("calls of other threads to the device do not end"));
+            }
+            Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_micros(50)),
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Per-thread state: the current device, and whether the thread is inside of a call.
+
+use std::cell::{Cell, RefCell};
+use std::marker::PhantomData;
+
+use tenon::device::DeviceId;
+
+/// The handle of no device.
+const NONE: usize = 0;
+
+struct State {
+    /// Handle of the current device: the last one that the thread called a function with.
+    current: Cell<usize>,
+    /// The same, if its plugin is known to have that device selected on this thread; else [`NONE`].
+    selected: Cell<usize>,
+    /// Number of calls, callbacks and lifecycle changes that the thread is inside of.
+    depth: Cell<usize>,
+}
+
+thread_local! {
+    // Has no destructor, so it stays usable while the other thread-locals of an ending thread are destroyed.
+    static STATE: State =
+        const { State { current: Cell::new(NONE), selected: Cell::new(NONE), depth: Cell::new(0) } };
+    /// The device that each plugin has selected on this thread, as far as the library has told it.
+    static SELECTED: RefCell<Vec<(usize, DeviceId)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Marks the thread as inside of a call until it is dropped. From inside, nothing can be opened or closed.
+pub struct Inside {
+    /// Keeps it on its thread.
+    _not_send: PhantomData<*const ()>,
+}
+
+impl Inside {
+    #[inline]
+    pub(crate) fn new() -> Self {
+        STATE.with(|state| state.depth.set(state.depth.get() + 1));
+        Inside { _not_send: PhantomData }
+    }
+}
+
+impl Drop for Inside {
+    #[inline]
+    fn drop(&mut self) {
+        STATE.with(|state| state.depth.set(state.depth.get() - 1));
+    }
+}
+
+/// Returns true if the thread is inside of a call, a callback, or an opening or closing.
+pub(crate) fn is_inside() -> bool {
+    STATE.with(|state| state.depth.get() > 0)
+}
+
+/// Handle of the current device; 0 if there is none. The device may be closed by now.
+pub(crate) fn current() -> usize {
+    STATE.with(|state| state.current.get())
+}
+
+/// Returns true if a device is the current one and its plugin has it selected on this thread.
+#[inline]
+pub(crate) fn is_selected(handle: usize) -> bool {
+    STATE.with(|state| state.selected.get() == handle)
+}
+
+/// Makes a device the current one. Its plugin has it selected.
+pub(crate) fn set_current(handle: usize) {
+    STATE.with(|state| {
+        state.current.set(handle);
+        state.selected.set(handle);
+    });
+}
+
+/// Leaves the thread without a current device.
+pub(crate) fn clear_current() {
+    set_current(NONE);
+}
+
+/// The device that a plugin has selected on this thread; `None` if the library does not know.
+pub(crate) fn selected_device(plugin: usize) -> Option<DeviceId> {
+    // A thread that ends has lost the list, and selects anew.
+    SELECTED
+        .try_with(|selected| selected.borrow().iter().find(|(of, _)| *of == plugin).map(|(_, id)| *id))
+        .ok()
+        .flatten()
+}
+
+/// Sets the device that a plugin has selected on this thread; `None` if the library does not know.
+pub(crate) fn set_selected_device(plugin: usize, device: Option<DeviceId>) {
+    let _ = SELECTED.try_with(|selected| {
+        let mut selected = selected.borrow_mut();
+        selected.retain(|(of, _)| *of != plugin);
+        selected.extend(device.map(|device| (plugin, device)));
+    });
+}
+
+/// Forgets which device a plugin has selected: it may select another one while it initialises or ends something.
+pub(crate) fn forget_selected_device(plugin: usize) {
+    set_selected_device(plugin, None);
+    STATE.with(|state| state.selected.set(NONE));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inside_nested_ends_with_the_outermost() {
+        assert!(!is_inside());
+        let outer = Inside::new();
+        drop(Inside::new());
+        assert!(is_inside());
+        drop(outer);
+        assert!(!is_inside());
+    }
+
+    #[test]
+    fn forget_selected_device_keeps_the_current_device() {
+        set_selected_device(1, Some(DeviceId(3)));
+        set_selected_device(2, Some(DeviceId(4)));
+        set_current(7);
+        assert!(is_selected(7));
+        forget_selected_device(1);
+        assert_eq!((selected_device(1), selected_device(2)), (None, Some(DeviceId(4))));
+        assert!(!is_selected(7));
+        assert_eq!(current(), 7);
+        clear_current();
+        assert_eq!(current(), NONE);
+    }
+}
