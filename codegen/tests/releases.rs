@@ -65,7 +65,7 @@ fn newest_release_is_named_in_no_source() {
 fn documents_list_every_release() {
     let read = |path: &str| fs::read_to_string(root().join(path)).expect("it is part of the repository");
     let (readme, guide, paddle) =
-        (read("README.md"), read("docs/src/guide/releases.md"), read("xtask/src/paddle/mod.rs"));
+        (read("README.md"), read("docs/src/guide/releases.md"), read("tools/xtask/src/paddle/mod.rs"));
     with_device(|device| {
         let table = device.table().expect("it is a table");
         for (id, release) in device.release_ids() {
@@ -78,7 +78,7 @@ fn documents_list_every_release() {
             let newest = release.hosts.last().expect("each release was seen somewhere");
             assert!(
                 paddle.contains(&format!("\"{}\"", newest.value)),
-                "xtask/src/paddle/mod.rs tests no {}",
+                "tools/xtask/src/paddle/mod.rs tests no {}",
                 newest.value
             );
         }
