@@ -136,8 +136,6 @@ impl Core {
         for device in &self.devices {
             device.leaving().clear();
             device.default_stream.take_failure();
-            device.memory.trim();
-            device.host.trim();
         }
     }
 }

@@ -6,26 +6,27 @@ use crate::error::{Error, Result};
 use crate::executor::context;
 use crate::executor::work::Work;
 use crate::handle::{DevicePtr, HostPtr};
-use crate::memory::{Arena, Block, GRANULE, HostStats, MemoryStats, PointerInfo, Space};
+use crate::memory::{Allocation, Arena, GRANULE, HostStats, MemoryStats, PointerInfo, Space};
 use std::sync::Arc;
 
 /// # Allocation
 ///
 /// Memory is aligned to 64 bytes, blocks of whole pages to 4096, and not cleared. A request of
-/// zero bytes gets a pointer of its own.
+/// zero bytes gets a pointer of its own. Memory comes from the system at each allocation and
+/// returns to it after the free; the device caches nothing.
 ///
-/// A free never waits. The memory cannot be used from then on, but it is handed out again only
-/// when no work queued before can touch it: copies and fills hold on to what they use, and
-/// every busy stream of the device is passed first, since its kernels may use it too. On an idle
-/// device that is at once. Kernels on another device's streams are not seen: before memory that
-/// those use is freed, they must be waited for. Unified and host memory are for kernels of all
-/// devices.
+/// A free never waits. The memory cannot be used from then on, but it is returned to the system
+/// only when no work queued before can access it: copies and fills guard the memory that they
+/// use, and every busy stream of the device is passed first, since its kernels may use it too. On
+/// an idle device that is at once. Kernels on another device's streams are not taken into
+/// account: they must be waited for before memory that they use is freed. Unified and host memory
+/// are for kernels of all devices.
 impl Cpu {
     /// Allocates memory of the device.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`] once the cache is given up and, if freed memory is held back by
-    /// queued work, that work is waited for (not inside a callback).
+    /// [`Error::OutOfMemory`]. If queued work keeps freed memory, that work is waited for first
+    /// (not inside a callback).
     pub fn device_memory_allocate(&self, device: usize, size: usize) -> Result<DevicePtr> {
         let core = self.core()?;
         allocate(core, &core.device(device)?.memory, device, size, Space::Device).map(DevicePtr)
@@ -104,17 +105,6 @@ impl Cpu {
         Ok(self.core()?.device(device)?.host.host_stats())
     }
 
-    /// Gives the device's cached memory, of device and host, back to the system; answers how
-    /// many bytes that were.
-    ///
-    /// # Errors
-    /// [`Error::UnknownDevice`].
-    pub fn trim_memory(&self, device: usize) -> Result<usize> {
-        let core = self.core()?;
-        let device = core.device(device)?;
-        Ok(device.memory.trim() + device.host.trim())
-    }
-
     /// The unit that allocations are rounded up to, in bytes, and their least alignment.
     ///
     /// # Errors
@@ -144,7 +134,7 @@ impl Cpu {
 fn allocate(core: &Core, arena: &Arena, device: usize, size: usize, space: Space) -> Result<usize> {
     let first = arena.allocate(size, space);
     match first {
-        Err(Error::OutOfMemory { .. }) if arena.has_late_blocks() && !context::is_inside() => {
+        Err(Error::OutOfMemory { .. }) if arena.has_deferred_frees() && !context::is_inside() => {
             core.finish(device);
             arena.allocate(size, space)
         }
@@ -156,21 +146,21 @@ fn free(core: &Core, arena: &Arena, device: usize, ptr: usize, size: usize, spac
     if ptr == 0 {
         return Err(Error::NullPointer { size });
     }
-    let block = core.registry.find(ptr).ok_or(Error::UnknownPointer { ptr })?;
-    if block.device != device {
-        return Err(Error::PointerOnOtherDevice { ptr, owner: block.device, device });
+    let allocation = core.registry.find(ptr).ok_or(Error::UnknownPointer { ptr })?;
+    if allocation.device != device {
+        return Err(Error::PointerOnOtherDevice { ptr, owner: allocation.device, device });
     }
-    if block.space() != space {
-        return Err(Error::WrongSpace { ptr, expected: space, actual: block.space() });
+    if allocation.space() != space {
+        return Err(Error::WrongSpace { ptr, expected: space, actual: allocation.space() });
     }
     if is_idle(core, device, space) {
-        return arena.free(block, ptr, size);
+        return arena.free(allocation, ptr, size);
     }
-    free_behind(core, arena, block, ptr, size)
+    free_after_queued_work(core, arena, allocation, ptr, size)
 }
 
-/// Whether no stream that may use the memory has work. Kernels use memory of their own device,
-/// and memory that is shared.
+/// Returns true if no stream that may use the memory has work. Kernels use memory of their own
+/// device, and memory that is shared.
 fn is_idle(core: &Core, device: usize, space: Space) -> bool {
     match space {
         Space::Device => core.devices[device].load.is_idle(),
@@ -178,14 +168,21 @@ fn is_idle(core: &Core, device: usize, space: Space) -> bool {
     }
 }
 
-fn free_behind(core: &Core, arena: &Arena, block: Arc<Block>, ptr: usize, size: usize) -> Result<()> {
-    let (pin, all, owner) = (block.pin(), block.space() != Space::Device, block.device);
-    arena.free(block, ptr, size)?;
-    // The free succeeded, so the block was live before it, and the pin was had.
-    let Some(pin) = pin else { return Ok(()) };
+fn free_after_queued_work(
+    core: &Core,
+    arena: &Arena,
+    allocation: Arc<Allocation>,
+    ptr: usize,
+    size: usize,
+) -> Result<()> {
+    let (guard, owner) = (allocation.guard(), allocation.device);
+    let all = allocation.space() != Space::Device;
+    arena.free(allocation, ptr, size)?;
+    // The free succeeded, so the allocation was live before it, and there is a guard.
+    let Some(guard) = guard else { return Ok(()) };
     for device in 0..core.devices.len() {
         if all || device == owner {
-            core.leave_behind(device, || Work::Keep(pin.clone()));
+            core.leave_behind(device, || Work::Release(guard.clone()));
         }
     }
     Ok(())

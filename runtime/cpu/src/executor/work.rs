@@ -5,7 +5,7 @@ use super::event::Record;
 use super::join::Join;
 use super::stream::Stream;
 use crate::error::Error;
-use crate::memory::{Pin, RawCopy, RawFill};
+use crate::memory::{AllocationGuard, RawCopy, RawFill};
 use crate::profiler::Activity;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -110,10 +110,10 @@ fn panic_message(payload: Box<dyn Any + Send>) -> String {
 
 /// One piece of a stream's work.
 pub(crate) enum Work {
-    /// Copy bytes. The pins keep the memory from being released before.
-    Copy { kind: CopyKind, raw: RawCopy, pins: [Option<Pin>; 2] },
-    /// Fill device memory.
-    Fill { raw: RawFill, pin: Option<Pin> },
+    /// Copies bytes.
+    Copy { kind: CopyKind, raw: RawCopy, guards: [Option<AllocationGuard>; 2] },
+    /// Fills device memory.
+    Fill { raw: RawFill, guard: AllocationGuard },
     /// Run a function on a pool thread.
     Kernel { name: &'static str, task: Task },
     /// Run a function on the callback thread.
@@ -122,8 +122,8 @@ pub(crate) enum Work {
     Record(Arc<Record>),
     /// Go on only when a record is complete.
     Wait(Arc<Record>),
-    /// Hold freed memory back until the stream has come this far.
-    Keep(Pin),
+    /// Keeps freed memory until the stream has come this far.
+    Release(AllocationGuard),
     /// Park the stream and start the branches of a graph, which resume it.
     Fork(Box<dyn FnOnce(Arc<Stream>) + Send>),
     /// The end of a branch.
@@ -143,13 +143,13 @@ impl Work {
     /// Does the work. `Wait`, `Callback` and `Fork` park the stream instead and never come here.
     pub(crate) fn execute(self, shared: &Shared, stream: &Stream) {
         match self {
-            Self::Copy { kind, raw, pins } => {
+            Self::Copy { kind, raw, guards } => {
                 traced(shared, stream, Activity::Copy(kind), kind.name(), || raw.run(&shared.ready));
-                drop(pins);
+                drop(guards);
             }
-            Self::Fill { raw, pin } => {
+            Self::Fill { raw, guard } => {
                 traced(shared, stream, Activity::Fill, "fill", || raw.run(&shared.ready));
-                drop(pin);
+                drop(guard);
             }
             Self::Kernel { name, task } => {
                 let result = traced(shared, stream, Activity::Kernel, name, || task.call());
@@ -157,7 +157,7 @@ impl Work {
             }
             Self::Record(record) => record.complete(shared.clock.now_ns()),
             Self::Join(join) => join.arrive(stream.take_failure()),
-            Self::Keep(pin) => drop(pin),
+            Self::Release(guard) => drop(guard),
             Self::Wait(_) | Self::Callback { .. } | Self::Fork(_) => {
                 debug_assert!(false, "this work parks its stream");
             }

@@ -1,8 +1,7 @@
-//! Moving and setting bytes: the only place where device memory is touched.
+//! Copies and sets bytes: the only place where device memory is accessed.
 //!
-//! The addresses were checked, and are pinned, by whoever builds these. Programs that let two
-//! streams touch the same bytes without an event between them get unspecified bytes, as on any
-//! device.
+//! The caller has checked the addresses and holds guards for them. Programs that let two streams
+//! access the same bytes without an event between them get unspecified bytes, as on any device.
 
 use crate::executor::parallel::{Bulk, SPLIT_BYTES, Split};
 use crate::executor::queue::ReadyQueue;

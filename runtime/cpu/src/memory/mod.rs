@@ -1,25 +1,23 @@
-//! The memory of the devices: budgets, caches, and the registry that every pointer is checked
-//! against.
+//! The memory of the devices: budgets, and the registry that every pointer is checked against.
 //!
-//! Each allocation is a [`block::Block`] of an [`arena::Arena`], one for each device and kind of
-//! memory. A block that is freed goes back to its arena's cache, but only once no queued work
-//! *pins* it: an asynchronous copy pins what it touches, and a free leaves a pin behind in
-//! every busy stream of the device. So a free never waits, and memory is never handed out
-//! again under work that may still use it.
+//! Each device has an [`arena::Arena`] for its own memory and one for host memory. Memory comes
+//! from the system for each [`allocation::Allocation`] and is returned to it by the free, once
+//! the last [`AllocationGuard`] is dropped: an asynchronous copy guards the memory that it
+//! touches, and a free queues a guard in every busy stream of the device. So a free never waits,
+//! and memory is never returned under work that may still use it.
 //!
-//! No streams here; and no pointer is dereferenced but in `copy`.
+//! Streams are unknown here, and only `copy` dereferences pointers.
 
+mod allocation;
 mod arena;
-mod block;
-mod cache;
 mod copy;
 mod registry;
 mod size;
 mod system;
 mod transfer;
 
+pub(crate) use allocation::{Allocation, AllocationGuard};
 pub(crate) use arena::Arena;
-pub(crate) use block::{Block, Pin};
 pub(crate) use copy::{RawCopy, RawFill};
 pub(crate) use registry::Registry;
 pub(crate) use size::GRANULE;
@@ -54,14 +52,12 @@ impl fmt::Display for Space {
 pub struct MemoryStats {
     /// The budget.
     pub total: usize,
-    /// Held by allocations, each rounded up to its block, and by freed blocks that queued work
+    /// Held by allocations, each rounded up to its block, and by freed memory that queued work
     /// may still use.
     pub used: usize,
-    /// What can still be allocated.
+    /// Left to allocate.
     pub free: usize,
-    /// The part of `free` that is kept ready in the cache.
-    pub cached: usize,
-    /// The most that was ever used.
+    /// The highest `used` so far.
     pub peak: usize,
     /// The number of live allocations, those of unified memory included.
     pub allocations: usize,
@@ -72,26 +68,23 @@ pub struct MemoryStats {
 pub struct HostStats {
     /// Held by allocations, each rounded up to pages.
     pub used: usize,
-    /// Locked in place, the cache included. Less than `used` where the system's limit on
-    /// locked memory is reached.
+    /// Locked in place. Less than `used` where the system's limit on locked memory is reached.
     pub pinned: usize,
-    /// Kept ready in the cache.
-    pub cached: usize,
     /// The number of live allocations.
     pub allocations: usize,
 }
 
-/// What is known of the allocation that a pointer lies in.
+/// The allocation that a pointer lies in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PointerInfo {
     /// The kind of memory.
     pub space: Space,
     /// The device that it was allocated on.
     pub device: usize,
-    /// Where the allocation starts.
+    /// The start of the allocation.
     pub base: usize,
     /// The size asked for, in bytes.
     pub size: usize,
-    /// Whether it is locked in place. Never true of device memory.
+    /// True if it is locked in place. Never true of device memory.
     pub pinned: bool,
 }

@@ -1,155 +1,108 @@
-//! From any address to the block that it lies in.
+//! Finds the allocation that an address lies in.
 
-use super::block::{Block, Pin};
+use super::allocation::{Allocation, AllocationGuard};
 use super::{PointerInfo, Space};
 use crate::error::{Error, Result};
-use std::collections::{BTreeMap, HashMap};
-use std::hash::{BuildHasherDefault, Hasher};
+use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// All blocks of all devices, the cached ones included: so a block that goes in and out of the
-/// cache costs the registry nothing.
+/// The allocations of all devices by address, freed ones included while guards keep them.
 #[derive(Default)]
 pub(crate) struct Registry {
-    maps: RwLock<Maps>,
-}
-
-#[derive(Default)]
-struct Maps {
-    /// For the pointers that allocations return, which are most of those asked for.
-    starts: HashMap<usize, Arc<Block>, BuildHasherDefault<AddressHasher>>,
-    /// For pointers into the middle.
-    ordered: BTreeMap<usize, Arc<Block>>,
+    by_address: RwLock<BTreeMap<usize, Arc<Allocation>>>,
 }
 
 impl Registry {
-    pub(crate) fn insert(&self, block: &Arc<Block>) {
-        let mut maps = self.write();
-        maps.starts.insert(block.addr(), block.clone());
-        maps.ordered.insert(block.addr(), block.clone());
+    pub(crate) fn insert(&self, allocation: &Arc<Allocation>) {
+        self.write().insert(allocation.addr(), allocation.clone());
     }
 
-    pub(crate) fn remove(&self, blocks: &[Arc<Block>]) {
-        if blocks.is_empty() {
-            return;
-        }
-        let mut maps = self.write();
-        for block in blocks {
-            maps.starts.remove(&block.addr());
-            maps.ordered.remove(&block.addr());
-        }
-        // What holds nothing gives its memory back, so that a device that was shut down leaves none behind.
-        if maps.starts.is_empty() {
-            maps.starts.shrink_to_fit();
-        }
+    /// Forgets the allocation that starts at the address.
+    pub(crate) fn remove(&self, addr: usize) {
+        // Dropped after the lock: it may return memory to the system.
+        let removed = self.write().remove(&addr);
+        drop(removed);
     }
 
-    /// The block that the address lies in, allocated or not.
-    pub(crate) fn find(&self, ptr: usize) -> Option<Arc<Block>> {
-        let maps = self.read();
-        maps.starts.get(&ptr).or_else(|| maps.around(ptr)).cloned()
+    /// The allocation that the address lies in, freed or not.
+    pub(crate) fn find(&self, ptr: usize) -> Option<Arc<Allocation>> {
+        around(&self.read(), ptr).cloned()
     }
 
     /// Ends every allocation.
     pub(crate) fn free_all(&self) {
-        let blocks: Vec<_> = self.read().ordered.values().cloned().collect();
-        for block in blocks {
-            block.abandon();
+        let allocations: Vec<_> = self.read().values().cloned().collect();
+        for allocation in allocations {
+            allocation.abandon();
         }
     }
 
-    /// Pins device memory: `size` bytes, not zero, inside one live allocation of `device`.
-    pub(crate) fn pin_device(&self, device: usize, ptr: usize, size: usize) -> Result<Pin> {
+    /// Guards device memory: `size` bytes, not zero, inside one live allocation of `device`.
+    pub(crate) fn guard_device(&self, device: usize, ptr: usize, size: usize) -> Result<AllocationGuard> {
         if ptr == 0 {
             return Err(Error::NullPointer { size });
         }
-        let pin = self.pin(ptr)?.ok_or(Error::UnknownPointer { ptr })?;
-        let block = pin.block();
-        match block.space() {
+        let guard = self.guard(ptr)?.ok_or(Error::UnknownPointer { ptr })?;
+        let allocation = guard.allocation();
+        match allocation.space() {
             Space::Unified => {}
-            Space::Device if block.device == device => {}
+            Space::Device if allocation.device == device => {}
             Space::Device => {
-                return Err(Error::PointerOnOtherDevice { ptr, owner: block.device, device });
+                return Err(Error::PointerOnOtherDevice { ptr, owner: allocation.device, device });
             }
             Space::Host => {
                 return Err(Error::WrongSpace { ptr, expected: Space::Device, actual: Space::Host });
             }
         }
-        block.check_range(ptr, size)?;
-        Ok(pin)
+        allocation.check_range(ptr, size)?;
+        Ok(guard)
     }
 
-    /// Checks host memory, and pins it if it was allocated here. Other host memory is the
-    /// caller's business.
-    pub(crate) fn pin_host(&self, ptr: usize, size: usize) -> Result<Option<Pin>> {
+    /// Checks host memory, and guards it if it was allocated here. For other host memory the
+    /// caller is responsible.
+    pub(crate) fn guard_host(&self, ptr: usize, size: usize) -> Result<Option<AllocationGuard>> {
         if ptr == 0 {
             return Err(Error::NullPointer { size });
         }
-        let Some(pin) = self.pin(ptr)? else {
+        let Some(guard) = self.guard(ptr)? else {
             return match ptr.checked_add(size) {
                 Some(_) => Ok(None),
                 None => Err(Error::OutOfBounds { ptr, size, base: ptr, capacity: usize::MAX - ptr }),
             };
         };
-        let actual = pin.block().space();
+        let actual = guard.allocation().space();
         if actual == Space::Device {
             return Err(Error::WrongSpace { ptr, expected: Space::Host, actual });
         }
-        pin.block().check_range(ptr, size)?;
-        Ok(Some(pin))
+        guard.allocation().check_range(ptr, size)?;
+        Ok(Some(guard))
     }
 
-    /// What is known of the live allocation around the address.
+    /// Describes the live allocation that the address lies in.
     pub(crate) fn info(&self, ptr: usize) -> Result<PointerInfo> {
-        let pin = self.pin(ptr)?.ok_or(Error::UnknownPointer { ptr })?;
-        pin.block().check_range(ptr, 0)?;
-        Ok(pin.block().info())
+        let guard = self.guard(ptr)?.ok_or(Error::UnknownPointer { ptr })?;
+        guard.allocation().check_range(ptr, 0)?;
+        Ok(guard.allocation().info())
     }
 
-    /// Pins the block around the address; none if the address lies in no block.
-    fn pin(&self, ptr: usize) -> Result<Option<Pin>> {
-        let maps = self.read();
-        match maps.starts.get(&ptr).or_else(|| maps.around(ptr)) {
+    /// Guards the allocation that the address lies in; `None` if there is none.
+    fn guard(&self, ptr: usize) -> Result<Option<AllocationGuard>> {
+        match around(&self.read(), ptr) {
             None => Ok(None),
-            Some(block) => block.pin().map(Some).ok_or(Error::UnknownPointer { ptr }),
+            Some(allocation) => allocation.guard().map(Some).ok_or(Error::UnknownPointer { ptr }),
         }
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, Maps> {
-        self.maps.read().unwrap_or_else(PoisonError::into_inner)
+    fn read(&self) -> RwLockReadGuard<'_, BTreeMap<usize, Arc<Allocation>>> {
+        self.by_address.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, Maps> {
-        self.maps.write().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Maps {
-    fn around(&self, ptr: usize) -> Option<&Arc<Block>> {
-        let (&start, block) = self.ordered.range(..=ptr).next_back()?;
-        (ptr - start < block.capacity()).then_some(block)
+    fn write(&self) -> RwLockWriteGuard<'_, BTreeMap<usize, Arc<Allocation>>> {
+        self.by_address.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Addresses are multiples of 64 and not chosen by an adversary: one multiplication spreads
-/// them well enough.
-#[derive(Default)]
-struct AddressHasher(u64);
-
-impl Hasher for AddressHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.write_usize(usize::from(byte) ^ self.0 as usize);
-        }
-    }
-
-    fn write_usize(&mut self, address: usize) {
-        let mixed = (address as u64 >> 6).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        // The table takes its index from the low bits and its tag from the high ones.
-        self.0 = mixed ^ (mixed >> 32);
-    }
+fn around(allocations: &BTreeMap<usize, Arc<Allocation>>, ptr: usize) -> Option<&Arc<Allocation>> {
+    let (&start, allocation) = allocations.range(..=ptr).next_back()?;
+    (ptr - start < allocation.block_size()).then_some(allocation)
 }

@@ -1,14 +1,13 @@
-//! Memory from the operating system: the only place where it is obtained and given back.
+//! Memory from the operating system: the only place where it is obtained and returned.
 
 use std::alloc::Layout;
 
-/// From here on blocks are mapped by themselves, so that giving one back really returns it.
-const MAPPED: usize = 1 << 20;
+/// Regions of at least this size are mapped on their own, in huge pages, which make the first
+/// touch several times faster. Smaller ones come from the process's allocator, which keeps free
+/// memory for the next request; this is the size up to which glibc does so.
+const MAPPED: usize = 32 << 20;
 
-/// From here on huge pages are asked for: they make the first touch several times faster.
-const HUGE: usize = 4 << 20;
-
-/// A piece of memory, given back when dropped.
+/// A piece of memory, returned when dropped.
 pub(crate) struct Region {
     addr: usize,
     layout: Layout,
@@ -16,7 +15,7 @@ pub(crate) struct Region {
 }
 
 impl Region {
-    /// Obtains uninitialised memory; none if the system has none.
+    /// Obtains uninitialised memory; `None` if the system has none.
     pub(crate) fn new(size: usize, alignment: usize) -> Option<Self> {
         let layout = Layout::from_size_align(size, alignment).ok().filter(|l| l.size() > 0)?;
         let addr = if size >= MAPPED { map(size)? } else { allocate(layout)? };
@@ -27,10 +26,16 @@ impl Region {
         self.addr
     }
 
-    /// Tries to lock the memory in place; it stays usable if that is not allowed.
-    pub(crate) fn lock(&mut self) {
+    pub(crate) fn size(&self) -> usize {
+        self.layout.size()
+    }
+
+    /// Tries to lock the memory in place, which stays usable if that is not allowed. Returns true
+    /// if the memory is locked.
+    pub(crate) fn lock(&mut self) -> bool {
         // SAFETY: the range is the one that this region owns.
         self.locked = unsafe { libc::mlock(self.addr as *const libc::c_void, self.layout.size()) } == 0;
+        self.locked
     }
 
     pub(crate) fn is_locked(&self) -> bool {
@@ -46,7 +51,7 @@ impl Drop for Region {
             unsafe { libc::munlock(self.addr as *const libc::c_void, size) };
         }
         if size >= MAPPED {
-            // SAFETY: `map` mapped exactly this range, and nobody uses it any more.
+            // SAFETY: `map` mapped exactly this range, and nothing uses it any more.
             unsafe { libc::munmap(self.addr as *mut libc::c_void, size) };
         } else {
             // SAFETY: `allocate` returned this address for this layout.
@@ -56,7 +61,7 @@ impl Drop for Region {
 }
 
 fn allocate(layout: Layout) -> Option<usize> {
-    // SAFETY: the size of the layout is not zero, `Region::new` sees to it.
+    // SAFETY: the size of the layout is not zero, which `Region::new` ensures.
     let ptr = unsafe { std::alloc::alloc(layout) };
     (!ptr.is_null()).then_some(ptr as usize)
 }
@@ -78,14 +83,14 @@ fn map(size: usize) -> Option<usize> {
         return None;
     }
     #[cfg(target_os = "linux")]
-    if size >= HUGE {
-        // SAFETY: the range was mapped just now; the advice changes nothing but speed.
-        unsafe { libc::madvise(ptr, size, libc::MADV_HUGEPAGE) };
+    // SAFETY: the range was mapped just now; the advice changes nothing but speed.
+    unsafe {
+        libc::madvise(ptr, size, libc::MADV_HUGEPAGE);
     }
     Some(ptr as usize)
 }
 
-/// The memory of the machine, or of the container if that has less.
+/// The memory of the machine in bytes, or of the container if that has less.
 pub(crate) fn physical_memory() -> usize {
     // SAFETY: reads two numbers from the C library.
     let (pages, page) = unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGE_SIZE)) };
@@ -107,7 +112,9 @@ mod tests {
 
     #[test]
     fn memory_is_aligned_and_writable() {
-        for (size, alignment) in [(64, 64), (4096, 4096), (3 << 20, 4096), (8 << 20, 4096)] {
+        for (size, alignment) in
+            [(64, 64), (4096, 4096), (3 << 20, 4096), (MAPPED, 4096), (MAPPED + 4096, 4096)]
+        {
             let region = Region::new(size, alignment).unwrap();
             assert!(region.addr().is_multiple_of(alignment));
             for at in [0, size - 1] {
@@ -118,13 +125,13 @@ mod tests {
     }
 
     #[test]
-    fn what_the_system_lacks_is_refused() {
+    fn impossible_sizes_are_refused() {
         assert!(Region::new(isize::MAX as usize - 4095, 4096).is_none());
         assert!(Region::new(0, 64).is_none());
     }
 
     #[test]
-    fn a_page_can_be_locked_or_is_left_as_it_is() {
+    fn lock_leaves_the_memory_usable() {
         let mut region = Region::new(4096, 4096).unwrap();
         region.lock();
         // SAFETY: the byte lies in the region.

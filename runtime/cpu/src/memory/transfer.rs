@@ -1,9 +1,9 @@
-//! Copies and fills as they are asked for, before their pointers are checked.
+//! Copies and fills as requested, before their pointers are checked.
 //!
-//! A graph keeps these rather than checked work, so that every launch checks anew: memory may
-//! have been freed since the capture.
+//! A graph keeps these instead of checked work, so that every launch checks its pointers again:
+//! memory may have been freed since the capture.
 
-use super::block::Pin;
+use super::allocation::AllocationGuard;
 use super::copy::{RawCopy, RawFill};
 use super::registry::Registry;
 use crate::error::Result;
@@ -33,18 +33,18 @@ impl Place {
         }
     }
 
-    fn pin(self, registry: &Registry, size: usize) -> Result<Option<Pin>> {
+    fn guard(self, registry: &Registry, size: usize) -> Result<Option<AllocationGuard>> {
         match self {
-            Self::Host(ptr) => registry.pin_host(ptr, size),
-            Self::Device { device, ptr } => registry.pin_device(device, ptr, size).map(Some),
+            Self::Host(ptr) => registry.guard_host(ptr, size),
+            Self::Device { device, ptr } => registry.guard_device(device, ptr, size).map(Some),
         }
     }
 }
 
 /// A copy.
 ///
-/// Whoever makes one with a place in host memory vouches for that memory for as long as the
-/// copy, or a graph that holds it, can run.
+/// The creator of a copy with host memory guarantees that the memory stays valid while the copy,
+/// or a graph that holds it, can run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Transfer {
     pub(crate) kind: CopyKind,
@@ -54,16 +54,16 @@ pub(crate) struct Transfer {
 }
 
 impl Transfer {
-    /// Checks and pins both ends; none if there is nothing to copy.
+    /// Checks and guards both ends; `None` if there is nothing to copy.
     pub(crate) fn prepare(&self, registry: &Registry) -> Result<Option<Work>> {
         if self.size == 0 {
             return Ok(None);
         }
-        let pins = [self.dst.pin(registry, self.size)?, self.src.pin(registry, self.size)?];
-        // SAFETY: memory that was allocated here holds the range, and the pins in the work keep
-        // it; for other host memory the maker of the transfer vouches.
+        let guards = [self.dst.guard(registry, self.size)?, self.src.guard(registry, self.size)?];
+        // SAFETY: memory that was allocated here holds the range, and the guards in the work keep
+        // it; other host memory is guaranteed by the creator of the transfer.
         let raw = unsafe { RawCopy::new(self.dst.address(), self.src.address(), self.size) };
-        Ok(Some(Work::Copy { kind: self.kind, raw, pins }))
+        Ok(Some(Work::Copy { kind: self.kind, raw, guards }))
     }
 }
 
@@ -77,14 +77,14 @@ pub(crate) struct Fill {
 }
 
 impl Fill {
-    /// Checks and pins the memory; none if there is nothing to fill.
+    /// Checks and guards the memory; `None` if there is nothing to fill.
     pub(crate) fn prepare(&self, registry: &Registry) -> Result<Option<Work>> {
         if self.size == 0 {
             return Ok(None);
         }
-        let pin = registry.pin_device(self.device, self.ptr, self.size)?;
-        // SAFETY: the allocation holds the range, and the pin in the work keeps it.
+        let guard = registry.guard_device(self.device, self.ptr, self.size)?;
+        // SAFETY: the allocation holds the range, and the guard in the work keeps it.
         let raw = unsafe { RawFill::new(self.ptr, self.value, self.size) };
-        Ok(Some(Work::Fill { raw, pin: Some(pin) }))
+        Ok(Some(Work::Fill { raw, guard }))
     }
 }

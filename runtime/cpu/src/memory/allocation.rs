@@ -1,0 +1,153 @@
+//! One allocation: its memory, and the guards that keep it.
+
+use super::arena::Arena;
+use super::system::Region;
+use super::{PointerInfo, Space};
+use crate::error::{Error, Result};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+
+/// Set in `state` until the allocation is freed; the bits below count its guards, of which the
+/// caller's own claim is one.
+const LIVE: u64 = 1 << 63;
+
+/// Memory from the moment it is obtained from the system until it is returned.
+pub(crate) struct Allocation {
+    region: Region,
+    requested: usize,
+    space: Space,
+    pub(crate) device: usize,
+    arena: Weak<Arena>,
+    state: AtomicU64,
+}
+
+/// The outcome of a free.
+pub(crate) enum Freed {
+    /// Nothing uses the memory.
+    Now,
+    /// The last guard will return the memory.
+    Deferred,
+}
+
+impl Allocation {
+    pub(crate) fn new(
+        region: Region,
+        requested: usize,
+        space: Space,
+        device: usize,
+        arena: Weak<Arena>,
+    ) -> Self {
+        Self { region, requested, space, device, arena, state: AtomicU64::new(LIVE | 1) }
+    }
+
+    pub(crate) fn addr(&self) -> usize {
+        self.region.addr()
+    }
+
+    /// The size of the memory in bytes; the size asked for, rounded up.
+    pub(crate) fn block_size(&self) -> usize {
+        self.region.size()
+    }
+
+    pub(crate) fn space(&self) -> Space {
+        self.space
+    }
+
+    /// Returns true if the memory is locked in place.
+    pub(crate) fn is_locked(&self) -> bool {
+        self.region.is_locked()
+    }
+
+    /// Ends the allocation, if `ptr` and `size` are those that it began with.
+    pub(crate) fn free(&self, ptr: usize, size: usize) -> Result<Freed> {
+        let mut state = self.state.load(Ordering::Acquire);
+        loop {
+            if state & LIVE == 0 {
+                return Err(if ptr == self.addr() {
+                    Error::DoubleFree { ptr }
+                } else {
+                    Error::UnknownPointer { ptr }
+                });
+            }
+            if ptr != self.addr() {
+                return Err(Error::NotStart { ptr, base: self.addr() });
+            }
+            if size != self.requested {
+                return Err(Error::SizeMismatch { ptr, given: size, allocated: self.requested });
+            }
+            let guards = (state & !LIVE) - 1;
+            match self.state.compare_exchange_weak(state, guards, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) if guards == 0 => return Ok(Freed::Now),
+                Ok(_) => return Ok(Freed::Deferred),
+                Err(seen) => state = seen,
+            }
+        }
+    }
+
+    /// Frees the allocation, if it is not freed yet, for a device that is shut down.
+    pub(crate) fn abandon(self: &Arc<Self>) {
+        if let Some(arena) = self.arena.upgrade()
+            && self.state.load(Ordering::Acquire) & LIVE != 0
+        {
+            // It fails only where another thread frees the allocation at this moment.
+            _ = arena.free(self.clone(), self.addr(), self.requested);
+        }
+    }
+
+    /// Keeps the memory from being returned; `None` if the allocation is freed.
+    pub(crate) fn guard(self: &Arc<Self>) -> Option<AllocationGuard> {
+        self.state
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |state| {
+                (state & LIVE != 0).then_some(state + 1)
+            })
+            .ok()
+            .map(|_| AllocationGuard(self.clone()))
+    }
+
+    /// Fails unless `size` bytes at `ptr` lie inside the allocation.
+    pub(crate) fn check_range(&self, ptr: usize, size: usize) -> Result<()> {
+        let offset = ptr - self.addr();
+        if offset <= self.requested && size <= self.requested - offset {
+            Ok(())
+        } else {
+            Err(Error::OutOfBounds { ptr, size, base: self.addr(), capacity: self.requested })
+        }
+    }
+
+    pub(crate) fn info(&self) -> PointerInfo {
+        PointerInfo {
+            space: self.space,
+            device: self.device,
+            base: self.addr(),
+            size: self.requested,
+            pinned: self.is_locked(),
+        }
+    }
+}
+
+/// A claim on an allocation that outlives its free.
+pub(crate) struct AllocationGuard(Arc<Allocation>);
+
+impl AllocationGuard {
+    pub(crate) fn allocation(&self) -> &Allocation {
+        &self.0
+    }
+}
+
+impl Clone for AllocationGuard {
+    fn clone(&self) -> Self {
+        self.0.state.fetch_add(1, Ordering::Relaxed);
+        Self(self.0.clone())
+    }
+}
+
+impl Drop for AllocationGuard {
+    fn drop(&mut self) {
+        // The caller's own claim ends with the free, so zero means freed.
+        if self.0.state.fetch_sub(1, Ordering::AcqRel) == 1
+            && let Some(arena) = self.0.arena.upgrade()
+        {
+            arena.finish_deferred_free(&self.0);
+        }
+    }
+}
