@@ -188,6 +188,8 @@ catalogue! {
         "Functions are also variants of an enum, and structs of what they yield, under their names in PascalCase.";
     StandardName = 77, "a symbol is none of C's standard headers",
         "The generated headers include `stdbool.h`, `stddef.h` and `stdint.h`, which declare it already.";
+    UnusedSize = 78, "a size is the length of a pointer",
+        "Where a function takes a pointer without a length and a size that is no parameter's length, `bytes` of the pointer is missing.";
     HandleConst = 80, "a handle says in its own way where an object may only be read",
         "A handle by pointer has `const: false` where the ABI has no `const`; a handle with a tag has a second name, `c_const`.";
     TableField = 81, "a data member of a table is a value, and there in every release",

@@ -71,6 +71,7 @@ const DESCRIPTIONS: &[fn(&Check)] = &[
     lives::check_handle_names,
     sizes::check_arrays,
     sizes::check_reserves,
+    sizes::check_sizes_are_lengths,
     releases::check_types_are_there,
     releases::check_absent_is_given,
     releases::check_absent_is_of_use,

@@ -1,7 +1,7 @@
 //! Sizes: a number in a spec becomes that much code or memory, so that it has a bound.
 
 use crate::diagnostic::Code;
-use crate::model::{Extent, Length};
+use crate::model::{Direction, Extent, Function, Length, Param, ParamId, Ty};
 
 use super::Check;
 
@@ -44,4 +44,43 @@ pub(super) fn check_reserves(check: &Check) {
             );
         }
     }
+}
+
+/// A size that a function takes is the length of the memory that it takes.
+pub(super) fn check_sizes_are_lengths(check: &Check) {
+    for function in &check.interface.functions {
+        let Some(pointer) = function.params.iter().find(|param| has_no_length(check, param)) else {
+            continue;
+        };
+        let sizes = function.params.iter().enumerate().filter(|(index, param)| {
+            let names_a_size = ["size", "bytes"].iter().any(|word| param.name.value.contains(word));
+            let is_input = param.ty == Ty::Size && param.dir == Direction::In && names_a_size;
+            is_input && !is_length(function, ParamId(*index))
+        });
+        for (_, size) in sizes {
+            let message = format!("`{}` is the length of no parameter", size.name.value);
+            let help = format!(
+                "`bytes: {}` at `{}` says how much memory it leads to",
+                size.name.value, pointer.name.value
+            );
+            check.report(
+                check
+                    .error(Code::UnusedSize, size.name.span, message)
+                    .label("nothing refers to this size")
+                    .related(pointer.name.span, "this pointer has no length")
+                    .help(help),
+            );
+        }
+    }
+}
+
+/// Returns true for a pointer into a known memory space that says nothing of how far it reaches.
+fn has_no_length(check: &Check, param: &Param) -> bool {
+    check.is_sound(param) && param.ty == Ty::Pointer && param.space.is_some() && param.length.is_none()
+}
+
+fn is_length(function: &Function, id: ParamId) -> bool {
+    function.params.iter().any(|param| {
+        matches!(param.length, Some(Length::Bytes(Extent::Param(length)) | Length::Count(Extent::Param(length))) if length == id)
+    })
 }
