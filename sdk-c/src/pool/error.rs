@@ -1,9 +1,9 @@
-//! What the pool says when it does not do what it was asked for.
+//! Errors of the pool.
 
 use tenon::DevicePtr;
 use tenon::device::Error;
 
-/// Why the pool did not do what it was asked for. It is then as it was before.
+/// An error of the pool, which is unchanged after it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PoolError {
     /// The size cannot be addressed.
@@ -12,16 +12,16 @@ pub enum PoolError {
         /// The size that was asked for, in bytes.
         size: usize,
     },
-    /// The device has no more memory, also after the pool has given back what it kept.
+    /// The device has no more memory, even after the pool gave back its cached memory.
     #[error("the device has no memory for {size} bytes, although the pool has given back what it kept")]
     OutOfMemory {
         /// The size that was asked for, in bytes.
         size: usize,
     },
-    /// The host has no memory for what the pool has to know.
+    /// The host has no memory for the metadata of a block.
     #[error("the host has no memory to keep account of a block")]
     HostMemory,
-    /// The address is not one of this pool.
+    /// The address is not from this pool.
     #[error("{ptr:?} is not an address that this pool has given")]
     Unknown {
         /// The address.
@@ -35,7 +35,7 @@ pub enum PoolError {
         /// Where the block begins.
         start: DevicePtr,
     },
-    /// The block is not in use: it was freed before, or never given.
+    /// The block is not in use.
     #[error("the block at {ptr:?} is free already")]
     Free {
         /// The address.

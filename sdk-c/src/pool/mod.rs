@@ -49,16 +49,16 @@
 //! taken. No lock is held while the device is called, so the pool may be entered from inside of such a call, also by a
 //! callback of a stream if its device may be called from there; programs are told not to rely on that.
 
-mod class;
+mod central;
 mod error;
-mod marks;
-mod pages;
-mod row;
+mod page_map;
+mod refill;
+mod size_class;
 mod slab;
-mod store;
-mod supply;
+mod stream_epochs;
 #[cfg(test)]
 mod tests;
+mod thread_cache;
 
 use std::sync::atomic::{AtomicBool, AtomicIsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -68,20 +68,20 @@ use tenon::device::{Device, DeviceId, Stream};
 
 pub use error::PoolError;
 
-use class::{Class, Classes, PAGE};
-use marks::Step;
-use pages::Pages;
-use row::{Guard, Keep, Rows};
+use central::CentralFreeList;
+use page_map::PageMap;
+use size_class::{Class, Classes, PAGE};
 use slab::{Block, NotUsed};
-use store::Store;
+use stream_epochs::Step;
+use thread_cache::{CacheGuard, ThreadCache, ThreadCaches};
 
 /// The least alignment, and the one where the device does not say: what `cudaMalloc` grants.
 const LEAST_ALIGNMENT: usize = 64;
 const USUAL_ALIGNMENT: usize = 256;
 const LARGEST_ALIGNMENT: usize = 2 << 20;
 
-/// What one row may change before it tells the whole pool; so far may the peak be off for each thread.
-const UNTOLD: isize = 1 << 20;
+/// Bytes a thread cache may accumulate before flushing to the global counter; the peak can be off by as much per thread.
+const MAX_UNFLUSHED: isize = 1 << 20;
 
 /// What a pool has and has done. Sizes are in bytes and are those of the blocks, not of the requests.
 ///
@@ -110,14 +110,14 @@ pub struct Pool {
     device: Arc<dyn Device>,
     id: DeviceId,
     classes: Classes,
-    /// What slabs begin at a multiple of.
+    /// Alignment of slabs.
     page: usize,
-    pages: Pages,
-    rows: Rows,
-    store: Mutex<Store>,
+    pages: PageMap,
+    caches: ThreadCaches,
+    central: Mutex<CentralFreeList>,
     used: AtomicIsize,
     peak: AtomicIsize,
-    /// Whether the device has been seen to give memory that does not begin at a page.
+    /// True once the device returned memory that is not aligned to pages.
     is_unaligned: AtomicBool,
 }
 
@@ -136,9 +136,9 @@ impl Pool {
             id,
             classes: Classes::new(alignment),
             page: PAGE.max(alignment),
-            pages: Pages::new().map_err(|_| PoolError::HostMemory)?,
-            rows: Rows::new(),
-            store: Mutex::default(),
+            pages: PageMap::new().map_err(|_| PoolError::HostMemory)?,
+            caches: ThreadCaches::new(),
+            central: Mutex::default(),
             used: AtomicIsize::new(0),
             peak: AtomicIsize::new(0),
             is_unaligned: AtomicBool::new(false),
@@ -152,18 +152,18 @@ impl Pool {
     pub fn allocate(&self, size: usize, stream: Stream) -> Result<DevicePtr, PoolError> {
         let class = self.classes.of(size).ok_or(PoolError::TooLarge { size })?;
         if class < self.classes.cut() {
-            let mut keep = self.rows.mine();
-            let at_hand = match keep.shelf(stream) {
-                Some(shelf) => shelf.blocks[class].pop(),
+            let mut cache = self.caches.lock_own();
+            let at_hand = match cache.bins_of(stream) {
+                Some(bins) => bins.bins[class].pop(),
                 None => None,
             };
-            if let Some(block) = at_hand.or_else(|| self.fetch(&mut keep, class, stream)) {
-                keep.hits += 1;
-                return Ok(self.hand_out(keep, block));
+            if let Some(block) = at_hand.or_else(|| self.refill(&mut cache, class, stream)) {
+                cache.hits += 1;
+                return Ok(self.hand_out(cache, block));
             }
         }
         let block = self.find(class, stream).or_else(|_| self.obtain(class, size))?;
-        Ok(self.hand_out(self.rows.mine(), block))
+        Ok(self.hand_out(self.caches.lock_own(), block))
     }
 
     /// Frees a block: no work that is queued on any other stream uses it, and none on this one comes any more.
@@ -175,9 +175,9 @@ impl Pool {
         if ptr.is_null() {
             return Ok(());
         }
-        let mut keep = self.rows.mine();
+        let mut cache = self.caches.lock_own();
         let slab = self.pages.find(ptr.addr()).ok_or(PoolError::Unknown { ptr })?;
-        // The row is held, and slabs leave the map only while all rows are; so the slab is there.
+        // Slabs leave the map only while all thread caches are locked, and this one is locked.
         let slab = Block { slab, index: 0 };
         let index = slab.slab().release(ptr.addr()).map_err(|reason| match reason {
             NotUsed::Outside => PoolError::Unknown { ptr },
@@ -185,26 +185,26 @@ impl Pool {
             NotUsed::Free => PoolError::Free { ptr },
         })?;
         let block = Block { index, ..slab };
-        self.account(&mut keep, -(block.slab().stride() as isize));
+        self.account(&mut cache, -(block.slab().stride() as isize));
         let class = block.slab().class;
         if class >= self.classes.cut() {
-            drop(keep);
-            let mut store = self.store();
-            let slot = store.marks.slot(stream);
-            store.put(slot, block);
+            drop(cache);
+            let mut central = self.central();
+            let index = central.epochs.index(stream);
+            central.add(index, block);
             return Ok(());
         }
-        if keep.shelf(stream).is_none() {
-            self.put_up(&mut keep, stream);
+        if cache.bins_of(stream).is_none() {
+            self.add_bins(&mut cache, stream);
         }
-        if let Some(shelf) = keep.shelf(stream) {
-            let blocks = &mut shelf.blocks[class];
+        if let Some(bins) = cache.bins_of(stream) {
+            let blocks = &mut bins.bins[class];
             blocks.push(block);
-            let most = self.classes.kept(class);
-            if blocks.len() > most {
-                let mut store = self.store();
-                // The older half goes: what was freed last is what caches hold.
-                blocks.drain(..blocks.len() - most / 2).for_each(|block| store.put(shelf.slot, block));
+            let max = self.classes.kept(class);
+            if blocks.len() > max {
+                let mut central = self.central();
+                // Flushes the older half: the blocks that were freed last are in the processor's caches.
+                blocks.drain(..blocks.len() - max / 2).for_each(|block| central.add(bins.index, block));
             }
         }
         Ok(())
@@ -217,26 +217,26 @@ impl Pool {
         if stream.is_null() {
             return;
         }
-        for mut keep in self.rows.each() {
-            if let Some(shelf) = keep.take_down(stream) {
-                self.store().put_all(*shelf);
+        for mut cache in self.caches.lock_each() {
+            if let Some(bins) = cache.remove_bins(stream) {
+                self.central().add_bins(*bins);
             }
         }
-        let Some(slot) = self.store().marks.known(stream) else { return };
-        // Whoever asks about the stream right now still needs it.
-        while !self.store().marks.begin(slot) {
+        let Some(index) = self.central().epochs.known(stream) else { return };
+        // Another thread that polls the stream still needs it.
+        while !self.central().epochs.begin_poll(index) {
             std::thread::yield_now();
         }
-        let step = self.store().marks.last(slot);
-        if matches!(step, Step::Record(..)) && !self.follow(slot, step) {
+        let step = self.central().epochs.close_open(index);
+        if matches!(step, Step::Record(..)) && !self.poll(index, step) {
             // Without an event, only the host can say that the stream has come to its end.
             if self.device.synchronize_stream(self.id, stream).is_ok() {
-                self.store().marks.all_passed(slot);
+                self.central().epochs.complete_all(index);
             }
         }
-        let mut store = self.store();
-        store.marks.forget(slot);
-        store.marks.end(slot);
+        let mut central = self.central();
+        central.epochs.forget(index);
+        central.epochs.end_poll(index);
     }
 
     /// Gives memory back to the device until no more than `keep` bytes are cached, or all that is left is in slabs
@@ -254,93 +254,93 @@ impl Pool {
     /// What the pool has and has done.
     pub fn statistics(&self) -> PoolStatistics {
         let mut hits = 0;
-        for mut keep in self.rows.each() {
-            hits += keep.hits;
-            self.tell(&mut keep);
+        for mut cache in self.caches.lock_each() {
+            hits += cache.hits;
+            self.flush(&mut cache);
         }
-        let store = self.store();
+        let central = self.central();
         let in_use = self.in_use();
         PoolStatistics {
             in_use,
-            cached: store.from_device.saturating_sub(in_use),
+            cached: central.from_device.saturating_sub(in_use),
             peak: self.peak.load(Ordering::Relaxed).max(0).cast_unsigned(),
-            from_device: store.from_device,
-            hits: hits + store.hits,
-            misses: store.misses,
-            splits: store.splits,
+            from_device: central.from_device,
+            hits: hits + central.hits,
+            misses: central.misses,
+            splits: central.splits,
         }
     }
 
-    fn store(&self) -> MutexGuard<'_, Store> {
-        // Nothing in the store is left half done by a panic: nobody else's code runs under the lock.
-        self.store.lock().unwrap_or_else(PoisonError::into_inner)
+    fn central(&self) -> MutexGuard<'_, CentralFreeList> {
+        // A panic leaves nothing half done: no foreign code runs under the lock.
+        self.central.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn hand_out(&self, mut keep: Guard<'_>, block: Block) -> DevicePtr {
-        self.account(&mut keep, block.slab().stride() as isize);
+    fn hand_out(&self, mut cache: CacheGuard<'_>, block: Block) -> DevicePtr {
+        self.account(&mut cache, block.slab().stride() as isize);
         block.acquire()
     }
 
-    fn account(&self, keep: &mut Keep, change: isize) {
-        keep.account(change);
-        if keep.change.abs() > UNTOLD {
-            self.tell(keep);
+    fn account(&self, cache: &mut ThreadCache, change: isize) {
+        cache.add_in_use(change);
+        if cache.change.abs() > MAX_UNFLUSHED {
+            self.flush(cache);
         }
     }
 
-    /// Adds to the figures of the whole pool what a row has not told yet.
-    fn tell(&self, keep: &mut Keep) {
-        let (change, top) = (std::mem::take(&mut keep.change), std::mem::take(&mut keep.top));
+    /// Flushes the counters of a thread cache to the global ones.
+    fn flush(&self, cache: &mut ThreadCache) {
+        let (change, top) = (std::mem::take(&mut cache.change), std::mem::take(&mut cache.peak));
         let before = self.used.fetch_add(change, Ordering::Relaxed);
         self.peak.fetch_max(before + top, Ordering::Relaxed);
     }
 
     fn in_use(&self) -> usize {
-        // A row may tell of a free before another tells of the allocation.
+        // A cache may flush a free before another one flushes the allocation.
         self.used.load(Ordering::Relaxed).max(0).cast_unsigned()
     }
 
-    /// Fills a thread's shelf from the store, and takes one block for now.
+    /// Refills the bin of a thread cache from the central free list, and takes one block.
     #[cold]
-    fn fetch(&self, keep: &mut Keep, class: Class, stream: Stream) -> Option<Block> {
-        if keep.shelf(stream).is_none() {
-            self.put_up(keep, stream);
+    fn refill(&self, cache: &mut ThreadCache, class: Class, stream: Stream) -> Option<Block> {
+        if cache.bins_of(stream).is_none() {
+            self.add_bins(cache, stream);
         }
-        let shelf = keep.shelf(stream)?;
-        let most = self.classes.kept(class).div_ceil(2);
+        let bins = cache.bins_of(stream)?;
+        let max = self.classes.kept(class).div_ceil(2);
         let mut first = None;
-        self.store().take(class, shelf.slot, most, |block| match first {
+        self.central().take(class, bins.index, max, |block| match first {
             None => first = Some(block),
-            Some(_) => shelf.blocks[class].push(block),
+            Some(_) => bins.bins[class].push(block),
         });
         first
     }
 
     #[cold]
-    fn put_up(&self, keep: &mut Keep, stream: Stream) {
-        let mut store = self.store();
-        let slot = store.marks.slot(stream);
-        if let Some(shelf) = keep.put_up(stream, slot, self.classes.cut()) {
-            store.put_all(*shelf);
+    fn add_bins(&self, cache: &mut ThreadCache, stream: Stream) {
+        let mut central = self.central();
+        let index = central.epochs.index(stream);
+        if let Some(bins) = cache.add_bins(stream, index, self.classes.cut()) {
+            central.add_bins(*bins);
         }
     }
 }
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        let store = self.store.get_mut().unwrap_or_else(PoisonError::into_inner);
-        for event in store.marks.drain_events() {
+        let central = self.central.get_mut().unwrap_or_else(PoisonError::into_inner);
+        for event in central.epochs.drain_events() {
             // Once more, since there is nobody to tell; a device that is going takes its events along.
             let _ = self
                 .device
                 .destroy_event(self.id, event)
                 .or_else(|_| self.device.destroy_event(self.id, event));
         }
-        for (at, bytes) in store.take_unusable() {
+        for (at, bytes) in central.take_unusable() {
             let _ = self.device.device_memory_deallocate(self.id, at, bytes);
         }
-        for slab in store.drain() {
-            // SAFETY: it came from a box, and nobody else uses the pool any more.
+        for slab in central.drain() {
+            // SAFETY: it came from a box, and the pool is not used any more.
             let slab = unsafe { Box::from_raw(slab.as_ptr()) };
             let _ = self.device.device_memory_deallocate(self.id, slab.allocation, slab.bytes);
         }

@@ -1,38 +1,38 @@
-//! One allocation of the device, as the blocks that it is cut into.
+//! Slabs: allocations of the device that are divided into blocks of one size.
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use tenon::DevicePtr;
 
-use super::class::{Class, PAGE};
+use super::size_class::{Class, PAGE};
 
-/// An allocation of the device: blocks of one class, in a row.
+/// An allocation of the device, divided into blocks of one class.
 #[derive(Debug)]
 pub(super) struct Slab {
     pub(super) class: Class,
-    /// What the device gave, and what it gets back.
+    /// The allocation as the device returned it.
     pub(super) allocation: DevicePtr,
     pub(super) bytes: usize,
-    /// Where the first block begins, and how far it is to the next.
+    /// Address of the first block, and distance between blocks.
     base: usize,
     stride: usize,
-    /// 2³² / stride, rounded up: a multiplication finds the block of an address.
+    /// 2³² / stride, rounded up: finds the block of an address by a multiplication.
     reciprocal: u64,
     /// Whether each block is in use.
     used: Box<[AtomicBool]>,
-    /// How many blocks are on no thread's shelf and not in use. Changed under the lock of the store.
-    pub(super) stored: AtomicUsize,
+    /// Number of blocks in the central free list. Changes under its lock only.
+    pub(super) central_blocks: AtomicUsize,
 }
 
-/// Why an address is none that can be freed.
+/// Why an address cannot be freed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NotUsed {
-    /// It is before or behind the blocks.
+    /// It is outside of the blocks.
     Outside,
-    /// It is inside of the block that begins here.
+    /// It is inside of the block that begins at this address.
     Inside(usize),
-    /// It is free already.
+    /// The block is free already.
     Free,
 }
 
@@ -53,7 +53,7 @@ impl Slab {
             stride,
             reciprocal: (1_u64 << 32).div_ceil(stride as u64),
             used: (0..count).map(|_| AtomicBool::new(false)).collect(),
-            stored: AtomicUsize::new(0),
+            central_blocks: AtomicUsize::new(0),
         }
     }
 
@@ -65,16 +65,16 @@ impl Slab {
         self.stride
     }
 
-    /// The first page and the number of pages that lead to this slab: those in which a block can begin.
+    /// The first page and the number of pages in which a block of this slab can begin.
     pub(super) fn pages(&self) -> (usize, usize) {
         let last = self.base + (self.count() - 1) * self.stride;
         (self.base / PAGE, last / PAGE - self.base / PAGE + 1)
     }
 
-    /// Marks the block at an address as free; answers its number.
+    /// Marks the block at an address as free; returns its index.
     pub(super) fn release(&self, address: usize) -> Result<u32, NotUsed> {
         let index = self.index_of(address)?;
-        // Of two threads that free the same block at once, one sees that the other has done it.
+        // The swap decides which of two threads frees the block, if both try at once.
         if self.used[index].swap(false, Ordering::AcqRel) { Ok(index as u32) } else { Err(NotUsed::Free) }
     }
 
@@ -101,25 +101,25 @@ impl Slab {
     }
 }
 
-/// A block of a slab that is still there: whoever holds one keeps the slab from going back to the device.
+/// A block. Its slab is not given back to the device as long as a `Block` of it exists.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Block {
     pub(super) slab: NonNull<Slab>,
     pub(super) index: u32,
 }
 
-// SAFETY: a slab is shared by all threads, and everything in it that changes is atomic.
+// SAFETY: all threads may use the slab, whose mutable fields are atomic.
 unsafe impl Send for Block {}
 
 impl Block {
     /// The slab.
     pub(super) fn slab(&self) -> &Slab {
-        // SAFETY: a slab goes back to the device only when the store holds all of its blocks and takes them off its
-        // lists; so while anybody holds this one, the slab is there.
+        // SAFETY: a slab is freed only after the central free list held all of its blocks and removed them, so no other
+        // `Block` of it exists then.
         unsafe { self.slab.as_ref() }
     }
 
-    /// Marks the block as in use; answers its address.
+    /// Marks the block as in use; returns its address.
     pub(super) fn acquire(self) -> DevicePtr {
         let slab = self.slab();
         slab.used[self.index as usize].store(true, Ordering::Relaxed);

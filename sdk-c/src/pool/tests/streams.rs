@@ -166,7 +166,11 @@ fn many_streams_in_turn_leave_little_behind() {
             mock.events(),
             mock.bytes()
         );
-        assert!(pool.store().marks.count() <= 4, "{} streams are remembered", pool.store().marks.count());
+        assert!(
+            pool.central().epochs.count() <= 4,
+            "{} streams are remembered",
+            pool.central().epochs.count()
+        );
     }
 }
 

@@ -1,4 +1,4 @@
-//! From an address to the slab that it lies in, without a lock.
+//! The page map: finds the slab of an address without a lock.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::collections::HashMap;
@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{PoisonError, RwLock};
 
-use super::class::PAGE;
+use super::size_class::PAGE;
 use super::slab::Slab;
 
 /// Both levels have 2¹⁸ entries; with pages of 2¹² bytes they span 2⁴⁸ bytes, which is what processors address.
@@ -15,19 +15,19 @@ const ENTRIES: usize = 1 << BITS;
 
 /// The host has no memory for the map.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct NoRoom;
+pub(super) struct NoHostMemory;
 
-/// A tree of two levels; the memory for it is mapped as it is first used.
-pub(super) struct Pages {
+/// A radix tree of two levels. Its memory is zeroed on demand by the system.
+pub(super) struct PageMap {
     root: Table<Leaf>,
-    /// What lies beyond the tree: devices may number their memory as they like.
+    /// Pages beyond the span of the tree: the addresses of a device can be any numbers.
     beyond: RwLock<HashMap<usize, NonNull<Slab>>>,
 }
 
-// SAFETY: what it points to is shared by all threads; the entries are atomic or behind the lock.
-unsafe impl Send for Pages {}
+// SAFETY: all threads may use the slabs; the entries are atomic or behind the lock.
+unsafe impl Send for PageMap {}
 // SAFETY: as above.
-unsafe impl Sync for Pages {}
+unsafe impl Sync for PageMap {}
 
 type Leaf = [AtomicPtr<Slab>; ENTRIES];
 
@@ -38,30 +38,30 @@ struct Table<T>(NonNull<[AtomicPtr<T>; ENTRIES]>);
 impl<T> Table<T> {
     const LAYOUT: Layout = Layout::new::<[AtomicPtr<T>; ENTRIES]>();
 
-    fn new() -> Result<Self, NoRoom> {
+    fn new() -> Result<Self, NoHostMemory> {
         // SAFETY: the layout has a size; all bits zero is a null pointer.
-        NonNull::new(unsafe { alloc_zeroed(Self::LAYOUT) }.cast()).map(Table).ok_or(NoRoom)
+        NonNull::new(unsafe { alloc_zeroed(Self::LAYOUT) }.cast()).map(Table).ok_or(NoHostMemory)
     }
 
     fn entries(&self) -> &[AtomicPtr<T>; ENTRIES] {
-        // SAFETY: the table is there as long as this is.
+        // SAFETY: the table is freed by `drop` only.
         unsafe { self.0.as_ref() }
     }
 }
 
 impl<T> Drop for Table<T> {
     fn drop(&mut self) {
-        // SAFETY: it was allocated with this layout, and nobody uses it any more.
+        // SAFETY: it was allocated with this layout, and is not used after `drop`.
         unsafe { dealloc(self.0.as_ptr().cast(), Self::LAYOUT) };
     }
 }
 
-impl Pages {
-    pub(super) fn new() -> Result<Self, NoRoom> {
-        Ok(Pages { root: Table::new()?, beyond: RwLock::default() })
+impl PageMap {
+    pub(super) fn new() -> Result<Self, NoHostMemory> {
+        Ok(PageMap { root: Table::new()?, beyond: RwLock::default() })
     }
 
-    /// The slab that the page of an address leads to.
+    /// Returns the slab of the page of an address.
     pub(super) fn find(&self, address: usize) -> Option<NonNull<Slab>> {
         let page = address / PAGE;
         if page >> (2 * BITS) != 0 {
@@ -72,14 +72,14 @@ impl Pages {
 
     fn leaf(&self, page: usize) -> Option<&Leaf> {
         let leaf = self.root.entries()[page >> BITS].load(Ordering::Acquire);
-        // SAFETY: a leaf stays where it is until the map is dropped.
+        // SAFETY: a leaf is not moved or freed before the map is dropped.
         Some(unsafe { NonNull::new(leaf)?.as_ref() })
     }
 
-    /// Lets the pages of a slab lead to it. To be called by one thread at a time.
-    pub(super) fn insert(&self, slab: NonNull<Slab>, pages: (usize, usize)) -> Result<(), NoRoom> {
+    /// Maps pages to a slab. Only one thread at a time may call it.
+    pub(super) fn insert(&self, slab: NonNull<Slab>, pages: (usize, usize)) -> Result<(), NoHostMemory> {
         let (first, count) = pages;
-        // The leaves first, so that a failure leaves nothing behind.
+        // Makes the leaves first, so that a failure changes no entry.
         for top in (first >> BITS)..=((first + count - 1) >> BITS) {
             if top < ENTRIES && self.root.entries()[top].load(Ordering::Acquire).is_null() {
                 let leaf = std::mem::ManuallyDrop::new(Table::<Slab>::new()?);
@@ -90,7 +90,7 @@ impl Pages {
         Ok(())
     }
 
-    /// Lets the pages of a slab lead nowhere. To be called by one thread at a time.
+    /// Unmaps pages. Only one thread at a time may call it.
     pub(super) fn remove(&self, pages: (usize, usize)) {
         self.set(pages, None);
     }
@@ -111,7 +111,7 @@ impl Pages {
     }
 }
 
-impl Drop for Pages {
+impl Drop for PageMap {
     fn drop(&mut self) {
         for entry in self.root.entries() {
             let leaf = entry.load(Ordering::Acquire);
@@ -125,15 +125,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pages_lead_to_their_slab_and_to_nothing_else() {
-        let pages = Pages::new().unwrap();
-        let marks: [NonNull<Slab>; 3] = [64, 128, 192].map(|at| NonNull::new(at as *mut Slab).unwrap());
+    fn find_mapped_pages_only() {
+        let pages = PageMap::new().unwrap();
+        let slabs: [NonNull<Slab>; 3] = [64, 128, 192].map(|at| NonNull::new(at as *mut Slab).unwrap());
         // At the border of two leaves, at the end of the tree, and beyond it.
         let places = [((1 << BITS) - 2, 4), ((1 << (2 * BITS)) - 1, 2), (usize::MAX / PAGE, 1)];
-        for (slab, place) in marks.into_iter().zip(places) {
+        for (slab, place) in slabs.into_iter().zip(places) {
             pages.insert(slab, place).unwrap();
         }
-        for (slab, (first, count)) in marks.into_iter().zip(places) {
+        for (slab, (first, count)) in slabs.into_iter().zip(places) {
             assert_eq!(pages.find((first - 1) * PAGE), None);
             for page in first..first + count {
                 assert_eq!(pages.find(page * PAGE), Some(slab));

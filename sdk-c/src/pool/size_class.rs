@@ -1,27 +1,27 @@
-//! Sizes of blocks: which one a request gets, and how many blocks are cut at once.
+//! Size classes: the block size of a request, and the number of blocks per slab.
 
-/// Eight classes lie between a power of two and the next.
+/// Number of classes between a power of two and the next.
 const STEPS: usize = 8;
 
-/// Blocks up to this size are cut from slabs and kept by threads; larger ones are the device's own allocations.
+/// Blocks up to this size come from slabs and are cached by threads; larger ones are allocations of their own.
 const CUT: usize = 1 << 20;
 
-/// The least and the largest slab; each new slab of a class doubles what the class has.
+/// The smallest and the largest slab. Each new slab of a class doubles the bytes of the class.
 const LEAST_SLAB: usize = 64 << 10;
 const LARGEST_SLAB: usize = 2 << 20;
 
-/// How much a thread keeps of one class, in bytes and in blocks.
+/// Limits of a thread cache for one class, in bytes and in blocks.
 const KEPT: usize = 1 << 20;
 const LEAST_KEPT: usize = 4;
 const MOST_KEPT: usize = 64;
 
-/// The unit in which addresses are looked up; blocks that are cut begin in a slab of whole pages.
+/// The unit of the page map. Slabs with several blocks consist of whole pages.
 pub(super) const PAGE: usize = 4096;
 
-/// The number of a class: larger numbers are larger blocks.
+/// The number of a class. Larger numbers have larger blocks.
 pub(super) type Class = usize;
 
-/// The classes for blocks that are multiples of a granule, a power of two.
+/// The classes for blocks that are multiples of a granule, which is a power of two.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Classes {
     shift: u32,
@@ -35,7 +35,7 @@ impl Classes {
         classes
     }
 
-    /// The class for a request; none beyond what a pointer can be offset by.
+    /// Returns the class of a request; `None` above `isize::MAX`.
     pub(super) fn of(self, request: usize) -> Option<Class> {
         let units = ((request.max(1) - 1) >> self.shift) + 1;
         if units <= STEPS {
@@ -61,22 +61,22 @@ impl Classes {
         (doubling as u32 <= units.leading_zeros()).then(|| units << doubling)
     }
 
-    /// How many classes are cut from slabs: those below this number.
+    /// Number of classes whose blocks come from slabs: those below this number.
     pub(super) fn cut(self) -> usize {
         self.cut
     }
 
-    /// How many blocks the next slab of a class holds, when the class has taken `bytes` from the device so far.
+    /// Number of blocks in the next slab of a class whose slabs have `bytes` so far.
     pub(super) fn slab(self, class: Class, bytes: usize) -> usize {
         (bytes.clamp(LEAST_SLAB, LARGEST_SLAB) / self.size(class)).max(1)
     }
 
-    /// How many blocks the smallest slab of a class holds.
+    /// Number of blocks in the smallest slab of a class.
     pub(super) fn least_slab(self, class: Class) -> usize {
         (PAGE / self.size(class)).max(1)
     }
 
-    /// How many blocks of a class a thread keeps for itself.
+    /// Number of blocks of a class that a thread cache holds at most.
     pub(super) fn kept(self, class: Class) -> usize {
         (KEPT / self.size(class)).clamp(LEAST_KEPT, MOST_KEPT)
     }
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blocks_hold_their_request_and_an_eighth_more_at_most() {
+    fn of_any_request_wastes_an_eighth_at_most() {
         for granule in [64, 256, 4096] {
             let classes = Classes::new(granule);
             let requests =
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn powers_of_two_are_exact() {
+    fn of_power_of_two_is_exact() {
         let classes = Classes::new(64);
         for bits in 6..48 {
             assert_eq!(classes.size(classes.of(1 << bits).unwrap()), 1 << bits);
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_that_no_pointer_spans_have_no_class() {
+    fn of_more_than_isize_max_is_none() {
         for granule in [1, 64, 1 << 20] {
             let classes = Classes::new(granule);
             for request in [usize::MAX, usize::MAX - 63, isize::MAX as usize + 1] {
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_ends_at_one_mebibyte() {
+    fn cut_is_one_mebibyte() {
         let classes = Classes::new(64);
         assert_eq!(classes.of(CUT), Some(classes.cut() - 1));
         assert_eq!(classes.of(CUT + 1), Some(classes.cut()));

@@ -1,5 +1,5 @@
-//! Where blocks come from when a thread has none at hand: other threads, other streams, the device; and how memory goes
-//! back to it.
+//! Refill: takes blocks from other threads, other streams and the device for a thread whose cache is empty, and gives
+//! memory back to the device.
 
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
@@ -7,72 +7,72 @@ use std::sync::atomic::Ordering;
 use tenon::DevicePtr;
 use tenon::device::{CaptureStatus, Error, Status, Stream};
 
-use super::class::Class;
-use super::marks::{Slot, Step};
-use super::row::Guard;
+use super::central::DetachedSlab;
+use super::size_class::Class;
 use super::slab::{Block, Slab};
-use super::store::Leaving;
+use super::stream_epochs::{Step, StreamIndex};
+use super::thread_cache::CacheGuard;
 use super::{Pool, PoolError};
 
-/// Nothing in the pool will do.
+/// No block in the pool fits.
 pub(super) struct NotFound;
 
 impl Pool {
-    /// A block that is anywhere in the pool and that the stream may have.
+    /// Finds a block that the stream can use anywhere in the pool.
     #[cold]
     pub(super) fn find(&self, class: Class, stream: Stream) -> Result<Block, NotFound> {
         if class < self.classes.cut() {
-            for mut keep in self.rows.each() {
-                let mut store = self.store();
-                keep.take_class(class, |slot, block| store.put(slot, block));
+            for mut cache in self.caches.lock_each() {
+                let mut central = self.central();
+                cache.take_class(class, |index, block| central.add(index, block));
             }
         }
-        let (slot, others) = {
-            let mut store = self.store();
-            let slot = store.marks.slot(stream);
-            if let Some(block) = store.take_one(class, slot) {
+        let (index, others) = {
+            let mut central = self.central();
+            let index = central.epochs.index(stream);
+            if let Some(block) = central.take_one(class, index) {
                 return Ok(block);
             }
-            (slot, store.waits(class, slot))
+            (index, central.pending_streams(class, index))
         };
         for other in others {
-            if !self.store().marks.begin(other) {
+            if !self.central().epochs.begin_poll(other) {
                 continue;
             }
-            let first = self.store().marks.first(other);
-            self.follow(other, first);
-            let mut store = self.store();
-            store.marks.end(other);
-            if let Some(block) = store.take_one(class, slot) {
+            let first = self.central().epochs.first_step(other);
+            self.poll(other, first);
+            let mut central = self.central();
+            central.epochs.end_poll(other);
+            if let Some(block) = central.take_one(class, index) {
                 return Ok(block);
             }
         }
         Err(NotFound)
     }
 
-    /// Does what has to be done about a stream, step by step; answers whether the device did its part.
-    pub(super) fn follow(&self, slot: Slot, first: Step) -> bool {
+    /// Calls the device for the steps of a stream; returns false if a call failed.
+    pub(super) fn poll(&self, index: StreamIndex, first: Step) -> bool {
         let mut step = first;
         loop {
             step = match step {
-                Step::Rest => return true,
+                Step::Done => return true,
                 Step::Query(event) => match self.device.query_event(self.id, event) {
-                    Ok(done) => self.store().marks.answered(slot, done),
-                    // What cannot be asked is not done. An event that was captured never can: the next time it is
-                    // another one that is asked.
+                    Ok(done) => self.central().epochs.queried(index, done),
+                    // The event counts as pending. An event that was captured can never be queried, so the next poll
+                    // uses another one.
                     Err(_) => {
-                        let event = self.store().marks.unanswered(slot);
+                        let event = self.central().epochs.query_failed(index);
                         if let Some(event) = event
                             && self.device.destroy_event(self.id, event).is_err()
                         {
-                            self.store().marks.keep_event(event);
+                            self.central().epochs.add_spare_event(event);
                         }
                         return false;
                     }
                 },
-                // The event would become part of what the user captures.
+                // The event would become part of the capture.
                 Step::Record(stream, event) if self.is_capturing(stream) => {
-                    self.store().marks.not_recorded(slot, event);
+                    self.central().epochs.record_failed(index, event);
                     return false;
                 }
                 Step::Record(stream, event) => {
@@ -82,9 +82,9 @@ impl Pool {
                         done.map(|()| event).map_err(|_| Some(event))
                     });
                     match recorded {
-                        Ok(event) => self.store().marks.recorded(slot, event),
+                        Ok(event) => self.central().epochs.recorded(index, event),
                         Err(event) => {
-                            self.store().marks.not_recorded(slot, event);
+                            self.central().epochs.record_failed(index, event);
                             return false;
                         }
                     }
@@ -93,17 +93,17 @@ impl Pool {
         }
     }
 
-    /// Whether a stream is known to take down its work instead of doing it.
+    /// Returns true if a stream is known to be capturing.
     fn is_capturing(&self, stream: Stream) -> bool {
         self.device
             .cuda_stream_capture_info(self.id, stream)
             .is_ok_and(|info| info.capture_status != CaptureStatus::NONE)
     }
 
-    /// A block of memory that the device gives, if need be once the pool has given back what it keeps.
+    /// Allocates a block from the device; if that fails, gives the cached memory back and tries again.
     pub(super) fn obtain(&self, class: Class, size: usize) -> Result<Block, PoolError> {
         let (many, few) = if class < self.classes.cut() {
-            let bytes = self.store().bytes_of(class);
+            let bytes = self.central().class_bytes(class);
             (self.classes.slab(class, bytes), self.classes.least_slab(class))
         } else {
             (1, 1)
@@ -114,7 +114,7 @@ impl Pool {
         })
     }
 
-    /// Cuts an allocation of the device into up to `count` blocks and takes one of them.
+    /// Allocates a slab of up to `count` blocks from the device and takes one of them.
     fn cut(&self, class: Class, count: usize, size: usize) -> Result<Block, PoolError> {
         let stride = self.classes.size(class);
         let (page, count) = if class < self.classes.cut() { (self.page, count) } else { (1, 1) };
@@ -147,69 +147,69 @@ impl Pool {
         let slab = Slab::new(class, at, bytes, base, stride, count);
         let pages = slab.pages();
         let slab = NonNull::from(Box::leak(Box::new(slab)));
-        let mut store = self.store();
+        let mut central = self.central();
         if self.pages.insert(slab, pages).is_err() {
-            drop(store);
-            // SAFETY: it was leaked above, and nobody else has seen it.
+            drop(central);
+            // SAFETY: it was leaked above, and nothing else points to it.
             drop(unsafe { Box::from_raw(slab.as_ptr()) });
             self.return_unused(at, bytes);
             return Err(PoolError::HostMemory);
         }
-        store.add(slab);
-        store.misses += 1;
-        store.splits += u64::from(count > 1);
-        store.take_fresh(class).ok_or(PoolError::OutOfMemory { size })
+        central.add_slab(slab);
+        central.misses += 1;
+        central.splits += u64::from(count > 1);
+        central.take_fresh(class).ok_or(PoolError::OutOfMemory { size })
     }
 
-    /// Gives memory back that no slab can be made of; answers how many bytes the device took.
+    /// Gives back memory that no slab can be made of; returns the bytes that the device took.
     fn return_unused(&self, at: DevicePtr, bytes: usize) -> usize {
         if self.device.device_memory_deallocate(self.id, at, bytes).is_ok() {
             return bytes;
         }
-        self.store().add_unusable(at, bytes);
+        self.central().add_unusable(at, bytes);
         0
     }
 
-    /// Gives slabs back to the device; answers how many bytes it took, and the first thing that it said against it.
+    /// Gives slabs back to the device; returns the bytes that it took, and its first error.
     pub(super) fn give_back(&self, keep: usize) -> (usize, Option<Error>) {
-        let unusable = self.store().take_unusable();
+        let unusable = self.central().take_unusable();
         let mut given = unusable.into_iter().map(|(at, bytes)| self.return_unused(at, bytes)).sum();
         let mut failure = None;
-        for leaving in self.take_out(keep) {
-            let slab = Block { slab: leaving.slab, index: 0 };
+        for detached in self.detach_slabs(keep) {
+            let slab = Block { slab: detached.slab, index: 0 };
             let slab = slab.slab();
             match self.device.device_memory_deallocate(self.id, slab.allocation, slab.bytes) {
                 Ok(()) => {
                     given += slab.bytes;
-                    self.store().forget(&leaving);
-                    // SAFETY: it came from a box, and neither a list nor the map nor a row leads to it any more.
-                    drop(unsafe { Box::from_raw(leaving.slab.as_ptr()) });
+                    self.central().forget(&detached);
+                    // SAFETY: it came from a box, and no list, page map or thread cache points to it any more.
+                    drop(unsafe { Box::from_raw(detached.slab.as_ptr()) });
                 }
                 Err(error) => {
                     failure.get_or_insert(error);
-                    let mut store = self.store();
-                    // The map had these pages before, so there is room for them.
-                    let _ = self.pages.insert(leaving.slab, slab.pages());
-                    store.take_back(leaving);
+                    let mut central = self.central();
+                    // Cannot fail: the map had these pages before.
+                    let _ = self.pages.insert(detached.slab, slab.pages());
+                    central.reattach(detached);
                 }
             }
         }
         (given, failure)
     }
 
-    /// Takes slabs out that nobody uses, so that nothing leads to them.
-    fn take_out(&self, keep: usize) -> Vec<Leaving> {
-        // With every row held, nobody is looking at a slab that is about to go.
-        let mut rows: Vec<Guard<'_>> = self.rows.each().collect();
-        let mut store = self.store();
-        for row in &mut rows {
-            self.tell(row);
-            row.clear().for_each(|shelf| store.put_all(*shelf));
+    /// Takes idle slabs out of the central free list and the page map.
+    fn detach_slabs(&self, keep: usize) -> Vec<DetachedSlab> {
+        // While all caches are locked, no free can be looking at these slabs.
+        let mut caches: Vec<CacheGuard<'_>> = self.caches.lock_each().collect();
+        let mut central = self.central();
+        for cache in &mut caches {
+            self.flush(cache);
+            cache.drain().for_each(|bins| central.add_bins(*bins));
         }
-        let cached = store.from_device.saturating_sub(self.in_use());
-        let slabs = store.take_out(cached, keep);
-        for leaving in &slabs {
-            self.pages.remove(Block { slab: leaving.slab, index: 0 }.slab().pages());
+        let cached = central.from_device.saturating_sub(self.in_use());
+        let slabs = central.detach_slabs(cached, keep);
+        for detached in &slabs {
+            self.pages.remove(Block { slab: detached.slab, index: 0 }.slab().pages());
         }
         slabs
     }
