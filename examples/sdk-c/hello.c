@@ -15,7 +15,7 @@
 
 int main(void) {
   tenon_device device;
-  CHECK(tenon_device_open(NULL, 0, &device)); /* the built-in CPU device; a plugin's goes by its name */
+  CHECK(tenon_device_open(NULL, 0, &device)); /* NULL: the built-in CPU device */
 
   const char text[] = "hello from the device";
   char back[sizeof text];
