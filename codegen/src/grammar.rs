@@ -18,6 +18,21 @@ const SUMMARY: Key = needed("summary", Value::Line, "One line, for tables.");
 const DOC: Key = key("doc", Value::Prose, "What a user has to know, in Markdown.");
 const C_NAME: Key = key("c", Value::Symbol, "The ABI's own spelling.");
 
+/// Text, or its parts for different readers.
+const TEXT: Value = Value::Any(&[Value::Prose, Value::Shape(&PARTS)]);
+
+static PARTS: Shape = Shape {
+    name: "the parts of a text",
+    keys: &[
+        key("all", Value::Prose, "Everybody reads it."),
+        key("in", Value::Prose, "Of an `inout` parameter: the value that is passed."),
+        key("out", Value::Prose, "Of an `inout` parameter: the value that is written."),
+        key("c", Value::Prose, "Those who pass pointers or get them: callers from C, and implementers."),
+        key("python", Value::Prose, "Callers from Python, to whom functions return what they write."),
+        key("host", Value::Prose, "Implementers: what the host does that calls them."),
+    ],
+};
+
 /// `spec.yaml`.
 pub static SPEC: Shape = Shape {
     name: "a spec",
@@ -174,11 +189,6 @@ static SDK: Shape = Shape {
     keys: &[
         needed("prefix", Value::Snake, "What C names of functions and types begin with."),
         needed("device", Value::Type, "The id whose place the SDK's own handle of a device takes."),
-        key(
-            "host",
-            Value::Line,
-            "What prose calls the host: the SDK's headers leave out what is said of it.",
-        ),
         key(
             "manages",
             Value::List(&Value::Snake),
@@ -355,7 +365,7 @@ static ENUM_VALUE: Shape = Shape {
         needed("name", Value::Snake, "Its name."),
         needed("c", Value::Symbol, "Its name in C."),
         needed("value", Value::Integer, "Its number."),
-        needed("summary", Value::Line, "What it means."),
+        needed("summary", Value::Any(&[Value::Line, Value::Shape(&PARTS)]), "What it means."),
         key("alias", Value::Bool, "Whether it is a second name for a number."),
         key(
             "means",
@@ -426,7 +436,7 @@ static PARAM: Shape = Shape {
             Value::Any(&[Value::Shape(&CALL), Value::Integer, Value::Bool]),
             "What the implementation gets in releases without it.",
         ),
-        key("doc", Value::Prose, "What it is, with its unit."),
+        key("doc", TEXT, "What it is, with its unit."),
     ],
 };
 
@@ -436,7 +446,7 @@ static FUNCTION: Shape = Shape {
         needed("name", Value::Snake, "Its name."),
         C_NAME,
         SUMMARY,
-        needed("doc", Value::Prose, "What it does: order, blocking, units, edge cases."),
+        needed("doc", TEXT, "What it does: order, blocking, units, edge cases."),
         key("params", Value::Map(&Value::Shape(&PARAM)), "Parameters, in the order of the ABI."),
         key("args", Value::Symbol, "Its parameters are the members of a struct of this name in C."),
         key(
@@ -471,7 +481,7 @@ static FUNCTION: Shape = Shape {
         )
         .such_as("{ nothing: true }"),
         key("no_fallback", Value::Prose, "Why nothing stands in for an optional function of a table."),
-        key("returns", Value::Map(&Value::Prose), "Status value → when it is returned."),
+        key("returns", Value::Map(&TEXT), "Status value → when it is returned."),
         key("analogue", Value::Map(&Value::Line), "Its name elsewhere."),
         key(
             "python",

@@ -4,7 +4,9 @@
 //! resolved spec, [`check`] holds it to the rules, [`abi`] computes layouts, [`sdk`] names what the SDK offers,
 //! [`exports`] reads what a crate exports beside it, [`c`] says what C keeps for itself, [`python`] how Python has an export, [`headers`] which C header declares what, and [`emit`] writes what people
 //! use.
-//! Nothing after [`model`] reads YAML; nothing before [`emit`] knows an output language.
+//! Nothing after [`model`] reads YAML, and nothing before [`emit`] writes an output language. What a spec says for one
+//! language alone, such as where a Python package has a function, is data in the model; [`check`] refuses what a
+//! language cannot have, such as its keywords as names.
 
 pub mod abi;
 pub mod c;

@@ -116,7 +116,7 @@ impl<'a> Face<'a> {
         let theirs = self.spec.status_values(self.interface).iter().map(|value| SdkStatus {
             name: value.name.value.clone(),
             value: value.value,
-            summary: value.summary.clone(),
+            summary: value.summary.callers(),
         });
         let own = (FIRST_OWN..).zip(OWN).map(|(value, (name, summary))| SdkStatus {
             name: name.to_owned(),

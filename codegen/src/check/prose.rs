@@ -4,7 +4,9 @@ use std::collections::HashSet;
 
 use crate::diagnostic::Code;
 use crate::model::{FallbackKind, Places};
-use crate::model::{Function, Interface, InterfaceKind, Param, ResultKind, Spec, Ty, Type, TypeKind};
+use crate::model::{
+    Function, Interface, InterfaceKind, Param, Part, Prose, ResultKind, Spec, Ty, Type, TypeKind,
+};
 use crate::source::Span;
 
 use super::Check;
@@ -164,6 +166,13 @@ impl<'a> Texts<'a> {
         }
     }
 
+    fn add_parts(&mut self, places: &Places, text: &'a Prose, local: &[&'a str]) {
+        for (part, text) in text.parts() {
+            let key = Part::KEYS.iter().find(|(known, _)| *known == part).map_or("", |(_, key)| key);
+            self.found.push(Text { text, place: places.at(key).value, local: local.to_vec() });
+        }
+    }
+
     fn add_type(&mut self, ty: &'a Type) {
         let params = match &ty.kind {
             TypeKind::Struct { fields, .. } => &fields[..],
@@ -173,14 +182,16 @@ impl<'a> Texts<'a> {
         let local = names(params);
         self.add(&ty.places, "summary", &ty.summary, &local);
         self.add(&ty.places, "doc", &ty.doc, &local);
-        params.iter().for_each(|param| self.add(&param.places, "doc", &param.doc, &local));
+        params.iter().for_each(|param| self.add_parts(param.places.at("doc"), &param.doc, &local));
         match &ty.kind {
             TypeKind::Handle { null: Some(null), .. } => self.add(&ty.places, "null", null, &local),
             TypeKind::Enum { values, .. } => {
-                values.iter().for_each(|value| self.add(&value.places, "summary", &value.summary, &local));
+                for value in values {
+                    self.add_parts(value.places.at("summary"), &value.summary, &local);
+                }
             }
             TypeKind::Callback { result: Some(result), .. } => {
-                self.add(&result.places, "doc", &result.doc, &local);
+                self.add_parts(result.places.at("doc"), &result.doc, &local);
             }
             TypeKind::Handle { .. }
             | TypeKind::Id { .. }
@@ -197,7 +208,7 @@ impl<'a> Texts<'a> {
         }
         let places = &function.places;
         self.add(places, "summary", &function.summary, &local);
-        self.add(places, "doc", &function.doc, &local);
+        self.add_parts(places.at("doc"), &function.doc, &local);
         self.add(places, "when_null", &function.when_null, &local);
         self.add(places, "no_fallback", &function.no_fallback, &local);
         if let Some(fallback) = fallback {
@@ -209,18 +220,15 @@ impl<'a> Texts<'a> {
             }
         }
         let returns = places.get("returns").into_iter().flat_map(Places::keys).map(|(_, place)| place);
-        let texts = returns.zip(&function.returns);
-        self.found.extend(texts.map(|(place, (_, text))| Text {
-            text,
-            place: place.value,
-            local: local.clone(),
-        }));
+        for (place, (_, text)) in returns.zip(&function.returns) {
+            self.add_parts(place, text, &local);
+        }
         let value = match &function.result {
             ResultKind::Value(value) => Some(&**value),
             ResultKind::Status | ResultKind::None => None,
         };
         for param in function.params.iter().chain(value) {
-            self.add(&param.places, "doc", &param.doc, &local);
+            self.add_parts(param.places.at("doc"), &param.doc, &local);
         }
     }
 }

@@ -193,7 +193,7 @@ impl Pages<'_> {
                 for value in values {
                     let since = words.availability(value.availability);
                     let means = if since.is_empty() {
-                        value.summary.clone()
+                        value.summary.to_string()
                     } else {
                         format!("{} ({since})", value.summary)
                     };
@@ -282,10 +282,7 @@ fn params_table(words: Words, params: &[Param]) -> String {
             Direction::Out => "out",
             Direction::InOut => "inout",
         };
-        let mut doc = sentence(&collapse(&param.doc));
-        for fact in words.param_facts(param, params) {
-            doc = format!("{doc} {fact}");
-        }
+        let mut doc = words.param(param, params, &collapse(&param.doc));
         let passed = words.availability(param.availability);
         if !passed.is_empty() {
             doc = format!("{doc} {}.", capital(&passed));

@@ -91,6 +91,14 @@ pub fn enumerate(items: &[String]) -> String {
     }
 }
 
+/// `a`, `a or b`, `a, b or c`.
+pub fn alternatives(items: &[String]) -> String {
+    match items {
+        [first @ .., last] if !first.is_empty() => format!("{} or {last}", first.join(", ")),
+        items => items.concat(),
+    }
+}
+
 /// `1 function`, `2 functions`.
 pub fn count(number: usize, noun: &str) -> String {
     if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }

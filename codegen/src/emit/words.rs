@@ -10,12 +10,16 @@ pub struct Words<'a> {
     pub spec: &'a Spec,
     /// The interface.
     pub interface: &'a Interface,
+    /// How constants are spelled.
+    pub constant: fn(Constant) -> String,
+    /// What is between the name of an argument and its value.
+    pub argument: &'static str,
 }
 
 impl<'a> Words<'a> {
     /// Speaks about an interface of a spec.
     pub fn new(spec: &'a Spec, interface: &'a Interface) -> Self {
-        Words { spec, interface }
+        Words { spec, interface, constant, argument: ": " }
     }
 
     /// The name of a release.
@@ -95,16 +99,25 @@ impl<'a> Words<'a> {
         })
     }
 
-    /// What a reader of a parameter has to know beside its doc, as sentences.
-    pub fn param_facts(self, param: &Param, params: &[Param]) -> Vec<String> {
-        let mut facts = Vec::new();
-        let length = self.length(param, params);
-        match (param.space, length) {
-            (Some(space), Some(length)) => facts.push(format!("{}, {length}", space_words(space))),
-            (Some(space), None) => facts.push(space_words(space).to_owned()),
-            (None, Some(length)) => facts.push(length),
-            (None, None) => {}
+    /// A doc of a parameter with what its reader has to know beside it, as sentences.
+    pub fn param(self, param: &Param, params: &[Param], doc: &str) -> String {
+        let facts = self.memory(param, params).into_iter().chain(self.life(param, params));
+        // A doc that says what null means need not say that it is allowed.
+        let nullable = (param.nullable && !doc.contains("`null`")).then(|| "may be null".to_owned());
+        with_facts(doc, facts.chain(nullable))
+    }
+
+    /// The memory that a parameter points to.
+    pub fn memory(self, param: &Param, params: &[Param]) -> Option<String> {
+        match (param.space.map(space_words), self.length(param, params)) {
+            (Some(space), Some(length)) => Some(format!("{space}, {length}")),
+            (space, length) => space.map(str::to_owned).or(length),
         }
+    }
+
+    /// How long a parameter lives.
+    pub fn life(self, param: &Param, params: &[Param]) -> Vec<String> {
+        let mut facts = Vec::new();
         let handle = matches!(param.ty, Ty::Pointer | Ty::Named(_));
         match param.role {
             Role::Creates if param.dir != Direction::In => facts.push("made by the call".to_owned()),
@@ -114,11 +127,7 @@ impl<'a> Words<'a> {
         if let Some(stream) = param.held {
             facts.push(format!("must stay valid until `{}` has passed it", params[stream.0].name.value));
         }
-        // The doc often says what null means; then it need not be said twice.
-        if param.nullable && !param.doc.to_lowercase().contains("null") {
-            facts.push("may be null".to_owned());
-        }
-        facts.iter().map(|fact| format!("{}.", capital(fact))).collect()
+        facts
     }
 
     /// What the fallback does, as one paragraph.
@@ -150,7 +159,7 @@ impl<'a> Words<'a> {
                     let values: Vec<String> = values
                         .iter()
                         .map(|(id, value)| {
-                            format!("`{}` is {}", function.param(*id).name.value, constant(*value))
+                            format!("`{}` is {}", function.param(*id).name.value, (self.constant)(*value))
                         })
                         .collect();
                     sentence_end(&enumerate(&values))
@@ -213,9 +222,9 @@ impl<'a> Words<'a> {
                 let value = match argument.value {
                     Argument::Param(id) => function.param(id).name.value.clone(),
                     Argument::Buffer(index) => buffers[index].name.value.clone(),
-                    Argument::Constant(value) => constant(value),
+                    Argument::Constant(value) => (self.constant)(value),
                 };
-                if value == *parameter { value } else { format!("{parameter}: {value}") }
+                if value == *parameter { value } else { format!("{parameter}{}{value}", self.argument) }
             })
             .collect();
         format!("`{}({})`", callee.name.value, arguments.join(", "))
@@ -235,18 +244,20 @@ impl<'a> Words<'a> {
 
     /// How a call relates to the work of the device, as sentences.
     pub fn order(self, function: &Function) -> Vec<String> {
-        let mut sentences = Vec::new();
-        if function.blocking {
-            sentences.push("The caller waits for the device.".to_owned());
-        }
-        if let Some(stream) = function.stream_ordered {
-            let stream = &function.param(stream).name.value;
-            sentences.push(format!(
-                "The work runs in the order of `{stream}`; the call may return before it is done."
-            ));
-        }
-        sentences
+        let waits = function.blocking.then(|| "The caller waits for the device.".to_owned());
+        waits.into_iter().chain(self.stream_order(function)).collect()
     }
+
+    /// How the work of a call relates to a stream.
+    pub fn stream_order(self, function: &Function) -> Option<String> {
+        let stream = &function.param(function.stream_ordered?).name.value;
+        Some(format!("The work runs in the order of `{stream}`; the call may return before it is done."))
+    }
+}
+
+/// A doc with facts behind it, as sentences.
+pub fn with_facts(doc: &str, facts: impl Iterator<Item = String>) -> String {
+    facts.fold(sentence(doc), |text, fact| format!("{text} {}.", capital(&fact)))
 }
 
 /// A constant as prose has it.

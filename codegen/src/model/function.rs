@@ -1,6 +1,6 @@
 //! Functions, and what stands in for those that are absent.
 
-use super::{Availability, Constant, FunctionId, GroupId, Param, ParamId, Places, PythonFunction};
+use super::{Availability, Constant, FunctionId, GroupId, Param, ParamId, Places, Prose, PythonFunction};
 use crate::source::{At, Span};
 
 /// What a function returns.
@@ -35,7 +35,7 @@ pub struct Function {
     /// One line.
     pub summary: String,
     /// Longer, in Markdown.
-    pub doc: String,
+    pub doc: Prose,
     /// Parameters in the order of the ABI.
     pub params: Vec<Param>,
     /// The struct whose members the parameters are, if the ABI passes one.
@@ -61,7 +61,7 @@ pub struct Function {
     /// Why nothing stands in, where that is said.
     pub no_fallback: String,
     /// When each status is returned.
-    pub returns: Vec<(StatusValue, String)>,
+    pub returns: Vec<(StatusValue, Prose)>,
     /// Its names elsewhere.
     pub analogue: Vec<(String, String)>,
     /// How the Python package has it, if it does.

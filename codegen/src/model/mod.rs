@@ -7,6 +7,7 @@ mod error;
 mod function;
 pub mod lower;
 mod param;
+mod prose;
 mod python;
 mod query;
 mod table;
@@ -17,6 +18,7 @@ pub use function::{
     ArgsStruct, Argument, Buffer, Call, Fallback, FallbackKind, Function, Need, ResultKind, Rule, StatusValue,
 };
 pub use param::{Absent, Constant, Direction, Extent, Length, Param, Role, Space};
+pub use prose::{Part, Prose};
 pub use python::{PythonFunction, PythonModule, PythonPackage};
 pub use table::{Block, HandOver, OwnedTable, Plugin, Reserved, Slot, Table, TableField};
 pub use types::{EnumValue, HandleForm, Meaning, Ty, Type, TypeKind};
@@ -184,8 +186,6 @@ pub struct Sdk {
     pub prefix: String,
     /// The id whose place the SDK's own handle of a device takes.
     pub device: TypeId,
-    /// What prose calls the host; may be empty.
-    pub host: String,
     /// Functions that the SDK calls by itself, and that it refuses to its users.
     pub manages: Vec<FunctionId>,
 }

@@ -1,6 +1,6 @@
 //! Parameters, fields and results: one description for all three.
 
-use super::{Availability, FunctionId, ParamId, Places, Ty};
+use super::{Availability, FunctionId, ParamId, Places, Prose, Ty};
 use crate::source::At;
 
 /// Who writes a parameter.
@@ -102,7 +102,7 @@ pub struct Param {
     /// What the implementation gets in releases without it.
     pub absent: Option<Absent>,
     /// What it is.
-    pub doc: String,
+    pub doc: Prose,
     /// Where it says what.
     pub places: Places,
 }

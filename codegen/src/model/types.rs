@@ -1,6 +1,6 @@
 //! Types: what is described, and what is used.
 
-use super::{Availability, GroupId, Param, Places, TypeId};
+use super::{Availability, GroupId, Param, Places, Prose, TypeId};
 use crate::source::At;
 
 /// A described type.
@@ -122,7 +122,7 @@ pub struct EnumValue {
     /// The number.
     pub value: i64,
     /// What it means.
-    pub summary: String,
+    pub summary: Prose,
     /// Whether it is a second name for a number.
     pub alias: bool,
     /// What generated code answers with it.

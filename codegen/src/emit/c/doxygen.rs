@@ -130,11 +130,7 @@ impl<'a> Comments<'a> {
 
     /// The comment of a field.
     pub fn field(self, field: &Param, fields: &[Param]) -> Vec<String> {
-        let mut text = sentence(&self.told(&field.doc));
-        for fact in self.words.param_facts(field, fields) {
-            text = format!("{text} {fact}");
-        }
-        let mut lines = wrap(&text, WIDTH);
+        let mut lines = wrap(&self.words.param(field, fields, &self.told(&field.doc)), WIDTH);
         lines.extend(self.since(field.availability));
         self.finish(lines)
     }
@@ -213,16 +209,8 @@ impl<'a> Comments<'a> {
             Direction::InOut => "in,out",
         };
         let names = super::names::Names::new(self.words.spec, self.words.interface);
-        let told = self.told(&param.doc);
-        let mut text = format!("{} {}", names.variable(&param.name.value), sentence(&told));
-        for fact in self.words.param_facts(param, params) {
-            text = format!("{text} {fact}");
-        }
-        // What the doc says of null may have been about the host.
-        if self.face.is_some() && param.nullable && !text.contains("null") {
-            text.push_str(" May be null.");
-        }
-        tagged(&format!("@param[{direction}]"), &text)
+        let told = self.words.param(param, params, &self.told(&param.doc));
+        tagged(&format!("@param[{direction}]"), &format!("{} {told}", names.variable(&param.name.value)))
     }
 
     fn result(self, function: &Function) -> Vec<String> {
@@ -266,9 +254,9 @@ impl<'a> Comments<'a> {
         self.words.success().is_some_and(|value| value.c_name == status)
     }
 
-    /// One line of a doc, without what a caller of the SDK has no use for.
-    fn told(self, text: &str) -> String {
-        self.face.map_or_else(|| collapse(text), |face| self.translate(&face.for_callers(text)))
+    /// One line of a doc, for callers of the SDK or for implementers.
+    fn told(self, doc: &Prose) -> String {
+        collapse(&self.face.map_or_else(|| doc.to_string(), |_| self.translate(&doc.callers())))
     }
 
     fn since(self, availability: Availability) -> Vec<String> {
@@ -288,12 +276,10 @@ impl<'a> Comments<'a> {
 
     /// Markdown as it was written, with its own line breaks.
     pub(super) fn prose(self, text: &str) -> Vec<String> {
-        if let Some(face) = self.face {
+        if self.face.is_some() {
             // Names first: those of the SDK are longer, and the lines are full.
-            let told = |paragraph: &str| self.translate(&face.for_callers(paragraph));
-            let paragraphs = text.split("\n\n").map(told);
-            let paragraphs: Vec<String> = paragraphs.filter(|paragraph| !paragraph.is_empty()).collect();
-            let wrapped: Vec<String> = paragraphs.iter().map(|text| wrap(text, WIDTH).join("\n")).collect();
+            let paragraphs = text.split("\n\n").map(|paragraph| self.translate(&collapse(paragraph)));
+            let wrapped: Vec<String> = paragraphs.map(|text| wrap(&text, WIDTH).join("\n")).collect();
             return wrapped.join("\n\n").lines().map(str::to_owned).collect();
         }
         text.lines().map(|line| line.trim_end().to_owned()).collect()
@@ -321,7 +307,10 @@ impl<'a> Comments<'a> {
     }
 
     fn c_name(self, name: &str) -> Option<String> {
-        let Words { spec, interface } = self.words;
+        if name == "null" {
+            return Some("NULL".to_owned());
+        }
+        let Words { spec, interface, .. } = self.words;
         if let Some((_, function)) = interface.find(name) {
             return Some(self.face.map_or_else(|| function.c_name.clone(), |face| face.function(function)));
         }

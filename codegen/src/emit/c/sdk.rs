@@ -200,7 +200,7 @@ impl Comments<'_> {
     /// The comment of a function of the SDK.
     fn sdk_function(self, face: Face, function: &Function) -> Vec<String> {
         let mut lines = wrap(&format!("@brief {}", sentence(&function.summary)), WIDTH);
-        let prose = self.prose(&function.doc);
+        let prose = self.prose(&function.doc.callers());
         lines.extend((!prose.is_empty()).then(String::new));
         lines.extend(prose);
         lines.push(String::new());
@@ -208,7 +208,7 @@ impl Comments<'_> {
             lines.push(format!("@param[in] {PLUGIN} The plugin that is asked."));
         }
         lines.extend(function.params.iter().flat_map(|param| self.param(param, &function.params)));
-        lines.extend(self.sdk_answer(face, function));
+        lines.extend(self.sdk_answer(function));
         lines.extend(self.sdk_result(face, function));
         for note in self.sdk_notes(face, function) {
             lines.extend(tagged("@note", &note));
@@ -224,11 +224,11 @@ impl Comments<'_> {
     }
 
     /// The answer of a question, in the words of the two statuses that say it in the table.
-    fn sdk_answer(self, face: Face, function: &Function) -> Vec<String> {
+    fn sdk_answer(self, function: &Function) -> Vec<String> {
         let Some((yes, no)) = function.question else { return Vec::new() };
         let when = |status: StatusValue| {
             let told = function.returns.iter().find(|(known, _)| *known == status);
-            told.map(|(_, when)| face.for_callers(when)).unwrap_or_default()
+            told.map(|(_, when)| collapse(&when.callers())).unwrap_or_default()
         };
         let text = match (when(yes), when(no)) {
             (yes, no) if yes.is_empty() || no.is_empty() => "The answer.".to_owned(),
@@ -251,7 +251,7 @@ impl Comments<'_> {
         }
         let mut cases = vec![(face.status("success"), "on success".to_owned())];
         for (status, when) in &function.returns {
-            let when = face.for_callers(when);
+            let when = collapse(&when.callers());
             match is_success(*status) {
                 _ if is_answer(*status) || when.is_empty() => {}
                 true => cases[0].1 = when,

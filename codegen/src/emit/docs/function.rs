@@ -163,7 +163,7 @@ fn param_row(words: Words, links: Links, param: &Param, function: &Function) -> 
     if let Some(stream) = param.held {
         doc = format!("{doc} Must stay valid until `{}` has passed it.", function.param(stream).name.value);
     }
-    if param.nullable && !param.doc.to_lowercase().contains("null") {
+    if param.nullable && !param.doc.contains("`null`") {
         doc = format!("{doc} May be null.");
     }
     let passed = words.availability(param.availability);
@@ -191,8 +191,8 @@ fn statuses(words: Words, links: Links, function: &Function) -> Vec<StatusRow> {
         when: links.cell(&sentence(&collapse(when))),
     };
     let given = |value: &EnumValue| {
-        let named = |(status, _): &&(StatusValue, String)| std::ptr::eq(words.status(*status), value);
-        function.returns.iter().find(named).map(|(_, when)| when.as_str())
+        let named = |(status, _): &&(StatusValue, Prose)| std::ptr::eq(words.status(*status), value);
+        function.returns.iter().find(named).map(|(_, when)| &**when)
     };
     let mut rows = Vec::new();
     if let Some(success) = words.success() {

@@ -156,10 +156,7 @@ fn rows(words: Words, links: Links, fields: &[Param]) -> Vec<FieldRow> {
     fields
         .iter()
         .map(|field| {
-            let mut doc = sentence(&collapse(&field.doc));
-            for fact in words.param_facts(field, fields) {
-                doc = format!("{doc} {fact}");
-            }
+            let doc = words.param(field, fields, &collapse(&field.doc));
             FieldRow {
                 name: field.name.value.clone(),
                 ty: links.type_name(field.ty),

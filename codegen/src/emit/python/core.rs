@@ -6,7 +6,6 @@ use super::docstring::{Docstring, spans};
 use super::function::{Answer, Call};
 use super::param::{Param, Pass};
 use super::raises::Exceptions;
-use super::sdk::room;
 use super::{names, nullless};
 use crate::emit::text::{capital, enumerate};
 use crate::exports::{Direction, Doc, Exports, Function, Ty, Type, TypeKind};
@@ -106,7 +105,7 @@ impl Core<'_> {
         let doc = doc.strip_prefix("Gets ").map_or_else(|| doc.clone(), capital);
         let null = if matches!(pass, Pass::Value | Pass::Address) { ctype.null() } else { "None" };
         let doc = self.prose(&nullless(&room(&doc), null));
-        Ok(Param { name: names::variable(name), ctype, pass, nullable, doc })
+        Ok(Param { name: names::variable(name), ctype, pass, nullable, returned: doc.clone(), doc })
     }
 
     fn ty(self, ty: &Type) -> Result<Option<Class>, String> {
@@ -263,6 +262,17 @@ impl Core<'_> {
 
 fn mistake(item: &str, reason: String) -> CoreError {
     CoreError { item: item.to_owned(), reason }
+}
+
+/// What there is room for in C is what Python returns: `Room for the nodes, or null to count them.` → `The nodes.`
+fn room(text: &str) -> String {
+    let Some(rest) = text.strip_prefix("Room for ") else { return text.to_owned() };
+    let end = [";", ", or null", ", as in", "."].iter().filter_map(|stop| rest.find(stop)).min();
+    match rest[..end.unwrap_or(rest.len())].trim_end_matches(" and its zero byte") {
+        "them" => "All of them.".to_owned(),
+        "it" => "The text.".to_owned(),
+        rest => format!("{}.", capital(rest)),
+    }
 }
 
 /// What is said of a failure, without the part that cannot be: what Python makes room for itself is never null, and

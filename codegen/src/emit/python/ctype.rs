@@ -185,11 +185,10 @@ impl CType {
         }
     }
 
-    /// The word for null where such a value may be null.
+    /// The word for null where such a value may be null, or is about one that may be.
     pub fn null(&self) -> &'static str {
         match self {
-            CType::Address => "0",
-            CType::Int(_) | CType::Float(_) | CType::Bool | CType::Enum(_) => "null",
+            CType::Address | CType::Int(_) | CType::Float(_) | CType::Bool | CType::Enum(_) => "0",
             _ => "None",
         }
     }

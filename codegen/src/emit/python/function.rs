@@ -115,13 +115,13 @@ impl Call {
 
     fn docstring(&self, taken: &[&Param], given: &[&Param]) -> String {
         let mut doc = self.doc.clone();
-        let entry = |param: &&Param| (param.name.clone(), param.ctype.named_in(&param.doc_in()));
+        let entry = |param: &&Param| (param.name.clone(), param.ctype.named_in(&param.doc));
         doc.entries("Args", taken.iter().map(entry).collect());
         match (&self.answer, given) {
             (Answer::Value(_, text), _) => doc.section("Returns", text),
-            (_, [one]) => doc.section("Returns", &one.doc_out()),
+            (_, [one]) => doc.section("Returns", &one.returned),
             (_, several) => {
-                let entry = |param: &&Param| (param.name.clone(), param.doc_out());
+                let entry = |param: &&Param| (param.name.clone(), param.returned.clone());
                 doc.entries("Returns", several.iter().map(entry).collect());
             }
         }

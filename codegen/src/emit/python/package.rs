@@ -11,10 +11,10 @@ use super::ctype::CType;
 use super::docstring::{Docstring, spans};
 use super::function::{Function as Item, binding};
 use super::module::{Modules, Source};
+use super::names;
 use super::param::{Param, Pass, of_export};
-use super::{names, nullless};
 use crate::abi;
-use crate::emit::text::{collapse, count, enumerate, map_code_spans, sentence};
+use crate::emit::text::{alternatives, collapse, count, map_code_spans, sentence};
 use crate::emit::words::Words;
 use crate::model::{Param as ModelParam, *};
 use crate::out::Output;
@@ -251,7 +251,7 @@ impl Method<'_> {
         let (ctype, pass) = of_export(self.context.spec, self.function, self.python, id, &local);
         // Anything may be what only a body by hand understands.
         let nullable = self.function.param(id).nullable && ctype != CType::Object("Any");
-        Param { name: self.local(id), ctype, pass, nullable, doc: self.entry(id).1 }
+        Param { name: self.local(id), ctype, pass, nullable, doc: String::new(), returned: String::new() }
     }
 
     fn item(self) -> Item<Positional> {
@@ -343,7 +343,7 @@ impl Method<'_> {
     fn docstring(self) -> String {
         let function = self.function;
         let mut doc = Docstring::new(&self.context.prose(&function.summary)).signed(self.signature());
-        doc.paragraphs(&self.prose(&function.doc));
+        doc.paragraphs(&self.prose(&function.doc.passed(), "0"));
         doc.entries("Args", self.python.args.iter().map(|id| self.entry(*id)).collect());
         match &function.result {
             ResultKind::Status => {
@@ -352,7 +352,7 @@ impl Method<'_> {
                 let status = ("ret".to_owned(), self.statuses());
                 doc.entries("Returns", written.map(|id| self.entry(*id)).chain([status]).collect());
             }
-            ResultKind::Value(result) => doc.section("Returns", &self.prose(&collapse(&result.doc))),
+            ResultKind::Value(result) => doc.section("Returns", &self.value(result, &result.doc.returned())),
             ResultKind::None => {}
         }
         if let Some(Fallback { kind: FallbackKind::Refuse { status, .. }, .. }) = &function.fallback {
@@ -368,8 +368,8 @@ impl Method<'_> {
     /// A parameter with what it is, and with the values that it may have.
     fn entry(self, id: ParamId) -> (String, String) {
         let param = self.function.param(id);
-        let null = if param.ty == Ty::String && param.dir == Direction::In { "None" } else { "0" };
-        let mut text = nullless(&sentence(&self.prose(&collapse(&param.doc))), null);
+        let told = if param.dir == Direction::Out { param.doc.returned() } else { param.doc.passed() };
+        let mut text = sentence(&self.value(param, &told));
         if let Ty::Named(ty) = param.ty
             && let TypeKind::Enum { values, .. } = &self.context.spec.ty(ty).kind
             && values.len() <= LISTED
@@ -377,9 +377,15 @@ impl Method<'_> {
             let named = values.iter().filter(|value| !value.alias);
             let values: Vec<String> =
                 named.map(|value| format!("{} ``{}``", value.value, value.c_name)).collect();
-            text = format!("{text} {}.", enumerate(&values).replace(" and ", " or "));
+            text = format!("{text} {}.", alternatives(&values));
         }
         (param.name.value.clone(), text)
+    }
+
+    /// A text about a value: null has the word that stands for it there.
+    fn value(self, param: &ModelParam, text: &str) -> String {
+        let null = if param.ty == Ty::String && param.dir == Direction::In { "None" } else { "0" };
+        self.prose(&collapse(text), null)
     }
 
     /// What the status says.
@@ -388,15 +394,23 @@ impl Method<'_> {
         let failures = self.function.returns.iter().filter(|(status, _)| words.status(*status).value != 0);
         let told = failures.map(|(status, when)| {
             let status = words.status(*status);
-            format!(" {} ``{}``: {}.", status.value, status.c_name, self.prose(&collapse(when)))
+            format!(
+                " {} ``{}``: {}.",
+                status.value,
+                status.c_name,
+                self.prose(&collapse(&when.passed()), "0")
+            )
         });
         format!("0 on success.{}", told.collect::<String>())
     }
 
     /// Prose with Python's names, and with numbers in the place of statuses, which have no names there.
-    fn prose(self, text: &str) -> String {
+    fn prose(self, text: &str, null: &str) -> String {
         let statuses = self.context.spec.status_values(self.context.interface);
         let numbered = map_code_spans(text, |span| {
+            if span == "null" {
+                return Some(format!("`{null}`"));
+            }
             let status = statuses.iter().find(|status| status.name.value == span && status.value != 0)?;
             let is_param = self.function.params.iter().any(|param| param.name.value == span);
             (!is_param).then(|| format!("{} (`{}`)", status.value, status.c_name))

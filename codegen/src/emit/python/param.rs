@@ -2,7 +2,6 @@
 
 use super::ctype::CType;
 use super::names;
-use crate::emit::text::capital;
 use crate::model::{
     self, Direction, Extent, Function, HandleForm, Length, ParamId, PythonFunction, Role, Spec, Ty, TypeKind,
 };
@@ -47,8 +46,10 @@ pub struct Param {
     pub pass: Pass,
     /// Whether null is allowed.
     pub nullable: bool,
-    /// What it is, for those who pass it or get it.
+    /// What it is, for those who pass it.
     pub doc: String,
+    /// What it is, for those who get it.
+    pub returned: String,
 }
 
 impl Param {
@@ -66,18 +67,6 @@ impl Param {
     pub fn may_be_none(&self) -> bool {
         let is_object = self.pass == Pass::Address || self.ctype.null() == "None";
         self.nullable && is_object && matches!(self.pass, Pass::Value | Pass::Address)
-    }
-
-    /// What is said to those who pass it: of `In: the new one. Out: the old one.` the first half.
-    pub fn doc_in(&self) -> String {
-        let half = self.doc.split_once(" Out: ").and_then(|(before, _)| before.strip_prefix("In: "));
-        half.map_or_else(|| self.doc.clone(), capital)
-    }
-
-    /// What is said to those who get it: the second half.
-    pub fn doc_out(&self) -> String {
-        let half = self.doc.split_once(" Out: ").filter(|(before, _)| before.starts_with("In: "));
-        half.map_or_else(|| self.doc.clone(), |(_, after)| capital(after))
     }
 
     /// Its type in `argtypes`.

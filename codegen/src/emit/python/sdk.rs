@@ -4,11 +4,11 @@ use super::class::{Class, Field, Member};
 use super::ctype::CType;
 use super::docstring::{Docstring, spans};
 use super::function::{Answer, Call};
+use super::names;
 use super::param::{self, Param, Pass};
 use super::raises::Exceptions;
-use super::{names, nullless};
-use crate::emit::text::{capital, collapse, sentence, sentences, uncapital};
-use crate::emit::words::Words;
+use crate::emit::text::{collapse, sentence, uncapital};
+use crate::emit::words::{Words, with_facts};
 use crate::model::{Param as ModelParam, *};
 use crate::sdk::{ANSWER, Face, Handle, PLUGIN};
 
@@ -37,11 +37,12 @@ impl<'a> Sdk<'a> {
             pass: Pass::Value,
             nullable: false,
             doc: "The plugin that is asked.".to_owned(),
+            returned: String::new(),
         });
         let own = function.params.iter().map(|param| self.param(function, param));
         let asked = function.question.map(|question| self.answer(function, question));
         let mut doc = Docstring::new(&self.prose(&function.summary));
-        doc.paragraphs(&self.paragraphs(function));
+        doc.paragraphs(&self.prose(&function.doc.passed()));
         Call {
             name: names::variable(&function.name.value),
             symbol: self.face.function(function),
@@ -55,39 +56,31 @@ impl<'a> Sdk<'a> {
 
     fn param(self, function: &Function, param: &ModelParam) -> Param {
         let (ctype, pass) = param::of_face(self.face, function, param);
-        let doc = match pass {
-            Pass::Room(_) | Pass::Filled(_) => room(&self.told(&param.doc)),
-            Pass::Output => {
-                self.described(param, &function.params).replacen("Where to write the ", "The ", 1)
-            }
-            Pass::Copy => self.described(param, &function.params).replacen("Address of the ", "The ", 1),
-            _ => {
-                let mut doc = self.described(param, &function.params);
-                let is_memory = param.dir == Direction::Out && pass == Pass::Value;
-                if let Some(rest) = doc.strip_prefix("Room for ").filter(|_| is_memory) {
-                    doc = format!("Address of room for {rest}");
-                }
-                if param.nullable && !doc.contains("null") {
-                    doc.push_str(" May be null.");
-                }
-                doc
-            }
+        let (passed, returned) = (param.doc.passed(), param.doc.returned());
+        let returned = match pass {
+            Pass::Room(_) | Pass::Filled(_) => sentence(&self.value(&returned, &ctype)),
+            _ => self.described(param, &function.params, &self.value(&returned, &ctype)),
         };
-        let doc = nullless(&doc, ctype.null());
-        Param { name: names::variable(&param.name.value), ctype, pass, nullable: param.nullable, doc }
+        let mut doc = self.described(param, &function.params, &self.value(&passed, &ctype));
+        if param.nullable && !passed.contains("`null`") {
+            doc = format!("{doc} May be ``{}``.", ctype.null());
+        }
+        let name = names::variable(&param.name.value);
+        Param { name, ctype, pass, nullable: param.nullable, doc, returned }
     }
 
     /// The answer of a question, in the words of the two statuses that say it in the table.
     fn answer(self, function: &Function, (yes, no): (StatusValue, StatusValue)) -> Param {
         let when = |status: StatusValue| {
             let told = function.returns.iter().find(|(known, _)| *known == status);
-            told.map(|(_, when)| self.told(when)).unwrap_or_default()
+            told.map(|(_, when)| self.prose(&collapse(&when.passed()))).unwrap_or_default()
         };
         let doc = match (when(yes), when(no)) {
             (yes, no) if yes.is_empty() || no.is_empty() => "The answer.".to_owned(),
             (yes, no) => format!("True: {yes}. False: {no}."),
         };
-        Param { name: ANSWER.to_owned(), ctype: CType::Bool, pass: Pass::Output, nullable: false, doc }
+        let (name, ctype) = (ANSWER.to_owned(), CType::Bool);
+        Param { name, ctype, pass: Pass::Output, nullable: false, doc: String::new(), returned: doc }
     }
 
     fn raises(self, function: &Function) -> Vec<(String, String)> {
@@ -103,7 +96,7 @@ impl<'a> Sdk<'a> {
         }
         let told = function.returns.iter().filter(|(status, _)| !is_answer(*status));
         let told = told.filter_map(|(status, when)| {
-            let when = self.told(when);
+            let when = self.prose(&collapse(&when.passed()));
             let name = &words.status(*status).name.value;
             if when.is_empty() { None } else { self.exceptions.raised(name, &when) }
         });
@@ -128,15 +121,16 @@ impl<'a> Sdk<'a> {
         let mut notes = Vec::new();
         if !self.face.manages(function) {
             let words = Words::new(self.face.spec, self.face.interface);
-            notes.extend(words.order(function));
+            let words = Words { constant: literal, argument: "=", ..words };
             if function.blocking {
-                notes[0] =
-                    "The caller waits for the device; other threads of Python run meanwhile.".to_owned();
+                let waits = "The caller waits for the device; other threads of Python run meanwhile.";
+                notes.push(waits.to_owned());
             }
+            notes.extend(words.stream_order(function));
             if let Some(fallback) = &function.fallback
                 && !self.face.may_be_unsupported(function)
             {
-                let action = uncapital(&constants(&words.fallback_action(function, &fallback.kind)));
+                let action = uncapital(&words.fallback_action(function, &fallback.kind));
                 let costs = match collapse(&fallback.costs) {
                     costs if costs.is_empty() => costs,
                     costs => format!(" It costs: {}.", costs.trim_end_matches('.')),
@@ -161,50 +155,38 @@ impl<'a> Sdk<'a> {
         notes.iter().map(|note| self.prose(note)).collect()
     }
 
-    /// The paragraphs of a function's doc, without what it says of parameters that Python does not have.
-    fn paragraphs(self, function: &Function) -> String {
-        let filled = function
-            .params
-            .iter()
-            .filter(|param| matches!(param::of_face(self.face, function, param).1, Pass::Filled(_)));
-        let asked: Vec<String> =
-            filled.map(|param| format!("With null for `{}`", param.name.value)).collect();
-        let kept = |paragraph: &str| {
-            let told = sentences(paragraph)
-                .into_iter()
-                .filter(|text| !asked.iter().any(|asked| text.starts_with(asked)));
-            self.told(&told.collect::<Vec<_>>().join(" "))
-        };
-        function.doc.split("\n\n").map(kept).collect::<Vec<_>>().join("\n\n")
-    }
-
-    /// What a parameter is, with what a reader has to know beside it.
-    fn described(self, param: &ModelParam, params: &[ModelParam]) -> String {
+    /// A doc of a parameter with what a reader has to know beside it.
+    fn described(self, param: &ModelParam, params: &[ModelParam], doc: &str) -> String {
         let words = Words::new(self.face.spec, self.face.interface);
-        let mut text = sentence(&self.told(&param.doc));
-        for fact in words.param_facts(param, params) {
-            // The lists tell their length.
-            let is_length =
-                matches!(param.length, Some(Length::Count(Extent::Param(_)))) && fact.contains("elements");
-            // What is returned is there.
-            let is_returned = param.is_output() && fact.contains("null");
-            if !is_length && !is_returned {
-                text = format!("{text} {}", self.prose(&fact));
-            }
-        }
-        text
+        // Lists tell their length.
+        let is_counted = matches!(param.length, Some(Length::Count(Extent::Param(_))));
+        let memory = words.memory(param, params).filter(|_| !is_counted);
+        let facts = memory.into_iter().chain(words.life(param, params));
+        with_facts(doc, facts.map(|fact| self.prose(&fact)))
     }
 
-    /// One line of a doc, without what a caller of the SDK has no use for.
-    fn told(self, text: &str) -> String {
-        self.prose(&self.face.for_callers(text))
+    /// A field of a struct or a parameter of a callback, which ctypes reads and writes.
+    fn raw(self, param: &ModelParam, params: &[ModelParam]) -> String {
+        let doc = param.doc.passed();
+        let text = self.described(param, params, &self.value(&doc, &CType::Text));
+        let is_told = !param.nullable || param.is_output() || doc.contains("`null`");
+        if is_told { text } else { format!("{text} May be ``{}``.", CType::Text.null()) }
+    }
+
+    /// A text about a value: null has the word that stands for it there.
+    fn value(self, text: &str, ctype: &CType) -> String {
+        self.spelled(&collapse(text), ctype.null())
+    }
+
+    fn prose(self, text: &str) -> String {
+        self.spelled(text, "0")
     }
 
     /// Prose as docstrings have it: two backticks around code, and exceptions in the place of statuses.
-    fn prose(self, text: &str) -> String {
+    fn spelled(self, text: &str, null: &str) -> String {
         spans(text, |span| match self.face.interface.find(span) {
             Some(_) => Some(names::variable(span)),
-            None if span.contains('(') => Some(span.replace(": ", "=")),
+            None if span == "null" => Some(null.to_owned()),
             None if self.is_status(span) => self.exceptions.spelled(span),
             None => None,
         })
@@ -228,8 +210,8 @@ impl<'a> Sdk<'a> {
 
     /// The class of a type; handles and ids are numbers and have none.
     fn ty(self, ty: &Type) -> Option<Class> {
-        let mut doc = Docstring::new(&self.told(&ty.summary));
-        doc.paragraphs(&ty.doc.split("\n\n").map(|text| self.told(text)).collect::<Vec<_>>().join("\n\n"));
+        let mut doc = Docstring::new(&self.prose(&ty.summary));
+        doc.paragraphs(&self.prose(&ty.doc));
         let name = ty.name.value.clone();
         match &ty.kind {
             TypeKind::Handle { .. } | TypeKind::Id { .. } => None,
@@ -237,7 +219,7 @@ impl<'a> Sdk<'a> {
                 let members = values.iter().map(|value| Member {
                     name: names::member(&value.name.value),
                     value: value.value,
-                    doc: self.told(&sentence(&value.summary)),
+                    doc: self.prose(&sentence(&value.summary.passed())),
                 });
                 Some(Class::numbers(name, &doc, *flags, members.collect()))
             }
@@ -245,18 +227,16 @@ impl<'a> Sdk<'a> {
                 let fields = fields.iter().map(|field| Field {
                     name: names::variable(&field.name.value),
                     ctype: self.field(field),
-                    doc: nullless(&self.described(field, fields), "None"),
+                    doc: self.raw(field, fields),
                 });
                 Some(Class::structure(name, &doc, &fields.collect::<Vec<_>>(), false))
             }
             TypeKind::Callback { params, result, .. } => {
-                let entries = params.iter().map(|param| {
-                    let text = nullless(&self.described(param, params), "None");
-                    (names::variable(&param.name.value), text)
-                });
+                let entries =
+                    params.iter().map(|param| (names::variable(&param.name.value), self.raw(param, params)));
                 doc.entries("Args", entries.collect());
                 if let Some(result) = result {
-                    doc.section("Returns", &self.told(&result.doc));
+                    doc.section("Returns", &self.prose(&collapse(&result.doc.returned())));
                 }
                 if self.face.is_translated(ty) {
                     doc.paragraph(
@@ -291,44 +271,17 @@ impl<'a> Sdk<'a> {
     }
 }
 
-/// What there is room for in C is what Python returns: `Room for the nodes, or null to count them.` → `The nodes.`
-pub fn room(text: &str) -> String {
-    let Some(rest) = text.strip_prefix("Room for ") else { return text.to_owned() };
-    let end = [";", ", or null", ", as in", "."].iter().filter_map(|stop| rest.find(stop)).min();
-    match rest[..end.unwrap_or(rest.len())].trim_end_matches(" and its zero byte") {
-        "them" => "All of them.".to_owned(),
-        "it" => "The text.".to_owned(),
-        rest => format!("{}.", capital(rest)),
+/// A constant of Python.
+fn literal(value: Constant) -> String {
+    match value {
+        Constant::Integer(number) => number.to_string(),
+        Constant::Bool(true) => "True".to_owned(),
+        Constant::Bool(false) => "False".to_owned(),
+        Constant::Null => "0".to_owned(),
     }
-}
-
-/// Constants in prose: `` `supported` is false `` → `` `supported` is False ``.
-fn constants(text: &str) -> String {
-    text.replace(" is false", " is False").replace(" is true", " is True").replace(" is null", " is 0")
 }
 
 fn uncapital_first(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_lowercase().chain(chars).collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn room_is_what_is_returned() {
-        assert_eq!(room("Room for the nodes, or null to count them."), "The nodes.");
-        assert_eq!(room("Room for them; may be null."), "All of them.");
-        assert_eq!(room("The length."), "The length.");
-    }
-
-    #[test]
-    fn null_has_a_word_of_python() {
-        assert_eq!(
-            nullless("The type; null: the built-in one.", "None"),
-            "The type; None: the built-in one."
-        );
-        assert_eq!(nullless("Not nullable, not null.", "0"), "Not nullable, not 0.");
-    }
 }

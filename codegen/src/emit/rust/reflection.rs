@@ -79,7 +79,7 @@ fn entry(context: Context, function: &Function) -> TokenStream {
     }));
     let (since, until) = availability(&words, function.availability);
     let returns = function.returns.iter().map(|(status, when)| {
-        let status = &words.status(*status).name.value;
+        let (status, when) = (&words.status(*status).name.value, &**when);
         quote!((#status, #when))
     });
     quote! {

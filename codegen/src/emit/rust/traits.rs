@@ -52,7 +52,7 @@ fn method(context: Context, function: &Function) -> TokenStream {
 
 /// The rest of a method's documentation.
 fn details(context: Context, function: &Function, forms: &[Form]) -> String {
-    let mut text = function.doc.clone();
+    let mut text = function.doc.to_string();
     let listed = |title: &str, entries: Vec<String>| {
         if entries.is_empty() { String::new() } else { format!("\n\n# {title}\n{}", entries.join("\n")) }
     };

@@ -250,7 +250,11 @@ pub(super) fn field_doc(field: &Param) -> TokenStream {
 
 /// What the spec says of a field, or its name.
 pub(super) fn field_text(field: &Param) -> String {
-    if field.doc.trim().is_empty() { format!("The field `{}`.", field.name.value) } else { field.doc.clone() }
+    if field.doc.trim().is_empty() {
+        format!("The field `{}`.", field.name.value)
+    } else {
+        field.doc.to_string()
+    }
 }
 
 /// Doc attributes of a summary and what follows it.

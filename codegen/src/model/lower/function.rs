@@ -28,7 +28,7 @@ impl Lowerer<'_> {
         Function {
             c_name: text(node, "c").unwrap_or_else(|| format!("{}{}", scope.prefix, name.value)),
             summary: text(node, "summary").unwrap_or_default(),
-            doc: prose(node, "doc"),
+            doc: parts(node.get("doc"), true),
             stream_ordered: node.get("stream_ordered").and_then(|node| self.param_id(&params, node)),
             no_fallback: prose(node, "no_fallback"),
             fallback: node
@@ -58,7 +58,7 @@ impl Lowerer<'_> {
                 .iter()
                 .filter_map(|(key, node)| {
                     let status = self.status_named(scope, key)?;
-                    Some((status, node.text().unwrap_or_default().trim().to_owned()))
+                    Some((status, parts(Some(node), false)))
                 })
                 .collect(),
             analogue: node

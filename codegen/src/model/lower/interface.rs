@@ -257,7 +257,6 @@ impl Lowerer<'_> {
         Some(Sdk {
             prefix: prose(node, "prefix"),
             device: self.type_id(scope.id, scope.uses, node.get("device")?)?,
-            host: prose(node, "host"),
             manages,
         })
     }

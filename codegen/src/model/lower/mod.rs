@@ -426,6 +426,17 @@ fn prose(node: &Node, key: &str) -> String {
     text(node, key).unwrap_or_default()
 }
 
+/// A text whose parts are for different readers; as paragraphs, or as one.
+fn parts(node: Option<&Node>, paragraphs: bool) -> Prose {
+    let trimmed = |node: &Node| node.text().map(|text| text.trim().to_owned());
+    let part = |(part, key)| Some((part, trimmed(node?.get(key)?)?));
+    let parts = match node.and_then(trimmed) {
+        Some(text) => vec![(Part::All, text)],
+        None => Part::KEYS.into_iter().filter_map(part).collect(),
+    };
+    Prose::new(parts, paragraphs)
+}
+
 fn flag(node: &Node, key: &str) -> bool {
     node.get(key).and_then(Node::bool).unwrap_or_default()
 }

@@ -71,7 +71,7 @@ impl Lowerer<'_> {
             upstream: text(node, "upstream"),
             availability: self.availability(scope, node),
             absent: node.get("absent").and_then(|node| self.absent(scope, node)),
-            doc: prose(node, "doc"),
+            doc: parts(node.get("doc"), false),
             places: Places::of(name.span, node),
         }
     }

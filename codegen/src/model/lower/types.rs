@@ -164,7 +164,7 @@ impl Lowerer<'_> {
             name: name(node),
             c_name: text(node, "c").unwrap_or_default(),
             value: node.get("value").and_then(Node::integer).unwrap_or_default(),
-            summary: text(node, "summary").unwrap_or_default(),
+            summary: parts(node.get("summary"), false),
             alias: flag(node, "alias"),
             means: match node.get("means").and_then(Node::text) {
                 Some("invalid_argument") => Some(Meaning::InvalidArgument),

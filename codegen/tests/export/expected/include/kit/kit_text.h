@@ -33,7 +33,7 @@ static_assert(sizeof(void*) == 8, "the layouts are those of 64-bit systems");
  *
  * Reads a file if there is one.
  *
- * @param[in] path Its path; null for none.
+ * @param[in] path Its path; null for none. May be null.
  * @retval KIT_SUCCESS On success.
  */
 kitError kitOpen(const char* path);

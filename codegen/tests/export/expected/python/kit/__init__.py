@@ -273,7 +273,7 @@ def open(*args: Any) -> int:
     Reads a file if there is one.
 
     Args:
-        path: Its path; None for none.
+        path: Its path; null for none.
 
     Returns:
         ret: 0 on success.
