@@ -59,9 +59,9 @@ mod tests {
     fn failed_work_is_told_whatever_device_is_current() {
         let cpu = Cpu::with_config(Config { devices: 2, memory: 1 << 20, threads: 1 });
         for device in [0, 1] {
-            let handle = cpu.create_stream(device).unwrap();
-            cpu.launch_kernel(device, handle, "broken", || Err("it broke".into())).unwrap();
-            let refused = settle_on(&cpu, Stream::from_addr(handle.0)).unwrap_err();
+            let stream = cpu.create_stream(device).unwrap();
+            cpu.launch_kernel(device, stream, "broken", || Err("it broke".into())).unwrap();
+            let refused = settle_on(&cpu, stream).unwrap_err();
             assert!(refused.message.contains("it broke"), "{refused}");
         }
     }

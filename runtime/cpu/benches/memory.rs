@@ -28,7 +28,7 @@ fn allocations(cpu: &Cpu) {
                     let ptr = cpu.device_memory_allocate(0, size).unwrap();
                     if touched {
                         // SAFETY: the memory is allocated.
-                        unsafe { touch(ptr.0 as *mut u8, size) };
+                        unsafe { touch(ptr.addr() as *mut u8, size) };
                     }
                     cpu.device_memory_deallocate(0, ptr, size).unwrap();
                 },

@@ -192,6 +192,12 @@ pub enum Error {
         /// The stream.
         stream: usize,
     },
+    /// The number names no mode of capture.
+    #[error("{mode} is not a capture mode")]
+    UnknownCaptureMode {
+        /// The number.
+        mode: i32,
+    },
     /// The call cannot be captured; it ended the capture as invalid.
     #[error("`{call}` is not possible while a stream is being captured; the capture is now invalid")]
     CaptureUnsupported {
@@ -304,6 +310,7 @@ impl Error {
             | Self::OutOfBounds { .. }
             | Self::SizeMismatch { .. }
             | Self::EventNotRecorded { .. }
+            | Self::UnknownCaptureMode { .. }
             | Self::WrongNodeKind { .. } => ErrorKind::InvalidArgument,
         }
     }

@@ -51,11 +51,8 @@ pub use config::Config;
 pub use cpu::{Cpu, Library};
 pub use error::{Error, ErrorKind, Result};
 pub use executor::work::{CopyKind, INLINE_BYTES, TaskResult};
-pub use graph::{CaptureInfo, CaptureMode, CaptureStatus, NodeInfo, NodeParameters};
-pub use handle::{
-    DevicePtr, EventHandle, ExecHandle, GraphHandle, HandleKind, HostPtr, LibraryHandle, NodeHandle,
-    StreamHandle,
-};
+pub use graph::{CaptureInfo, NodeInfo, NodeParameters};
+pub use handle::HandleKind;
 pub use memory::{HostStats, MemoryStats, PointerInfo, Space};
 pub use profiler::{Activity, Trace, TraceRecord};
 

@@ -1,9 +1,9 @@
 //! Small doors into the stream core, for the model checker: no pool, no memory, no handles.
 //! The checker brings its own threads, which call [`Model::serve`].
 
-use crate::executor::event::{Event, Mark};
+use crate::executor::event::{EventState, Mark};
 use crate::executor::join::Join;
-use crate::executor::stream::Stream;
+use crate::executor::stream::StreamState;
 use crate::executor::work::{Body, Task, TaskResult, Work};
 use crate::executor::{Load, Shared};
 use std::sync::Arc;
@@ -15,10 +15,10 @@ pub struct Model {
 }
 
 #[derive(Clone)]
-pub struct ModelStream(Arc<Stream>);
+pub struct ModelStream(Arc<StreamState>);
 
 #[derive(Clone)]
-pub struct ModelEvent(Arc<Event>);
+pub struct ModelEvent(Arc<EventState>);
 
 impl Default for Model {
     fn default() -> Self {
@@ -31,11 +31,11 @@ impl Default for Model {
 
 impl Model {
     pub fn stream(&self) -> ModelStream {
-        ModelStream(Stream::new(1, 0, &self.shared, &self.load))
+        ModelStream(StreamState::new(1, 0, &self.shared, &self.load))
     }
 
     pub fn event(&self) -> ModelEvent {
-        ModelEvent(Event::new(1, 0))
+        ModelEvent(EventState::new(1, 0))
     }
 
     pub fn serve(&self) {

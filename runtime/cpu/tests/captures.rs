@@ -6,11 +6,12 @@ mod common;
 use common::{block, cpu};
 use std::sync::Arc;
 use std::thread;
-use tenon_cpu::{CaptureMode, CaptureStatus, Cpu, Error, ExecHandle, GraphHandle, StreamHandle};
+use tenon::device::{CaptureMode, CaptureStatus, Graph, GraphExec, Stream};
+use tenon_cpu::{Cpu, Error};
 
-fn begin(cpu: &Cpu) -> StreamHandle {
+fn begin(cpu: &Cpu) -> Stream {
     let stream = cpu.create_stream(0).unwrap();
-    cpu.stream_begin_capture(0, stream, CaptureMode::Global).unwrap();
+    cpu.stream_begin_capture(0, stream, CaptureMode::GLOBAL).unwrap();
     stream
 }
 
@@ -18,10 +19,10 @@ fn begin(cpu: &Cpu) -> StreamHandle {
 fn what_a_capture_tells_of_itself() {
     let cpu = cpu();
     let plain = cpu.create_stream(0).unwrap();
-    assert_eq!(cpu.stream_capture_info(0, plain).unwrap().status, CaptureStatus::None);
+    assert_eq!(cpu.stream_capture_info(0, plain).unwrap().status, CaptureStatus::NONE);
     let stream = begin(&cpu);
     let info = cpu.stream_capture_info(0, stream).unwrap();
-    assert!(info.status == CaptureStatus::Active && info.id != 0 && info.dependencies.is_empty());
+    assert!(info.status == CaptureStatus::ACTIVE && info.id != 0 && info.dependencies.is_empty());
     cpu.launch_kernel(0, stream, "k", || Ok(())).unwrap();
     let info = cpu.stream_capture_info(0, stream).unwrap();
     let graph = cpu.stream_end_capture(0, stream).unwrap();
@@ -32,7 +33,7 @@ fn what_a_capture_tells_of_itself() {
 #[test]
 fn calls_that_cannot_be_captured_end_the_capture() {
     let cpu = cpu();
-    type Call<'a> = &'a dyn Fn(StreamHandle) -> Result<(), Error>;
+    type Call<'a> = &'a dyn Fn(Stream) -> Result<(), Error>;
     let calls: [(&str, Call); 3] = [
         ("synchronize_stream", &|stream| cpu.synchronize_stream(0, stream)),
         ("query_stream", &|stream| cpu.query_stream(0, stream).map(drop)),
@@ -41,7 +42,7 @@ fn calls_that_cannot_be_captured_end_the_capture() {
     for (name, call) in calls {
         let stream = begin(&cpu);
         assert_eq!(call(stream), Err(Error::CaptureUnsupported { call: name }), "{name}");
-        assert_eq!(cpu.stream_capture_info(0, stream).unwrap().status, CaptureStatus::Invalidated);
+        assert_eq!(cpu.stream_capture_info(0, stream).unwrap().status, CaptureStatus::INVALIDATED);
         assert!(matches!(
             cpu.launch_kernel(0, stream, "k", || Ok(())),
             Err(Error::CaptureInvalidated { .. })
@@ -61,7 +62,7 @@ fn events_of_a_capture_and_events_outside() {
 
     let stream = begin(&cpu);
     cpu.record_event(0, stream, inside).unwrap();
-    let captured = Error::CapturedEvent { event: inside.0 };
+    let captured = Error::CapturedEvent { event: inside.addr() };
     assert_eq!(cpu.query_event(0, inside), Err(captured.clone()));
     assert_eq!(cpu.synchronize_event(0, inside), Err(captured.clone()));
     assert_eq!(cpu.event_time_ns(inside), Err(captured.clone()));
@@ -78,7 +79,7 @@ fn events_of_a_capture_and_events_outside() {
         let stream = begin(&cpu);
         assert_eq!(
             cpu.stream_wait_event(0, stream, outside),
-            Err(Error::CaptureIsolation { event: outside.0 })
+            Err(Error::CaptureIsolation { event: outside.addr() })
         );
         assert!(matches!(cpu.stream_end_capture(0, stream), Err(Error::CaptureInvalidated { .. })));
     }
@@ -90,7 +91,7 @@ fn captures_that_meet_or_do_not_join() {
     let event = cpu.create_event(0).unwrap();
     let (a, b) = (begin(&cpu), begin(&cpu));
     cpu.record_event(0, a, event).unwrap();
-    assert_eq!(cpu.stream_wait_event(0, b, event), Err(Error::CaptureMerge { event: event.0 }));
+    assert_eq!(cpu.stream_wait_event(0, b, event), Err(Error::CaptureMerge { event: event.addr() }));
     for stream in [a, b] {
         assert!(matches!(cpu.stream_end_capture(0, stream), Err(Error::CaptureInvalidated { .. })));
     }
@@ -106,12 +107,12 @@ fn captures_that_meet_or_do_not_join() {
 
     let stream = begin(&cpu);
     assert!(matches!(
-        cpu.stream_begin_capture(0, stream, CaptureMode::Global),
+        cpu.stream_begin_capture(0, stream, CaptureMode::GLOBAL),
         Err(Error::AlreadyCapturing { .. })
     ));
     cpu.stream_end_capture(0, stream).unwrap();
     assert!(matches!(
-        cpu.stream_begin_capture(0, StreamHandle::DEFAULT, CaptureMode::Global),
+        cpu.stream_begin_capture(0, Stream::NULL, CaptureMode::GLOBAL),
         Err(Error::DefaultStream { .. })
     ));
 }
@@ -141,7 +142,7 @@ fn modes_of_capture() {
         let cpu = cpu.clone();
         thread::spawn(move || {
             if let Some(mode) = mode {
-                assert_eq!(cpu.thread_exchange_capture_mode(mode), Ok(CaptureMode::Global));
+                assert_eq!(cpu.thread_exchange_capture_mode(mode), Ok(CaptureMode::GLOBAL));
             }
             cpu.synchronize_device(0)
         })
@@ -150,20 +151,20 @@ fn modes_of_capture() {
     };
     let stream = cpu.create_stream(0).unwrap();
     for (captured, thread, allowed) in [
-        (CaptureMode::Global, None, false),
-        (CaptureMode::Global, Some(CaptureMode::ThreadLocal), true),
-        (CaptureMode::Global, Some(CaptureMode::Relaxed), true),
-        (CaptureMode::ThreadLocal, None, true),
-        (CaptureMode::Relaxed, None, true),
+        (CaptureMode::GLOBAL, None, false),
+        (CaptureMode::GLOBAL, Some(CaptureMode::THREAD_LOCAL), true),
+        (CaptureMode::GLOBAL, Some(CaptureMode::RELAXED), true),
+        (CaptureMode::THREAD_LOCAL, None, true),
+        (CaptureMode::RELAXED, None, true),
     ] {
         cpu.stream_begin_capture(0, stream, captured).unwrap();
         assert_eq!(synchronize_elsewhere(thread).is_ok(), allowed, "{captured:?} {thread:?}");
         assert_eq!(cpu.stream_end_capture(0, stream).is_ok(), allowed);
     }
-    cpu.stream_begin_capture(0, stream, CaptureMode::ThreadLocal).unwrap();
+    cpu.stream_begin_capture(0, stream, CaptureMode::THREAD_LOCAL).unwrap();
     assert!(cpu.synchronize_device(0).is_err(), "the capturing thread itself");
     assert!(cpu.stream_end_capture(0, stream).is_err());
-    for (mode, ends) in [(CaptureMode::Global, false), (CaptureMode::Relaxed, true)] {
+    for (mode, ends) in [(CaptureMode::GLOBAL, false), (CaptureMode::RELAXED, true)] {
         cpu.stream_begin_capture(0, stream, mode).unwrap();
         let other = cpu.clone();
         let result = thread::spawn(move || other.stream_end_capture(0, stream)).join().unwrap();
@@ -180,11 +181,11 @@ fn handles_that_are_no_good() {
     let graph = cpu.stream_end_capture(0, stream).unwrap();
     let exec = cpu.graph_instantiate(graph).unwrap();
     cpu.graph_launch(0, exec, stream).unwrap();
-    for bad in [0, usize::MAX, stream.0, exec.0] {
-        assert!(matches!(cpu.graph_instantiate(GraphHandle(bad)), Err(Error::InvalidHandle { .. })));
-        assert!(matches!(cpu.graph_destroy(GraphHandle(bad)), Err(Error::InvalidHandle { .. })));
+    for bad in [0, usize::MAX, stream.addr(), exec.addr()] {
+        assert!(matches!(cpu.graph_instantiate(Graph::from_addr(bad)), Err(Error::InvalidHandle { .. })));
+        assert!(matches!(cpu.graph_destroy(Graph::from_addr(bad)), Err(Error::InvalidHandle { .. })));
     }
-    assert!(cpu.graph_launch(0, ExecHandle(graph.0), stream).is_err());
+    assert!(cpu.graph_launch(0, GraphExec::from_addr(graph.addr()), stream).is_err());
     let elsewhere = cpu.create_stream(1).unwrap();
     assert!(matches!(cpu.graph_launch(1, exec, elsewhere), Err(Error::WrongDevice { .. })));
     assert!(matches!(cpu.stream_end_capture(0, stream), Err(Error::NotCapturing { .. })));

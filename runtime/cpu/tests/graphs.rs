@@ -7,13 +7,12 @@ use common::{Gate, Log, block, cpu, download, upload};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
-use tenon_cpu::{
-    CaptureMode, CaptureStatus, Cpu, Error, ExecHandle, GraphHandle, NodeParameters, StreamHandle,
-};
+use tenon::device::{CaptureMode, CaptureStatus, Graph, GraphExec, GraphNode, Stream};
+use tenon_cpu::{Cpu, Error, NodeParameters};
 
-fn begin(cpu: &Cpu) -> StreamHandle {
+fn begin(cpu: &Cpu) -> Stream {
     let stream = cpu.create_stream(0).unwrap();
-    cpu.stream_begin_capture(0, stream, CaptureMode::Global).unwrap();
+    cpu.stream_begin_capture(0, stream, CaptureMode::GLOBAL).unwrap();
     stream
 }
 
@@ -63,13 +62,13 @@ fn a_launch_keeps_its_place_in_the_stream() {
     assert_eq!(log.read(), [1, 2, 3]);
 }
 
-fn finish(cpu: &Cpu, stream: StreamHandle) -> ExecHandle {
+fn finish(cpu: &Cpu, stream: Stream) -> GraphExec {
     let graph = cpu.stream_end_capture(0, stream).unwrap();
     cpu.graph_instantiate(graph).unwrap()
 }
 
 /// A graph that forks into `branches` and joins again.
-fn forked(cpu: &Cpu, log: &Log, branches: usize) -> (GraphHandle, ExecHandle) {
+fn forked(cpu: &Cpu, log: &Log, branches: usize) -> (Graph, GraphExec) {
     let stream = begin(cpu);
     let fork = cpu.create_event(0).unwrap();
     cpu.launch_kernel(0, stream, "head", log.writer(0)).unwrap();
@@ -90,7 +89,7 @@ fn forked(cpu: &Cpu, log: &Log, branches: usize) -> (GraphHandle, ExecHandle) {
     cpu.launch_kernel(0, stream, "tail", log.writer(branches + 1)).unwrap();
     let graph = cpu.stream_end_capture(0, stream).unwrap();
     for (side, _) in sides {
-        assert_eq!(cpu.stream_capture_info(0, side).unwrap().status, CaptureStatus::None);
+        assert_eq!(cpu.stream_capture_info(0, side).unwrap().status, CaptureStatus::NONE);
         cpu.synchronize_stream(0, side).unwrap();
     }
     (graph, cpu.graph_instantiate(graph).unwrap())
@@ -189,7 +188,7 @@ fn a_failure_in_a_branch_reaches_the_launching_stream() {
         cpu.graph_launch(0, exec, stream).unwrap();
         let error = cpu.synchronize_stream(0, stream).unwrap_err();
         let Error::TaskFailed { stream: reported, message, .. } = error else { panic!("{error}") };
-        assert!(reported == stream.0 && message.contains("branch"));
+        assert!(reported == stream.addr() && message.contains("branch"));
     }
     cpu.synchronize_stream(0, side).unwrap();
 }
@@ -205,7 +204,7 @@ fn a_launch_checks_its_pointers_anew() {
     cpu.graph_launch(0, exec, stream).unwrap();
     cpu.synchronize_stream(0, stream).unwrap();
     cpu.device_memory_deallocate(0, ptr, 4).unwrap();
-    assert_eq!(cpu.graph_launch(0, exec, stream), Err(Error::UnknownPointer { ptr: ptr.0 }));
+    assert_eq!(cpu.graph_launch(0, exec, stream), Err(Error::UnknownPointer { ptr: ptr.addr() }));
     cpu.synchronize_stream(0, stream).unwrap();
     assert_eq!(log.read(), [1], "nothing of a refused launch runs");
 }
@@ -240,15 +239,19 @@ fn new_parameters() {
     let fill = |dst, value| NodeParameters::Fill { dst, value, size: 2 };
     // SAFETY: no host memory is named.
     unsafe {
-        cpu.graph_exec_set_node(exec, nodes[0], NodeParameters::Copy { dst: out.0, src: b.0, size: 3 })
-            .unwrap();
+        cpu.graph_exec_set_node(
+            exec,
+            nodes[0],
+            NodeParameters::Copy { dst: out.addr(), src: b.addr(), size: 3 },
+        )
+        .unwrap();
         cpu.graph_exec_set_node(exec, nodes[1], fill(out, b'2')).unwrap();
         cpu.graph_exec_set_node(exec, nodes[2], NodeParameters::Kernel(Box::new(log.writer(2)))).unwrap();
         assert!(matches!(
             cpu.graph_exec_set_node(exec, nodes[0], fill(out, 0)),
             Err(Error::WrongNodeKind { actual: "copy", given: "fill", .. })
         ));
-        let unknown = tenon_cpu::NodeHandle(5);
+        let unknown = GraphNode::from_addr(5);
         assert!(matches!(
             cpu.graph_exec_set_node(exec, unknown, fill(out, 0)),
             Err(Error::InvalidHandle { .. })

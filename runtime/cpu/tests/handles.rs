@@ -5,7 +5,9 @@ mod common;
 
 use common::{Log, block, cpu};
 use std::sync::Arc;
-use tenon_cpu::{Cpu, Error, ErrorKind, EventHandle, HandleKind, StreamHandle};
+use tenon::DevicePtr;
+use tenon::device::{Event, Stream};
+use tenon_cpu::{Cpu, Error, ErrorKind, HandleKind};
 
 #[test]
 fn waiting_calls_are_refused_inside_work() {
@@ -61,7 +63,7 @@ fn a_failure_is_reported_once_and_by_its_own_stream() {
     assert_eq!(error.kind(), ErrorKind::Failed);
     assert!(
         matches!(&error, Error::TaskFailed { task: "kernel", stream, message }
-        if *stream == bad.0 && message.contains("on purpose")),
+        if *stream == bad.addr() && message.contains("on purpose")),
         "{error}"
     );
     assert!(log.read().contains(&1), "later work is done");
@@ -115,8 +117,10 @@ fn handles_that_are_no_good() {
     cpu.destroy_stream(0, stale).unwrap();
     let reused = cpu.create_stream(0).unwrap();
     assert_ne!(stale, reused);
-    for bad in [stale.0, 1, 7, usize::MAX, event.0, stream.0 + (1 << 32), &raw const cpu as usize] {
-        let handle = StreamHandle(bad);
+    for bad in
+        [stale.addr(), 1, 7, usize::MAX, event.addr(), stream.addr() + (1 << 32), &raw const cpu as usize]
+    {
+        let handle = Stream::from_addr(bad);
         let expected = Error::InvalidHandle { kind: HandleKind::Stream, handle: bad };
         assert_eq!(cpu.synchronize_stream(0, handle), Err(expected.clone()));
         assert_eq!(cpu.query_stream(0, handle), Err(expected.clone()));
@@ -124,10 +128,10 @@ fn handles_that_are_no_good() {
         assert_eq!(cpu.record_event(0, handle, event), Err(expected.clone()));
         assert_eq!(cpu.stream_wait_event(0, handle, event), Err(expected.clone()));
         assert_eq!(cpu.stream_add_callback(0, handle, || Ok(())), Err(expected.clone()));
-        assert_eq!(cpu.async_device_memory_set(0, handle, tenon_cpu::DevicePtr(8), 0, 0), Err(expected));
+        assert_eq!(cpu.async_device_memory_set(0, handle, DevicePtr::from_addr(8), 0, 0), Err(expected));
     }
-    for bad in [0, 1, usize::MAX, stream.0] {
-        let handle = EventHandle(bad);
+    for bad in [0, 1, usize::MAX, stream.addr()] {
+        let handle = Event::from_addr(bad);
         let expected = Error::InvalidHandle { kind: HandleKind::Event, handle: bad };
         assert_eq!(cpu.query_event(0, handle), Err(expected.clone()));
         assert_eq!(cpu.synchronize_event(0, handle), Err(expected.clone()));
@@ -137,10 +141,10 @@ fn handles_that_are_no_good() {
     }
     assert!(matches!(cpu.synchronize_stream(1, stream), Err(Error::WrongDevice { owner: 0, device: 1, .. })));
     assert!(matches!(cpu.destroy_stream(1, stream), Err(Error::WrongDevice { .. })));
-    assert!(matches!(cpu.record_event(1, StreamHandle::DEFAULT, event), Err(Error::WrongDevice { .. })));
+    assert!(matches!(cpu.record_event(1, Stream::NULL, event), Err(Error::WrongDevice { .. })));
     assert!(matches!(cpu.destroy_event(1, event), Err(Error::WrongDevice { .. })));
     assert_eq!(cpu.create_stream(2), Err(Error::UnknownDevice { device: 2, count: 2 }));
-    assert!(matches!(cpu.destroy_stream(0, StreamHandle::DEFAULT), Err(Error::DefaultStream { .. })));
+    assert!(matches!(cpu.destroy_stream(0, Stream::NULL), Err(Error::DefaultStream { .. })));
     cpu.synchronize_stream(0, stream).unwrap();
     cpu.destroy_event(0, event).unwrap();
     assert!(cpu.destroy_event(0, event).is_err());
@@ -148,7 +152,7 @@ fn handles_that_are_no_good() {
 
 #[test]
 fn library_handles() {
-    use tenon_cpu::{Library, LibraryHandle};
+    use tenon_cpu::Library;
     let cpu = cpu();
     let stream = cpu.create_stream(1).unwrap();
     let handle = cpu.create_library_handle(1, Library::Blas, stream).unwrap();
@@ -160,5 +164,5 @@ fn library_handles() {
     assert!(matches!(cpu.create_library_handle(0, Library::Eigen, stream), Err(Error::WrongDevice { .. })));
     cpu.destroy_library_handle(1, handle).unwrap();
     assert!(matches!(cpu.math_mode(1, handle), Err(Error::InvalidHandle { .. })));
-    assert!(cpu.destroy_library_handle(1, LibraryHandle(stream.0)).is_err());
+    assert!(cpu.destroy_library_handle(1, stream.addr()).is_err());
 }

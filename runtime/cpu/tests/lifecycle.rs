@@ -7,7 +7,9 @@ use common::{Log, block, cpu, cpu_with, download, upload};
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::thread;
-use tenon_cpu::{Activity, Config, CopyKind, Cpu, DevicePtr, Error, INLINE_BYTES, StreamHandle, Trace};
+use tenon::DevicePtr;
+use tenon::device::{CaptureMode, Stream};
+use tenon_cpu::{Activity, Config, CopyKind, Cpu, Error, INLINE_BYTES, Trace};
 
 fn threads_of_this_process() -> usize {
     std::fs::read_dir("/proc/self/task").map_or(0, Iterator::count)
@@ -38,7 +40,7 @@ fn shutdown_finishes_work_and_everything_is_gone() {
     let event = cpu.create_event(0).unwrap();
     let ptr = upload(&cpu, 0, b"data");
     let captured = cpu.create_stream(0).unwrap();
-    cpu.stream_begin_capture(0, captured, tenon_cpu::CaptureMode::Global).unwrap();
+    cpu.stream_begin_capture(0, captured, CaptureMode::GLOBAL).unwrap();
     for value in 0..100 {
         cpu.launch_kernel(0, stream, "k", log.writer(value)).unwrap();
     }
@@ -83,7 +85,7 @@ fn shutdown_joins_every_thread() {
     let cpu = Cpu::with_config(Config { devices: 1, memory: 1 << 20, threads: 5 });
     for _ in 0..3 {
         cpu.initialize().unwrap();
-        cpu.launch_kernel(0, StreamHandle::DEFAULT, "k", || Ok(())).unwrap();
+        cpu.launch_kernel(0, Stream::NULL, "k", || Ok(())).unwrap();
         if before > 0 {
             assert_eq!(threads_of_this_process(), before + 6);
         }
@@ -108,7 +110,7 @@ fn shutdown_while_others_are_at_work() {
                             let ptr = cpu.device_memory_allocate(0, 1000)?;
                             cpu.launch_kernel(0, stream, "k", || Ok(()))?;
                             cpu.record_event(0, stream, event)?;
-                            cpu.stream_wait_event(0, StreamHandle::DEFAULT, event)?;
+                            cpu.stream_wait_event(0, Stream::NULL, event)?;
                             cpu.stream_add_callback(0, stream, || Ok(()))?;
                             cpu.async_device_memory_set(0, stream, ptr, 1, 1000)?;
                             cpu.device_memory_deallocate(0, ptr, 1000)?;
@@ -223,10 +225,10 @@ fn traces_tell_what_ran() {
     assert_eq!(
         seen,
         [
-            (Activity::Fill, "fill", stream.0),
-            (Activity::Kernel, "seen", stream.0),
-            (Activity::Fill, "fill", stream.0),
-            (Activity::Callback, "callback", stream.0),
+            (Activity::Fill, "fill", stream.addr()),
+            (Activity::Kernel, "seen", stream.addr()),
+            (Activity::Fill, "fill", stream.addr()),
+            (Activity::Callback, "callback", stream.addr()),
             (Activity::Copy(CopyKind::HostToDevice), "copy h2d", 0),
         ]
     );
@@ -242,8 +244,8 @@ fn traces_tell_what_ran() {
 fn made_up_pointers_name_nothing() {
     let cpu = cpu();
     let ptr = upload(&cpu, 0, &[0; 64]);
-    for bad in [0, 1, usize::MAX, ptr.0 - 1, ptr.0 + 65, 0xdead_beef] {
+    for bad in [0, 1, usize::MAX, ptr.addr() - 1, ptr.addr() + 65, 0xdead_beef] {
         assert!(cpu.pointer_info(bad).is_err(), "{bad:#x}");
-        assert!(cpu.device_memory_set(0, DevicePtr(bad), 0, 1).is_err(), "{bad:#x}");
+        assert!(cpu.device_memory_set(0, DevicePtr::from_addr(bad), 0, 1).is_err(), "{bad:#x}");
     }
 }

@@ -6,7 +6,13 @@ mod common;
 use common::{Gate, MIB, block, cpu, cpu_with, download, pattern, upload};
 use std::sync::Arc;
 use std::thread;
-use tenon_cpu::{Config, Cpu, DevicePtr, Error, ErrorKind, INLINE_BYTES, Space, StreamHandle};
+use tenon::device::Stream;
+use tenon::{DevicePtr, HostPtr, UnifiedPtr};
+use tenon_cpu::{Config, Cpu, Error, ErrorKind, INLINE_BYTES, Space};
+
+fn device_view(ptr: UnifiedPtr) -> DevicePtr {
+    DevicePtr::from_addr(ptr.addr())
+}
 
 fn assert_adds_up(cpu: &Cpu) {
     for device in 0..2 {
@@ -22,12 +28,12 @@ fn allocations_are_aligned_apart_and_counted() {
     let sizes = [0, 1, 63, 64, 65, 1000, 4096, 100_000, MIB, MIB + 1, 5 * MIB];
     let ptrs: Vec<_> = sizes.map(|size| cpu.device_memory_allocate(0, size).unwrap()).into();
     for (&size, ptr) in sizes.iter().zip(&ptrs) {
-        assert_eq!(ptr.0 % if size >= MIB { 4096 } else { 64 }, 0);
-        let info = cpu.pointer_info(ptr.0).unwrap();
-        assert_eq!((info.base, info.size, info.device, info.space), (ptr.0, size, 0, Space::Device));
+        assert_eq!(ptr.addr() % if size >= MIB { 4096 } else { 64 }, 0);
+        let info = cpu.pointer_info(ptr.addr()).unwrap();
+        assert_eq!((info.base, info.size, info.device, info.space), (ptr.addr(), size, 0, Space::Device));
     }
     let mut ranges: Vec<_> =
-        sizes.iter().zip(&ptrs).map(|(&size, ptr)| (ptr.0, ptr.0 + size.max(1))).collect();
+        sizes.iter().zip(&ptrs).map(|(&size, ptr)| (ptr.addr(), ptr.addr() + size.max(1))).collect();
     ranges.sort_unstable();
     assert!(ranges.windows(2).all(|pair| pair[0].1 <= pair[1].0));
     let stats = cpu.device_memory_stats(0).unwrap();
@@ -69,7 +75,9 @@ fn out_of_memory_and_recovery() {
 fn sizes_that_cannot_be() {
     let cpu = cpu();
     for size in [usize::MAX, usize::MAX - 63, isize::MAX as usize, usize::MAX / 2 + 1, 65 * MIB] {
-        for result in [cpu.device_memory_allocate(0, size), cpu.unified_memory_allocate(0, size)] {
+        for result in
+            [cpu.device_memory_allocate(0, size), cpu.unified_memory_allocate(0, size).map(device_view)]
+        {
             assert_eq!(result.unwrap_err().kind(), ErrorKind::OutOfMemory, "{size}");
         }
     }
@@ -77,17 +85,16 @@ fn sizes_that_cannot_be() {
         assert_eq!(cpu.host_memory_allocate(0, size).unwrap_err().kind(), ErrorKind::OutOfMemory);
     }
     let ptr = cpu.device_memory_allocate(0, 64).unwrap();
-    for size in [65, usize::MAX, usize::MAX - ptr.0 + 1] {
+    for size in [65, usize::MAX, usize::MAX - ptr.addr() + 1] {
         assert!(matches!(cpu.device_memory_set(0, ptr, 0, size), Err(Error::OutOfBounds { .. })));
-        let stream = StreamHandle::DEFAULT;
+        let stream = Stream::NULL;
         assert!(matches!(
             cpu.async_memory_copy_d2d(0, stream, ptr, ptr, size),
             Err(Error::OutOfBounds { .. })
         ));
     }
     // SAFETY: refused, so nothing is read.
-    let wraps =
-        unsafe { cpu.async_memory_copy_h2d(0, StreamHandle::DEFAULT, ptr, std::ptr::dangling(), usize::MAX) };
+    let wraps = unsafe { cpu.async_memory_copy_h2d(0, Stream::NULL, ptr, HostPtr::from_addr(1), usize::MAX) };
     assert!(matches!(wraps, Err(Error::OutOfBounds { .. })));
     assert_adds_up(&cpu);
 }
@@ -96,14 +103,14 @@ fn sizes_that_cannot_be() {
 fn zero_sizes() {
     let cpu = cpu();
     let (a, b) = (cpu.device_memory_allocate(0, 0).unwrap(), cpu.device_memory_allocate(0, 0).unwrap());
-    assert!(a != b && a.0 != 0);
-    for ptr in [a, DevicePtr(0), DevicePtr(17)] {
+    assert!(a != b && a.addr() != 0);
+    for ptr in [a, DevicePtr::from_addr(0), DevicePtr::from_addr(17)] {
         cpu.memory_copy_h2d(0, ptr, &[]).unwrap();
         cpu.memory_copy_d2h(0, &mut [], ptr).unwrap();
         cpu.memory_copy_d2d(0, ptr, ptr, 0).unwrap();
         cpu.memory_copy_p2p(0, 1, ptr, ptr, 0).unwrap();
         cpu.device_memory_set(0, ptr, 1, 0).unwrap();
-        cpu.async_device_memory_set(0, StreamHandle::DEFAULT, ptr, 1, 0).unwrap();
+        cpu.async_device_memory_set(0, Stream::NULL, ptr, 1, 0).unwrap();
     }
     assert!(matches!(cpu.memory_copy_h2d(0, a, b"x"), Err(Error::OutOfBounds { .. })));
     assert!(matches!(cpu.memory_copy_h2d(7, a, b""), Err(Error::UnknownDevice { .. })));
@@ -116,15 +123,21 @@ fn frees_that_are_no_good() {
     let cpu = cpu();
     let ptr = cpu.device_memory_allocate(0, 100).unwrap();
     let free = |device, ptr, size| cpu.device_memory_deallocate(device, ptr, size);
-    assert_eq!(free(0, ptr, 99), Err(Error::SizeMismatch { ptr: ptr.0, given: 99, allocated: 100 }));
-    assert_eq!(free(1, ptr, 100), Err(Error::PointerOnOtherDevice { ptr: ptr.0, owner: 0, device: 1 }));
-    assert_eq!(free(0, ptr.offset(8), 100), Err(Error::NotStart { ptr: ptr.0 + 8, base: ptr.0 }));
-    assert_eq!(free(0, DevicePtr(0), 100), Err(Error::NullPointer { size: 100 }));
-    assert_eq!(free(0, DevicePtr(4096), 1), Err(Error::UnknownPointer { ptr: 4096 }));
-    assert!(matches!(cpu.unified_memory_deallocate(0, ptr, 100), Err(Error::WrongSpace { .. })));
+    assert_eq!(free(0, ptr, 99), Err(Error::SizeMismatch { ptr: ptr.addr(), given: 99, allocated: 100 }));
+    assert_eq!(free(1, ptr, 100), Err(Error::PointerOnOtherDevice { ptr: ptr.addr(), owner: 0, device: 1 }));
+    assert_eq!(
+        free(0, ptr.checked_add(8).unwrap(), 100),
+        Err(Error::NotStart { ptr: ptr.addr() + 8, base: ptr.addr() })
+    );
+    assert_eq!(free(0, DevicePtr::from_addr(0), 100), Err(Error::NullPointer { size: 100 }));
+    assert_eq!(free(0, DevicePtr::from_addr(4096), 1), Err(Error::UnknownPointer { ptr: 4096 }));
+    assert!(matches!(
+        cpu.unified_memory_deallocate(0, UnifiedPtr::from_addr(ptr.addr()), 100),
+        Err(Error::WrongSpace { .. })
+    ));
     free(0, ptr, 100).unwrap();
-    assert_eq!(free(0, ptr, 100), Err(Error::UnknownPointer { ptr: ptr.0 }));
-    assert_eq!(free(0, ptr.offset(8), 100), Err(Error::UnknownPointer { ptr: ptr.0 + 8 }));
+    assert_eq!(free(0, ptr, 100), Err(Error::UnknownPointer { ptr: ptr.addr() }));
+    assert_eq!(free(0, ptr.checked_add(8).unwrap(), 100), Err(Error::UnknownPointer { ptr: ptr.addr() + 8 }));
     assert_adds_up(&cpu);
 }
 
@@ -133,10 +146,10 @@ fn copies_that_are_no_good() {
     let cpu = cpu();
     let (ptr, other) = (upload(&cpu, 0, &[1; 100]), upload(&cpu, 1, &[2; 100]));
     let host = cpu.host_memory_allocate(0, 100).unwrap();
-    let s = StreamHandle::DEFAULT;
+    let s = Stream::NULL;
     assert_eq!(
-        cpu.memory_copy_h2d(0, ptr.offset(50), &[0; 51]),
-        Err(Error::OutOfBounds { ptr: ptr.0 + 50, size: 51, base: ptr.0, capacity: 100 })
+        cpu.memory_copy_h2d(0, ptr.checked_add(50).unwrap(), &[0; 51]),
+        Err(Error::OutOfBounds { ptr: ptr.addr() + 50, size: 51, base: ptr.addr(), capacity: 100 })
     );
     assert!(matches!(cpu.memory_copy_d2h(0, &mut [0; 101], ptr), Err(Error::OutOfBounds { .. })));
     assert!(matches!(
@@ -148,33 +161,36 @@ fn copies_that_are_no_good() {
     assert!(matches!(cpu.memory_copy_p2p(0, 2, ptr, other, 1), Err(Error::UnknownDevice { .. })));
     assert!(matches!(cpu.async_memory_copy_p2p(0, 2, s, ptr, other, 1), Err(Error::UnknownDevice { .. })));
     assert!(matches!(
-        cpu.memory_copy_d2d(0, ptr, DevicePtr(host.0), 1),
+        cpu.memory_copy_d2d(0, ptr, DevicePtr::from_addr(host.addr()), 1),
         Err(Error::WrongSpace { expected: Space::Device, actual: Space::Host, .. })
     ));
-    assert_eq!(cpu.memory_copy_d2d(0, ptr, DevicePtr(0), 1), Err(Error::NullPointer { size: 1 }));
+    assert_eq!(cpu.memory_copy_d2d(0, ptr, DevicePtr::from_addr(0), 1), Err(Error::NullPointer { size: 1 }));
     let local = 0_u8;
     assert!(matches!(
-        cpu.memory_copy_d2d(0, ptr, DevicePtr(&raw const local as usize), 1),
+        cpu.memory_copy_d2d(0, ptr, DevicePtr::from_addr(&raw const local as usize), 1),
         Err(Error::UnknownPointer { .. })
     ));
     // SAFETY: each of these is refused, so nothing is read or written.
     unsafe {
         assert_eq!(
-            cpu.async_memory_copy_h2d(0, s, ptr, std::ptr::null(), 1),
+            cpu.async_memory_copy_h2d(0, s, ptr, HostPtr::NULL, 1),
             Err(Error::NullPointer { size: 1 })
         );
         assert!(matches!(
-            cpu.async_memory_copy_h2d(0, s, ptr, other.0 as *const u8, 1),
+            cpu.async_memory_copy_h2d(0, s, ptr, HostPtr::from_addr(other.addr()), 1),
             Err(Error::WrongSpace { expected: Space::Host, actual: Space::Device, .. })
         ));
         assert!(matches!(
-            cpu.async_memory_copy_h2d(0, s, ptr, host.as_ptr().wrapping_add(60), 41),
+            cpu.async_memory_copy_h2d(0, s, ptr, host.checked_add(60).unwrap(), 41),
             Err(Error::OutOfBounds { .. })
         ));
     }
     cpu.device_memory_deallocate(0, ptr, 100).unwrap();
-    assert_eq!(cpu.memory_copy_h2d(0, ptr, b"x"), Err(Error::UnknownPointer { ptr: ptr.0 }));
-    assert_eq!(cpu.device_memory_set(0, ptr.offset(4), 0, 1), Err(Error::UnknownPointer { ptr: ptr.0 + 4 }));
+    assert_eq!(cpu.memory_copy_h2d(0, ptr, b"x"), Err(Error::UnknownPointer { ptr: ptr.addr() }));
+    assert_eq!(
+        cpu.device_memory_set(0, ptr.checked_add(4).unwrap(), 0, 1),
+        Err(Error::UnknownPointer { ptr: ptr.addr() + 4 })
+    );
     assert_eq!(download(&cpu, 1, other, 100), [2; 100], "nothing was written");
 }
 
@@ -194,13 +210,15 @@ fn copies_in_every_direction_and_size() {
 
         let (mut back, second) = (vec![0; size], pattern(size, 99));
         // SAFETY: both buffers live until the stream is synchronised, and nobody else uses them.
-        unsafe { cpu.async_memory_copy_h2d(0, stream, a, second.as_ptr(), size).unwrap() };
+        unsafe { cpu.async_memory_copy_h2d(0, stream, a, HostPtr::from_ptr(second.as_ptr()), size).unwrap() };
         cpu.async_memory_copy_d2d(0, stream, b, a, size).unwrap();
         cpu.async_memory_copy_p2p(1, 0, stream, peer, b, size).unwrap();
         cpu.async_memory_copy_p2p(0, 1, stream, a, peer, size).unwrap();
         cpu.async_device_memory_set(0, stream, a, 7, 1).unwrap();
         // SAFETY: as above.
-        unsafe { cpu.async_memory_copy_d2h(0, stream, back.as_mut_ptr(), a, size).unwrap() };
+        unsafe {
+            cpu.async_memory_copy_d2h(0, stream, HostPtr::from_ptr(back.as_mut_ptr()), a, size).unwrap()
+        };
         cpu.synchronize_stream(0, stream).unwrap();
         assert!(back[0] == 7 && back[1..] == second[1..], "{size}");
         for (device, ptr) in [(0, a), (0, b), (1, peer)] {
@@ -215,7 +233,7 @@ fn the_ends_of_a_large_copy_are_exact() {
     let size = 8 * MIB + 5;
     let ptr = cpu.device_memory_allocate(0, size + 2).unwrap();
     cpu.device_memory_set(0, ptr, 1, size + 2).unwrap();
-    cpu.device_memory_set(0, ptr.offset(1), 2, size).unwrap();
+    cpu.device_memory_set(0, ptr.checked_add(1).unwrap(), 2, size).unwrap();
     let bytes = download(&cpu, 0, ptr, size + 2);
     assert!(bytes[0] == 1 && bytes[size + 1] == 1 && bytes[1..=size].iter().all(|&byte| byte == 2));
 }
@@ -226,9 +244,9 @@ fn overlapping_copies() {
     for size in [1000, 9 * MIB] {
         let bytes = pattern(size, 3);
         let ptr = upload(&cpu, 0, &bytes);
-        cpu.memory_copy_d2d(0, ptr.offset(100), ptr, size - 100).unwrap();
+        cpu.memory_copy_d2d(0, ptr.checked_add(100).unwrap(), ptr, size - 100).unwrap();
         assert!(download(&cpu, 0, ptr, size)[100..] == bytes[..size - 100]);
-        cpu.memory_copy_d2d(0, ptr, ptr.offset(100), size - 100).unwrap();
+        cpu.memory_copy_d2d(0, ptr, ptr.checked_add(100).unwrap(), size - 100).unwrap();
         assert!(download(&cpu, 0, ptr, size - 100) == bytes[..size - 100]);
         cpu.device_memory_deallocate(0, ptr, size).unwrap();
     }
@@ -238,17 +256,17 @@ fn overlapping_copies() {
 fn unified_memory_is_for_the_host_and_all_devices() {
     let cpu = cpu();
     let ptr = cpu.unified_memory_allocate(0, 4).unwrap();
-    assert_eq!(cpu.pointer_info(ptr.0).unwrap().space, Space::Unified);
+    assert_eq!(cpu.pointer_info(ptr.addr()).unwrap().space, Space::Unified);
     assert_eq!(cpu.device_memory_stats(0).unwrap().used, 64);
-    cpu.memory_copy_h2d(1, ptr, b"unit").unwrap();
+    cpu.memory_copy_h2d(1, device_view(ptr), b"unit").unwrap();
     // SAFETY: four bytes that nobody else uses.
-    let seen = unsafe { std::slice::from_raw_parts(ptr.0 as *const u8, 4) };
+    let seen = unsafe { std::slice::from_raw_parts(ptr.addr() as *const u8, 4) };
     assert_eq!(seen, b"unit");
     let device = upload(&cpu, 1, b"....");
     // SAFETY: unified memory is host memory too, and stays allocated.
-    unsafe { cpu.async_memory_copy_h2d(1, StreamHandle::DEFAULT, device, ptr.0 as *const u8, 4).unwrap() };
+    unsafe { cpu.async_memory_copy_h2d(1, Stream::NULL, device, HostPtr::from_addr(ptr.addr()), 4).unwrap() };
     assert_eq!(download(&cpu, 1, device, 4), b"unit");
-    assert!(matches!(cpu.device_memory_deallocate(0, ptr, 4), Err(Error::WrongSpace { .. })));
+    assert!(matches!(cpu.device_memory_deallocate(0, device_view(ptr), 4), Err(Error::WrongSpace { .. })));
     assert!(matches!(cpu.unified_memory_deallocate(1, ptr, 4), Err(Error::PointerOnOtherDevice { .. })));
     cpu.unified_memory_deallocate(0, ptr, 4).unwrap();
     assert_eq!(cpu.device_memory_stats(0).unwrap().used, 0);
@@ -258,12 +276,12 @@ fn unified_memory_is_for_the_host_and_all_devices() {
 fn host_memory_is_pinned_or_says_that_it_is_not() {
     let cpu = cpu();
     let ptr = cpu.host_memory_allocate(1, 10_000).unwrap();
-    assert_eq!(ptr.0 % 4096, 0);
+    assert_eq!(ptr.addr() % 4096, 0);
     // SAFETY: the memory is allocated and nobody else uses it.
     unsafe { ptr.as_ptr().write_bytes(3, 10_000) };
     let stats = cpu.host_memory_stats(1).unwrap();
     assert_eq!((stats.used, stats.allocations), (3 * 4096, 1));
-    let pinned = cpu.pointer_info(ptr.0).unwrap().pinned;
+    let pinned = cpu.pointer_info(ptr.addr()).unwrap().pinned;
     assert_eq!(stats.pinned, if pinned { 3 * 4096 } else { 0 });
     assert_eq!(cpu.device_memory_stats(1).unwrap().used, 0);
     assert!(matches!(cpu.host_memory_deallocate(0, ptr, 10_000), Err(Error::PointerOnOtherDevice { .. })));
@@ -282,7 +300,7 @@ fn memory_freed_under_queued_work_is_not_handed_out_again() {
     cpu.async_memory_copy_d2d(0, stream, b, a, 4).unwrap();
     cpu.device_memory_deallocate(0, a, 4).unwrap();
     assert!(cpu.memory_copy_h2d(0, a, b"x").is_err(), "freed is freed");
-    assert_eq!(cpu.device_memory_deallocate(0, a, 4), Err(Error::DoubleFree { ptr: a.0 }));
+    assert_eq!(cpu.device_memory_deallocate(0, a, 4), Err(Error::DoubleFree { ptr: a.addr() }));
     let next = upload(&cpu, 0, b"over");
     assert_ne!(next, a);
     assert_eq!(cpu.device_memory_stats(0).unwrap().used, 3 * 64);
@@ -302,7 +320,7 @@ fn memory_freed_behind_a_kernel_stays_until_the_kernel_is_done() {
     let blocked = block(&cpu, 1, bystander);
     cpu.launch_kernel(0, stream, "write", move || {
         // SAFETY: freed after the launch, so it is kept until the kernel is done.
-        unsafe { (ptr.0 as *mut u8).write_bytes(9, 4) };
+        unsafe { (ptr.addr() as *mut u8).write_bytes(9, 4) };
         Ok(())
     })
     .unwrap();
@@ -324,7 +342,7 @@ fn an_allocation_waits_for_memory_that_work_holds_back() {
     // not at all.
     let (gate, arrived) = (Gate::default(), Gate::default());
     let (held, there) = (gate.clone(), arrived.clone());
-    cpu.launch_kernel(1, StreamHandle::DEFAULT, "hold", move || {
+    cpu.launch_kernel(1, Stream::NULL, "hold", move || {
         there.open();
         held.pass();
         Ok(())
@@ -332,7 +350,7 @@ fn an_allocation_waits_for_memory_that_work_holds_back() {
     .unwrap();
     arrived.pass();
     let all = cpu.device_memory_allocate(0, 8 * MIB).unwrap();
-    cpu.launch_kernel(0, StreamHandle::DEFAULT, "use", || Ok(())).unwrap();
+    cpu.launch_kernel(0, Stream::NULL, "use", || Ok(())).unwrap();
     cpu.device_memory_deallocate(0, all, 8 * MIB).unwrap();
     let kept = cpu.device_memory_stats(0).unwrap().free;
     let again = cpu.device_memory_allocate(0, 8 * MIB);
@@ -362,10 +380,10 @@ fn pinned_memory_freed_under_a_copy_is_kept() {
     let stream = cpu.create_stream(0).unwrap();
     let (host, ptr) = (cpu.host_memory_allocate(0, 4).unwrap(), upload(&cpu, 0, b"...."));
     // SAFETY: four bytes that nobody else uses.
-    unsafe { std::ptr::copy_nonoverlapping(b"host".as_ptr(), host.as_ptr(), 4) };
+    unsafe { std::ptr::copy_nonoverlapping(b"host".as_ptr(), host.as_ptr().cast(), 4) };
     let gate = block(&cpu, 0, stream);
     // SAFETY: memory of the device is checked and kept.
-    unsafe { cpu.async_memory_copy_h2d(0, stream, ptr, host.as_ptr(), 4).unwrap() };
+    unsafe { cpu.async_memory_copy_h2d(0, stream, ptr, host, 4).unwrap() };
     cpu.host_memory_deallocate(0, host, 4).unwrap();
     assert_ne!(cpu.host_memory_allocate(0, 4).unwrap(), host);
     gate.open();

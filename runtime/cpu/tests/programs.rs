@@ -10,7 +10,9 @@ mod common;
 use common::{MIB, cpu_with, download, pattern};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use tenon_cpu::{CaptureMode, Cpu, DevicePtr, EventHandle, INLINE_BYTES, StreamHandle};
+use tenon::DevicePtr;
+use tenon::device::{CaptureMode, Event, Stream};
+use tenon_cpu::{Cpu, INLINE_BYTES};
 
 const STREAMS: usize = 5;
 const BUFFERS: usize = 6;
@@ -88,17 +90,17 @@ fn expected(steps: &[(usize, Step)], buffers: &mut [Vec<u8>]) {
 /// Events after the last write of a buffer and after the reads since.
 #[derive(Default, Clone)]
 struct Uses {
-    write: Option<(usize, EventHandle)>,
-    reads: Vec<(usize, EventHandle)>,
+    write: Option<(usize, Event)>,
+    reads: Vec<(usize, Event)>,
 }
 
 struct Machine<'a> {
     cpu: &'a Cpu,
     size: usize,
-    streams: Vec<StreamHandle>,
+    streams: Vec<Stream>,
     buffers: Vec<DevicePtr>,
     uses: Vec<Uses>,
-    events: Vec<EventHandle>,
+    events: Vec<Event>,
 }
 
 /// Buffers live on both devices in turn.
@@ -124,20 +126,14 @@ impl<'a> Machine<'a> {
         machine
     }
 
-    fn wait(&self, stream: usize, (by, event): (usize, EventHandle)) {
+    fn wait(&self, stream: usize, (by, event): (usize, Event)) {
         if by != stream {
             self.cpu.stream_wait_event(0, self.streams[stream], event).unwrap();
         }
     }
 
     /// Does `work` on the stream, after whatever it must come after.
-    fn ordered(
-        &mut self,
-        stream: usize,
-        to: usize,
-        from: Option<usize>,
-        work: impl FnOnce(&Self, StreamHandle),
-    ) {
+    fn ordered(&mut self, stream: usize, to: usize, from: Option<usize>, work: impl FnOnce(&Self, Stream)) {
         for read in self.uses[to].reads.clone() {
             self.wait(stream, read);
         }
@@ -160,12 +156,12 @@ impl<'a> Machine<'a> {
         let (cpu, size) = (self.cpu, self.size);
         match *step {
             Step::Fill { to, value } => self.ordered(stream, to, None, |own, on| {
-                let from = if home(to) == 0 { own.buffers[to] } else { DevicePtr(0) };
+                let from = if home(to) == 0 { own.buffers[to] } else { DevicePtr::from_addr(0) };
                 if home(to) == 0 {
                     cpu.async_device_memory_set(0, on, from, value, size).unwrap();
                 } else {
                     // A stream of device 0 cannot fill memory of device 1 but by a kernel.
-                    let ptr = own.buffers[to].0;
+                    let ptr = own.buffers[to].addr();
                     cpu.launch_kernel(0, on, "fill", move || {
                         // SAFETY: the events order all uses of the buffer.
                         unsafe { (ptr as *mut u8).write_bytes(value, size) };
@@ -186,7 +182,7 @@ impl<'a> Machine<'a> {
                 own.kernel(on, own.buffers[to], own.buffers[from], mix);
             }),
             Step::Callback { to } => self.ordered(stream, to, None, |own, on| {
-                let ptr = own.buffers[to].0;
+                let ptr = own.buffers[to].addr();
                 cpu.stream_add_callback(0, on, move || {
                     // SAFETY: the events order all uses of the buffer.
                     let bytes = unsafe { std::slice::from_raw_parts_mut(ptr as *mut u8, size) };
@@ -230,13 +226,13 @@ impl<'a> Machine<'a> {
         self.uses[to] = Uses::default();
     }
 
-    fn kernel(&self, on: StreamHandle, to: DevicePtr, from: DevicePtr, body: fn(&mut [u8], &[u8])) {
+    fn kernel(&self, on: Stream, to: DevicePtr, from: DevicePtr, body: fn(&mut [u8], &[u8])) {
         let size = self.size;
         let work = move || {
             // SAFETY: the events order all uses of both buffers.
-            let source = unsafe { std::slice::from_raw_parts(from.0 as *const u8, size) }.to_vec();
+            let source = unsafe { std::slice::from_raw_parts(from.addr() as *const u8, size) }.to_vec();
             // SAFETY: as above.
-            body(unsafe { std::slice::from_raw_parts_mut(to.0 as *mut u8, size) }, &source);
+            body(unsafe { std::slice::from_raw_parts_mut(to.addr() as *mut u8, size) }, &source);
             Ok(())
         };
         self.cpu.launch_kernel(0, on, "mix", work).unwrap();
@@ -290,7 +286,7 @@ proptest! {
         let cpu = cpu_with(64 * MIB);
         let mut machine = Machine::new(&cpu, size);
         let origin = machine.streams[0];
-        cpu.stream_begin_capture(0, origin, CaptureMode::Global).unwrap();
+        cpu.stream_begin_capture(0, origin, CaptureMode::GLOBAL).unwrap();
         let fork = cpu.create_event(0).unwrap();
         cpu.record_event(0, origin, fork).unwrap();
         for &side in &machine.streams[1..] {

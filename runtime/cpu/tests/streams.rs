@@ -7,7 +7,8 @@ use common::{Gate, Log, block, cpu, download, upload};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
-use tenon_cpu::{Config, Cpu, Error, StreamHandle};
+use tenon::device::Stream;
+use tenon_cpu::{Config, Cpu, Error};
 
 #[test]
 fn a_stream_keeps_its_order() {
@@ -223,8 +224,8 @@ fn times_of_events() {
     cpu.record_event(0, stream, start).unwrap();
     let gate = block(&cpu, 0, stream);
     cpu.record_event(0, stream, end).unwrap();
-    assert_eq!(cpu.event_elapsed_ns(start, end), Err(Error::EventNotReady { event: end.0 }));
-    assert_eq!(cpu.event_time_ns(never), Err(Error::EventNotRecorded { event: never.0 }));
+    assert_eq!(cpu.event_elapsed_ns(start, end), Err(Error::EventNotReady { event: end.addr() }));
+    assert_eq!(cpu.event_time_ns(never), Err(Error::EventNotRecorded { event: never.addr() }));
     gate.open();
     cpu.synchronize_event(0, end).unwrap();
     let elapsed = cpu.event_elapsed_ns(start, end).unwrap();
@@ -237,10 +238,10 @@ fn times_of_events() {
 #[test]
 fn devices_have_their_own_default_stream() {
     let (cpu, log) = (cpu(), Log::default());
-    let gate = block(&cpu, 0, StreamHandle::DEFAULT);
-    cpu.launch_kernel(1, StreamHandle::DEFAULT, "other", log.writer(1)).unwrap();
+    let gate = block(&cpu, 0, Stream::NULL);
+    cpu.launch_kernel(1, Stream::NULL, "other", log.writer(1)).unwrap();
     cpu.synchronize_device(1).unwrap();
-    assert!(!cpu.query_stream(0, StreamHandle::DEFAULT).unwrap());
+    assert!(!cpu.query_stream(0, Stream::NULL).unwrap());
     gate.open();
     cpu.synchronize_device(0).unwrap();
     assert_eq!(log.read(), [1]);
@@ -252,10 +253,10 @@ fn a_copy_without_a_stream_waits_for_the_default_stream() {
     let ptr = upload(&cpu, 0, b"old");
     let gate = Gate::default();
     let held = gate.clone();
-    cpu.launch_kernel(0, StreamHandle::DEFAULT, "write", move || {
+    cpu.launch_kernel(0, Stream::NULL, "write", move || {
         held.pass();
         // SAFETY: the three bytes stay allocated until the test has read them.
-        unsafe { std::ptr::copy_nonoverlapping(b"new".as_ptr(), ptr.0 as *mut u8, 3) };
+        unsafe { std::ptr::copy_nonoverlapping(b"new".as_ptr(), ptr.addr() as *mut u8, 3) };
         Ok(())
     })
     .unwrap();
@@ -309,7 +310,7 @@ fn a_stream_that_never_runs_dry_lets_others_have_their_turn() {
     let cpu = Arc::new(Cpu::with_config(Config { devices: 1, memory: 1 << 20, threads: 1 }));
     let (busy, other) = (cpu.create_stream(0).unwrap(), cpu.create_stream(0).unwrap());
     let stop = Arc::new(AtomicBool::new(false));
-    fn again(cpu: &Arc<Cpu>, stream: StreamHandle, stop: &Arc<AtomicBool>) -> Result<(), Error> {
+    fn again(cpu: &Arc<Cpu>, stream: Stream, stop: &Arc<AtomicBool>) -> Result<(), Error> {
         let (own, flag) = (cpu.clone(), stop.clone());
         cpu.launch_kernel(0, stream, "again", move || {
             if flag.load(Ordering::Acquire) {

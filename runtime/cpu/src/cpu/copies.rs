@@ -4,12 +4,13 @@ use super::core::Core;
 use super::streams::submit;
 use super::{Cpu, refuse_inside_work};
 use crate::error::{Error, Result};
-use crate::executor::stream::Stream;
+use crate::executor::stream::StreamState;
 use crate::executor::work::{CopyKind, Work};
 use crate::graph::Op;
-use crate::handle::{DevicePtr, StreamHandle};
 use crate::memory::{Fill, Place, Transfer};
 use std::sync::Arc;
+use tenon::device::Stream;
+use tenon::{DevicePtr, HostPtr};
 
 /// # Copies and fills
 ///
@@ -32,7 +33,7 @@ impl Cpu {
         let core = self.core()?;
         let transfer = Transfer {
             kind: CopyKind::HostToDevice,
-            dst: Place::Device { device, ptr: dst.0 },
+            dst: Place::Device { device, ptr: dst.addr() },
             src: Place::Host(src.as_ptr() as usize),
             size: src.len(),
         };
@@ -48,7 +49,7 @@ impl Cpu {
         let transfer = Transfer {
             kind: CopyKind::DeviceToHost,
             dst: Place::Host(dst.as_mut_ptr() as usize),
-            src: Place::Device { device, ptr: src.0 },
+            src: Place::Device { device, ptr: src.addr() },
             size: dst.len(),
         };
         copy_now(core, device, transfer)
@@ -88,7 +89,7 @@ impl Cpu {
     pub fn device_memory_set(&self, device: usize, ptr: DevicePtr, value: u8, size: usize) -> Result<()> {
         let core = self.core()?;
         let stream = wait_for_default(core, device, "device_memory_set")?;
-        let fill = Fill { device, ptr: ptr.0, value, size };
+        let fill = Fill { device, ptr: ptr.addr(), value, size };
         do_now(core, stream, fill.prepare(&core.registry)?);
         Ok(())
     }
@@ -105,15 +106,15 @@ impl Cpu {
     pub unsafe fn async_memory_copy_h2d(
         &self,
         device: usize,
-        stream: StreamHandle,
+        stream: Stream,
         dst: DevicePtr,
-        src: *const u8,
+        src: HostPtr,
         size: usize,
     ) -> Result<()> {
         let transfer = Transfer {
             kind: CopyKind::HostToDevice,
-            dst: Place::Device { device, ptr: dst.0 },
-            src: Place::Host(src as usize),
+            dst: Place::Device { device, ptr: dst.addr() },
+            src: Place::Host(src.addr()),
             size,
         };
         copy_later(self.core()?, device, stream, transfer)
@@ -131,15 +132,15 @@ impl Cpu {
     pub unsafe fn async_memory_copy_d2h(
         &self,
         device: usize,
-        stream: StreamHandle,
-        dst: *mut u8,
+        stream: Stream,
+        dst: HostPtr,
         src: DevicePtr,
         size: usize,
     ) -> Result<()> {
         let transfer = Transfer {
             kind: CopyKind::DeviceToHost,
-            dst: Place::Host(dst as usize),
-            src: Place::Device { device, ptr: src.0 },
+            dst: Place::Host(dst.addr()),
+            src: Place::Device { device, ptr: src.addr() },
             size,
         };
         copy_later(self.core()?, device, stream, transfer)
@@ -152,7 +153,7 @@ impl Cpu {
     pub fn async_memory_copy_d2d(
         &self,
         device: usize,
-        stream: StreamHandle,
+        stream: Stream,
         dst: DevicePtr,
         src: DevicePtr,
         size: usize,
@@ -169,7 +170,7 @@ impl Cpu {
         &self,
         dst_device: usize,
         src_device: usize,
-        stream: StreamHandle,
+        stream: Stream,
         dst: DevicePtr,
         src: DevicePtr,
         size: usize,
@@ -191,14 +192,14 @@ impl Cpu {
     pub fn async_device_memory_set(
         &self,
         device: usize,
-        stream: StreamHandle,
+        stream: Stream,
         ptr: DevicePtr,
         value: u8,
         size: usize,
     ) -> Result<()> {
         let core = self.core()?;
         let stream = core.stream(device, stream)?;
-        let fill = Fill { device, ptr: ptr.0, value, size };
+        let fill = Fill { device, ptr: ptr.addr(), value, size };
         match fill.prepare(&core.registry)? {
             Some(work) => submit(&stream, work, |_| Some(Op::Fill(fill))),
             None => Ok(()),
@@ -209,8 +210,8 @@ impl Cpu {
 fn within(device: usize, dst: DevicePtr, src: DevicePtr, size: usize) -> Transfer {
     Transfer {
         kind: CopyKind::DeviceToDevice,
-        dst: Place::Device { device, ptr: dst.0 },
-        src: Place::Device { device, ptr: src.0 },
+        dst: Place::Device { device, ptr: dst.addr() },
+        src: Place::Device { device, ptr: src.addr() },
         size,
     }
 }
@@ -218,8 +219,8 @@ fn within(device: usize, dst: DevicePtr, src: DevicePtr, size: usize) -> Transfe
 fn between(dst_device: usize, src_device: usize, dst: DevicePtr, src: DevicePtr, size: usize) -> Transfer {
     Transfer {
         kind: CopyKind::PeerToPeer,
-        dst: Place::Device { device: dst_device, ptr: dst.0 },
-        src: Place::Device { device: src_device, ptr: src.0 },
+        dst: Place::Device { device: dst_device, ptr: dst.addr() },
+        src: Place::Device { device: src_device, ptr: src.addr() },
         size,
     }
 }
@@ -230,7 +231,7 @@ fn copy_now(core: &Core, device: usize, transfer: Transfer) -> Result<()> {
     Ok(())
 }
 
-fn copy_later(core: &Core, device: usize, stream: StreamHandle, transfer: Transfer) -> Result<()> {
+fn copy_later(core: &Core, device: usize, stream: Stream, transfer: Transfer) -> Result<()> {
     let stream = core.stream(device, stream)?;
     match transfer.prepare(&core.registry)? {
         Some(work) => submit(&stream, work, |_| Some(Op::Copy(transfer))),
@@ -238,16 +239,16 @@ fn copy_later(core: &Core, device: usize, stream: StreamHandle, transfer: Transf
     }
 }
 
-fn wait_for_default<'a>(core: &'a Core, device: usize, call: &'static str) -> Result<&'a Arc<Stream>> {
-    let home = core.device(device)?;
+fn wait_for_default<'a>(core: &'a Core, device: usize, call: &'static str) -> Result<&'a Arc<StreamState>> {
+    let state = core.device(device)?;
     refuse_inside_work(call)?;
-    if !home.load.is_idle() {
-        home.default_stream.synchronize();
+    if !state.load.is_idle() {
+        state.default_stream.synchronize();
     }
-    Ok(&home.default_stream)
+    Ok(&state.default_stream)
 }
 
-fn do_now(core: &Core, stream: &Stream, work: Option<Work>) {
+fn do_now(core: &Core, stream: &StreamState, work: Option<Work>) {
     if let Some(work) = work {
         work.execute(&core.shared, stream);
     }

@@ -1,16 +1,17 @@
-//! What a running device consists of, and the look-ups that every call begins with.
+//! The state of a running device, and the look-ups that every call begins with.
 
 use crate::config::Config;
 use crate::error::{Error, Result};
-use crate::executor::event::Event;
-use crate::executor::stream::Stream;
+use crate::executor::event::EventState;
+use crate::executor::stream::StreamState;
 use crate::executor::work::Work;
 use crate::executor::{Load, Shared};
-use crate::graph::{Exec, Graph};
-use crate::handle::{EventHandle, HandleKind, StreamHandle};
+use crate::graph::{CapturedGraph, ExecutableGraph};
+use crate::handle::HandleKind;
 use crate::memory::{Arena, Registry, physical_memory};
 use crate::slab::Slab;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tenon::device::{Event, Stream};
 
 use super::libraries::LibraryState;
 
@@ -18,22 +19,22 @@ pub(super) struct Core {
     pub(super) config: Config,
     pub(super) shared: Arc<Shared>,
     pub(super) registry: Arc<Registry>,
-    pub(super) devices: Vec<Device>,
-    pub(super) streams: Slab<Stream>,
-    pub(super) events: Slab<Event>,
-    pub(super) graphs: Slab<Graph>,
-    pub(super) execs: Slab<Exec>,
+    pub(super) devices: Vec<DeviceState>,
+    pub(super) streams: Slab<StreamState>,
+    pub(super) events: Slab<EventState>,
+    pub(super) graphs: Slab<CapturedGraph>,
+    pub(super) execs: Slab<ExecutableGraph>,
     pub(super) libraries: Slab<LibraryState>,
 }
 
-/// One device.
-pub(super) struct Device {
-    pub(super) default_stream: Arc<Stream>,
+/// The state of one device.
+pub(super) struct DeviceState {
+    pub(super) default_stream: Arc<StreamState>,
     pub(super) memory: Arc<Arena>,
     pub(super) host: Arc<Arena>,
     pub(super) load: Arc<Load>,
     /// Streams destroyed while they had work.
-    leaving: Mutex<Vec<Arc<Stream>>>,
+    leaving: Mutex<Vec<Arc<StreamState>>>,
 }
 
 impl Core {
@@ -41,7 +42,7 @@ impl Core {
         let shared = Arc::new(Shared::new());
         let registry = Arc::new(Registry::default());
         let devices =
-            (0..config.devices).map(|device| Device::new(device, &config, &shared, &registry)).collect();
+            (0..config.devices).map(|device| DeviceState::new(device, &config, &shared, &registry)).collect();
         Self {
             config,
             shared,
@@ -55,40 +56,40 @@ impl Core {
         }
     }
 
-    pub(super) fn device(&self, device: usize) -> Result<&Device> {
+    pub(super) fn device(&self, device: usize) -> Result<&DeviceState> {
         self.devices.get(device).ok_or(Error::UnknownDevice { device, count: self.devices.len() })
     }
 
     /// The stream of that handle, which must belong to the device.
-    pub(super) fn stream(&self, device: usize, handle: StreamHandle) -> Result<Arc<Stream>> {
-        let home = self.device(device)?;
-        if handle == StreamHandle::DEFAULT {
-            return Ok(home.default_stream.clone());
+    pub(super) fn stream(&self, device: usize, handle: Stream) -> Result<Arc<StreamState>> {
+        let state = self.device(device)?;
+        if handle == Stream::NULL {
+            return Ok(state.default_stream.clone());
         }
-        let stream = self.streams.get(handle.0)?;
-        check_device(HandleKind::Stream, handle.0, stream.device, device)?;
+        let stream = self.streams.get(handle.addr())?;
+        check_device(HandleKind::Stream, handle.addr(), stream.device, device)?;
         Ok(stream)
     }
 
     /// The event of that handle, of whichever device.
-    pub(super) fn any_event(&self, handle: EventHandle) -> Result<Arc<Event>> {
-        self.events.get(handle.0)
+    pub(super) fn any_event(&self, handle: Event) -> Result<Arc<EventState>> {
+        self.events.get(handle.addr())
     }
 
     /// The event of that handle, which must belong to the device.
-    pub(super) fn event(&self, device: usize, handle: EventHandle) -> Result<Arc<Event>> {
+    pub(super) fn event(&self, device: usize, handle: Event) -> Result<Arc<EventState>> {
         self.device(device)?;
         let event = self.any_event(handle)?;
-        check_device(HandleKind::Event, handle.0, event.device, device)?;
+        check_device(HandleKind::Event, handle.addr(), event.device, device)?;
         Ok(event)
     }
 
     /// Every stream of the device that may have work.
-    pub(super) fn streams_of(&self, device: usize) -> Vec<Arc<Stream>> {
+    pub(super) fn streams_of(&self, device: usize) -> Vec<Arc<StreamState>> {
         let mut streams = self.streams.select(|stream| stream.device == device);
-        if let Some(home) = self.devices.get(device) {
-            streams.push(home.default_stream.clone());
-            streams.extend(home.leaving().iter().cloned());
+        if let Some(state) = self.devices.get(device) {
+            streams.push(state.default_stream.clone());
+            streams.extend(state.leaving().iter().cloned());
         }
         streams
     }
@@ -102,7 +103,7 @@ impl Core {
 
     /// Blocks until the device's streams have done what they have queued now.
     pub(super) fn finish(&self, device: usize) {
-        if self.devices.get(device).is_some_and(|home| !home.load.is_idle()) {
+        if self.devices.get(device).is_some_and(|state| !state.load.is_idle()) {
             for stream in self.streams_of(device) {
                 stream.synchronize();
             }
@@ -140,11 +141,11 @@ impl Core {
     }
 }
 
-impl Device {
+impl DeviceState {
     fn new(device: usize, config: &Config, shared: &Arc<Shared>, registry: &Arc<Registry>) -> Self {
         let load = Arc::new(Load::new());
         Self {
-            default_stream: Stream::new(StreamHandle::DEFAULT.0, device, shared, &load),
+            default_stream: StreamState::new(Stream::NULL.addr(), device, shared, &load),
             memory: Arena::new(device, false, config.memory, registry),
             host: Arena::new(device, true, physical_memory(), registry),
             load,
@@ -153,7 +154,7 @@ impl Device {
     }
 
     /// Remembers a destroyed stream for as long as it has work.
-    pub(super) fn see_off(&self, stream: Arc<Stream>) {
+    pub(super) fn see_off(&self, stream: Arc<StreamState>) {
         let mut leaving = self.leaving();
         leaving.retain(|stream| !stream.is_done());
         if !stream.is_done() {
@@ -161,7 +162,7 @@ impl Device {
         }
     }
 
-    fn leaving(&self) -> MutexGuard<'_, Vec<Arc<Stream>>> {
+    fn leaving(&self) -> MutexGuard<'_, Vec<Arc<StreamState>>> {
         self.leaving.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

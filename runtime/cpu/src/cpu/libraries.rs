@@ -1,12 +1,16 @@
-//! Handles of numerical libraries. The CPU device has no such library; hosts want a handle
-//! before they launch kernels, so they get one that remembers what it was made for.
+//! Handles of numerical libraries.
+//!
+//! The CPU device has no such library. Hosts ask for a handle before they launch kernels, so they
+//! get one that records its library, stream and math mode. The handles of all libraries share one
+//! table and are numbers here.
 
 use super::Cpu;
 use super::core::check_device;
 use crate::error::Result;
-use crate::handle::{HandleKind, LibraryHandle, StreamHandle};
+use crate::handle::HandleKind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
+use tenon::device::Stream;
 
 /// Which library a handle is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -22,7 +26,7 @@ pub enum Library {
 pub(super) struct LibraryState {
     library: Library,
     device: usize,
-    stream: StreamHandle,
+    stream: Stream,
     math_mode: AtomicI32,
 }
 
@@ -32,27 +36,18 @@ impl Cpu {
     ///
     /// # Errors
     /// [`crate::Error::InvalidHandle`], [`crate::Error::WrongDevice`] for the stream.
-    pub fn create_library_handle(
-        &self,
-        device: usize,
-        library: Library,
-        stream: StreamHandle,
-    ) -> Result<LibraryHandle> {
+    pub fn create_library_handle(&self, device: usize, library: Library, stream: Stream) -> Result<usize> {
         let core = self.core()?;
         core.stream(device, stream)?;
         let state = LibraryState { library, device, stream, math_mode: AtomicI32::new(0) };
-        Ok(LibraryHandle(core.libraries.insert_with(|_| Arc::new(state))))
+        Ok(core.libraries.insert_with(|_| Arc::new(state)))
     }
 
     /// The library and the stream that a handle was made for.
     ///
     /// # Errors
     /// [`crate::Error::InvalidHandle`], [`crate::Error::WrongDevice`].
-    pub fn library_handle_info(
-        &self,
-        device: usize,
-        handle: LibraryHandle,
-    ) -> Result<(Library, StreamHandle)> {
+    pub fn library_handle_info(&self, device: usize, handle: usize) -> Result<(Library, Stream)> {
         let state = self.library(device, handle)?;
         Ok((state.library, state.stream))
     }
@@ -61,7 +56,7 @@ impl Cpu {
     ///
     /// # Errors
     /// [`crate::Error::InvalidHandle`], [`crate::Error::WrongDevice`].
-    pub fn set_math_mode(&self, device: usize, handle: LibraryHandle, mode: i32) -> Result<()> {
+    pub fn set_math_mode(&self, device: usize, handle: usize, mode: i32) -> Result<()> {
         self.library(device, handle)?.math_mode.store(mode, Ordering::Relaxed);
         Ok(())
     }
@@ -70,7 +65,7 @@ impl Cpu {
     ///
     /// # Errors
     /// [`crate::Error::InvalidHandle`], [`crate::Error::WrongDevice`].
-    pub fn math_mode(&self, device: usize, handle: LibraryHandle) -> Result<i32> {
+    pub fn math_mode(&self, device: usize, handle: usize) -> Result<i32> {
         Ok(self.library(device, handle)?.math_mode.load(Ordering::Relaxed))
     }
 
@@ -78,19 +73,19 @@ impl Cpu {
     ///
     /// # Errors
     /// [`crate::Error::InvalidHandle`], [`crate::Error::WrongDevice`].
-    pub fn destroy_library_handle(&self, device: usize, handle: LibraryHandle) -> Result<()> {
+    pub fn destroy_library_handle(&self, device: usize, handle: usize) -> Result<()> {
         let core = self.core()?;
         core.device(device)?;
         core.libraries
-            .remove_if(handle.0, |state| check_device(HandleKind::Library, handle.0, state.device, device))?;
+            .remove_if(handle, |state| check_device(HandleKind::Library, handle, state.device, device))?;
         Ok(())
     }
 
-    fn library(&self, device: usize, handle: LibraryHandle) -> Result<Arc<LibraryState>> {
+    fn library(&self, device: usize, handle: usize) -> Result<Arc<LibraryState>> {
         let core = self.core()?;
         core.device(device)?;
-        let state = core.libraries.get(handle.0)?;
-        check_device(HandleKind::Library, handle.0, state.device, device)?;
+        let state = core.libraries.get(handle)?;
+        check_device(HandleKind::Library, handle, state.device, device)?;
         Ok(state)
     }
 }

@@ -5,9 +5,9 @@ use super::core::Core;
 use crate::error::{Error, Result};
 use crate::executor::context;
 use crate::executor::work::Work;
-use crate::handle::{DevicePtr, HostPtr};
 use crate::memory::{Allocation, Arena, GRANULE, HostStats, MemoryStats, PointerInfo, Space};
 use std::sync::Arc;
+use tenon::{DevicePtr, HostPtr, UnifiedPtr};
 
 /// # Allocation
 ///
@@ -29,7 +29,7 @@ impl Cpu {
     /// (not inside a callback).
     pub fn device_memory_allocate(&self, device: usize, size: usize) -> Result<DevicePtr> {
         let core = self.core()?;
-        allocate(core, &core.device(device)?.memory, device, size, Space::Device).map(DevicePtr)
+        allocate(core, &core.device(device)?.memory, device, size, Space::Device).map(DevicePtr::from_addr)
     }
 
     /// Frees memory of the device.
@@ -40,36 +40,36 @@ impl Cpu {
     /// [`Error::PointerOnOtherDevice`], [`Error::WrongSpace`]. The memory stays allocated.
     pub fn device_memory_deallocate(&self, device: usize, ptr: DevicePtr, size: usize) -> Result<()> {
         let core = self.core()?;
-        free(core, &core.device(device)?.memory, device, ptr.0, size, Space::Device)
+        free(core, &core.device(device)?.memory, device, ptr.addr(), size, Space::Device)
     }
 
     /// Allocates memory, out of the device's budget, that the host and all devices may use.
     ///
     /// # Errors
     /// As [`Cpu::device_memory_allocate`].
-    pub fn unified_memory_allocate(&self, device: usize, size: usize) -> Result<DevicePtr> {
+    pub fn unified_memory_allocate(&self, device: usize, size: usize) -> Result<UnifiedPtr> {
         let core = self.core()?;
-        allocate(core, &core.device(device)?.memory, device, size, Space::Unified).map(DevicePtr)
+        allocate(core, &core.device(device)?.memory, device, size, Space::Unified).map(UnifiedPtr::from_addr)
     }
 
     /// Frees unified memory, on the device that it was allocated on.
     ///
     /// # Errors
     /// As [`Cpu::device_memory_deallocate`].
-    pub fn unified_memory_deallocate(&self, device: usize, ptr: DevicePtr, size: usize) -> Result<()> {
+    pub fn unified_memory_deallocate(&self, device: usize, ptr: UnifiedPtr, size: usize) -> Result<()> {
         let core = self.core()?;
-        free(core, &core.device(device)?.memory, device, ptr.0, size, Space::Unified)
+        free(core, &core.device(device)?.memory, device, ptr.addr(), size, Space::Unified)
     }
 
     /// Allocates host memory, locked in place if the system allows it.
     ///
-    /// Whether it did, [`Cpu::pointer_info`] and [`Cpu::host_memory_stats`] tell.
+    /// [`Cpu::pointer_info`] and [`Cpu::host_memory_stats`] report if it is locked.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`] if the system has none.
     pub fn host_memory_allocate(&self, device: usize, size: usize) -> Result<HostPtr> {
         let core = self.core()?;
-        allocate(core, &core.device(device)?.host, device, size, Space::Host).map(HostPtr)
+        allocate(core, &core.device(device)?.host, device, size, Space::Host).map(HostPtr::from_addr)
     }
 
     /// Frees host memory.
@@ -78,10 +78,10 @@ impl Cpu {
     /// As [`Cpu::device_memory_deallocate`].
     pub fn host_memory_deallocate(&self, device: usize, ptr: HostPtr, size: usize) -> Result<()> {
         let core = self.core()?;
-        free(core, &core.device(device)?.host, device, ptr.0, size, Space::Host)
+        free(core, &core.device(device)?.host, device, ptr.addr(), size, Space::Host)
     }
 
-    /// What is known of the live allocation that the address lies in.
+    /// Describes the live allocation that the address lies in.
     ///
     /// # Errors
     /// [`Error::UnknownPointer`].
@@ -164,7 +164,7 @@ fn free(core: &Core, arena: &Arena, device: usize, ptr: usize, size: usize, spac
 fn is_idle(core: &Core, device: usize, space: Space) -> bool {
     match space {
         Space::Device => core.devices[device].load.is_idle(),
-        Space::Unified | Space::Host => core.devices.iter().all(|home| home.load.is_idle()),
+        Space::Unified | Space::Host => core.devices.iter().all(|state| state.load.is_idle()),
     }
 }
 

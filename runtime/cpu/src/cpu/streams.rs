@@ -3,12 +3,13 @@
 use super::core::check_device;
 use super::{Cpu, refuse_inside_work};
 use crate::error::{Error, Result};
-use crate::executor::event::{Event, Mark};
-use crate::executor::stream::{Captured, Stream};
+use crate::executor::event::{EventState, Mark};
+use crate::executor::stream::{Captured, StreamState};
 use crate::executor::work::{Task, TaskResult, Work};
 use crate::graph::{Capture, Op};
-use crate::handle::{EventHandle, HandleKind, StreamHandle};
+use crate::handle::HandleKind;
 use std::sync::Arc;
+use tenon::device::{Event, Stream};
 
 /// # Streams
 impl Cpu {
@@ -19,11 +20,11 @@ impl Cpu {
     ///
     /// # Errors
     /// [`Error::UnknownDevice`].
-    pub fn create_stream(&self, device: usize) -> Result<StreamHandle> {
+    pub fn create_stream(&self, device: usize) -> Result<Stream> {
         let core = self.core()?;
         let load = &core.device(device)?.load;
-        let make = |handle| Stream::new(handle, device, &core.shared, load);
-        Ok(StreamHandle(core.streams.insert_with(make)))
+        let make = |handle| StreamState::new(handle, device, &core.shared, load);
+        Ok(Stream::from_addr(core.streams.insert_with(make)))
     }
 
     /// Destroys a stream and returns at once. Work already queued is still done.
@@ -32,19 +33,19 @@ impl Cpu {
     ///
     /// # Errors
     /// [`Error::InvalidHandle`], [`Error::WrongDevice`], or [`Error::DefaultStream`].
-    pub fn destroy_stream(&self, device: usize, stream: StreamHandle) -> Result<()> {
+    pub fn destroy_stream(&self, device: usize, stream: Stream) -> Result<()> {
         let core = self.core()?;
-        let home = core.device(device)?;
-        if stream == StreamHandle::DEFAULT {
+        let state = core.device(device)?;
+        if stream == Stream::NULL {
             return Err(Error::DefaultStream { call: "destroy_stream" });
         }
-        let gone = core
-            .streams
-            .remove_if(stream.0, |found| check_device(HandleKind::Stream, stream.0, found.device, device))?;
+        let gone = core.streams.remove_if(stream.addr(), |found| {
+            check_device(HandleKind::Stream, stream.addr(), found.device, device)
+        })?;
         if let Some(capture) = gone.capture() {
             capture.lose(&gone);
         }
-        home.see_off(gone);
+        state.see_off(gone);
         Ok(())
     }
 
@@ -54,7 +55,7 @@ impl Cpu {
     /// [`Error::TaskFailed`] if a kernel or callback of the stream failed since the last
     /// synchronisation; later work was done all the same. [`Error::BlockingInCallback`],
     /// [`Error::CaptureUnsupported`], [`Error::InvalidHandle`], [`Error::WrongDevice`].
-    pub fn synchronize_stream(&self, device: usize, stream: StreamHandle) -> Result<()> {
+    pub fn synchronize_stream(&self, device: usize, stream: Stream) -> Result<()> {
         let stream = self.core()?.stream(device, stream)?;
         refuse_captured(&stream, "synchronize_stream")?;
         refuse_inside_work("synchronize_stream")?;
@@ -66,7 +67,7 @@ impl Cpu {
     ///
     /// # Errors
     /// [`Error::CaptureUnsupported`], [`Error::InvalidHandle`], [`Error::WrongDevice`].
-    pub fn query_stream(&self, device: usize, stream: StreamHandle) -> Result<bool> {
+    pub fn query_stream(&self, device: usize, stream: Stream) -> Result<bool> {
         let stream = self.core()?.stream(device, stream)?;
         refuse_captured(&stream, "query_stream")?;
         Ok(stream.is_done())
@@ -96,12 +97,7 @@ impl Cpu {
 
     /// Ends the capture of a stream, if it is in one, since the call cannot be captured.
     #[cfg(not(loom))]
-    pub(crate) fn refuse_in_capture(
-        &self,
-        device: usize,
-        stream: StreamHandle,
-        call: &'static str,
-    ) -> Result<()> {
+    pub(crate) fn refuse_in_capture(&self, device: usize, stream: Stream, call: &'static str) -> Result<()> {
         match self.core()?.stream(device, stream)?.capture() {
             Some(capture) => Err(capture.refuse(call)),
             None => Ok(()),
@@ -122,7 +118,7 @@ impl Cpu {
     pub fn stream_add_callback(
         &self,
         device: usize,
-        stream: StreamHandle,
+        stream: Stream,
         callback: impl FnMut() -> TaskResult + Send + 'static,
     ) -> Result<()> {
         let core = self.core()?;
@@ -145,7 +141,7 @@ impl Cpu {
     pub fn launch_kernel(
         &self,
         device: usize,
-        stream: StreamHandle,
+        stream: Stream,
         name: &'static str,
         kernel: impl FnMut() -> TaskResult + Send + 'static,
     ) -> Result<()> {
@@ -165,21 +161,22 @@ impl Cpu {
     ///
     /// # Errors
     /// [`Error::UnknownDevice`].
-    pub fn create_event(&self, device: usize) -> Result<EventHandle> {
+    pub fn create_event(&self, device: usize) -> Result<Event> {
         let core = self.core()?;
         core.device(device)?;
-        Ok(EventHandle(core.events.insert_with(|handle| Event::new(handle, device))))
+        Ok(Event::from_addr(core.events.insert_with(|handle| EventState::new(handle, device))))
     }
 
     /// Destroys an event and returns at once. Streams that wait for its last record still do.
     ///
     /// # Errors
     /// [`Error::InvalidHandle`], [`Error::WrongDevice`].
-    pub fn destroy_event(&self, device: usize, event: EventHandle) -> Result<()> {
+    pub fn destroy_event(&self, device: usize, event: Event) -> Result<()> {
         let core = self.core()?;
         core.device(device)?;
-        core.events
-            .remove_if(event.0, |found| check_device(HandleKind::Event, event.0, found.device, device))?;
+        core.events.remove_if(event.addr(), |found| {
+            check_device(HandleKind::Event, event.addr(), found.device, device)
+        })?;
         Ok(())
     }
 
@@ -189,7 +186,7 @@ impl Cpu {
     /// # Errors
     /// [`Error::InvalidHandle`], or [`Error::WrongDevice`] if the stream or the event is of
     /// another device.
-    pub fn record_event(&self, device: usize, stream: StreamHandle, event: EventHandle) -> Result<()> {
+    pub fn record_event(&self, device: usize, stream: Stream, event: Event) -> Result<()> {
         let core = self.core()?;
         let event = core.event(device, event)?;
         let stream = core.stream(device, stream)?;
@@ -203,11 +200,11 @@ impl Cpu {
     ///
     /// # Errors
     /// [`Error::CapturedEvent`], [`Error::InvalidHandle`], [`Error::WrongDevice`].
-    pub fn query_event(&self, device: usize, event: EventHandle) -> Result<bool> {
+    pub fn query_event(&self, device: usize, event: Event) -> Result<bool> {
         match self.core()?.event(device, event)?.mark() {
             Mark::Never | Mark::Done(_) => Ok(true),
             Mark::Pending(_) => Ok(false),
-            Mark::Captured(_) => Err(Error::CapturedEvent { event: event.0 }),
+            Mark::Captured(_) => Err(Error::CapturedEvent { event: event.addr() }),
         }
     }
 
@@ -216,13 +213,13 @@ impl Cpu {
     /// # Errors
     /// [`Error::BlockingInCallback`], [`Error::CapturedEvent`], [`Error::InvalidHandle`],
     /// [`Error::WrongDevice`].
-    pub fn synchronize_event(&self, device: usize, event: EventHandle) -> Result<()> {
+    pub fn synchronize_event(&self, device: usize, event: Event) -> Result<()> {
         let mark = self.core()?.event(device, event)?.mark();
         refuse_inside_work("synchronize_event")?;
         match mark {
             Mark::Never | Mark::Done(_) => {}
             Mark::Pending(record) => record.wait(),
-            Mark::Captured(_) => return Err(Error::CapturedEvent { event: event.0 }),
+            Mark::Captured(_) => return Err(Error::CapturedEvent { event: event.addr() }),
         }
         Ok(())
     }
@@ -234,7 +231,7 @@ impl Cpu {
     /// # Errors
     /// [`Error::InvalidHandle`], [`Error::WrongDevice`] for the stream. While capturing:
     /// [`Error::CaptureIsolation`], [`Error::CaptureMerge`], [`Error::CapturedEvent`].
-    pub fn stream_wait_event(&self, device: usize, stream: StreamHandle, event: EventHandle) -> Result<()> {
+    pub fn stream_wait_event(&self, device: usize, stream: Stream, event: Event) -> Result<()> {
         let core = self.core()?;
         let stream = core.stream(device, stream)?;
         let event = core.any_event(event)?;
@@ -254,12 +251,12 @@ impl Cpu {
     /// # Errors
     /// [`Error::EventNotRecorded`], [`Error::EventNotReady`], [`Error::CapturedEvent`],
     /// [`Error::InvalidHandle`].
-    pub fn event_time_ns(&self, event: EventHandle) -> Result<u64> {
+    pub fn event_time_ns(&self, event: Event) -> Result<u64> {
         match self.core()?.any_event(event)?.mark() {
             Mark::Done(time) => Ok(time),
-            Mark::Never => Err(Error::EventNotRecorded { event: event.0 }),
-            Mark::Pending(_) => Err(Error::EventNotReady { event: event.0 }),
-            Mark::Captured(_) => Err(Error::CapturedEvent { event: event.0 }),
+            Mark::Never => Err(Error::EventNotRecorded { event: event.addr() }),
+            Mark::Pending(_) => Err(Error::EventNotReady { event: event.addr() }),
+            Mark::Captured(_) => Err(Error::CapturedEvent { event: event.addr() }),
         }
     }
 
@@ -267,7 +264,7 @@ impl Cpu {
     ///
     /// # Errors
     /// As for [`Cpu::event_time_ns`], of either event.
-    pub fn event_elapsed_ns(&self, start: EventHandle, end: EventHandle) -> Result<i64> {
+    pub fn event_elapsed_ns(&self, start: Event, end: Event) -> Result<i64> {
         let (start, end) = (self.event_time_ns(start)?, self.event_time_ns(end)?);
         Ok(end.wrapping_sub(start) as i64)
     }
@@ -275,7 +272,7 @@ impl Cpu {
 
 /// Queues work, or makes a node of it where the stream is captured.
 pub(super) fn submit(
-    stream: &Arc<Stream>,
+    stream: &Arc<StreamState>,
     work: Work,
     as_node: impl FnOnce(Work) -> Option<Op>,
 ) -> Result<()> {
@@ -288,6 +285,6 @@ pub(super) fn submit(
     }
 }
 
-fn refuse_captured(stream: &Stream, call: &'static str) -> Result<()> {
+fn refuse_captured(stream: &StreamState, call: &'static str) -> Result<()> {
     stream.capture().map_or(Ok(()), |capture| Err(capture.refuse(call)))
 }

@@ -1,16 +1,16 @@
 //! `y = alpha · x + beta · y`, the one computation in the table.
 
 use tenon::DevicePtr;
-use tenon::device::{DataType, Error, Result};
+use tenon::device::{DataType, Error, Result, Stream};
 
-use super::{Cpu, StreamHandle};
+use super::Cpu;
 use crate::memory::Space;
 
 /// Queues it on the stream.
 pub(super) fn launch(
     cpu: &Cpu,
     device: usize,
-    stream: StreamHandle,
+    stream: Stream,
     dtype: DataType,
     count: usize,
     (alpha, x): (f32, DevicePtr),
@@ -40,7 +40,7 @@ impl Float for f64 {
 fn queue<T: Float>(
     cpu: &Cpu,
     device: usize,
-    stream: StreamHandle,
+    stream: Stream,
     count: usize,
     (alpha, x): (T, DevicePtr),
     (beta, y): (T, DevicePtr),

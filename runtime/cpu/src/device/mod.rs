@@ -1,7 +1,7 @@
-//! The generated trait on the CPU device: nothing but names and numbers change hands here.
+//! The generated trait of a device, on the CPU.
 //!
-//! What is left out has no meaning without more than a CPU: collectives across processes, the setters of captured
-//! kernels, and the C++ object of device properties.
+//! Collectives across processes, the setters of captured kernels and the C++ object of device properties are left out:
+//! they have no meaning on a CPU alone.
 
 mod axpby;
 
@@ -13,7 +13,6 @@ use tenon::device::{
 use tenon::{AnyPtr, DevicePtr, HostPtr, UnifiedPtr};
 
 use crate::error::ErrorKind;
-use crate::handle::{self, EventHandle, ExecHandle, GraphHandle, LibraryHandle, StreamHandle};
 use crate::{Cpu, Library, Space};
 
 /// The version of this device, as CUDA counts: a thousand times the major plus ten times the minor number.
@@ -36,22 +35,10 @@ fn index(device: DeviceId) -> usize {
     usize::try_from(device.0).unwrap_or(usize::MAX)
 }
 
-fn stream_of(stream: Stream) -> StreamHandle {
-    StreamHandle(stream.addr())
-}
-
-fn event_of(event: Event) -> EventHandle {
-    EventHandle(event.addr())
-}
-
-fn memory(pointer: DevicePtr) -> handle::DevicePtr {
-    handle::DevicePtr(pointer.addr())
-}
-
 /// PaddlePaddle takes null for «out of memory», frees what it caches, and tries again.
-fn null_if_out_of_memory(allocated: crate::Result<usize>) -> Result<usize> {
+fn null_if_out_of_memory<P>(allocated: crate::Result<P>, null: P) -> Result<P> {
     match allocated {
-        Err(error) if error.kind() == ErrorKind::OutOfMemory => Ok(0),
+        Err(error) if error.kind() == ErrorKind::OutOfMemory => Ok(null),
         other => Ok(other?),
     }
 }
@@ -90,108 +77,105 @@ impl Device for Cpu {
     }
 
     fn create_stream(&self, device: DeviceId) -> Result<Stream> {
-        Ok(Stream::from_addr(Cpu::create_stream(self, index(device))?.0))
+        Ok(Cpu::create_stream(self, index(device))?)
     }
 
     fn destroy_stream(&self, device: DeviceId, stream: Stream) -> Result<()> {
         if stream.is_null() {
             return Ok(());
         }
-        Ok(Cpu::destroy_stream(self, index(device), stream_of(stream))?)
+        Ok(Cpu::destroy_stream(self, index(device), stream)?)
     }
 
     fn query_stream(&self, device: DeviceId, stream: Stream) -> Result<bool> {
-        Ok(Cpu::query_stream(self, index(device), stream_of(stream))?)
+        Ok(Cpu::query_stream(self, index(device), stream)?)
     }
 
     fn synchronize_stream(&self, device: DeviceId, stream: Stream) -> Result<()> {
-        Ok(Cpu::synchronize_stream(self, index(device), stream_of(stream))?)
+        Ok(Cpu::synchronize_stream(self, index(device), stream)?)
     }
 
     fn stream_add_callback(&self, device: DeviceId, stream: Stream, callback: StreamCallback) -> Result<()> {
         // The host's function is called once and may free what it was given; a graph would call it at each launch.
-        self.refuse_in_capture(index(device), stream_of(stream), "stream_add_callback")?;
+        self.refuse_in_capture(index(device), stream, "stream_add_callback")?;
         let body = move || match callback.call(device, stream) {
             Status::SUCCESS => Ok(()),
             status => Err(format!("the host's callback answered {status:?}")),
         };
-        Ok(Cpu::stream_add_callback(self, index(device), stream_of(stream), body)?)
+        Ok(Cpu::stream_add_callback(self, index(device), stream, body)?)
     }
 
     fn stream_wait_event(&self, device: DeviceId, stream: Stream, event: Event) -> Result<()> {
-        Ok(Cpu::stream_wait_event(self, index(device), stream_of(stream), event_of(event))?)
+        Ok(Cpu::stream_wait_event(self, index(device), stream, event)?)
     }
 
     fn create_event(&self, device: DeviceId) -> Result<Event> {
-        Ok(Event::from_addr(Cpu::create_event(self, index(device))?.0))
+        Ok(Cpu::create_event(self, index(device))?)
     }
 
     fn destroy_event(&self, device: DeviceId, event: Event) -> Result<()> {
-        Ok(Cpu::destroy_event(self, index(device), event_of(event))?)
+        Ok(Cpu::destroy_event(self, index(device), event)?)
     }
 
     fn record_event(&self, device: DeviceId, stream: Stream, event: Event) -> Result<()> {
-        Ok(Cpu::record_event(self, index(device), stream_of(stream), event_of(event))?)
+        Ok(Cpu::record_event(self, index(device), stream, event)?)
     }
 
     fn query_event(&self, device: DeviceId, event: Event) -> Result<bool> {
-        Ok(Cpu::query_event(self, index(device), event_of(event))?)
+        Ok(Cpu::query_event(self, index(device), event)?)
     }
 
     fn synchronize_event(&self, device: DeviceId, event: Event) -> Result<()> {
-        Ok(Cpu::synchronize_event(self, index(device), event_of(event))?)
+        Ok(Cpu::synchronize_event(self, index(device), event)?)
     }
 
     fn device_memory_allocate(&self, device: DeviceId, size: usize) -> Result<DevicePtr> {
-        let allocated = Cpu::device_memory_allocate(self, index(device), size);
-        null_if_out_of_memory(allocated.map(|pointer| pointer.0)).map(DevicePtr::from_addr)
+        null_if_out_of_memory(Cpu::device_memory_allocate(self, index(device), size), DevicePtr::NULL)
     }
 
     fn device_memory_deallocate(&self, device: DeviceId, ptr: DevicePtr, size: usize) -> Result<()> {
         if ptr.is_null() {
             return Ok(());
         }
-        Ok(Cpu::device_memory_deallocate(self, index(device), memory(ptr), size)?)
+        Ok(Cpu::device_memory_deallocate(self, index(device), ptr, size)?)
     }
 
     fn device_memory_set(&self, device: DeviceId, ptr: DevicePtr, value: u8, size: usize) -> Result<()> {
-        Ok(Cpu::device_memory_set(self, index(device), memory(ptr), value, size)?)
+        Ok(Cpu::device_memory_set(self, index(device), ptr, value, size)?)
     }
 
     fn host_memory_allocate(&self, device: DeviceId, size: usize) -> Result<HostPtr> {
-        let allocated = Cpu::host_memory_allocate(self, index(device), size);
-        null_if_out_of_memory(allocated.map(|pointer| pointer.0)).map(HostPtr::from_addr)
+        null_if_out_of_memory(Cpu::host_memory_allocate(self, index(device), size), HostPtr::NULL)
     }
 
     fn host_memory_deallocate(&self, device: DeviceId, ptr: HostPtr, size: usize) -> Result<()> {
         if ptr.is_null() {
             return Ok(());
         }
-        Ok(Cpu::host_memory_deallocate(self, index(device), handle::HostPtr(ptr.addr()), size)?)
+        Ok(Cpu::host_memory_deallocate(self, index(device), ptr, size)?)
     }
 
     fn unified_memory_allocate(&self, device: DeviceId, size: usize) -> Result<UnifiedPtr> {
-        let allocated = Cpu::unified_memory_allocate(self, index(device), size);
-        null_if_out_of_memory(allocated.map(|pointer| pointer.0)).map(UnifiedPtr::from_addr)
+        null_if_out_of_memory(Cpu::unified_memory_allocate(self, index(device), size), UnifiedPtr::NULL)
     }
 
     fn unified_memory_deallocate(&self, device: DeviceId, ptr: UnifiedPtr, size: usize) -> Result<()> {
         if ptr.is_null() {
             return Ok(());
         }
-        Ok(Cpu::unified_memory_deallocate(self, index(device), handle::DevicePtr(ptr.addr()), size)?)
+        Ok(Cpu::unified_memory_deallocate(self, index(device), ptr, size)?)
     }
 
     fn memory_copy_h2d(&self, device: DeviceId, dst: DevicePtr, src: &[u8]) -> Result<()> {
-        Ok(Cpu::memory_copy_h2d(self, index(device), memory(dst), src)?)
+        Ok(Cpu::memory_copy_h2d(self, index(device), dst, src)?)
     }
 
     fn memory_copy_d2h(&self, device: DeviceId, dst: &mut [u8], src: DevicePtr) -> Result<()> {
-        Ok(Cpu::memory_copy_d2h(self, index(device), dst, memory(src))?)
+        Ok(Cpu::memory_copy_d2h(self, index(device), dst, src)?)
     }
 
     fn memory_copy_d2d(&self, device: DeviceId, dst: DevicePtr, src: DevicePtr, size: usize) -> Result<()> {
-        Ok(Cpu::memory_copy_d2d(self, index(device), memory(dst), memory(src), size)?)
+        Ok(Cpu::memory_copy_d2d(self, index(device), dst, src, size)?)
     }
 
     fn memory_copy_p2p(
@@ -202,7 +186,7 @@ impl Device for Cpu {
         src: DevicePtr,
         size: usize,
     ) -> Result<()> {
-        Ok(Cpu::memory_copy_p2p(self, index(dst_device), index(src_device), memory(dst), memory(src), size)?)
+        Ok(Cpu::memory_copy_p2p(self, index(dst_device), index(src_device), dst, src, size)?)
     }
 
     fn async_memory_copy_h2d(
@@ -213,14 +197,14 @@ impl Device for Cpu {
         src: HostPtr,
         size: usize,
     ) -> Result<()> {
-        let (device, stream, dst) = (index(device), stream_of(stream), memory(dst));
+        let device = index(device);
         if self.must_wait(device, stream, src)? {
             Cpu::synchronize_stream(self, device, stream)?;
             // SAFETY: the thunk has checked the range, and the host lends the memory for the call.
             return Ok(Cpu::memory_copy_h2d(self, device, dst, unsafe { src.bytes(size) })?);
         }
         // SAFETY: the memory is our own, and looked up at the copy; or it is held as long as the captured graph.
-        unsafe { Cpu::async_memory_copy_h2d(self, device, stream, dst, src.as_ptr().cast(), size)? };
+        unsafe { Cpu::async_memory_copy_h2d(self, device, stream, dst, src, size)? };
         Ok(())
     }
 
@@ -232,7 +216,7 @@ impl Device for Cpu {
         src: DevicePtr,
         size: usize,
     ) -> Result<()> {
-        let (device, stream, src) = (index(device), stream_of(stream), memory(src));
+        let device = index(device);
         // PaddlePaddle's kernels hand over streams that are none: after all work of the device any order is kept.
         let is_unknown = matches!(self.is_captured(device, stream), Err(crate::Error::InvalidHandle { .. }));
         if is_unknown {
@@ -246,7 +230,7 @@ impl Device for Cpu {
             return Ok(Cpu::memory_copy_d2h(self, device, unsafe { dst.bytes_mut(size) }, src)?);
         }
         // SAFETY: the memory is our own, and looked up at the copy; or it is held as long as the captured graph.
-        unsafe { Cpu::async_memory_copy_d2h(self, device, stream, dst.as_ptr().cast(), src, size)? };
+        unsafe { Cpu::async_memory_copy_d2h(self, device, stream, dst, src, size)? };
         Ok(())
     }
 
@@ -258,14 +242,7 @@ impl Device for Cpu {
         src: DevicePtr,
         size: usize,
     ) -> Result<()> {
-        Ok(Cpu::async_memory_copy_d2d(
-            self,
-            index(device),
-            stream_of(stream),
-            memory(dst),
-            memory(src),
-            size,
-        )?)
+        Ok(Cpu::async_memory_copy_d2d(self, index(device), stream, dst, src, size)?)
     }
 
     fn async_memory_copy_p2p(
@@ -280,14 +257,14 @@ impl Device for Cpu {
         let (to, from) = (index(dst_device), index(src_device));
         // PaddlePaddle passes a stream of the destination and waits for nothing on the source. A captured stream
         // runs later, and then behind whatever the graph says; one of the source has an order of its own there.
-        let waits = match self.is_captured(to, stream_of(stream)) {
+        let waits = match self.is_captured(to, stream) {
             Err(crate::Error::WrongDevice { .. }) => false,
             captured => to != from && !captured?,
         };
         if waits {
             Cpu::synchronize_device(self, from)?;
         }
-        Ok(Cpu::async_memory_copy_p2p(self, to, from, stream_of(stream), memory(dst), memory(src), size)?)
+        Ok(Cpu::async_memory_copy_p2p(self, to, from, stream, dst, src, size)?)
     }
 
     fn device_memory_stats(&self, device: DeviceId) -> Result<DeviceMemoryStats> {
@@ -350,12 +327,12 @@ impl Device for Cpu {
 
     fn init_eigen_device(&self, _place: Place, stream: Stream, _allocator: Allocator) -> Result<EigenDevice> {
         let device = Cpu::get_device(self)?;
-        let made = self.create_library_handle(device, Library::Eigen, stream_of(stream))?;
-        Ok(EigenDevice::from_addr(made.0))
+        let made = self.create_library_handle(device, Library::Eigen, stream)?;
+        Ok(EigenDevice::from_addr(made))
     }
 
     fn destroy_eigen_device(&self, device: DeviceId, eigen_device: &mut EigenDevice) -> Result<()> {
-        self.destroy_library_handle(index(device), LibraryHandle(eigen_device.addr()))?;
+        self.destroy_library_handle(index(device), eigen_device.addr())?;
         *eigen_device = EigenDevice::NULL;
         Ok(())
     }
@@ -387,25 +364,25 @@ impl Device for Cpu {
     }
 
     fn init_blas_handle(&self, device: DeviceId, stream: Stream) -> Result<BlasHandle> {
-        let made = self.create_library_handle(index(device), Library::Blas, stream_of(stream))?;
-        Ok(BlasHandle::from_addr(made.0))
+        let made = self.create_library_handle(index(device), Library::Blas, stream)?;
+        Ok(BlasHandle::from_addr(made))
     }
 
     fn blas_set_math_mode(&self, device: DeviceId, blas_handle: BlasHandle, math_mode: i32) -> Result<()> {
-        Ok(self.set_math_mode(index(device), LibraryHandle(blas_handle.addr()), math_mode)?)
+        Ok(self.set_math_mode(index(device), blas_handle.addr(), math_mode)?)
     }
 
     fn init_blaslt_handle(&self, device: DeviceId) -> Result<BlasLtHandle> {
-        let made = self.create_library_handle(index(device), Library::BlasLt, StreamHandle::DEFAULT)?;
-        Ok(BlasLtHandle::from_addr(made.0))
+        let made = self.create_library_handle(index(device), Library::BlasLt, Stream::NULL)?;
+        Ok(BlasLtHandle::from_addr(made))
     }
 
     fn destroy_blas_handle(&self, device: DeviceId, blas_handle: BlasHandle) -> Result<()> {
-        Ok(self.destroy_library_handle(index(device), LibraryHandle(blas_handle.addr()))?)
+        Ok(self.destroy_library_handle(index(device), blas_handle.addr())?)
     }
 
     fn destroy_blaslt_handle(&self, device: DeviceId, blaslt_handle: BlasLtHandle) -> Result<()> {
-        Ok(self.destroy_library_handle(index(device), LibraryHandle(blaslt_handle.addr()))?)
+        Ok(self.destroy_library_handle(index(device), blaslt_handle.addr())?)
     }
 
     fn blas_axpby(
@@ -419,27 +396,27 @@ impl Device for Cpu {
         beta: f32,
         y: DevicePtr,
     ) -> Result<()> {
-        axpby::launch(self, index(device), stream_of(stream), dtype, numel, (alpha, x), (beta, y))
+        axpby::launch(self, index(device), stream, dtype, numel, (alpha, x), (beta, y))
     }
 
     fn cuda_stream_begin_capture(&self, device: DeviceId, stream: Stream, mode: CaptureMode) -> Result<()> {
-        Ok(self.stream_begin_capture(index(device), stream_of(stream), mode_of(mode)?)?)
+        Ok(self.stream_begin_capture(index(device), stream, mode)?)
     }
 
     fn cuda_stream_end_capture(&self, device: DeviceId, stream: Stream) -> Result<Graph> {
-        Ok(Graph::from_addr(self.stream_end_capture(index(device), stream_of(stream))?.0))
+        Ok(self.stream_end_capture(index(device), stream)?)
     }
 
     fn cuda_graph_launch(&self, device: DeviceId, exec: GraphExec, stream: Stream) -> Result<()> {
-        Ok(self.graph_launch(index(device), ExecHandle(exec.addr()), stream_of(stream))?)
+        Ok(self.graph_launch(index(device), exec, stream)?)
     }
 
     fn cuda_graph_destroy(&self, graph: Graph) -> Result<()> {
-        Ok(self.graph_destroy(GraphHandle(graph.addr()))?)
+        Ok(self.graph_destroy(graph)?)
     }
 
     fn cuda_graph_exec_destroy(&self, exec: GraphExec) -> Result<()> {
-        Ok(self.graph_exec_destroy(ExecHandle(exec.addr()))?)
+        Ok(self.graph_exec_destroy(exec)?)
     }
 
     fn cuda_graph_instantiate(
@@ -450,8 +427,8 @@ impl Device for Cpu {
         if let Some(first) = log_buffer.and_then(|buffer| buffer.first_mut()) {
             *first = 0;
         }
-        let exec = self.graph_instantiate(GraphHandle(graph.addr()))?;
-        Ok(CudaGraphInstantiate { exec: GraphExec::from_addr(exec.0), error_node: AnyPtr::NULL })
+        let exec = self.graph_instantiate(*graph)?;
+        Ok(CudaGraphInstantiate { exec, error_node: AnyPtr::NULL })
     }
 
     fn cuda_graph_get_nodes(
@@ -460,14 +437,11 @@ impl Device for Cpu {
         nodes: Option<&mut [GraphNode]>,
         num_nodes: &mut usize,
     ) -> Result<()> {
-        let all = self.graph_get_nodes(GraphHandle(graph.addr()))?;
+        let all = self.graph_get_nodes(graph)?;
         *num_nodes = match nodes {
             None => all.len(),
             Some(places) => {
-                let written = places
-                    .iter_mut()
-                    .zip(&all)
-                    .map(|(place, node)| *place = GraphNode::from_addr(node.handle.0));
+                let written = places.iter_mut().zip(&all).map(|(place, node)| *place = node.handle);
                 written.count()
             }
         };
@@ -475,20 +449,13 @@ impl Device for Cpu {
     }
 
     fn cuda_stream_capture_info(&self, device: DeviceId, stream: Stream) -> Result<CudaStreamCaptureInfo> {
-        let info = self.stream_capture_info(index(device), stream_of(stream))?;
+        let info = self.stream_capture_info(index(device), stream)?;
         Ok(CudaStreamCaptureInfo {
-            capture_status: match info.status {
-                crate::CaptureStatus::None => CaptureStatus::NONE,
-                crate::CaptureStatus::Active => CaptureStatus::ACTIVE,
-                crate::CaptureStatus::Invalidated => CaptureStatus::INVALIDATED,
-            },
+            capture_status: info.status,
             id: info.id,
             // The graph comes to be only when the capture ends.
             graph: Graph::NULL,
-            dependencies: info
-                .dependencies
-                .first()
-                .map_or(GraphNode::NULL, |node| GraphNode::from_addr(node.0)),
+            dependencies: info.dependencies.first().copied().unwrap_or(GraphNode::NULL),
             edge_data: AnyPtr::NULL,
             num_dependencies: info.dependencies.len(),
         })
@@ -496,16 +463,11 @@ impl Device for Cpu {
 
     fn cuda_graph_debug_dot_print(&self, graph: Graph, path: &std::ffi::CStr, flags: u32) -> Result<()> {
         let path = path.to_str().map_err(|_| Error::invalid("`path` is not UTF-8"))?;
-        Ok(self.graph_debug_dot_print(GraphHandle(graph.addr()), path.as_ref(), flags != 0)?)
+        Ok(self.graph_debug_dot_print(graph, path.as_ref(), flags != 0)?)
     }
 
     fn cuda_thread_exchange_stream_capture_mode(&self, mode: &mut CaptureMode) -> Result<()> {
-        let before = self.thread_exchange_capture_mode(mode_of(*mode)?)?;
-        *mode = match before {
-            crate::CaptureMode::Global => CaptureMode::GLOBAL,
-            crate::CaptureMode::ThreadLocal => CaptureMode::THREAD_LOCAL,
-            crate::CaptureMode::Relaxed => CaptureMode::RELAXED,
-        };
+        *mode = self.thread_exchange_capture_mode(*mode)?;
         Ok(())
     }
 }
@@ -516,21 +478,12 @@ impl Cpu {
     /// Hosts give pageable memory back at once, as CUDA lets them: its copies from pageable memory return when the
     /// source has been taken over, and those to it when they are done (CUDA Runtime API, «API synchronization
     /// behavior»). PaddlePaddle's executors do so. Memory of `host_memory_allocate` is known here and stays.
-    fn must_wait(&self, device: usize, stream: StreamHandle, host: HostPtr) -> crate::Result<bool> {
+    fn must_wait(&self, device: usize, stream: Stream, host: HostPtr) -> crate::Result<bool> {
         let is_pinned = matches!(self.pointer_info(host.addr()), Ok(info) if info.space == Space::Host);
         Ok(!is_pinned && !self.is_captured(device, stream)?)
     }
 
-    fn is_captured(&self, device: usize, stream: StreamHandle) -> crate::Result<bool> {
-        Ok(self.stream_capture_info(device, stream)?.status != crate::CaptureStatus::None)
-    }
-}
-
-fn mode_of(mode: CaptureMode) -> Result<crate::CaptureMode> {
-    match mode {
-        CaptureMode::GLOBAL => Ok(crate::CaptureMode::Global),
-        CaptureMode::THREAD_LOCAL => Ok(crate::CaptureMode::ThreadLocal),
-        CaptureMode::RELAXED => Ok(crate::CaptureMode::Relaxed),
-        other => Err(Error::invalid(format!("{other:?} is no capture mode"))),
+    fn is_captured(&self, device: usize, stream: Stream) -> crate::Result<bool> {
+        Ok(self.stream_capture_info(device, stream)?.status != CaptureStatus::NONE)
     }
 }

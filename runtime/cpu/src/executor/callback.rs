@@ -2,14 +2,14 @@
 //! with CUDA, but never a thread of the pool.
 
 use super::Shared;
-use super::stream::Stream;
+use super::stream::StreamState;
 use super::work::Task;
 use crate::sync::{Condvar, Mutex};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 struct State {
-    calls: VecDeque<(Arc<Stream>, Task)>,
+    calls: VecDeque<(Arc<StreamState>, Task)>,
     open: bool,
 }
 
@@ -36,7 +36,7 @@ impl CallbackQueue {
 
     /// Queues the callback of a parked stream, which it resumes afterwards; false if no thread
     /// serves the queue, so that the caller must.
-    pub(crate) fn push(&self, stream: Arc<Stream>, task: Task) -> bool {
+    pub(crate) fn push(&self, stream: Arc<StreamState>, task: Task) -> bool {
         let mut state = self.state.lock();
         state.calls.push_back((stream, task));
         let open = state.open;

@@ -3,23 +3,23 @@
 //! An event is a name; a *record* is one point in one stream. Recording an event again gives it
 //! a new record and leaves those who wait for the old one alone, as CUDA has it.
 
-use super::stream::Stream;
+use super::stream::StreamState;
 use crate::graph::CapturedMark;
 use crate::sync::{AtomicU64, Mutex, Ordering};
 use std::sync::Arc;
 
 /// A point in a stream that is not known to be passed.
 pub(crate) struct Record {
-    stream: Arc<Stream>,
+    stream: Arc<StreamState>,
     /// The record's place among the stream's work.
     place: u64,
     /// When it was passed; zero until then.
     time_ns: AtomicU64,
-    waiters: Mutex<Vec<Arc<Stream>>>,
+    waiters: Mutex<Vec<Arc<StreamState>>>,
 }
 
 impl Record {
-    pub(crate) fn new(stream: Arc<Stream>, place: u64) -> Arc<Self> {
+    pub(crate) fn new(stream: Arc<StreamState>, place: u64) -> Arc<Self> {
         Arc::new(Self { stream, place, time_ns: AtomicU64::new(0), waiters: Mutex::new(Vec::new()) })
     }
 
@@ -32,7 +32,7 @@ impl Record {
     }
 
     /// Has the stream resumed when the record completes; false if it is complete already.
-    pub(crate) fn subscribe(&self, stream: &Arc<Stream>) -> bool {
+    pub(crate) fn subscribe(&self, stream: &Arc<StreamState>) -> bool {
         let mut waiters = self.waiters.lock();
         if self.is_done() {
             return false;
@@ -71,13 +71,13 @@ pub(crate) enum Mark {
 }
 
 /// An event.
-pub(crate) struct Event {
+pub(crate) struct EventState {
     pub(crate) handle: usize,
     pub(crate) device: usize,
     mark: Mutex<Mark>,
 }
 
-impl Event {
+impl EventState {
     pub(crate) fn new(handle: usize, device: usize) -> Arc<Self> {
         Arc::new(Self { handle, device, mark: Mutex::new(Mark::Never) })
     }

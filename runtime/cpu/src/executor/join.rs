@@ -1,18 +1,18 @@
 //! Where the branches of a graph come together again.
 
-use super::stream::Stream;
+use super::stream::StreamState;
 use crate::error::Error;
 use crate::sync::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
 /// Resumes a parked stream when the last of several branches arrives.
 pub(crate) struct Join {
-    parent: Arc<Stream>,
+    parent: Arc<StreamState>,
     awaited: AtomicUsize,
 }
 
 impl Join {
-    pub(crate) fn new(parent: Arc<Stream>, branches: usize) -> Arc<Self> {
+    pub(crate) fn new(parent: Arc<StreamState>, branches: usize) -> Arc<Self> {
         Arc::new(Self { parent, awaited: AtomicUsize::new(branches) })
     }
 

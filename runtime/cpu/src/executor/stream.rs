@@ -1,6 +1,6 @@
 //! The stream: a queue of work, a phase, and a count of what is done.
 
-use super::event::{Event, Mark, Record};
+use super::event::{EventState, Mark, Record};
 use super::work::{Task, Work};
 use super::{Load, Shared};
 use crate::error::Error;
@@ -48,7 +48,7 @@ pub(crate) struct Captured<W> {
 }
 
 /// A stream of a device.
-pub(crate) struct Stream {
+pub(crate) struct StreamState {
     pub(crate) handle: usize,
     pub(crate) device: usize,
     pub(super) shared: Arc<Shared>,
@@ -70,7 +70,7 @@ pub(crate) struct Stream {
 #[repr(align(64))]
 pub(super) struct Apart<T>(T);
 
-impl Stream {
+impl StreamState {
     pub(crate) fn new(handle: usize, device: usize, shared: &Arc<Shared>, load: &Arc<Load>) -> Arc<Self> {
         Arc::new(Self {
             handle,
@@ -135,7 +135,7 @@ impl Stream {
     }
 
     /// Records the event at the end of the queued work.
-    pub(crate) fn record(self: &Arc<Self>, event: &Event) -> Result<(), Captured<()>> {
+    pub(crate) fn record(self: &Arc<Self>, event: &EventState) -> Result<(), Captured<()>> {
         let mut inbox = self.inbox.lock();
         if let Some(capture) = &inbox.capture {
             return Err(Captured { capture: capture.clone(), work: () });

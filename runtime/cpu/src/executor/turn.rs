@@ -2,7 +2,7 @@
 
 use super::Shared;
 use super::context;
-use super::stream::{Batch, Inbox, Phase, Stream};
+use super::stream::{Batch, Inbox, Phase, StreamState};
 use super::work::{Task, Work, call_back};
 use crate::sync::{MutexGuard, Ordering, hint};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ const KEPT_CAPACITY: usize = 4096;
 /// How often a thread looks for more work before the stream falls idle: a microsecond or two.
 const LOOKS: usize = if cfg!(loom) { 1 } else { 50 };
 
-impl Stream {
+impl StreamState {
     /// Runs the stream for a turn, as the ready queue asks.
     pub(crate) fn run_listed(self: &Arc<Self>) {
         let mut inbox = self.inbox.lock();

@@ -3,7 +3,7 @@
 use super::Shared;
 use super::event::Record;
 use super::join::Join;
-use super::stream::Stream;
+use super::stream::StreamState;
 use crate::error::Error;
 use crate::memory::{AllocationGuard, RawCopy, RawFill};
 use crate::profiler::Activity;
@@ -125,7 +125,7 @@ pub(crate) enum Work {
     /// Keeps freed memory until the stream has come this far.
     Release(AllocationGuard),
     /// Park the stream and start the branches of a graph, which resume it.
-    Fork(Box<dyn FnOnce(Arc<Stream>) + Send>),
+    Fork(Box<dyn FnOnce(Arc<StreamState>) + Send>),
     /// The end of a branch.
     Join(Arc<Join>),
 }
@@ -141,7 +141,7 @@ impl Work {
     }
 
     /// Does the work. `Wait`, `Callback` and `Fork` park the stream instead and never come here.
-    pub(crate) fn execute(self, shared: &Shared, stream: &Stream) {
+    pub(crate) fn execute(self, shared: &Shared, stream: &StreamState) {
         match self {
             Self::Copy { kind, raw, guards } => {
                 traced(shared, stream, Activity::Copy(kind), kind.name(), || raw.run(&shared.ready));
@@ -166,12 +166,12 @@ impl Work {
 }
 
 /// Runs a callback and keeps its failure for the stream.
-pub(crate) fn call_back(shared: &Shared, stream: &Stream, task: Task) {
+pub(crate) fn call_back(shared: &Shared, stream: &StreamState, task: Task) {
     let result = traced(shared, stream, Activity::Callback, "callback", || task.call());
     report(stream, "callback", result);
 }
 
-fn report(stream: &Stream, task: &'static str, result: TaskResult) {
+fn report(stream: &StreamState, task: &'static str, result: TaskResult) {
     if let Err(message) = result {
         stream.fail(Error::TaskFailed { task, stream: stream.handle, message });
     }
@@ -179,7 +179,7 @@ fn report(stream: &Stream, task: &'static str, result: TaskResult) {
 
 fn traced<R>(
     shared: &Shared,
-    stream: &Stream,
+    stream: &StreamState,
     activity: Activity,
     name: &'static str,
     run: impl FnOnce() -> R,

@@ -1,14 +1,14 @@
 //! A capture in progress: the nodes so far, and where each of its streams stands.
 
-use super::{CaptureInfo, CaptureMode, CaptureStatus, Graph, Node, Op};
+use super::{CaptureInfo, CapturedGraph, Node, Op};
 use crate::error::{Error, Result};
-use crate::executor::event::{Event, Mark};
-use crate::executor::stream::Stream;
-use crate::handle::EventHandle;
+use crate::executor::event::{EventState, Mark};
+use crate::executor::stream::StreamState;
 use crate::sync::{Mutex, MutexGuard};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::ThreadId;
+use tenon::device::{CaptureMode, CaptureStatus, Event};
 
 /// A capture.
 pub(crate) struct Capture {
@@ -30,7 +30,7 @@ struct Session {
 
 /// A stream of the capture, and the nodes that its next one comes after.
 struct Member {
-    stream: Arc<Stream>,
+    stream: Arc<StreamState>,
     frontier: Vec<usize>,
 }
 
@@ -43,7 +43,8 @@ pub(crate) struct CapturedMark {
 
 impl Capture {
     /// Begins to capture the stream.
-    pub(crate) fn begin(stream: &Arc<Stream>, mode: CaptureMode) -> Result<()> {
+    pub(crate) fn begin(stream: &Arc<StreamState>, mode: CaptureMode) -> Result<()> {
+        check_mode(mode)?;
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let member = Member { stream: stream.clone(), frontier: Vec::new() };
         let capture = Arc::new(Self {
@@ -67,12 +68,12 @@ impl Capture {
     }
 
     /// Ends the capture that began on the stream.
-    pub(crate) fn end(stream: &Arc<Stream>) -> Result<Graph> {
+    pub(crate) fn end(stream: &Arc<StreamState>) -> Result<CapturedGraph> {
         let capture = stream.capture().ok_or(Error::NotCapturing { stream: stream.handle })?;
         if capture.origin != stream.handle {
             return Err(Error::CaptureWrongStream { stream: stream.handle, origin: capture.origin });
         }
-        if capture.mode != CaptureMode::Relaxed && capture.thread != std::thread::current().id() {
+        if capture.mode != CaptureMode::RELAXED && capture.thread != std::thread::current().id() {
             return Err(Error::CaptureWrongThread { stream: stream.handle });
         }
         let session = capture.dissolve();
@@ -82,7 +83,7 @@ impl Capture {
         if !session.is_joined(capture.origin) {
             return Err(Error::CaptureUnjoined);
         }
-        Ok(Graph { device: capture.device, nodes: session.nodes })
+        Ok(CapturedGraph { device: capture.device, nodes: session.nodes })
     }
 
     /// Ends the capture for all of its streams and hands out what it had gathered.
@@ -96,7 +97,7 @@ impl Capture {
     }
 
     /// Takes a stream out that is about to go; without its first stream the capture is over.
-    pub(crate) fn lose(self: &Arc<Self>, stream: &Stream) {
+    pub(crate) fn lose(self: &Arc<Self>, stream: &StreamState) {
         if stream.handle == self.origin {
             self.dissolve();
         } else {
@@ -106,28 +107,28 @@ impl Capture {
     }
 
     /// Adds a node after all that the stream did so far.
-    pub(crate) fn add(&self, stream: &Stream, op: Op) -> Result<()> {
+    pub(crate) fn add(&self, stream: &StreamState, op: Op) -> Result<()> {
         let mut session = self.active()?;
         session.append(stream, op, None)?;
         Ok(())
     }
 
     /// Adds all nodes of a launched graph after all that the stream did so far.
-    pub(crate) fn add_graph(&self, stream: &Stream, nodes: &[Node]) -> Result<()> {
+    pub(crate) fn add_graph(&self, stream: &StreamState, nodes: &[Node]) -> Result<()> {
         let mut session = self.active()?;
         session.append_graph(stream, nodes)
     }
 
     /// Records the event as a point of the capture.
-    pub(crate) fn record(self: &Arc<Self>, stream: &Stream, event: &Event) -> Result<()> {
+    pub(crate) fn record(self: &Arc<Self>, stream: &StreamState, event: &EventState) -> Result<()> {
         let mut session = self.active()?;
-        let node = session.append(stream, Op::Record(EventHandle(event.handle)), None)?;
+        let node = session.append(stream, Op::Record(Event::from_addr(event.handle)), None)?;
         event.set(Mark::Captured(CapturedMark { capture: self.clone(), node }));
         Ok(())
     }
 
     /// Makes the stream wait for a point of a capture, which it joins if need be.
-    pub(crate) fn wait(stream: &Arc<Stream>, event: &Event, mark: &CapturedMark) -> Result<()> {
+    pub(crate) fn wait(stream: &Arc<StreamState>, event: &EventState, mark: &CapturedMark) -> Result<()> {
         let capture = &mark.capture;
         match stream.capture() {
             None => {
@@ -145,12 +146,12 @@ impl Capture {
             }
         }
         let mut session = capture.active_for(event)?;
-        session.append(stream, Op::Wait(EventHandle(event.handle)), Some(mark.node))?;
+        session.append(stream, Op::Wait(Event::from_addr(event.handle)), Some(mark.node))?;
         Ok(())
     }
 
     /// The stream was told to wait for something that is not captured.
-    pub(crate) fn isolate(&self, event: &Event) -> Error {
+    pub(crate) fn isolate(&self, event: &EventState) -> Error {
         self.invalidate("it would have depended on work outside");
         Error::CaptureIsolation { event: event.handle }
     }
@@ -161,19 +162,19 @@ impl Capture {
         Error::CaptureUnsupported { call }
     }
 
-    /// Whether the mode lets this thread synchronise the device meanwhile.
+    /// Returns true if this thread may not synchronise the device during the capture.
     pub(crate) fn forbids_waiting(&self, own: CaptureMode) -> bool {
-        own != CaptureMode::Relaxed
+        own != CaptureMode::RELAXED
             && match self.mode {
-                CaptureMode::Global => {
-                    own == CaptureMode::Global || self.thread == std::thread::current().id()
+                CaptureMode::GLOBAL => {
+                    own == CaptureMode::GLOBAL || self.thread == std::thread::current().id()
                 }
-                CaptureMode::ThreadLocal => self.thread == std::thread::current().id(),
-                CaptureMode::Relaxed => false,
+                CaptureMode::THREAD_LOCAL => self.thread == std::thread::current().id(),
+                _ => false,
             }
     }
 
-    pub(crate) fn info(&self, stream: &Stream) -> CaptureInfo {
+    pub(crate) fn info(&self, stream: &StreamState) -> CaptureInfo {
         let session = self.session.lock();
         let frontier = session
             .members
@@ -182,11 +183,11 @@ impl Capture {
             .map_or(&[][..], |member| &member.frontier);
         CaptureInfo {
             status: if session.over {
-                CaptureStatus::None
+                CaptureStatus::NONE
             } else if session.fault.is_some() {
-                CaptureStatus::Invalidated
+                CaptureStatus::INVALIDATED
             } else {
-                CaptureStatus::Active
+                CaptureStatus::ACTIVE
             },
             id: self.id,
             dependencies: frontier.iter().map(|&index| session.nodes[index].handle).collect(),
@@ -209,7 +210,7 @@ impl Capture {
     }
 
     /// Like `active`, where it is the event that is of no use once the capture is over.
-    fn active_for(&self, event: &Event) -> Result<MutexGuard<'_, Session>> {
+    fn active_for(&self, event: &EventState) -> Result<MutexGuard<'_, Session>> {
         if self.session.lock().over {
             return Err(Error::CapturedEvent { event: event.handle });
         }
@@ -217,8 +218,13 @@ impl Capture {
     }
 }
 
+/// Fails unless the mode is one that the interface names.
+pub(crate) fn check_mode(mode: CaptureMode) -> Result<()> {
+    mode.name().map(drop).ok_or(Error::UnknownCaptureMode { mode: mode.0 })
+}
+
 impl Session {
-    fn append(&mut self, stream: &Stream, op: Op, also_after: Option<usize>) -> Result<usize> {
+    fn append(&mut self, stream: &StreamState, op: Op, also_after: Option<usize>) -> Result<usize> {
         let index = self.nodes.len();
         let member = self.member(stream)?;
         let mut after = std::mem::replace(&mut member.frontier, vec![index]);
@@ -227,7 +233,7 @@ impl Session {
         Ok(index)
     }
 
-    fn append_graph(&mut self, stream: &Stream, nodes: &[Node]) -> Result<()> {
+    fn append_graph(&mut self, stream: &StreamState, nodes: &[Node]) -> Result<()> {
         let base = self.nodes.len();
         let member = self.member(stream)?;
         if nodes.is_empty() {
@@ -248,7 +254,7 @@ impl Session {
         Ok(())
     }
 
-    fn member(&mut self, stream: &Stream) -> Result<&mut Member> {
+    fn member(&mut self, stream: &StreamState) -> Result<&mut Member> {
         self.members
             .iter_mut()
             .find(|member| std::ptr::eq(&*member.stream, stream))

@@ -34,7 +34,7 @@ fn label(op: &Op, verbose: bool) -> String {
         Op::Fill(fill) => {
             format!("{name}\n{:#x} = {:#04x}\n{} bytes", fill.ptr, fill.value, fill.size)
         }
-        Op::Record(event) | Op::Wait(event) => format!("{name}\n{event}"),
+        Op::Record(event) | Op::Wait(event) => format!("{name}\n{:#x}", event.addr()),
         Op::Kernel { .. } | Op::Callback(_) => name.to_owned(),
     }
 }

@@ -3,25 +3,26 @@
 //! A lane is an internal stream; nodes on different lanes run side by side. A graph that does
 //! not branch has no lanes and runs on the stream that it is launched on.
 
-use super::{Graph, Node, NodeParameters};
+use super::{CapturedGraph, Node, NodeParameters};
 use crate::error::{Error, Result};
 use crate::executor::event::Record;
 use crate::executor::join::Join;
-use crate::executor::stream::Stream;
+use crate::executor::stream::StreamState;
 use crate::executor::work::Work;
 use crate::executor::{Load, Shared};
-use crate::handle::{HandleKind, NodeHandle};
+use crate::handle::HandleKind;
 use crate::memory::Registry;
 use crate::sync::{Mutex, MutexGuard};
 use std::sync::Arc;
+use tenon::device::GraphNode;
 
 /// More lanes than this gain nothing on any machine; further branches share them.
 const MOST_LANES: usize = 32;
 
 /// A graph made ready to launch.
-pub(crate) struct Exec {
+pub(crate) struct ExecutableGraph {
     pub(crate) device: usize,
-    lanes: Vec<Arc<Stream>>,
+    lanes: Vec<Arc<StreamState>>,
     lane_of: Vec<usize>,
     state: Mutex<State>,
 }
@@ -32,12 +33,17 @@ struct State {
     last: Option<Arc<Record>>,
 }
 
-impl Exec {
-    pub(crate) fn new(handle: usize, graph: &Graph, shared: &Arc<Shared>, load: &Arc<Load>) -> Arc<Self> {
+impl ExecutableGraph {
+    pub(crate) fn new(
+        handle: usize,
+        graph: &CapturedGraph,
+        shared: &Arc<Shared>,
+        load: &Arc<Load>,
+    ) -> Arc<Self> {
         let lane_of = assign_lanes(&graph.nodes);
         let count = lane_of.iter().max().map_or(0, |&most| most + 1);
         let lanes = if count > 1 {
-            (0..count).map(|_| Stream::new(handle, graph.device, shared, load)).collect()
+            (0..count).map(|_| StreamState::new(handle, graph.device, shared, load)).collect()
         } else {
             Vec::new()
         };
@@ -47,7 +53,7 @@ impl Exec {
 
     /// Launches the graph in the order of the stream. Nothing is launched if a pointer of a
     /// node is not valid any more.
-    pub(crate) fn launch(&self, stream: &Arc<Stream>, registry: &Registry) -> Result<()> {
+    pub(crate) fn launch(&self, stream: &Arc<StreamState>, registry: &Registry) -> Result<()> {
         let mut state = self.state.lock();
         if let Some(capture) = stream.capture() {
             return capture.add_graph(stream, &state.nodes);
@@ -67,13 +73,13 @@ impl Exec {
     }
 
     /// Gives a node new parameters, for launches to come.
-    pub(crate) fn set_node(&self, handle: NodeHandle, parameters: NodeParameters) -> Result<()> {
+    pub(crate) fn set_node(&self, handle: GraphNode, parameters: NodeParameters) -> Result<()> {
         let mut state = self.lock();
         let node = state
             .nodes
             .iter_mut()
             .find(|node| node.handle == handle)
-            .ok_or(Error::InvalidHandle { kind: HandleKind::Node, handle: handle.0 })?;
+            .ok_or(Error::InvalidHandle { kind: HandleKind::Node, handle: handle.addr() })?;
         node.op.set(handle, parameters)
     }
 
@@ -131,7 +137,7 @@ fn assign_lanes(nodes: &[Node]) -> Vec<usize> {
 
 /// One launch of a graph with several lanes.
 struct Launch {
-    lanes: Vec<Arc<Stream>>,
+    lanes: Vec<Arc<StreamState>>,
     steps: Vec<Step>,
 }
 
@@ -145,7 +151,7 @@ struct Step {
 
 impl Launch {
     /// Queues the steps on their lanes, and has the parked `parent` resumed at the end.
-    fn start(self, parent: Arc<Stream>) {
+    fn start(self, parent: Arc<StreamState>) {
         let mut ends: Vec<Option<Arc<Record>>> = Vec::with_capacity(self.steps.len());
         for step in self.steps {
             let lane = &self.lanes[step.lane];
@@ -171,10 +177,10 @@ impl Launch {
 mod tests {
     use super::*;
     use crate::graph::Op;
-    use crate::handle::EventHandle;
+    use tenon::device::Event;
 
     fn nodes(after: &[&[usize]]) -> Vec<Node> {
-        after.iter().map(|after| Node::new(Op::Wait(EventHandle(1)), after.to_vec())).collect()
+        after.iter().map(|after| Node::new(Op::Wait(Event::from_addr(1)), after.to_vec())).collect()
     }
 
     #[test]

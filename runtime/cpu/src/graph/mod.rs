@@ -8,58 +8,37 @@ mod capture;
 mod dot;
 mod exec;
 
-pub(crate) use capture::{Capture, CapturedMark};
-pub(crate) use exec::Exec;
+pub(crate) use capture::{Capture, CapturedMark, check_mode};
+pub(crate) use exec::ExecutableGraph;
 
 use crate::error::{Error, Result};
 use crate::executor::work::{SharedTask, Task, TaskResult, Work};
-use crate::handle::{DevicePtr, EventHandle, HandleKind, NodeHandle};
+use crate::handle::HandleKind;
 use crate::memory::{Fill, Registry, Transfer};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use tenon::DevicePtr;
+use tenon::device::{CaptureStatus, Event, GraphNode};
 
-/// How strictly a capture forbids calls that would wait for captured work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum CaptureMode {
-    /// No thread may synchronise a device of which a stream is being captured.
-    #[default]
-    Global,
-    /// The thread that began the capture may not; others may.
-    ThreadLocal,
-    /// All may. The captured streams are left out.
-    Relaxed,
-}
-
-/// Whether a stream is being captured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum CaptureStatus {
-    /// No.
-    None,
-    /// Yes.
-    Active,
-    /// Yes, but a mistake was made; the end of the capture will report it.
-    Invalidated,
-}
-
-/// What is known of the capture of a stream.
+/// The capture of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CaptureInfo {
-    /// Whether there is one.
+    /// The state of the capture; `NONE` if there is no capture.
     pub status: CaptureStatus,
     /// Its number, unique in the process; zero if there is none.
     pub id: u64,
     /// The nodes that the stream's next node would depend on.
-    pub dependencies: Vec<NodeHandle>,
+    pub dependencies: Vec<GraphNode>,
 }
 
 /// A node of a graph, as [`crate::Cpu::graph_get_nodes`] lists it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeInfo {
     /// Its handle.
-    pub handle: NodeHandle,
+    pub handle: GraphNode,
     /// `copy`, `fill`, `kernel`, `callback`, `event record` or `event wait`.
     pub kind: &'static str,
     /// The nodes that come directly before it.
-    pub dependencies: Vec<NodeHandle>,
+    pub dependencies: Vec<GraphNode>,
 }
 
 /// New parameters for a node of an executable graph.
@@ -97,8 +76,8 @@ pub(crate) enum Op {
     },
     Callback(SharedTask),
     /// A point that other branches wait for. It does not touch the event when launched.
-    Record(EventHandle),
-    Wait(EventHandle),
+    Record(Event),
+    Wait(Event),
 }
 
 impl Op {
@@ -113,7 +92,7 @@ impl Op {
         }
     }
 
-    /// Whether the node only carries dependencies.
+    /// Returns true if the node only carries dependencies.
     fn is_marker(&self) -> bool {
         matches!(self, Self::Record(_) | Self::Wait(_))
     }
@@ -129,7 +108,7 @@ impl Op {
         }
     }
 
-    fn set(&mut self, node: NodeHandle, parameters: NodeParameters) -> Result<()> {
+    fn set(&mut self, node: GraphNode, parameters: NodeParameters) -> Result<()> {
         let given = match &parameters {
             NodeParameters::Copy { .. } => "copy",
             NodeParameters::Fill { .. } => "fill",
@@ -142,13 +121,13 @@ impl Op {
                 transfer.size = size;
             }
             (Self::Fill(fill), NodeParameters::Fill { dst, value, size }) => {
-                (fill.ptr, fill.value, fill.size) = (dst.0, value, size);
+                (fill.ptr, fill.value, fill.size) = (dst.addr(), value, size);
             }
             (Self::Kernel { task, .. }, NodeParameters::Kernel(body)) => {
                 *task = SharedTask::new(body);
             }
             (op, _) => {
-                return Err(Error::WrongNodeKind { node: node.0, actual: op.kind(), given });
+                return Err(Error::WrongNodeKind { node: node.addr(), actual: op.kind(), given });
             }
         }
         Ok(())
@@ -158,7 +137,7 @@ impl Op {
 /// A node: what it does, and the earlier nodes that it comes after, by their index.
 #[derive(Clone)]
 pub(crate) struct Node {
-    handle: NodeHandle,
+    handle: GraphNode,
     op: Op,
     after: Vec<usize>,
 }
@@ -167,17 +146,17 @@ impl Node {
     fn new(op: Op, after: Vec<usize>) -> Self {
         static NEXT: AtomicUsize = AtomicUsize::new(1);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        Self { handle: NodeHandle((HandleKind::Node as usize) << 60 | number), op, after }
+        Self { handle: GraphNode::from_addr((HandleKind::Node as usize) << 60 | number), op, after }
     }
 }
 
 /// A captured graph. The nodes stand in an order that keeps their dependencies.
-pub(crate) struct Graph {
+pub(crate) struct CapturedGraph {
     pub(crate) device: usize,
     nodes: Vec<Node>,
 }
 
-impl Graph {
+impl CapturedGraph {
     pub(crate) fn node_infos(&self) -> Vec<NodeInfo> {
         let info = |node: &Node| NodeInfo {
             handle: node.handle,

@@ -2,7 +2,9 @@
 #![allow(dead_code)]
 
 use std::sync::{Arc, Condvar, Mutex};
-use tenon_cpu::{Config, Cpu, DevicePtr, StreamHandle};
+use tenon::DevicePtr;
+use tenon::device::Stream;
+use tenon_cpu::{Config, Cpu};
 
 pub const MIB: usize = 1 << 20;
 
@@ -48,7 +50,7 @@ impl Drop for Block {
 }
 
 /// Blocks the stream until it is opened, on the callback thread, so that the pool stays free.
-pub fn block(cpu: &Cpu, device: usize, stream: StreamHandle) -> Block {
+pub fn block(cpu: &Cpu, device: usize, stream: Stream) -> Block {
     let gate = Gate::default();
     let held = gate.clone();
     cpu.stream_add_callback(device, stream, move || {
