@@ -61,7 +61,7 @@ catalogue! {
     ReleaseOrder = 13, "releases run forwards",
         "The list is oldest first, and nothing ends before it begins.";
     UnknownInterface = 14, "an interface that is named is part of the spec",
-        "`uses` takes interfaces that stand before this one in `spec.yaml`.";
+        "`uses` takes interfaces that stand before this one in `spec.yaml`; `rust` and `rust_exports` in `outputs` take any of them.";
     Direction = 15, "a direction fits the type",
         "Only what is passed by pointer can be written: an `out` handle is created, an `out` callback means nothing.";
     SpaceWithoutPointer = 16, "only a pointer has a memory space",

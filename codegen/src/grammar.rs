@@ -59,7 +59,21 @@ static OUTPUTS: Shape = Shape {
         key("header", Value::Line, "Folder of the C headers."),
         key("reference", Value::Line, "Folder of the Markdown reference."),
         key("schema", Value::Line, "Folder of the JSON Schema of the spec language."),
-        key("rust", Value::Line, "Folder of the macro's expansion, for reading."),
+        key(
+            "rust",
+            Value::Any(&[Value::Line, Value::Map(&Value::Line)]),
+            "Folder of the Rust modules, one file for each interface; or interface → the file of its module.",
+        ),
+        key(
+            "rust_exports",
+            Value::Map(&Value::Line),
+            "Interface with `sdk` → the Rust file with the C functions that the SDK offers for it.",
+        ),
+        key(
+            "rust_traits",
+            Value::Line,
+            "The Rust file with the table of traits, from which the attributes take their messages.",
+        ),
         key("python", Value::Line, "Folder of the Python packages."),
         key(
             "summary",

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use codegen::emit::rust::expand_c_api;
+use codegen::emit::rust::c_api_text;
 use codegen::model::{Function, Spec};
 use codegen::sdk::Face;
 use codegen::source::Folder;
@@ -40,8 +40,8 @@ fn prototypes(face: Face) -> BTreeMap<String, Vec<String>> {
 
 /// The same of the exports, as C would spell their types.
 fn exports(face: Face) -> BTreeMap<String, Vec<String>> {
-    let expansion = expand_c_api(face.spec, face.interface).expect("the SDK offers it");
-    let file: syn::File = syn::parse2(expansion).expect("the expansion is Rust");
+    let text = c_api_text(face).expect("the functions are Rust");
+    let file: syn::File = syn::parse_file(&text).expect("the functions are Rust");
     let export = |item: syn::Item| {
         let syn::Item::Fn(function) = item else { return None };
         let is_exported = matches!(function.vis, syn::Visibility::Public(_));
@@ -59,7 +59,7 @@ fn spelled(face: Face, ty: &syn::Type) -> String {
         return format!("{}*", spelled(face, &pointer.elem));
     }
     let text = ty.to_token_stream().to_string().replace(' ', "");
-    let name = text.trim_start_matches("::core::option::Option<").trim_end_matches('>');
+    let name = text.trim_start_matches("Option<").trim_end_matches('>');
     let name = name.rsplit("::").next().unwrap_or(name);
     let known = [
         ("DeviceHandle", "tenon_device"),

@@ -1,6 +1,6 @@
 //! Write a device once, in Rust, and plug it into every framework that Tenon knows.
 //!
-//! [`device`](mod@device) is the interface: the trait [`device::Device`] and its types, expanded from `spec/device`. An
+//! [`device`](mod@device) is the interface: the trait [`device::Device`] and its types, generated from `spec/device`. An
 //! implementation with [`plugin`](macro@plugin) on it becomes a plugin:
 //!
 //! ```no_run
@@ -34,7 +34,7 @@
 //! What the implementation leaves out stays null in the table, so that the host's own fallback applies; with
 //! `fallbacks = true` the spec's fallbacks stand in.
 
-// The expansion of the macros names this crate from outside, and so it does here.
+// Generated code names this crate from outside, and so it does here.
 extern crate self as tenon;
 
 mod error;
@@ -50,20 +50,16 @@ pub use error::{Error, Origin, Reason, Refusal, StatusCode, last_error};
 pub use lent::Lent;
 pub use log::{BadLogLevel, LogLevel, log_level};
 pub use pointer::{AnyPtr, DevicePtr, HostPtr, UnifiedPtr};
-pub use tenon_macros::{c_api, device, interface, plugin};
+pub use tenon_macros::{device, plugin};
 
 /// The device interface: the trait [`Device`](device::Device), its types, and the table in each release's layout.
 ///
-/// Expanded from `spec/device`.
-pub mod device {
-    use crate::strategy;
-
-    crate::interface!("device");
-}
+/// Generated from `spec/device`.
+#[rustfmt::skip]
+pub mod device;
 
 /// What PaddlePaddle exports to a plugin: the kernel C API, found at run time.
 ///
-/// Expanded from `spec/paddle`.
-pub mod paddle {
-    crate::interface!("paddle");
-}
+/// Generated from `spec/paddle`.
+#[rustfmt::skip]
+pub mod paddle;

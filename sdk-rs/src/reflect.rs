@@ -31,6 +31,24 @@ pub struct FunctionInfo {
     pub returns: &'static [(&'static str, &'static str)],
 }
 
+impl FunctionInfo {
+    /// An optional function with nothing else to say: what generated entries leave out.
+    pub const OPTIONAL: Self = Self {
+        name: "",
+        group: "",
+        summary: "",
+        params: &[],
+        need: Need::Optional,
+        blocking: false,
+        stream_ordered: None,
+        question: false,
+        fallback: None,
+        since: None,
+        until: None,
+        returns: &[],
+    };
+}
+
 /// Whether an implementation needs a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
@@ -103,6 +121,83 @@ pub struct ParamInfo {
     pub until: Option<&'static str>,
 }
 
+/// Generated entries are built with these: each says what sets a parameter apart from a plain input.
+#[doc(hidden)]
+impl ParamInfo {
+    const fn new(name: &'static str, kind: Kind, direction: Direction) -> Self {
+        Self {
+            name,
+            kind,
+            direction,
+            space: None,
+            length: None,
+            nullable: false,
+            role: Role::Uses,
+            of: None,
+            held: None,
+            context_of: None,
+            since: None,
+            until: None,
+        }
+    }
+
+    pub const fn input(name: &'static str, kind: Kind) -> Self {
+        Self::new(name, kind, Direction::In)
+    }
+
+    pub const fn output(name: &'static str, kind: Kind) -> Self {
+        Self::new(name, kind, Direction::Out)
+    }
+
+    pub const fn changed(name: &'static str, kind: Kind) -> Self {
+        Self::new(name, kind, Direction::InOut)
+    }
+
+    pub const fn space(self, space: Space) -> Self {
+        Self { space: Some(space), ..self }
+    }
+
+    pub const fn bytes(self, bytes: Extent) -> Self {
+        Self { length: Some(Length::Bytes(bytes)), ..self }
+    }
+
+    pub const fn count(self, count: Extent) -> Self {
+        Self { length: Some(Length::Count(count)), ..self }
+    }
+
+    pub const fn nullable(self) -> Self {
+        Self { nullable: true, ..self }
+    }
+
+    pub const fn creates(self) -> Self {
+        Self { role: Role::Creates, ..self }
+    }
+
+    pub const fn destroys(self) -> Self {
+        Self { role: Role::Destroys, ..self }
+    }
+
+    pub const fn of(self, owner: usize) -> Self {
+        Self { of: Some(owner), ..self }
+    }
+
+    pub const fn held(self, stream: usize) -> Self {
+        Self { held: Some(stream), ..self }
+    }
+
+    pub const fn context_of(self, callback: usize) -> Self {
+        Self { context_of: Some(callback), ..self }
+    }
+
+    pub const fn since(self, release: &'static str) -> Self {
+        Self { since: Some(release), ..self }
+    }
+
+    pub const fn until(self, release: &'static str) -> Self {
+        Self { until: Some(release), ..self }
+    }
+}
+
 /// The type of a parameter.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
@@ -144,6 +239,22 @@ pub enum Kind {
     Struct(&'static str),
     /// A function of the caller.
     Callback(&'static str),
+}
+
+/// Generated entries are built with these.
+#[doc(hidden)]
+impl Kind {
+    pub const fn int(bits: u8, signed: bool) -> Self {
+        Self::Int { bits, signed }
+    }
+
+    pub const fn handle(name: &'static str, null: bool) -> Self {
+        Self::Handle { name, null }
+    }
+
+    pub const fn named(name: &'static str, values: &'static [(i64, &'static str)]) -> Self {
+        Self::Enum { name, values }
+    }
 }
 
 /// The side that writes a parameter.

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicIsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 mod codec {
-    tenon::interface!("codec", spec = "../examples/codec-spec/spec");
+    tenon_interface::interface!("codec", spec = "../examples/codec-spec/spec");
 }
 
 use codec::{Codec, Error, ErrorCode, Function, Image, Loaded, Open, Release, Result, Tile};
@@ -64,7 +64,7 @@ fn complete(table: &mut codec::ffi::CodecApi) {
     table.max_pixels = 64;
 }
 
-#[tenon::plugin(spec = "../examples/codec-spec/spec", module = crate::codec, complete = crate::complete)]
+#[tenon_interface::plugin(spec = "../examples/codec-spec/spec", module = crate::codec, complete = crate::complete)]
 impl Codec for RustCodec {
     fn open(&self, data: &[u8], scale: u32) -> Result<Open> {
         let [b'I', b'M', b'G', width, height, alpha] = *data else {
@@ -238,14 +238,5 @@ fn table_that_is_null_or_too_short_is_refused() {
     unsafe {
         assert!(Loaded::from_own_table(std::ptr::null()).is_none());
         assert!(Loaded::from_own_table(short.as_ptr().cast()).is_none());
-    }
-}
-
-/// The expansion as a file, which is committed for reading, is the same Rust.
-#[allow(dead_code, unused_imports, unused_parens, reason = "that it compiles is all that is asked of it")]
-#[allow(clippy::undocumented_unsafe_blocks, reason = "comments do not survive an expansion")]
-mod as_files {
-    pub mod codec {
-        include!("../../examples/codec-spec/rust/codec.rs");
     }
 }

@@ -3,11 +3,11 @@
 use std::sync::Mutex;
 
 mod sensor_bus {
-    tenon::interface!("sensor_bus", spec = "../examples/custom-spec/spec");
+    tenon_interface::interface!("sensor_bus", spec = "../examples/custom-spec/spec");
 }
 
 mod sensor_log {
-    tenon::interface!("sensor_log", spec = "../examples/custom-spec/spec");
+    tenon_interface::interface!("sensor_log", spec = "../examples/custom-spec/spec");
 }
 
 use sensor_bus::{
@@ -17,7 +17,7 @@ use sensor_bus::{
 #[derive(Default)]
 struct Thermometer;
 
-#[tenon::device(spec = "../examples/custom-spec/spec", module = crate::sensor_bus)]
+#[tenon_interface::device(spec = "../examples/custom-spec/spec", module = crate::sensor_bus)]
 impl SensorBus for Thermometer {
     fn open_bus(&self) -> Result<Bus> {
         Ok(Bus::from_addr(1))
@@ -105,7 +105,7 @@ fn calls_arrive_and_bring_back_what_they_should() {
 #[derive(Default)]
 struct Log(Mutex<Vec<f64>>);
 
-#[tenon::device(spec = "../examples/custom-spec/spec", module = crate::sensor_log)]
+#[tenon_interface::device(spec = "../examples/custom-spec/spec", module = crate::sensor_log)]
 impl sensor_log::SensorLog for Log {
     fn append(&self, _: u32, samples: &[Sample]) -> sensor_log::Result<()> {
         self.0.lock().unwrap().extend(samples.iter().map(|sample| sample.value));
@@ -144,13 +144,4 @@ fn a_library_exports_its_symbols() {
         assert_eq!(fieldwork_log_mean(0, &mut mean), BusStatus::OK);
     }
     assert_eq!(mean, 3.0);
-}
-
-/// The expansion as a file, which is committed for reading, is the same Rust.
-#[allow(dead_code, unused_imports, reason = "that it compiles is all that is asked of it")]
-#[allow(clippy::undocumented_unsafe_blocks, reason = "comments do not survive an expansion")]
-mod as_files {
-    pub mod sensor_bus {
-        include!("../../examples/custom-spec/rust/sensor_bus.rs");
-    }
 }

@@ -5,7 +5,7 @@ use std::ffi::{CStr, c_char, c_void};
 use std::ptr::{null, null_mut};
 
 mod kit {
-    tenon::interface!("kit", spec = "../codegen/tests/export/spec");
+    tenon_interface::interface!("kit", spec = "../codegen/tests/export/spec");
 }
 
 use kit::{Colour, Either, KitError, Label, Place, Size, ffi};
@@ -13,7 +13,7 @@ use kit::{Colour, Either, KitError, Label, Place, Size, ffi};
 #[derive(Default)]
 struct Shelf;
 
-#[tenon::device(spec = "../codegen/tests/export/spec", module = crate::kit)]
+#[tenon_interface::device(spec = "../codegen/tests/export/spec", module = crate::kit)]
 impl kit::Kit for Shelf {
     fn make_box(&self, colour: Colour) -> kit::Result<kit::Box> {
         match colour {

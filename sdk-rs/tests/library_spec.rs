@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 mod blocks {
-    tenon::interface!("blocks", spec = "../codegen/tests/library/spec");
+    tenon_interface::interface!("blocks", spec = "../codegen/tests/library/spec");
 }
 
 use blocks::{BlockStatus, Blocks, Layout, ffi};

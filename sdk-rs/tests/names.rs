@@ -4,17 +4,17 @@
 
 /// A table.
 pub mod names {
-    tenon::interface!("names", spec = "tests/names/spec");
+    tenon_interface::interface!("names", spec = "tests/names/spec");
 }
 
 /// A library.
 pub mod offered {
-    tenon::interface!("offered", spec = "tests/names/spec");
+    tenon_interface::interface!("offered", spec = "tests/names/spec");
 }
 
 /// A host.
 pub mod wanted {
-    tenon::interface!("wanted", spec = "tests/names/spec");
+    tenon_interface::interface!("wanted", spec = "tests/names/spec");
 }
 
 use names::{Function, Layered, Loaded, Names, Release, Result, WithFallbacks};
@@ -22,7 +22,7 @@ use names::{Function, Layered, Loaded, Names, Release, Result, WithFallbacks};
 #[derive(Default)]
 struct Implementation;
 
-#[tenon::device(spec = "tests/names/spec", module = crate::names, fallbacks = true)]
+#[tenon_interface::device(spec = "tests/names/spec", module = crate::names, fallbacks = true)]
 impl Names for Implementation {
     fn copy(&self, yielded: &mut [u8], this: &[u8]) -> Result<()> {
         yielded.copy_from_slice(this);
@@ -34,7 +34,7 @@ impl Names for Implementation {
 #[derive(Clone, Copy, Debug)]
 struct Counter;
 
-#[tenon::device(spec = "tests/names/spec", module = crate::names, new = Counter)]
+#[tenon_interface::device(spec = "tests/names/spec", module = crate::names, new = Counter)]
 impl Names for Counter {
     fn copy(&self, _: &mut [u8], _: &[u8]) -> Result<()> {
         Ok(())
@@ -161,7 +161,7 @@ fn function_of_each_name_is_known() {
 #[derive(Default)]
 struct Library;
 
-#[tenon::device(spec = "tests/names/spec", module = crate::offered)]
+#[tenon_interface::device(spec = "tests/names/spec", module = crate::offered)]
 impl offered::Offered for Library {
     fn this(&self) -> offered::Result<usize> {
         Ok(5)

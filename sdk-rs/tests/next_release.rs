@@ -60,14 +60,14 @@ fn edit(path: &Path, change: impl FnOnce(&str) -> String) {
     fs::write(path, change(&text)).expect("the copy can be written");
 }
 
-/// The library that this test was built with: the newest of its name beside the test.
-fn library() -> PathBuf {
+/// A library that this test was built with: the newest of its name beside the test.
+fn library(prefix: &str, ending: &str) -> PathBuf {
     let test = std::env::current_exe().expect("a test has a file");
     let deps = test.parent().expect("a file has a folder");
     let files = fs::read_dir(deps).expect("the folder can be read").filter_map(Result::ok);
     let is_library = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        name.starts_with("libtenon-") && name.ends_with(".rlib")
+        name.starts_with(prefix) && name.ends_with(ending)
     };
     let modified =
         |path: &PathBuf| path.metadata().and_then(|data| data.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
@@ -78,13 +78,16 @@ fn library() -> PathBuf {
 fn compile(folder: &Path, source: &str) -> Output {
     let file = folder.join("next.rs");
     fs::write(&file, source).expect("the folder of tests can be written");
-    let library = library();
-    let deps = library.parent().expect("a file has a folder").display().to_string();
+    let tenon = library("libtenon-", ".rlib");
+    let macros = library("libtenon_interface-", std::env::consts::DLL_SUFFIX);
+    let deps = tenon.parent().expect("a file has a folder").display().to_string();
     Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()))
         .args(["--edition", "2024", "--crate-type", "lib", "--emit", "metadata", "--out-dir"])
         .arg(folder)
         .arg("--extern")
-        .arg(format!("tenon={}", library.display()))
+        .arg(format!("tenon={}", tenon.display()))
+        .arg("--extern")
+        .arg(format!("tenon_interface={}", macros.display()))
         .args(["-L", &format!("dependency={deps}")])
         .arg(file)
         .env("CARGO_MANIFEST_DIR", folder)
@@ -97,7 +100,7 @@ fn source(more: &str) -> String {
     let strategies = root().join("sdk-rs/src/strategy.rs");
     format!(
         "#![deny(warnings)]\nmod pointer {{ pub use tenon::DevicePtr; }}\n#[path = {strategies:?}]\nmod strategy;\n\
-         pub mod device {{ use crate::strategy; tenon::interface!(\"device\", spec = \"spec\"); }}\n\
+         pub mod device {{ use crate::strategy; tenon_interface::interface!(\"device\", spec = \"spec\"); }}\n\
          use device::{{Function, Release, ffi}};\n{more}"
     )
 }

@@ -3,32 +3,32 @@
 
 /// A table of one function, without fallbacks and releases.
 pub mod one {
-    tenon::interface!("one", spec = "tests/tiny/spec");
+    tenon_interface::interface!("one", spec = "tests/tiny/spec");
 }
 
 /// A table none of whose functions returns the status.
 pub mod plain {
-    tenon::interface!("plain", spec = "tests/tiny/spec");
+    tenon_interface::interface!("plain", spec = "tests/tiny/spec");
 }
 
 /// A table that returns handles by pointer.
 pub mod pointers {
-    tenon::interface!("pointers", spec = "tests/tiny/spec");
+    tenon_interface::interface!("pointers", spec = "tests/tiny/spec");
 }
 
 /// An export.
 pub mod offered {
-    tenon::interface!("offered", spec = "tests/tiny/spec");
+    tenon_interface::interface!("offered", spec = "tests/tiny/spec");
 }
 
 /// An import.
 pub mod wanted {
-    tenon::interface!("wanted", spec = "tests/tiny/spec");
+    tenon_interface::interface!("wanted", spec = "tests/tiny/spec");
 }
 
 /// Types without a function.
 pub mod shared {
-    tenon::interface!("shared", spec = "tests/tiny/spec");
+    tenon_interface::interface!("shared", spec = "tests/tiny/spec");
 }
 
 use pointers::{Item, Pointers};
@@ -36,14 +36,14 @@ use pointers::{Item, Pointers};
 #[derive(Default)]
 struct Device;
 
-#[tenon::device(spec = "tests/tiny/spec", module = crate::one)]
+#[tenon_interface::device(spec = "tests/tiny/spec", module = crate::one)]
 impl one::One for Device {
     fn start(&self) -> one::Result<()> {
         Ok(())
     }
 }
 
-#[tenon::device(spec = "tests/tiny/spec", module = crate::offered)]
+#[tenon_interface::device(spec = "tests/tiny/spec", module = crate::offered)]
 impl offered::Offered for Device {}
 
 export_offered!(crate::offered, crate::Device);
@@ -51,7 +51,7 @@ export_offered!(crate::offered, crate::Device);
 #[derive(Default)]
 struct List;
 
-#[tenon::device(spec = "tests/tiny/spec", module = crate::pointers)]
+#[tenon_interface::device(spec = "tests/tiny/spec", module = crate::pointers)]
 impl Pointers for List {
     fn first(&self) -> Item {
         Item::from_addr(8)
@@ -65,7 +65,7 @@ impl Pointers for List {
 #[derive(Default)]
 struct Things;
 
-#[tenon::device(spec = "tests/tiny/spec", module = crate::plain)]
+#[tenon_interface::device(spec = "tests/tiny/spec", module = crate::plain)]
 impl plain::Plain for Things {
     fn count(&self) -> usize {
         2

@@ -70,6 +70,7 @@ pub(super) fn check(spec: &Spec, found: &mut Vec<Diagnostic>) {
     let files: Vec<File> = files(spec).into_iter().filter(|file| !(file.is_header && is_wrong)).collect();
     files.iter().for_each(|file| check_manifests(&file.folded, file.span, &mut found));
     check_read(spec, &mut found);
+    check_exported(spec, &mut found);
     check_files(&folders, &files, &mut found);
     check_twice(&files, &mut found);
 }
@@ -102,9 +103,12 @@ fn files(spec: &Spec) -> Vec<File> {
             files.extend(headers(spec, interface, &folder.value));
         }
     }
-    let exports = spec.outputs.exports.as_ref().map(|file| &file.to);
-    let summary = spec.outputs.summary.as_ref().map(|file| &file.to);
-    files.extend([exports, summary].into_iter().flatten().map(|to| File::new(to.value.clone(), to.span)));
+    let outputs = &spec.outputs;
+    let exports = outputs.exports.as_ref().map(|file| &file.to);
+    let summary = outputs.summary.as_ref().map(|file| &file.to);
+    let rust = outputs.rust_files.iter().chain(&outputs.rust_exports).map(|file| &file.to);
+    let single = [exports, summary, outputs.rust_traits.as_ref()].into_iter().flatten();
+    files.extend(single.chain(rust).map(|to| File::new(to.value.clone(), to.span)));
     files
 }
 
@@ -206,6 +210,20 @@ fn check_twice(files: &[File], found: &mut Findings) {
                 Diagnostic::new(Code::OutputTwice, file.span, message)
                     .label("the second one")
                     .related(first.span, "the first one"),
+            );
+        }
+    }
+}
+
+/// The SDK has functions for an interface with `sdk` alone.
+fn check_exported(spec: &Spec, found: &mut Findings) {
+    for file in &spec.outputs.rust_exports {
+        let interface = &spec.interfaces[file.interface.value.0];
+        if interface.sdk.is_none() {
+            let message = format!("the SDK has no functions for `{}`", interface.name.value);
+            found.push(
+                Diagnostic::new(Code::WrongKind, file.interface.span, message)
+                    .label("its `interface.yaml` has no `sdk`"),
             );
         }
     }

@@ -6,9 +6,11 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, UndefinedBehavior};
 
 use super::stamp::Stamp;
+use super::text::count;
 use super::{c, docs, python, rust, schema};
 use crate::Loaded;
 use crate::exports::Exports;
+use crate::model::{Interface, InterfaceFile, Spec};
 use crate::out::{DuplicatePath, FileMap, Output, path};
 use crate::sdk::Face;
 use crate::source::At;
@@ -84,14 +86,7 @@ pub fn emit(inputs: &Inputs) -> Result<FileMap, EmitError> {
             files.add(Output { uncommitted, ..output }, file.to.span)?;
         }
     }
-    if let Some(folder) = &spec.outputs.rust {
-        for interface in &spec.interfaces {
-            let text = rust::interface_text(spec, interface).map_err(EmitError::Rust)?;
-            let text = format!("// {}\n\n{text}", stamp.interface(interface));
-            let output = Output::new(format!("{}.rs", interface.name.value), text, c::tally(interface));
-            add_below(&mut files, folder, [output])?;
-        }
-    }
+    emit_rust(spec, &stamp, &mut files)?;
     if let Some(folder) = &spec.outputs.python {
         for interface in spec.interfaces.iter().filter(|interface| interface.python.is_some()) {
             let marker = stamp.interface(interface);
@@ -105,6 +100,35 @@ pub fn emit(inputs: &Inputs) -> Result<FileMap, EmitError> {
         }
     }
     Ok(files)
+}
+
+/// The Rust modules, the exported functions of the SDK, and the table of traits.
+fn emit_rust(spec: &Spec, stamp: &Stamp, files: &mut FileMap) -> Result<(), EmitError> {
+    let marked = |text: String, marker: String| format!("// {marker}\n\n{text}");
+    let module = |interface: &Interface, path: String| {
+        let text = rust::interface_text(spec, interface).map_err(EmitError::Rust)?;
+        Ok::<_, EmitError>(Output::new(path, marked(text, stamp.interface(interface)), c::tally(interface)))
+    };
+    if let Some(folder) = &spec.outputs.rust {
+        for interface in &spec.interfaces {
+            add_below(files, folder, [module(interface, format!("{}.rs", interface.name.value))?])?;
+        }
+    }
+    for InterfaceFile { interface, to } in &spec.outputs.rust_files {
+        files.add(module(&spec.interfaces[interface.value.0], to.value.clone())?, to.span)?;
+    }
+    for InterfaceFile { interface, to } in &spec.outputs.rust_exports {
+        let Some(face) = Face::of(spec, &spec.interfaces[interface.value.0]) else { continue };
+        let text = rust::c_api_text(face).map_err(EmitError::Rust)?;
+        let text = marked(text, stamp.interface(face.interface));
+        files.add(Output::new(to.value.clone(), text, c::tally(face.interface)), to.span)?;
+    }
+    if let Some(to) = &spec.outputs.rust_traits {
+        let text = marked(rust::traits_text(spec).map_err(EmitError::Rust)?, stamp.spec());
+        let note = count(rust::traits(spec).len(), "trait");
+        files.add(Output::new(to.value.clone(), text, note), to.span)?;
+    }
+    Ok(())
 }
 
 /// Adds outputs whose paths are relative to a folder of outputs.

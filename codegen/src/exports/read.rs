@@ -15,6 +15,17 @@ pub fn read(root: &Path) -> Result<Exports, ReadError> {
     file(root, &root.parent().map_or_else(PathBuf::new, Path::to_owned))
 }
 
+/// Whether cbindgen leaves a module out, such as the generated one: its documentation says `cbindgen:ignore`.
+fn is_left_out(attributes: &[Attribute]) -> bool {
+    let docs = attributes.iter().filter_map(|attribute| match &attribute.meta {
+        Meta::NameValue(meta) if meta.path.is_ident("doc") => Some(&meta.value),
+        _ => None,
+    });
+    docs.into_iter().any(|value| {
+        matches!(value, Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) if text.value().trim() == "cbindgen:ignore")
+    })
+}
+
 /// A file and the modules below it; `folder` is where those lie.
 fn file(path: &Path, folder: &Path) -> Result<Exports, ReadError> {
     let text =
@@ -31,6 +42,7 @@ fn file(path: &Path, folder: &Path) -> Result<Exports, ReadError> {
         if let Item::Mod(module) = item
             && module.content.is_none()
             && !is_for_tests(&module.attrs)
+            && !is_left_out(&module.attrs)
         {
             modules.push(module.ident.to_string());
         }

@@ -49,8 +49,14 @@ pub struct Outputs {
     pub reference: Option<At<String>>,
     /// JSON Schema.
     pub schema: Option<At<String>>,
-    /// Rust, for reading.
+    /// Rust modules, one file for each interface.
     pub rust: Option<At<String>>,
+    /// The Rust modules of single interfaces.
+    pub rust_files: Vec<InterfaceFile>,
+    /// The Rust files with the C functions of the SDK.
+    pub rust_exports: Vec<InterfaceFile>,
+    /// The Rust file with the table of traits.
+    pub rust_traits: Option<At<String>>,
     /// Python packages.
     pub python: Option<At<String>>,
     /// The table of contents of the book.
@@ -66,6 +72,15 @@ impl Outputs {
     pub fn is_committed(&self, key: &str) -> bool {
         !self.uncommitted.iter().any(|uncommitted| uncommitted == key)
     }
+}
+
+/// An output that holds one interface.
+#[derive(Debug)]
+pub struct InterfaceFile {
+    /// The interface, where it is named.
+    pub interface: At<InterfaceId>,
+    /// The file.
+    pub to: At<String>,
 }
 
 /// The header of exports that are written by hand, beside those of the spec.

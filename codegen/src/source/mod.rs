@@ -74,7 +74,7 @@ impl Sources {
     }
 }
 
-/// Where a spec's files come from: a folder, or a table compiled into a proc-macro.
+/// Where the files of a spec come from: a folder, or what a test has in memory.
 pub trait Files {
     /// The text of a file by its path relative to the spec's folder, with `/` between the parts.
     ///
@@ -130,37 +130,5 @@ impl Files for Folder {
             .collect();
         names.sort();
         names
-    }
-}
-
-/// A spec held in memory as `(path, text)` pairs.
-#[derive(Clone, Copy, Debug)]
-pub struct Embedded {
-    /// Shown before each path in messages.
-    pub name: &'static str,
-    /// Paths relative to the spec's folder, and texts.
-    pub files: &'static [(&'static str, &'static str)],
-}
-
-impl Files for Embedded {
-    fn read(&self, path: &str) -> std::io::Result<String> {
-        self.files
-            .iter()
-            .find(|(name, _)| *name == path)
-            .map(|(_, text)| (*text).to_owned())
-            .ok_or_else(|| std::io::ErrorKind::NotFound.into())
-    }
-
-    fn display(&self, path: &str) -> PathBuf {
-        Path::new(self.name).join(path)
-    }
-
-    fn list(&self, folder: &str) -> Vec<String> {
-        self.files
-            .iter()
-            .filter_map(|(path, _)| path.strip_prefix(folder)?.strip_prefix('/'))
-            .filter(|name| is_yaml(name))
-            .map(str::to_owned)
-            .collect()
     }
 }

@@ -25,7 +25,7 @@ pub fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// A copy of the example's spec in a folder of the test's own, without any outputs.
+/// A copy of the example's spec in a folder of the test's own, with Rust files among its outputs, none of them written.
 pub struct Project {
     pub root: PathBuf,
 }
@@ -44,7 +44,9 @@ impl Project {
             fs::remove_dir_all(&root).expect("the folder for tests can be written");
         }
         copy(&example().join("spec"), &root.join("spec"));
-        Project { root }
+        let project = Project { root };
+        project.edit("spec/spec.yaml", "  schema: schema\n", "  schema: schema\n  rust: rust\n");
+        project
     }
 
     pub fn run(&self, arguments: &[&str]) -> Said {

@@ -18,7 +18,8 @@
 //! lease of it (`state::device_state`). A stream submits work to the device at once, unless a latch holds it for something that
 //! only the host can bring about; then work waits in the stream's pending queue (`state::stream`).
 
-#[allow(clippy::undocumented_unsafe_blocks, reason = "comments do not survive an expansion")]
+/// The interface: the trait [`Acl`](api::Acl), its types, and the symbols, generated from `spec/acl`.
+#[rustfmt::skip]
 pub mod api;
 mod callback;
 mod copy;

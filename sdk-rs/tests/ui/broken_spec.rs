@@ -1,5 +1,5 @@
 mod bus {
-    tenon::interface!("bus", spec = "no/such/folder");
+    tenon_interface::interface!("bus", spec = "no/such/folder");
 }
 
 fn main() {}

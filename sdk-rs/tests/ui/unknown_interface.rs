@@ -1,5 +1,5 @@
 mod device {
-    tenon::interface!("devices");
+    tenon_interface::interface!("devices", spec = "../../../../spec");
 }
 
 fn main() {}

@@ -83,11 +83,11 @@ pub(super) fn unpack(context: Context, function: &Function, args: &ArgsStruct) -
     });
     quote! {
         let __packed = ::tenon::support::place("args", __packed)?;
-        // SAFETY: checked to be not null and aligned; every such struct begins with its size.
+        __comment!("SAFETY: checked to be not null and aligned; every such struct begins with its size.");
         let __known = unsafe { (&raw const (*__packed).#size_field).read() };
         if __known < #least {
             return ::core::result::Result::Err(Error::invalid(::std::format!(
-                "`args` has {__known} bytes, and {} are needed", #least
+                "`args` has {} bytes, and {} are needed", __known, #least
             )));
         }
         #(#members)*
@@ -98,36 +98,39 @@ fn unpack_member(context: Context, param: &Param, end: u64) -> TokenStream {
     let name = names::snake(&param.name.value);
     let is_written = context.spec.is_written_in_args(param);
     let member = match is_written {
-        // SAFETY of the emitted code: the member lies within the bytes that the caller has.
         true => quote!(unsafe { &raw mut (*__packed).#name }),
         false => quote!(unsafe { (&raw const (*__packed).#name).read() }),
     };
+    let safety = quote! { __comment!("SAFETY: the member lies within the bytes that the caller has."); };
     if param.availability.since.is_none() {
-        return quote! {
-            // SAFETY: the member lies within the bytes that the caller has.
-            let #name = #member;
-        };
+        return quote! { #safety let #name = #member; };
     }
     let end = names::number(end);
-    let stand_in = absent(context, param);
+    let zero_is_value = quote! { __comment!("SAFETY: zero is a value of the type."); };
+    let (stand_in, stand_in_safety) = match absent(context, param) {
+        Some(value) => (value, None),
+        None => (zero(), Some(&zero_is_value)),
+    };
     if !is_written {
         return quote! {
-            // SAFETY: the member is read only where it lies within the bytes that the caller has.
-            let #name = if __known >= #end { #member } else { #stand_in };
+            let #name = if __known >= #end { #safety #member } else { #stand_in_safety #stand_in };
         };
     }
     let (spare, ty) = (format_ident!("__spare_{}", param.name.value), raw_written(context, param));
-    let initial = if param.dir == Direction::InOut { stand_in } else { zero() };
+    let (initial, initial_safety) = match param.dir {
+        Direction::InOut => (stand_in, stand_in_safety),
+        _ => (zero(), Some(&zero_is_value)),
+    };
     quote! {
-        // SAFETY: zero is a value of the type; the member is used only where it lies within the caller's bytes.
+        #initial_safety
         let mut #spare: #ty = #initial;
-        let #name = if __known >= #end { #member } else { &raw mut #spare };
+        let #name = if __known >= #end { #safety #member } else { &raw mut #spare };
     }
 }
 
-/// What stands in for a member that the caller does not have, as the ABI would pass it.
-fn absent(context: Context, param: &Param) -> TokenStream {
-    match &param.absent {
+/// What stands in for a member that the caller does not have, as the ABI would pass it; `None`: zero.
+fn absent(context: Context, param: &Param) -> Option<TokenStream> {
+    Some(match &param.absent {
         Some(Absent::Call(function)) => {
             let trait_name = names::trait_of(context.interface);
             let method = names::snake(&context.interface.function(*function).name.value);
@@ -144,8 +147,8 @@ fn absent(context: Context, param: &Param) -> TokenStream {
             }
         }
         Some(Absent::Constant(Constant::Bool(value))) => quote!(#value),
-        _ => zero(),
-    }
+        _ => return None,
+    })
 }
 
 fn zero() -> TokenStream {
@@ -182,7 +185,7 @@ pub(super) fn pack(
         }
     });
     quote! {
-        // SAFETY: zero is a value of every type that a function writes.
+        __comment!("SAFETY: zero is a value of every type that a function writes.");
         let mut __packed = ffi::#name { #size_field: ::core::mem::size_of::<ffi::#name>(), #extension #(#members)* };
     }
 }

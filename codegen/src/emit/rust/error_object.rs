@@ -29,7 +29,7 @@ pub(super) fn thunk(
     };
     quote! {
         pub(super) unsafe extern #convention fn #name<D: Plugin>(error: #(#inputs),*) #output {
-            // SAFETY: the host passes null, or an object that a function of this table returned and that is alive.
+            __comment!("SAFETY: the host passes null, or an object that a function of this table returned and that is alive.");
             unsafe { #body }
         }
     }
@@ -64,8 +64,7 @@ pub(super) fn reader(context: Context, error: ErrorObject) -> TokenStream {
                 let message = ::std::format!("`{function}` failed, and the plugin has no function that says why");
                 return ::core::option::Option::Some(Error::new(<#status as ::tenon::StatusCode>::INTERNAL, message));
             }
-            // SAFETY: the slots are those of the three functions; the plugin returned the object, and it is destroyed
-            // once, when its text has been copied.
+            __comment!("SAFETY: the slots are those of the three functions; the plugin returned the object, and it is destroyed once, when its text has been copied.");
             unsafe {
                 let mut status: #status = #code(object.cast());
                 if ::tenon::StatusCode::code(status) == 0 {

@@ -24,7 +24,7 @@ pub(super) fn emit(context: Context) -> TokenStream {
             /// # Safety
             /// The arguments are as the interface says; what can be checked is checked.
             pub unsafe extern #convention fn #name<D: Plugin>(#inputs) #output {
-                // SAFETY: the caller's promise is handed on.
+                __comment!("SAFETY: the caller's promise is handed on.");
                 unsafe { thunk::#name::<D>(#arguments) }
             }
         }
@@ -33,7 +33,7 @@ pub(super) fn emit(context: Context) -> TokenStream {
         quote! {
             #[unsafe(no_mangle)]
             unsafe extern #convention fn #c_name(#inputs) #output {
-                // SAFETY: the caller's promise is handed on.
+                __comment!("SAFETY: the caller's promise is handed on.");
                 unsafe { symbols::#name::<$implementation>(#arguments) }
             }
         }

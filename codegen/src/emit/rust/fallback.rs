@@ -281,7 +281,7 @@ impl Caller<'_> {
                         };
                         let view = if *mutable { quote!(bytes_mut) } else { quote!(bytes) };
                         quote! {{
-                            // SAFETY: the caller holds the memory until its stream has passed it; this call ends before.
+                            __comment!("SAFETY: the caller holds the memory until its stream has passed it; this call ends before.");
                             unsafe { #name.#view(#len) }
                         }}
                     }

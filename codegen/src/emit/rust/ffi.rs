@@ -495,7 +495,7 @@ fn callback_call(context: Context, params: &[Param]) -> TokenStream {
     for param in params {
         let name = names::snake(&param.name.value);
         if param.is_status {
-            arguments.push(quote!(&raw mut __outcome));
+            arguments.push(quote!(&raw mut __status_of_call));
         } else if param.is_context() {
             arguments.push(quote!(self.context.as_ptr()));
         } else {
@@ -518,8 +518,8 @@ fn callback_call(context: Context, params: &[Param]) -> TokenStream {
             let ty = scalar(context, status.ty);
             (
                 quote!(-> #ty),
-                quote! { let mut __outcome = <#ty as ::tenon::StatusCode>::SUCCESS; },
-                quote!(__outcome),
+                quote! { let mut __status_of_call = <#ty as ::tenon::StatusCode>::SUCCESS; },
+                quote!(__status_of_call),
             )
         }
         None => Default::default(),
@@ -528,10 +528,10 @@ fn callback_call(context: Context, params: &[Param]) -> TokenStream {
         /// Calls the function.
         pub fn call(self, #(#inputs),*) #output {
             #outcome
-            if let ::core::option::Option::Some(__function) = self.function {
+            if let ::core::option::Option::Some(__callee) = self.function {
                 #(#prepare)*
-                // SAFETY: whoever made this promised that the function may be called with its context.
-                unsafe { __function(#(#arguments),*) };
+                __comment!("SAFETY: whoever made this promised that the function may be called with its context.");
+                unsafe { __callee(#(#arguments),*) };
             }
             #answer
         }

@@ -21,10 +21,7 @@ pub(super) fn emit(context: Context, libraries: &[String]) -> TokenStream {
     let loads = functions.iter().map(|function| {
         let (field, ty) = (names::snake(&function.name.value), function_pointer(context, function, None));
         let symbol = std::ffi::CString::new(function.c_name.as_str()).unwrap_or_default();
-        quote! {
-            // SAFETY: the caller promises that a symbol of this name has this signature; null becomes `None`.
-            #field: unsafe { ::core::mem::transmute::<*mut ::core::ffi::c_void, #ty>(look_up(#symbol)) },
-        }
+        quote! { #field: ::core::mem::transmute::<*mut ::core::ffi::c_void, #ty>(look_up(#symbol)), }
     });
     let missing = functions.iter().map(|function| {
         let (field, text) = (names::snake(&function.name.value), &function.c_name);
@@ -41,6 +38,7 @@ pub(super) fn emit(context: Context, libraries: &[String]) -> TokenStream {
         #docs
         #unwinds
         #[derive(Clone, Copy, Debug)]
+        #[allow(clippy::type_complexity, reason = "the ABI has that many parameters")]
         pub struct #name {
             #(#fields)*
         }
@@ -56,7 +54,8 @@ pub(super) fn emit(context: Context, libraries: &[String]) -> TokenStream {
             /// What `look_up` returns for a name is null, or the function of that name in a host of the releases
             /// that the spec describes, and stays loaded as long as this struct is used.
             pub unsafe fn load(mut look_up: impl FnMut(&::core::ffi::CStr) -> *mut ::core::ffi::c_void) -> Self {
-                Self { #(#loads)* }
+                __comment!("SAFETY: the caller promises that a symbol of a name has this signature; null becomes `None`.");
+                unsafe { Self { #(#loads)* } }
             }
 
             /// The names of the symbols that were not found.
@@ -105,7 +104,7 @@ fn method(context: Context, function: &Function) -> TokenStream {
     let arguments = function.params.iter().map(|param| {
         let name = names::snake(&param.name.value);
         if param.is_status {
-            quote!(&raw mut __outcome)
+            quote!(&raw mut __status_of_call)
         } else if is_yielded(context, function, param) {
             quote!(#name.as_mut_ptr())
         } else if is_safe_value(context, param) {
@@ -119,10 +118,10 @@ fn method(context: Context, function: &Function) -> TokenStream {
         (Some(_), Some(id)) => {
             let path = type_path(context, id);
             (
-                quote! { let mut __outcome = <#path as ::tenon::StatusCode>::SUCCESS; },
+                quote! { let mut __status_of_call = <#path as ::tenon::StatusCode>::SUCCESS; },
                 quote! {
-                    if __outcome != <#path as ::tenon::StatusCode>::SUCCESS {
-                        return ::core::result::Result::Err(Error::new(__outcome, ::core::concat!("the host failed in `", #text, "`")));
+                    if __status_of_call != <#path as ::tenon::StatusCode>::SUCCESS {
+                        return ::core::result::Result::Err(Error::new(__status_of_call, ::core::concat!("the host failed in `", #text, "`")));
                     }
                 },
             )
@@ -133,7 +132,8 @@ fn method(context: Context, function: &Function) -> TokenStream {
         ResultKind::Value(result) if is_safe_value(context, result) => {
             from_raw(context, result, &quote!(__yielded))
         }
-        ResultKind::Value(_) | ResultKind::None => quote!(__yielded),
+        ResultKind::Value(_) => quote!(__yielded),
+        ResultKind::None => quote!(()),
         ResultKind::Status => one_or_tuple(
             yielded(context, function)
                 .map(|param| {
@@ -143,6 +143,7 @@ fn method(context: Context, function: &Function) -> TokenStream {
                 .collect(),
         ),
     };
+    let bind = (!matches!(function.result, ResultKind::None)).then(|| quote!(let __yielded =));
     let places = yielded(context, function).map(|param| {
         let name = names::snake(&param.name.value);
         quote! { let mut #name = ::core::mem::MaybeUninit::zeroed(); }
@@ -150,7 +151,7 @@ fn method(context: Context, function: &Function) -> TokenStream {
     let taken = yielded(context, function).map(|param| {
         let name = names::snake(&param.name.value);
         quote! {
-            // SAFETY: zero is a value of the type, and the function may have written another.
+            __comment!("SAFETY: zero is a value of the type, and the function may have written another.");
             let #name = unsafe { #name.assume_init() };
         }
     });
@@ -165,11 +166,11 @@ fn method(context: Context, function: &Function) -> TokenStream {
     quote! {
         #docs
         pub #signature {
-            let __function = self.#field.ok_or_else(|| Error::unsupported(#text))?;
+            let __callee = self.#field.ok_or_else(|| Error::unsupported(#text))?;
             #before
             #(#places)*
-            // SAFETY: the caller's promise is handed on.
-            let __yielded = unsafe { __function(#(#arguments),*) };
+            __comment!("SAFETY: the caller's promise is handed on.");
+            #bind unsafe { __callee(#(#arguments),*) };
             #after
             #refuse
             #(#taken)*

@@ -4,6 +4,7 @@ use proc_macro2::TokenStream;
 use quote::quote;
 
 use super::form::{Form, Output, forms, is_fallible, named, outputs};
+use super::pieces::{alone, reached};
 use super::traits::signature;
 use super::{Context, names};
 use crate::model::{Extent, Function, Param, ParamId, ResultKind, Ty, TypeKind};
@@ -11,6 +12,15 @@ use crate::model::{Extent, Function, Param, ParamId, ResultKind, Ty, TypeKind};
 pub(super) fn emit(context: Context) -> TokenStream {
     let name = names::trait_of(context.interface);
     let methods = context.interface.methods().map(|function| method(context, function));
+    let has_questions = context.interface.methods().any(|function| function.question.is_some());
+    let of_question = has_questions.then(|| {
+        quote! {
+            /// How a question ended.
+            fn of_question(result: &'a Result<bool>) -> Self {
+                Self { error: result.as_ref().err(), answer: result.as_ref().ok().copied() }
+            }
+        }
+    });
     quote! {
         /// Sees every call on its way to the implementation and on its way back.
         ///
@@ -43,6 +53,23 @@ pub(super) fn emit(context: Context) -> TokenStream {
             pub answer: ::core::option::Option<bool>,
         }
 
+        impl<'a> Outcome<'a> {
+            /// How a call ended that is no question.
+            #[allow(dead_code, reason = "an interface may have no function that fails")]
+            fn of<T>(result: &'a Result<T>) -> Self {
+                Self { error: result.as_ref().err(), answer: ::core::option::Option::None }
+            }
+
+            #of_question
+        }
+
+        impl Function {
+            /// A call of the function, as layers see it.
+            fn called_with(self, arguments: &[u64]) -> ::tenon::reflect::Call<'_> {
+                ::tenon::reflect::Call { function: self.info(), index: self as usize, arguments }
+            }
+        }
+
         /// An implementation behind layers, the first of them outermost.
         pub struct Layered<D> {
             inner: D,
@@ -69,7 +96,7 @@ pub(super) fn emit(context: Context) -> TokenStream {
         }
 
         impl<D: #name> Layered<D> {
-            // The notes stay where they are: to copy them right after they were written costs more than the call.
+            __comment!("The notes stay where they are: to copy them right after they were written costs more than the call.");
             fn before(&self, call: &::tenon::reflect::Call<'_>, notes: &mut [u64; 8]) -> Result<()> {
                 for (index, layer) in self.layers.iter().enumerate() {
                     match layer.before(call, &self.inner) {
@@ -88,7 +115,7 @@ pub(super) fn emit(context: Context) -> TokenStream {
             }
 
             fn after(&self, call: &::tenon::reflect::Call<'_>, notes: &[u64; 8], outcome: &Outcome<'_>) {
-                // By index: a zip that runs backwards first takes what the longer side has more, one by one.
+                __comment!("By index: a zip that runs backwards first takes what the longer side has more, one by one.");
                 for index in (0..self.layers.len()).rev() {
                     self.layers[index].after(call, notes[index], outcome, &self.inner);
                 }
@@ -129,17 +156,21 @@ fn method(context: Context, function: &Function) -> TokenStream {
         }
     });
     let updates = updates(context, function, &forms);
-    let call = quote! {
-        ::tenon::reflect::Call { function: Function::#variant.info(), index: Function::#variant as usize, arguments: &__arguments }
-    };
+    let call = quote!(Function::#variant.called_with(&__words));
     let (mutable, record) = match updates.is_empty() {
         true => (TokenStream::new(), TokenStream::new()),
         false => (
             quote!(mut),
             if is_fallible(context, function) {
-                let yielded =
-                    if outputs(function, &forms).is_empty() { quote!(_) } else { quote!(__yielded) };
-                quote! { if let ::core::result::Result::Ok(#yielded) = &__result { #updates } }
+                let is_read = outputs(function, &forms)
+                    .iter()
+                    .any(|(_, param, output)| matches!(output, Output::Value) && has_bits(context, param));
+                match is_read {
+                    true => quote! {
+                        if let ::core::result::Result::Ok(__yielded) = &__returned { #updates }
+                    },
+                    false => quote! { if __returned.is_ok() { #updates } },
+                }
             } else {
                 updates
             },
@@ -147,20 +178,13 @@ fn method(context: Context, function: &Function) -> TokenStream {
     };
     let (start, outcome) = match &function.result {
         _ if is_fallible(context, function) => {
-            let answer = if function.question.is_some() {
-                quote!(__result.as_ref().ok().copied())
-            } else {
-                quote!(::core::option::Option::None)
-            };
-            (
-                quote! { self.before(&#call, &mut __notes)?; },
-                quote! { Outcome { error: __result.as_ref().err(), answer: #answer } },
-            )
+            let of = if function.question.is_some() { quote!(of_question) } else { quote!(of) };
+            (quote! { self.before(&#call, &mut __kept_notes)?; }, quote!(Outcome::#of(&__returned)))
         }
         other => {
             let default = default_value(context, other);
             (
-                quote! { if self.before(&#call, &mut __notes).is_err() { return #default; } },
+                quote! { if self.before(&#call, &mut __kept_notes).is_err() { return #default; } },
                 quote! { Outcome { error: ::core::option::Option::None, answer: ::core::option::Option::None } },
             )
         }
@@ -169,16 +193,16 @@ fn method(context: Context, function: &Function) -> TokenStream {
     let (bind, end) = if is_silent {
         (quote!(let () =), TokenStream::new())
     } else {
-        (quote!(let __result =), quote!(__result))
+        (quote!(let __returned =), quote!(__returned))
     };
     quote! {
         #signature {
-            let #mutable __arguments: [u64; _] = [#(#given),*];
-            let mut __notes = [0; 8];
+            let #mutable __words: [u64; _] = [#(#given),*];
+            let mut __kept_notes = [0; 8];
             #start
             #bind #trait_name::#name(&self.inner, #(#passed),*);
             #record
-            self.after(&#call, &__notes, &#outcome);
+            self.after(&#call, &__kept_notes, &#outcome);
             #end
         }
     }
@@ -221,10 +245,14 @@ fn bits(
             optional(quote!(#name.as_ptr().addr()), quote!(given.as_ptr().addr()))
         }
         Form::ByteBuffer { .. } => quote!(#name.as_ptr().addr() as u64),
-        Form::StructRef { .. } => {
-            let address = |name: TokenStream| quote!(::core::ptr::from_ref(&*#name).addr());
-            optional(address(quote!(#name)), quote!(::core::ptr::from_ref(&**given).addr()))
-        }
+        Form::StructRef { mutable: false } => optional(
+            quote!(::core::ptr::from_ref(#name).addr()),
+            quote!(::core::ptr::from_ref(*given).addr()),
+        ),
+        Form::StructRef { mutable: true } => optional(
+            quote!(::core::ptr::from_ref(&*#name).addr()),
+            quote!(::core::ptr::from_ref(&**given).addr()),
+        ),
         Form::Callback { .. } => {
             let address = |name: TokenStream| quote!(#name.as_raw().map_or(0, |function| (function as *const ()).addr()));
             optional(address(quote!(#name)), address(quote!(given)))
@@ -278,31 +306,37 @@ fn updates(context: Context, function: &Function, forms: &[Form]) -> TokenStream
             let field = names::snake(&param.name.value);
             let place = if single { quote!((*__yielded)) } else { quote!(__yielded.#field) };
             let bits = value_bits(context, param, &place);
-            quote! { __arguments[#index] = #bits; }
+            quote! { __words[#index] = #bits; }
         });
     let changed = function.params.iter().zip(forms).enumerate().filter_map(|(index, (param, form))| {
         let name = names::snake(&param.name.value);
         let index = names::number(index as u64);
         matches!(form, Form::InOut).then(|| {
             let bits = value_bits(context, param, &quote!((*#name)));
-            quote! { __arguments[#index] = #bits; }
+            quote! { __words[#index] = #bits; }
         })
     });
     quote! { #(#yielded)* #(#changed)* }
 }
 
+/// Whether there is anything of a value in its 64 bits.
+fn has_bits(context: Context, param: &Param) -> bool {
+    !matches!(named(context, param.ty), Some(TypeKind::Struct { .. } | TypeKind::Callback { .. }))
+}
+
 /// A value as 64 bits.
 fn value_bits(context: Context, param: &Param, value: &TokenStream) -> TokenStream {
+    let (alone, reached) = (alone(value), reached(value));
     match (param.ty, named(context, param.ty)) {
-        (_, Some(TypeKind::Handle { .. })) | (Ty::Pointer, _) => quote!(#value.addr() as u64),
-        (_, Some(TypeKind::Id { .. } | TypeKind::Enum { .. })) => quote!(#value.0 as i64 as u64),
+        (_, Some(TypeKind::Handle { .. })) | (Ty::Pointer, _) => quote!(#reached.addr() as u64),
+        (_, Some(TypeKind::Id { .. } | TypeKind::Enum { .. })) => quote!(#reached.0 as i64 as u64),
         (_, Some(TypeKind::Struct { .. } | TypeKind::Callback { .. })) => quote!(0),
-        (Ty::Bool, _) => quote!(::core::primitive::u64::from(#value)),
-        (Ty::Int { bits: 64, signed: false } | Ty::ULongLong, _) => quote!(#value),
-        (Ty::Int { signed: false, .. }, _) => quote!(::core::primitive::u64::from(#value)),
-        (Ty::F32, _) => quote!(::core::primitive::f64::from(#value).to_bits()),
-        (Ty::F64, _) => quote!(#value.to_bits()),
-        (Ty::String, _) => quote!(#value.as_ptr().addr() as u64),
-        _ => quote!(#value as u64),
+        (Ty::Bool, _) => quote!(::core::primitive::u64::from(#alone)),
+        (Ty::Int { bits: 64, signed: false } | Ty::ULongLong, _) => alone,
+        (Ty::Int { signed: false, .. }, _) => quote!(::core::primitive::u64::from(#alone)),
+        (Ty::F32, _) => quote!(::core::primitive::f64::from(#alone).to_bits()),
+        (Ty::F64, _) => quote!(#reached.to_bits()),
+        (Ty::String, _) => quote!(#reached.as_ptr().addr() as u64),
+        _ => quote!(#alone as u64),
     }
 }

@@ -24,12 +24,13 @@ pub(super) fn emit(context: Context) -> TokenStream {
         Some(error) => error_object::reader(context, error),
         None => quote! {
             #[cold]
+            #[allow(dead_code, reason = "an interface may have no function that fails")]
             fn failure(&self, function: &'static str, status: #status) -> Error {
                 let message = self.last_error.map(|last_error| {
-                    // SAFETY: whoever made this promised that it may be called.
+                    __comment!("SAFETY: whoever made this promised that it may be called.");
                     unsafe { last_error() }
                 });
-                // SAFETY: such a function answers with null or a text that lives until the thread's next failure.
+                __comment!("SAFETY: such a function answers with null or a text that lives until the thread's next failure.");
                 unsafe { ::tenon::support::answered(function, status, message) }
             }
         },
@@ -47,9 +48,9 @@ pub(super) fn emit(context: Context) -> TokenStream {
                 if table.is_null() || !table.cast::<usize>().is_aligned() {
                     return ::core::option::Option::None;
                 }
-                // SAFETY: not null and aligned; the caller promises the size.
+                __comment!("SAFETY: not null and aligned; the caller promises the size.");
                 let release = Release::in_table(unsafe { table.cast::<usize>().read() })?;
-                // SAFETY: a table that is as long as that of a release begins like it.
+                __comment!("SAFETY: a table that is as long as that of a release begins like it.");
                 ::core::option::Option::Some(unsafe { Self::from_table(release, table, ::core::option::Option::None) })
             }
         }
@@ -67,12 +68,13 @@ pub(super) fn emit(context: Context) -> TokenStream {
             release: Release,
             slots: [*const ::core::ffi::c_void; #count],
             last_error: ::core::option::Option<LastError>,
+            #[allow(dead_code, reason = "it is dropped with this, and never read")]
             kept: ::core::option::Option<::std::sync::Arc<dyn ::core::any::Any + ::core::marker::Send + ::core::marker::Sync>>,
         }
 
-        // SAFETY: addresses of code, which the interface lets any thread call; what is kept may go anywhere.
+        __comment!("SAFETY: addresses of code, which the interface lets any thread call; what is kept may go anywhere.");
         unsafe impl ::core::marker::Send for Loaded {}
-        // SAFETY: as above.
+        __comment!("SAFETY: as above.");
         unsafe impl ::core::marker::Sync for Loaded {}
 
         impl Loaded {
@@ -89,10 +91,10 @@ pub(super) fn emit(context: Context) -> TokenStream {
                 last_error: ::core::option::Option<LastError>,
             ) -> Self {
                 let slot = |function| match release.offset_of(function) {
-                    // SAFETY: the caller promises a table of that layout.
-                    ::core::option::Option::Some(offset) => unsafe {
-                        table.byte_add(offset).cast::<*const ::core::ffi::c_void>().read()
-                    },
+                    ::core::option::Option::Some(offset) => {
+                        __comment!("SAFETY: the caller promises a table of that layout.");
+                        unsafe { table.byte_add(offset).cast::<*const ::core::ffi::c_void>().read() }
+                    }
                     ::core::option::Option::None => ::core::ptr::null(),
                 };
                 Self { release, slots: Function::ALL.map(slot), last_error, kept: ::core::option::Option::None }
@@ -153,8 +155,8 @@ fn method(context: Context, function: &Function) -> TokenStream {
     let end = end(context, function, &forms);
     quote! {
         #signature {
-            let __slot = self.slots[Function::#variant as usize];
-            if __slot.is_null() {
+            let __pointer = self.slots[Function::#variant as usize];
+            if __pointer.is_null() {
                 let _ = (#(&#unused,)*);
                 return #absent;
             }
@@ -182,20 +184,19 @@ fn calls(context: Context, function: &Function, forms: &[Form]) -> TokenStream {
         let arguments = passed().map(|(param, form)| argument(context, function, param, form));
         let output = raw_result(context, function);
         quote! {{
-            // SAFETY: the slot is this function's, in the layout of the plugin's release, which has this signature;
-            // what the arguments point to lives on this frame or is the caller's for the call.
+            __comment!("SAFETY: the slot is this function's, in the layout of the plugin's release, which has this signature; what the arguments point to lives on this frame or is the caller's for the call.");
             unsafe {
-                let __function = ::core::mem::transmute::<
+                let __callee = ::core::mem::transmute::<
                     *const ::core::ffi::c_void,
                     unsafe extern #convention fn(#(#types),*) #output,
-                >(__slot);
-                __function(#(#arguments),*)
+                >(__pointer);
+                __callee(#(#arguments),*)
             }
         }}
     };
     let bind = match function.result {
         ResultKind::None => quote!(let () =),
-        _ => quote!(let __answer =),
+        _ => quote!(let __returned =),
     };
     let mut signatures = signatures(context, function);
     if signatures.len() == 1 {
@@ -222,18 +223,17 @@ fn packed_call(context: Context, function: &Function, packed: &ArgsStruct, forms
     let output = raw_result(context, function);
     let bind = match function.result {
         ResultKind::None => quote!(let () =),
-        _ => quote!(let __answer =),
+        _ => quote!(let __returned =),
     };
     quote! {
         #pack
-        // SAFETY: the slot is this function's; what the members point to lives on this frame or is the caller's for
-        // the call.
+        __comment!("SAFETY: the slot is this function's; what the members point to lives on this frame or is the caller's for the call.");
         #bind unsafe {
-            let __function = ::core::mem::transmute::<
+            let __callee = ::core::mem::transmute::<
                 *const ::core::ffi::c_void,
                 unsafe extern #convention fn(#(#inputs),*) #output,
-            >(__slot);
-            __function(&raw mut __packed)
+            >(__pointer);
+            __callee(&raw mut __packed)
         };
         #written
     }
@@ -415,38 +415,38 @@ fn end(context: Context, function: &Function, forms: &[Form]) -> TokenStream {
             let value = match result.ty {
                 // SAFETY of the emitted code: the interface promises a text that lives as long as the library.
                 Ty::String => quote! {
-                    if __answer.is_null() {
+                    if __returned.is_null() {
                         c""
                     } else {
-                        // SAFETY: the interface promises a text that lives as long as the library.
-                        unsafe { ::core::ffi::CStr::from_ptr(__answer) }
+                        __comment!("SAFETY: the interface promises a text that lives as long as the library.");
+                        unsafe { ::core::ffi::CStr::from_ptr(__returned) }
                     }
                 },
-                _ => from_value(context, result, &quote!(__answer)),
+                _ => from_value(context, result, &quote!(__returned)),
             };
             quote! { #(#changed)* #value }
         }
         ResultKind::Status => {
             let has_object = context.interface.error.is_some();
             let failure = match has_object {
-                true => quote!(__refused.unwrap_or_else(|| Error::new(__answer, #text))),
-                false => quote!(self.failure(#text, __answer)),
+                true => quote!(__refused.unwrap_or_else(|| Error::new(__returned, #text))),
+                false => quote!(self.failure(#text, __returned)),
             };
             if let Some((yes, no)) = function.question {
                 let (yes, no) = (status(yes.0), status(no.0));
                 let read = has_object.then(|| {
                     quote! {
-                        let __refused = self.refused(#text, __answer.cast());
-                        let __answer =
+                        let __refused = self.refused(#text, __returned.cast());
+                        let __returned =
                             __refused.as_ref().map_or(::tenon::StatusCode::SUCCESS, |__error| __error.status);
                     }
                 });
                 return quote! {
                     #read
                     #(#changed)*
-                    if __answer == #yes {
+                    if __returned == #yes {
                         ::core::result::Result::Ok(true)
-                    } else if __answer == #no {
+                    } else if __returned == #no {
                         ::core::result::Result::Ok(false)
                     } else {
                         ::core::result::Result::Err(#failure)
@@ -468,12 +468,12 @@ fn end(context: Context, function: &Function, forms: &[Form]) -> TokenStream {
             };
             let refuse = match has_object {
                 true => quote! {
-                    if let ::core::option::Option::Some(__error) = self.refused(#text, __answer.cast()) {
+                    if let ::core::option::Option::Some(__error) = self.refused(#text, __returned.cast()) {
                         return ::core::result::Result::Err(__error);
                     }
                 },
                 false => quote! {
-                    if ::tenon::StatusCode::code(__answer) != 0 {
+                    if ::tenon::StatusCode::code(__returned) != 0 {
                         return ::core::result::Result::Err(#failure);
                     }
                 },
@@ -507,7 +507,7 @@ fn taken(param: &Param, output: &Output) -> Option<TokenStream> {
     let local = local(param);
     matches!(output, Output::Value | Output::Array(_)).then(|| {
         quote! {
-            // SAFETY: zero is a value of the type, and the function may have written another.
+            __comment!("SAFETY: zero is a value of the type, and the function may have written another.");
             let #local = unsafe { #local.assume_init() };
         }
     })

@@ -1,15 +1,16 @@
-//! Rust: what the proc-macros expand to.
+//! Rust: the module of an interface, as a file and as what `tenon_interface::interface!` expands to.
 //!
 //! An interface becomes a module: its types, the raw ABI in `ffi`, and by its kind a trait with thunks and fallbacks
 //! (table, export) or a struct of loaded symbols (import).
 
 mod args;
-mod attribute;
 mod c_api;
+mod comments;
 mod error_object;
 mod export;
 mod fallback;
 mod ffi;
+mod file;
 mod form;
 mod functions;
 mod import;
@@ -20,18 +21,20 @@ mod pieces;
 mod plugin;
 mod raw_call;
 mod reflection;
+mod short;
 mod thunk;
+mod trait_table;
 mod traits;
 mod types;
 
 use proc_macro2::TokenStream;
 use quote::quote;
 
-pub use attribute::{Attribute, NO_NAME, expand_impl};
-pub use c_api::expand_c_api;
+pub use trait_table::{TraitEntry, TraitFunction, TraitTable, traits};
 pub use traits::signature_text;
 
 use crate::model::{Interface, InterfaceKind, Spec};
+use crate::sdk::Face;
 
 /// The interface that is emitted and the spec that it stands in.
 #[derive(Clone, Copy)]
@@ -40,8 +43,13 @@ struct Context<'a> {
     interface: &'a Interface,
 }
 
-/// The module of an interface.
+/// The module of an interface, for a compiler.
 pub fn expand_interface(spec: &Spec, interface: &Interface) -> TokenStream {
+    comments::remove(module(spec, interface))
+}
+
+/// The module of an interface, with comments.
+fn module(spec: &Spec, interface: &Interface) -> TokenStream {
     let context = Context { spec, interface };
     let types = types::emit(context);
     let ffi = ffi::emit(context);
@@ -84,12 +92,29 @@ pub fn expand_interface(spec: &Spec, interface: &Interface) -> TokenStream {
     quote! { #(#others)* #types #ffi #body }
 }
 
-/// The module of an interface as formatted text, for reading.
+/// The module of an interface as formatted text, for people and for a compiler.
 ///
 /// # Errors
 /// A message when the expansion is not valid Rust, which is a mistake of the generator.
 pub fn interface_text(spec: &Spec, interface: &Interface) -> Result<String, String> {
-    let file: syn::File =
-        syn::parse2(expand_interface(spec, interface)).map_err(|error| error.to_string())?;
-    Ok(prettyplease::unparse(&file))
+    // Functions written by hand are in a module beside that of the interface.
+    let strategy = (!interface.strategies.is_empty()).then(|| quote! { use super::strategy; });
+    let module = module(spec, interface);
+    file::text(quote! { #strategy #module })
+}
+
+/// The table of traits for the attributes as formatted text.
+///
+/// # Errors
+/// A message when the table is not valid Rust, which is a mistake of the generator.
+pub fn traits_text(spec: &Spec) -> Result<String, String> {
+    file::text(trait_table::source(spec))
+}
+
+/// The C functions that the SDK offers for an interface as formatted text.
+///
+/// # Errors
+/// A message when the expansion is not valid Rust, which is a mistake of the generator.
+pub fn c_api_text(face: Face) -> Result<String, String> {
+    file::text(c_api::expand(face))
 }

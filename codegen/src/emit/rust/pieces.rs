@@ -2,7 +2,7 @@
 //!
 //! The thunks of a table are put together from them, and so are the functions of the SDK.
 
-use proc_macro2::{Ident, TokenStream};
+use proc_macro2::{Delimiter, Ident, TokenStream, TokenTree};
 use quote::quote;
 
 use super::ffi::raw_path;
@@ -68,12 +68,19 @@ pub(super) fn prepare(
             let from = from_raw(context, param, &quote!(unsafe { #place.read() }));
             quote! {
                 let #place = ::tenon::support::place #beside(#text, #name)?;
-                // SAFETY: checked to be not null and aligned; the host lends it for the call.
+                __comment!("SAFETY: checked to be not null and aligned; the host lends it for the call.");
                 let mut #name = #from;
             }
         }
         Form::Bytes { len, mutable } | Form::Slice { len, mutable } => {
-            let len = length(len);
+            // A length that has to be read is read first: what reads it is `unsafe` by itself.
+            let (read, len) = match is_read(function, len) {
+                true => {
+                    let len = length(len);
+                    (Some(quote! { let __length = #len; }), quote!(__length))
+                }
+                false => (None, length(len)),
+            };
             let element = match form {
                 Form::Bytes { .. } => quote!(u8),
                 _ => element(context, param),
@@ -88,13 +95,15 @@ pub(super) fn prepare(
                     let #name = if #name.is_null() {
                         ::core::option::Option::None
                     } else {
-                        // SAFETY: the host lends the memory for the call.
+                        #read
+                        __comment!("SAFETY: the host lends the memory for the call.");
                         ::core::option::Option::Some(unsafe { #slice })
                     };
                 }
             } else {
                 quote! {
-                    // SAFETY: the host lends the memory for the call.
+                    #read
+                    __comment!("SAFETY: the host lends the memory for the call.");
                     let #name = unsafe { #slice };
                 }
             }
@@ -102,15 +111,15 @@ pub(super) fn prepare(
         Form::ByteBuffer { mutable } => {
             let (size, data) = byte_buffer_fields(context, param);
             let slice = if *mutable {
-                quote!(::tenon::support::slice_mut #beside(#text, __buffer.#data.cast::<u8>(), __buffer.#size)?)
+                quote!(::tenon::support::slice_mut #beside(#text, __memory.#data.cast::<u8>(), __memory.#size)?)
             } else {
-                quote!(::tenon::support::slice #beside(#text, __buffer.#data.cast_const().cast::<u8>(), __buffer.#size)?)
+                quote!(::tenon::support::slice #beside(#text, __memory.#data.cast_const().cast::<u8>(), __memory.#size)?)
             };
             quote! {
                 let #name = ::tenon::support::non_null #beside(#text, #name)?;
-                // SAFETY: checked to be not null and aligned; the host lends it and its bytes for the call.
+                __comment!("SAFETY: checked to be not null and aligned; the host lends it and its bytes for the call.");
                 let #name = unsafe {
-                    let __buffer = #name.read();
+                    let __memory = #name.read();
                     #slice
                 };
             }
@@ -121,13 +130,13 @@ pub(super) fn prepare(
                     let #name = if #name.is_null() {
                         ::core::option::Option::None
                     } else {
-                        // SAFETY: the host lends the text for the call.
+                        __comment!("SAFETY: the host lends the text for the call.");
                         ::core::option::Option::Some(unsafe { ::tenon::support::text #alone(#text, #name)? })
                     };
                 }
             } else {
                 quote! {
-                    // SAFETY: the host lends the text for the call.
+                    __comment!("SAFETY: the host lends the text for the call.");
                     let #name = unsafe { ::tenon::support::text #alone(#text, #name)? };
                 }
             }
@@ -142,14 +151,14 @@ pub(super) fn prepare(
                         ::core::option::Option::None
                     } else {
                         let #name = ::tenon::support::#check #beside(#text, #name)?;
-                        // SAFETY: checked to be aligned; the host lends it for the call.
+                        __comment!("SAFETY: checked to be aligned; the host lends it for the call.");
                         ::core::option::Option::Some(unsafe { #reference })
                     };
                 }
             } else {
                 quote! {
                     let #name = ::tenon::support::#check #beside(#text, #name)?;
-                    // SAFETY: checked to be not null and aligned; the host lends it for the call.
+                    __comment!("SAFETY: checked to be not null and aligned; the host lends it for the call.");
                     let #name = unsafe { #reference };
                 }
             }
@@ -172,14 +181,14 @@ pub(super) fn prepare(
             let wrap = quote!(unsafe { #ty::from_raw(#name #taken) });
             if param.nullable {
                 quote! {
-                    // SAFETY: the host hands the callback over to be called with its context.
+                    __comment!("SAFETY: the host hands the callback over to be called with its context.");
                     let #name = #name.is_some().then(|| #wrap);
                 }
             } else {
                 let refuse = report.refuse_null(text);
                 quote! {
                     if #name.is_none() { #refuse }
-                    // SAFETY: the host hands the callback over to be called with its context.
+                    __comment!("SAFETY: the host hands the callback over to be called with its context.");
                     let #name = #wrap;
                 }
             }
@@ -210,7 +219,7 @@ fn value_of(context: Context, function: &Function, param: &Param, report: Report
         }
         (_, Some(TypeKind::Id { .. })) => quote! {
             let #name = ::tenon::support::non_null #beside(#text, #name)?;
-            // SAFETY: checked to be not null and aligned; the host lends it for the call.
+            __comment!("SAFETY: checked to be not null and aligned; the host lends it for the call.");
             let #name = #converted;
         },
         (Ty::Pointer, _) => {
@@ -255,7 +264,7 @@ pub(super) fn write_back(context: Context, param: &Param, form: &Form) -> Option
     // SAFETY of the emitted code: the place was checked before the call.
     matches!(form, Form::InOut).then(|| {
         quote! {
-            // SAFETY: checked to be not null and aligned; the host lends it for the call.
+            __comment!("SAFETY: checked to be not null and aligned; the host lends it for the call.");
             unsafe { #place.write(#raw) };
         }
     })
@@ -312,14 +321,14 @@ pub(super) fn write_output(
             let element = value(context, param.ty, param.space);
             let refuse = report.refuse(&quote!(Error::new(
                 <_ as ::tenon::StatusCode>::INTERNAL,
-                ::std::format!("{} elements of `{}`, where {} says {}", #yielded.len(), #text, #counted, __count),
+                ::std::format!("{} elements of `{}`, where {} says {}", #yielded.len(), #text, #counted, __expected),
             )));
             return quote! {
-                let __count = #trait_name::#method(__this)?;
-                if #yielded.len() != __count { #refuse }
-                // SAFETY: checked to be not null and aligned; the host has room for as many as it was told.
+                let __expected = #trait_name::#method(__this)?;
+                if #yielded.len() != __expected { #refuse }
+                __comment!("SAFETY: checked to be not null and aligned; the host has room for as many as it was told.");
                 unsafe {
-                    ::core::ptr::copy_nonoverlapping(#yielded.as_ptr(), #place.cast::<#element>(), __count);
+                    ::core::ptr::copy_nonoverlapping(#yielded.as_ptr(), #place.cast::<#element>(), __expected);
                 }
             };
         }
@@ -340,16 +349,22 @@ pub(super) fn write_output(
     if param.nullable {
         quote! {
             if !#place.is_null() {
-                // SAFETY: checked to be not null and aligned; the host lends it for the call.
+                __comment!("SAFETY: checked to be not null and aligned; the host lends it for the call.");
                 unsafe { #write }
             }
         }
     } else {
         quote! {
-            // SAFETY: checked to be not null and aligned; the host lends it for the call.
+            __comment!("SAFETY: checked to be not null and aligned; the host lends it for the call.");
             unsafe { #write }
         }
     }
+}
+
+/// Whether a length is behind a pointer.
+fn is_read(function: &Function, extent: &Extent) -> bool {
+    matches!(extent, Extent::Param(id)
+        if function.param(*id).ty == Ty::Size && function.param(*id).dir != Direction::In)
 }
 
 /// The number of elements or bytes that a length says, as `usize`.
@@ -368,9 +383,9 @@ fn length(function: &Function, extent: &Extent, report: Report) -> TokenStream {
             match (param.ty, param.dir) {
                 (Ty::Size, Direction::In) => quote!(#name),
                 (Ty::Size, _) => quote!({
-                    let __place = ::tenon::support::non_null #beside(#text, #name)?;
-                    // SAFETY: checked to be not null and aligned; the host lends it for the call.
-                    unsafe { __place.read() }
+                    let __checked = ::tenon::support::non_null #beside(#text, #name)?;
+                    __comment!("SAFETY: checked to be not null and aligned; the host lends it for the call.");
+                    unsafe { __checked.read() }
                 }),
                 _ => quote!(::core::primitive::usize::try_from(#name)
                     .map_err(|_| Error::invalid(::std::format!("`{}` is no length: {}", #text, #name)))?),
@@ -402,16 +417,38 @@ pub(super) fn from_raw(context: Context, param: &Param, raw: &TokenStream) -> To
 
 /// A value of the author's as the ABI passes it.
 pub(super) fn to_raw(context: Context, param: &Param, safe: &TokenStream) -> TokenStream {
+    let reached = reached(safe);
     match (param.ty, named(context, param.ty)) {
-        (_, Some(TypeKind::Handle { .. })) => quote!(#safe.as_raw()),
+        (_, Some(TypeKind::Handle { .. })) => quote!(#reached.as_raw()),
         (_, Some(TypeKind::Id { tag, field, .. })) => {
             let tag = named_id(param.ty).map(|id| raw_path(context, id, tag));
             let field = names::snake(field);
-            quote!(#tag { #field: #safe.0 })
+            quote!(#tag { #field: #reached.0 })
         }
-        (Ty::Pointer, _) => quote!(#safe.as_ptr()),
-        (Ty::String, _) => quote!(#safe.as_ptr()),
-        _ => safe.clone(),
+        (Ty::Pointer, _) => quote!(#reached.as_ptr()),
+        (Ty::String, _) => quote!(#reached.as_ptr()),
+        _ => alone(safe),
+    }
+}
+
+/// A value where it stands by itself: without the brackets that a method behind it would need.
+pub(super) fn alone(value: &TokenStream) -> TokenStream {
+    let mut tokens = value.clone().into_iter();
+    match (tokens.next(), tokens.next()) {
+        (Some(TokenTree::Group(group)), None) if group.delimiter() == Delimiter::Parenthesis => {
+            group.stream()
+        }
+        _ => value.clone(),
+    }
+}
+
+/// A value in front of a member or a method, which reach through a reference: `(*name)` is `name` there.
+pub(super) fn reached(value: &TokenStream) -> TokenStream {
+    let inner = alone(value);
+    let mut tokens = inner.clone().into_iter();
+    match tokens.next() {
+        Some(TokenTree::Punct(punct)) if punct.as_char() == '*' => tokens.collect(),
+        _ => value.clone(),
     }
 }
 

@@ -51,7 +51,7 @@ pub(super) fn emit(context: Context, table: &Table) -> TokenStream {
                 .filter(|function| D::fills(*function) && !D::PROVIDED.has(*function))
                 .map(Function::name)
                 .collect();
-            // Names of functions have no zero byte.
+            __comment!("Names of functions have no zero byte.");
             ::std::ffi::CString::new(names.join(" ")).unwrap_or_default()
         }
 
@@ -87,7 +87,7 @@ fn own_table(context: Context, table: &Table, owned: &OwnedTable, layouts: &[Lay
     quote! {
         /// A table of the plugin's own: its size, its version and its functions are filled in, and the rest is zero.
         pub fn own_table<D: Plugin>() -> #module::#name {
-            // SAFETY: zero is a value of every member: no function, a null pointer, a number.
+            __comment!("SAFETY: zero is a value of every member: no function, a null pointer, a number.");
             let mut table: #module::#name = unsafe { ::core::mem::zeroed() };
             table.#size_field = ::core::mem::size_of::<#module::#name>();
             #version
@@ -323,7 +323,7 @@ fn entry(context: Context, table: &Table, plugin: &Plugin, layouts: &[Layout]) -
         quote! {
             Release::#variant => {
                 let params = params.cast::<#params>();
-                // SAFETY: both sizes say that host and plugin mean the same two structs, and the host lends them.
+                __comment!("SAFETY: both sizes say that host and plugin mean the same two structs, and the host lends them.");
                 unsafe {
                     #fill::<D>(&mut *table.cast::<#module::#table_name>());
                     (*params).#version_field = #version_value;
@@ -384,14 +384,14 @@ fn entry(context: Context, table: &Table, plugin: &Plugin, layouts: &[Layout]) -
             if head.is_null() || !head.is_aligned() {
                 return ::core::result::Result::Err(HandOverError::Null);
             }
-            // SAFETY: the caller promises the two members; no other one is read before the sizes are known.
+            __comment!("SAFETY: the caller promises the two members; no other one is read before the sizes are known.");
             let (params_size, table) = unsafe {
                 ((&raw const (*head).#params_size).read(), (&raw const (*head).#table_field).read().cast::<#first::#table_name>())
             };
             if table.is_null() || !table.is_aligned() {
                 return ::core::result::Result::Err(HandOverError::Null);
             }
-            // SAFETY: the first member of every table is its size.
+            __comment!("SAFETY: the first member of every table is its size.");
             let table_size: usize = unsafe { (&raw const (*table).#size_field).read() };
             match (table_size, params_size) {
                 #(#known_sizes)*
@@ -410,10 +410,10 @@ fn entry(context: Context, table: &Table, plugin: &Plugin, layouts: &[Layout]) -
             params: *mut ::core::ffi::c_void,
             device_type: &'static ::core::ffi::CStr,
         ) -> ::core::result::Result<Release, HandOverError> {
-            // SAFETY: the caller's promise.
+            __comment!("SAFETY: the caller's promise.");
             let release = unsafe { host_release(params)? };
             ::tenon::log_level().map_err(HandOverError::Log)?;
-            // SAFETY: the host's params are of a known release, and so have a table.
+            __comment!("SAFETY: the host's params are of a known release, and so have a table.");
             let table = unsafe { (&raw const (*params.cast::<#first_params>()).#table_field).read() };
             match release {
                 #(#arms)*

@@ -36,12 +36,12 @@ pub(super) fn emit(context: Context) -> TokenStream {
         impl Loaded {
             /// Why the last call failed on this thread, in the plugin's words, if it has any.
             pub fn last_error(&self) -> ::core::option::Option<::std::string::String> {
-                // SAFETY: whoever made this promised that it may be called.
+                __comment!("SAFETY: whoever made this promised that it may be called.");
                 let text = unsafe { self.last_error?() };
                 if text.is_null() {
                     return ::core::option::Option::None;
                 }
-                // SAFETY: such a function answers with a text that lives until the thread's next failure.
+                __comment!("SAFETY: such a function answers with a text that lives until the thread's next failure.");
                 let text = unsafe { ::core::ffi::CStr::from_ptr(text) };
                 ::core::option::Option::Some(text.to_string_lossy().into_owned())
             }
@@ -85,8 +85,7 @@ fn call(context: Context, function: &Function) -> TokenStream {
         let arguments = passed().map(|(index, param)| argument(context, index, param));
         let output = raw_result(context, function);
         quote! {
-            // SAFETY: the slot is this function's, in the layout of the plugin's release, which has this signature;
-            // the arguments are the caller's.
+            __comment!("SAFETY: the slot is this function's, in the layout of the plugin's release, which has this signature; the arguments are the caller's.");
             unsafe {
                 let function = ::core::mem::transmute::<
                     *const ::core::ffi::c_void,

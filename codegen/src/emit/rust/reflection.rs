@@ -1,23 +1,34 @@
 //! The spec as data at run time: one description for each function, for layers, reports and conformance cases.
 
-use proc_macro2::TokenStream;
-use quote::quote;
+use proc_macro2::{Ident, TokenStream};
+use quote::{format_ident, quote};
 
 use super::form::named;
 use super::{Context, names};
 use crate::emit::words::Words;
 use crate::model::{
     Availability, Direction, Extent, FallbackKind, Function, Length, Need, Param, ParamId, ReleaseId, Role,
-    Rule, Space, Ty, TypeKind,
+    Rule, Space, Ty, TypeId, TypeKind,
 };
 
 pub(super) fn emit(context: Context) -> TokenStream {
     let count = names::number(context.interface.functions.len() as u64);
+    let enums = named_enums(context).into_iter().map(|id| {
+        let ty = context.spec.ty(id);
+        let (name, values) = (values_name(context, id), ty.enum_values());
+        let values = values.iter().filter(|value| !value.alias).map(|value| {
+            let (number, name) = (proc_macro2::Literal::i64_unsuffixed(value.value), &value.name.value);
+            quote!((#number, #name))
+        });
+        quote! { const #name: &[(i64, &str)] = &[#(#values),*]; }
+    });
     let entries = context.interface.functions.iter().map(|function| entry(context, function));
     quote! {
         /// The spec as data at run time.
         pub mod reflection {
             use ::tenon::reflect::*;
+
+            #(#enums)*
 
             /// What the spec says of each function: `FUNCTIONS[Function::X as usize]`.
             pub static FUNCTIONS: [FunctionInfo; #count] = [#(#entries),*];
@@ -82,20 +93,25 @@ fn entry(context: Context, function: &Function) -> TokenStream {
         let (status, when) = (&words.status(*status).name.value, &**when);
         quote!((#status, #when))
     });
+    let has_returns = !function.returns.is_empty();
+    let fields = [
+        unless(function.need == Need::Optional, quote!(need: #need,)),
+        unless(!blocking, quote!(blocking: #blocking,)),
+        unless(function.stream_ordered.is_none(), quote!(stream_ordered: #stream_ordered,)),
+        unless(!question, quote!(question: #question,)),
+        unless(function.fallback.is_none(), quote!(fallback: #fallback,)),
+        unless(function.availability.since.is_none(), quote!(since: #since,)),
+        unless(function.availability.until.is_none(), quote!(until: #until,)),
+        unless(!has_returns, quote!(returns: &[#(#returns),*],)),
+    ];
     quote! {
         FunctionInfo {
             name: #name,
             group: #group,
             summary: #summary,
             params: &[#(#params),*],
-            need: #need,
-            blocking: #blocking,
-            stream_ordered: #stream_ordered,
-            question: #question,
-            fallback: #fallback,
-            since: #since,
-            until: #until,
-            returns: &[#(#returns),*],
+            #(#fields)*
+            ..FunctionInfo::OPTIONAL
         }
     }
 }
@@ -103,17 +119,17 @@ fn entry(context: Context, function: &Function) -> TokenStream {
 fn param_entry(context: Context, param: &Param) -> TokenStream {
     let name = &param.name.value;
     let kind = kind(context, param);
-    let direction = match param.dir {
-        Direction::In => quote!(Direction::In),
-        Direction::Out => quote!(Direction::Out),
-        Direction::InOut => quote!(Direction::InOut),
+    let start = match param.dir {
+        Direction::In => quote!(input),
+        Direction::Out => quote!(output),
+        Direction::InOut => quote!(changed),
     };
-    let space = option(param.space.map(|space| match space {
-        Space::Host => quote!(Space::Host),
-        Space::Device => quote!(Space::Device),
-        Space::Unified => quote!(Space::Unified),
-        Space::Any => quote!(Space::Any),
-    }));
+    let space = param.space.map(|space| match space {
+        Space::Host => quote!(.space(Space::Host)),
+        Space::Device => quote!(.space(Space::Device)),
+        Space::Unified => quote!(.space(Space::Unified)),
+        Space::Any => quote!(.space(Space::Any)),
+    });
     let extent = |extent: &Extent| match extent {
         Extent::Param(ParamId(index)) => {
             let index = names::number(*index as u64);
@@ -128,41 +144,41 @@ fn param_entry(context: Context, param: &Param) -> TokenStream {
             quote!(Extent::Call(#name))
         }
     };
-    let length = option(param.length.as_ref().map(|length| match length {
+    let length = param.length.as_ref().map(|length| match length {
         Length::Bytes(bytes) => {
             let bytes = extent(bytes);
-            quote!(Length::Bytes(#bytes))
+            quote!(.bytes(#bytes))
         }
         Length::Count(count) => {
             let count = extent(count);
-            quote!(Length::Count(#count))
+            quote!(.count(#count))
         }
-    }));
-    let nullable = param.nullable;
+    });
+    let nullable = param.nullable.then(|| quote!(.nullable()));
     let role = match param.role {
-        Role::Creates => quote!(Role::Creates),
-        Role::Destroys => quote!(Role::Destroys),
-        Role::Uses => quote!(Role::Uses),
+        Role::Creates => Some(quote!(.creates())),
+        Role::Destroys => Some(quote!(.destroys())),
+        Role::Uses => None,
     };
-    let [of, held, context_of] = [param.of, param.held, param.context_of].map(index);
+    let other = |id: Option<ParamId>, method: TokenStream| {
+        id.map(|ParamId(index)| {
+            let index = names::number(index as u64);
+            quote!(.#method(#index))
+        })
+    };
+    let of = other(param.of, quote!(of));
+    let held = other(param.held, quote!(held));
+    let context_of = other(param.context_of, quote!(context_of));
     let words = Words::new(context.spec, context.interface);
-    let (since, until) = availability(&words, param.availability);
-    quote! {
-        ParamInfo {
-            name: #name,
-            kind: #kind,
-            direction: #direction,
-            space: #space,
-            length: #length,
-            nullable: #nullable,
-            role: #role,
-            of: #of,
-            held: #held,
-            context_of: #context_of,
-            since: #since,
-            until: #until,
-        }
-    }
+    let release = |id: Option<ReleaseId>, method: TokenStream| {
+        id.map(|id| {
+            let name = words.release(id);
+            quote!(.#method(#name))
+        })
+    };
+    let since = release(param.availability.since, quote!(since));
+    let until = release(param.availability.until, quote!(until));
+    quote!(ParamInfo::#start(#name, #kind) #space #length #nullable #role #of #held #context_of #since #until)
 }
 
 /// The first and the last release of something.
@@ -182,16 +198,12 @@ fn kind(context: Context, param: &Param) -> TokenStream {
         return match kind {
             TypeKind::Handle { null, .. } => {
                 let null = null.is_some();
-                quote!(Kind::Handle { name: #name, null: #null })
+                quote!(Kind::handle(#name, #null))
             }
             TypeKind::Id { .. } => quote!(Kind::Id(#name)),
-            TypeKind::Enum { values, .. } => {
-                let values = values.iter().filter(|value| !value.alias).map(|value| {
-                    let (number, name) =
-                        (proc_macro2::Literal::i64_unsuffixed(value.value), &value.name.value);
-                    quote!((#number, #name))
-                });
-                quote!(Kind::Enum { name: #name, values: &[#(#values),*] })
+            TypeKind::Enum { .. } => {
+                let values = values_name(context, id);
+                quote!(Kind::named(#name, #values))
             }
             TypeKind::Struct { .. } => quote!(Kind::Struct(#name)),
             TypeKind::Callback { .. } => quote!(Kind::Callback(#name)),
@@ -201,14 +213,43 @@ fn kind(context: Context, param: &Param) -> TokenStream {
         Ty::Bool => quote!(Kind::Bool),
         Ty::Int { bits, signed } => {
             let bits = names::number(u64::from(bits));
-            quote!(Kind::Int { bits: #bits, signed: #signed })
+            quote!(Kind::int(#bits, #signed))
         }
-        Ty::Size | Ty::ULongLong => quote!(Kind::Int { bits: 64, signed: false }),
+        Ty::Size | Ty::ULongLong => quote!(Kind::int(64, false)),
         Ty::F32 => quote!(Kind::Float { bits: 32 }),
         Ty::F64 => quote!(Kind::Float { bits: 64 }),
         Ty::Char | Ty::String => quote!(Kind::Text),
         Ty::Pointer | Ty::Named(_) => quote!(Kind::Pointer),
     }
+}
+
+/// The enums that parameters have, in the order of their first use.
+fn named_enums(context: Context) -> Vec<TypeId> {
+    let mut enums = Vec::new();
+    for param in context.interface.functions.iter().flat_map(|function| &function.params) {
+        if let (Some(TypeKind::Enum { .. }), Ty::Named(id)) = (named(context, param.ty), param.ty)
+            && !enums.contains(&id)
+        {
+            enums.push(id);
+        }
+    }
+    enums
+}
+
+/// `DataType` → `DATA_TYPE_VALUES`; of another interface with its name in front.
+fn values_name(context: Context, id: TypeId) -> Ident {
+    let owner = &context.spec.interfaces[id.interface.0];
+    let name = crate::sdk::snake(&context.spec.ty(id).name.value);
+    let name = match std::ptr::eq(owner, context.interface) {
+        true => name,
+        false => format!("{}_{name}", owner.name.value),
+    };
+    format_ident!("{}_VALUES", name.to_uppercase())
+}
+
+/// A field, where its value is not that of most entries.
+fn unless(is_usual: bool, field: TokenStream) -> Option<TokenStream> {
+    (!is_usual).then_some(field)
 }
 
 fn index(id: Option<ParamId>) -> TokenStream {

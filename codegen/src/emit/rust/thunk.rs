@@ -115,15 +115,16 @@ fn thunk(context: Context, function: &Function, release: Option<ReleaseId>) -> T
         ResultKind::None | ResultKind::Value(_) => {
             let (convert, default) = match &function.result {
                 ResultKind::Value(result) => (returned(context, result, keeps), failure(context, result)),
-                _ => (quote!(__yielded), quote!(())),
+                _ => (quote!(()), quote!(())),
             };
+            let bind = matches!(function.result, ResultKind::Value(_)).then(|| quote!(let __yielded =));
             let question = is_fallible(context, function).then(|| quote!(?));
             quote! {
                 ::tenon::support::#call_value(#last #text, #default, || {
                     let __this = &WithFallbacks(D::instance());
                     #unpack
                     #(#prepare)*
-                    let __yielded = #trait_name::#method(__this, #(#arguments),*) #question;
+                    #bind #trait_name::#method(__this, #(#arguments),*) #question;
                     #(#write_back)*
                     ::core::result::Result::<_, Error>::Ok(#convert)
                 })

@@ -1,6 +1,6 @@
 //! Types as an author sees them: newtypes for handles, ids and enums.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Literal, TokenStream};
 use quote::quote;
 
 use super::{Context, names};
@@ -108,11 +108,11 @@ fn emit_enum(context: Context, ty: &Type, values: &[EnumValue]) -> TokenStream {
     let constants = values.iter().map(|value| {
         let name = names::constant(&value.name.value);
         let doc = doc(&value.summary, "");
-        let number = i32::try_from(value.value).unwrap_or_default();
+        let number = Literal::i64_unsuffixed(value.value);
         quote! { #doc pub const #name: Self = Self(#number); }
     });
     let known = values.iter().filter(|value| !value.alias).map(|value| {
-        let number = i32::try_from(value.value).unwrap_or_default();
+        let number = Literal::i64_unsuffixed(value.value);
         let name = &value.name.value;
         quote! { #number => ::core::option::Option::Some(#name), }
     });

@@ -15,6 +15,9 @@ impl Lowerer<'_> {
             schema: folder("schema"),
             rust: folder("rust"),
             python: folder("python"),
+            rust_files: self.files_of_interfaces(node, "rust"),
+            rust_exports: self.files_of_interfaces(node, "rust_exports"),
+            rust_traits: node.get("rust_traits").and_then(|node| self.place(node, path::file)),
             summary: node.get("summary").and_then(|node| {
                 let to = node.get("to").and_then(|node| self.place(node, path::file))?;
                 Some(SummaryFile { template: text(node, "template")?, to })
@@ -30,6 +33,23 @@ impl Lowerer<'_> {
                 .filter_map(|key| Some(key.text()?.to_owned()))
                 .collect(),
         }
+    }
+
+    /// A file for each interface that a mapping names.
+    fn files_of_interfaces(&mut self, node: &Node, key: &str) -> Vec<InterfaceFile> {
+        let entries = node.get(key).into_iter().flat_map(Node::entries);
+        let files = entries.filter_map(|(name, file)| {
+            let known = self.names.interfaces.iter().position(|known| *known == name.value);
+            if known.is_none() && !self.names.unread.contains(&name.value) {
+                let message = format!("there is no interface `{}`", name.value);
+                let diagnostic = Diagnostic::new(Code::UnknownInterface, name.span, message);
+                let known: Vec<&str> = self.names.interfaces.iter().map(String::as_str).collect();
+                self.diagnostics.push(diagnostic.nearest(&name.value, known));
+            }
+            let to = self.place(file, path::file)?;
+            Some(InterfaceFile { interface: At { value: InterfaceId(known?), span: name.span }, to })
+        });
+        files.collect()
     }
 
     fn place(&mut self, node: &Node, shorten: Shorten) -> Option<At<String>> {

@@ -32,7 +32,7 @@ impl Exports<'_> {
             let name = names::snake(&param.name.value);
             quote! {
                 if !#name.is_null() {
-                    // SAFETY: not null, and the device waits for the status there.
+                    __comment!("SAFETY: not null, and the device waits for the status there.");
                     unsafe { #name.write(<Status as ::tenon::StatusCode>::INTERNAL.to_device()) };
                 }
             }
@@ -42,7 +42,7 @@ impl Exports<'_> {
                 (names::snake(&param.name.value), format_ident!("__outcome_{}", param.name.value));
             quote! {
                 if !#name.is_null() {
-                    // SAFETY: not null, and the device waits for the status there.
+                    __comment!("SAFETY: not null, and the device waits for the status there.");
                     unsafe { #name.write(#outcome.to_device()) };
                 }
             }
@@ -71,7 +71,7 @@ impl Exports<'_> {
                 device: crate::DeviceHandle,
             }
 
-            // SAFETY: the context is the caller's, which hands it over to whatever thread the device calls from.
+            __comment!("SAFETY: the context is the caller's, which hands it over to whatever thread the device calls from.");
             unsafe impl Send for #carried {}
 
             static #kept: ::tenon::support::Kept<#carried> = ::tenon::support::Kept::new();
@@ -85,7 +85,7 @@ impl Exports<'_> {
                 };
                 let __inside = crate::call::called_back();
                 #(#outcomes)*
-                // SAFETY: the caller handed the function over to be called with its context.
+                __comment!("SAFETY: the caller handed the function over to be called with its context.");
                 unsafe { (__carried.function)(#(#arguments),*) };
                 #(#reports)*
             }
@@ -130,7 +130,7 @@ impl Exports<'_> {
             _ => quote!(::core::ptr::null_mut()),
         };
         let keep = quote! {
-            #kept.put(#carried { function: __function, context: #context, device: __handle })
+            #kept.put(#carried { function: __callee, context: #context, device: __handle })
         };
         // SAFETY of the emitted code: ours follows nothing that the device hands it.
         let wrap = quote! {
@@ -138,17 +138,17 @@ impl Exports<'_> {
         };
         Some(if param.nullable {
             quote! {
-                let #carrier = #name.map_or(::core::ptr::null_mut(), |__function| #keep);
-                // SAFETY: ours follows nothing that the device hands it.
+                let #carrier = #name.map_or(::core::ptr::null_mut(), |__callee| #keep);
+                __comment!("SAFETY: ours follows nothing that the device hands it.");
                 let #name = (!#carrier.is_null()).then(|| #wrap);
             }
         } else {
             quote! {
-                let ::core::option::Option::Some(__function) = #name else {
+                let ::core::option::Option::Some(__callee) = #name else {
                     return ::core::result::Result::Err(Error::invalid(concat!("`", #text, "` is null")).into());
                 };
                 let #carrier = #keep;
-                // SAFETY: ours follows nothing that the device hands it.
+                __comment!("SAFETY: ours follows nothing that the device hands it.");
                 let #name = #wrap;
             }
         })

@@ -13,24 +13,19 @@ use super::form::{Form, Output, forms};
 use super::pieces::{Report, argument, place_of, prepare, write_back, write_output, yielded};
 use super::types::doc;
 use super::{Context, names};
-use crate::model::{Direction, Extent, Function, Interface, Param, Spec};
+use crate::model::{Direction, Extent, Function, Param};
 use crate::sdk::{ANSWER, Face, Handle, PLUGIN};
 use callback::Translated;
 
-/// The exports of an interface that has a face in the SDK, with the type of their statuses.
-///
-/// # Errors
-/// A message when it has none.
-pub fn expand_c_api(spec: &Spec, interface: &Interface) -> Result<TokenStream, String> {
-    let face = Face::of(spec, interface).ok_or_else(|| {
-        format!("`{name}` has no `sdk` in its `interface.yaml`", name = interface.name.value)
-    })?;
+/// The exports of an interface, with the type of their statuses.
+pub(super) fn expand(face: Face) -> TokenStream {
+    let Face { spec, interface, .. } = face;
     let exports = Exports { context: Context { spec, interface }, face };
     let module = names::snake(&interface.name.value);
     let status = exports.status();
     let callbacks = interface.types.iter().filter(|ty| face.is_translated(ty)).map(|ty| exports.callback(ty));
     let functions = interface.functions.iter().map(|function| exports.function(function));
-    Ok(quote! {
+    quote! {
         #[allow(unused_imports, reason = "which of the names are needed is the spec's to say")]
         use ::tenon::#module::*;
 
@@ -40,7 +35,7 @@ pub fn expand_c_api(spec: &Spec, interface: &Interface) -> Result<TokenStream, S
         #status
         #(#callbacks)*
         #(#functions)*
-    })
+    }
 }
 
 struct Exports<'a> {
@@ -148,7 +143,7 @@ impl Exports<'_> {
         let bind = bind.then(|| quote!(let __yielded =));
         let answered = function.question.map(|_| {
             quote! {
-                // SAFETY: checked to be not null and aligned; the caller lends it for the call.
+                __comment!("SAFETY: checked to be not null and aligned; the caller lends it for the call.");
                 unsafe { __answer_place.write(__yielded) };
             }
         });
@@ -207,7 +202,7 @@ impl Exports<'_> {
             let place = names::place(&param.name.value);
             return quote! {
                 let __handle = crate::call::device_of_same(#plugin, #yielded)?;
-                // SAFETY: checked to be not null and aligned; the caller lends it for the call.
+                __comment!("SAFETY: checked to be not null and aligned; the caller lends it for the call.");
                 unsafe { #place.write(__handle) };
             };
         }

@@ -1,0 +1,69 @@
+//! An expansion as a file: short paths, comments, and a blank line between items.
+
+use proc_macro2::TokenStream;
+
+use super::{comments, short};
+
+/// Tokens of a module as formatted text.
+///
+/// # Errors
+/// A message when the tokens are not valid Rust, which is a mistake of the generator.
+pub(super) fn text(tokens: TokenStream) -> Result<String, String> {
+    let file: syn::File = syn::parse2(short::shorten(tokens)).map_err(|error| error.to_string())?;
+    let mut text = String::new();
+    let mut last = "";
+    let formatted = prettyplease::unparse(&file);
+    let mut lines = formatted.lines();
+    while let Some(line) = lines.next() {
+        if needs_blank_line(last, line) {
+            text.push('\n');
+        }
+        match comments::lines(line, &mut lines) {
+            Some(lines) => lines.iter().for_each(|line| push_line(&mut text, line)),
+            None => push_line(&mut text, line),
+        }
+        last = line;
+    }
+    Ok(text)
+}
+
+fn push_line(text: &mut String, line: &str) {
+    text.push_str(line);
+    text.push('\n');
+}
+
+/// What a line with an item of a module, an `impl` or a trait begins with.
+const ITEMS: [&str; 17] = [
+    "#[",
+    "///",
+    "__comment!",
+    "const ",
+    "enum ",
+    "extern ",
+    "fn ",
+    "impl",
+    "macro_rules!",
+    "mod ",
+    "pub ",
+    "pub(",
+    "static ",
+    "struct ",
+    "trait ",
+    "type ",
+    "unsafe ",
+];
+
+/// Whether an item begins behind another one that ends with this line.
+fn needs_blank_line(last: &str, line: &str) -> bool {
+    let (code, before) = (line.trim_start(), last.trim_start());
+    let (margin, last_margin) = (line.len() - code.len(), last.len() - before.len());
+    let is_item = ITEMS.iter().any(|item| code.starts_with(item));
+    let follows_block = before == "}" && margin == last_margin;
+    let follows_docs = before.ends_with(';')
+        && margin == last_margin
+        && (code.starts_with("///") || code.starts_with("impl"))
+        && !before.starts_with("//")
+        && !before.starts_with("__comment!");
+    let follows_use = before.starts_with("use ") && !code.starts_with("use ");
+    (is_item && follows_block) || follows_docs || follows_use
+}

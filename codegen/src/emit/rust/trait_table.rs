@@ -1,0 +1,141 @@
+//! What the attributes on an `impl` know of each trait, as data and as the text of a table.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+
+use super::names;
+use super::traits::signature_text;
+use crate::model::{Function, HandOver, Interface, InterfaceKind, Need, Spec};
+
+/// A trait that implementations have.
+#[derive(Debug)]
+pub struct TraitTable {
+    /// Its name.
+    pub name: String,
+    /// The module of its interface.
+    pub module: String,
+    /// Whether an implementation fills a table.
+    pub fills_table: bool,
+    /// How a host comes by the table.
+    pub entry: Option<TraitEntry>,
+    /// Its methods, in the order of the spec.
+    pub functions: Vec<TraitFunction>,
+}
+
+/// A method of a trait.
+#[derive(Debug)]
+pub struct TraitFunction {
+    /// Its name in the spec.
+    pub name: String,
+    /// Its variant of `Function`.
+    pub variant: String,
+    /// Why an implementation cannot do without it; `None`: it is optional.
+    pub missing: Option<String>,
+}
+
+/// The symbol of a plugin that a host calls.
+#[derive(Debug)]
+pub enum TraitEntry {
+    /// It takes the host's params.
+    TakesParams(String),
+    /// It returns the table.
+    ReturnsTable {
+        /// The symbol.
+        symbol: String,
+        /// The struct of the table.
+        table: String,
+    },
+}
+
+/// The traits of a spec.
+pub fn traits(spec: &Spec) -> Vec<TraitTable> {
+    let interfaces = spec.interfaces.iter();
+    let have_traits = interfaces.filter(|interface| !matches!(interface.kind, InterfaceKind::Import { .. }));
+    have_traits.map(|interface| of_interface(spec, interface)).collect()
+}
+
+fn of_interface(spec: &Spec, interface: &Interface) -> TraitTable {
+    let entry = interface.table().and_then(|table| match &table.hand_over {
+        HandOver::Unknown => None,
+        HandOver::Params(plugin) => Some(TraitEntry::TakesParams(names::symbol(&plugin.entry).to_string())),
+        HandOver::Owned(owned) => Some(TraitEntry::ReturnsTable {
+            symbol: names::symbol(&owned.entry).to_string(),
+            table: names::symbol(&table.c_name).to_string(),
+        }),
+    });
+    let functions = interface.methods().map(|function| TraitFunction {
+        name: function.name.value.clone(),
+        variant: names::pascal(&function.name.value).to_string(),
+        missing: (!function.is_optional()).then(|| missing(spec, interface, function)),
+    });
+    TraitTable {
+        name: interface.trait_name.clone(),
+        module: names::snake(&interface.name.value).to_string(),
+        fills_table: interface.table().is_some(),
+        entry,
+        functions: functions.collect(),
+    }
+}
+
+/// What the spec says of a function that is not there.
+fn missing(spec: &Spec, interface: &Interface, function: &Function) -> String {
+    let because = match function.need {
+        Need::Load => "a host refuses a plugin without it",
+        _ => "a host loads a plugin without it, and then misbehaves",
+    };
+    let consequence = match function.when_null.is_empty() {
+        true => String::new(),
+        false => format!("\n  without it: {}", function.when_null.replace('\n', " ").trim()),
+    };
+    format!(
+        "`{}` is missing: {because}\n  {}{consequence}\n  help: {}",
+        function.name.value,
+        function.summary,
+        signature_text(spec, interface, function).split_whitespace().collect::<Vec<_>>().join(" "),
+    )
+}
+
+/// The table as the source of a constant.
+pub(super) fn source(spec: &Spec) -> TokenStream {
+    let entries = traits(spec).into_iter().map(|table| {
+        let TraitTable { name, module, fills_table, entry, functions } = table;
+        let entry = match entry {
+            None => quote!(None),
+            Some(TraitEntry::TakesParams(symbol)) => quote!(Some(Entry::TakesParams(#symbol))),
+            Some(TraitEntry::ReturnsTable { symbol, table }) => {
+                quote!(Some(Entry::ReturnsTable { symbol: #symbol, table: #table }))
+            }
+        };
+        let functions = functions.into_iter().map(|TraitFunction { name, variant, missing }| match missing {
+            Some(missing) => quote!(required(#name, #variant, #missing)),
+            None => quote!(optional(#name, #variant)),
+        });
+        quote! {
+            Trait {
+                name: #name,
+                module: #module,
+                fills_table: #fills_table,
+                entry: #entry,
+                functions: &[#(#functions),*],
+            }
+        }
+    });
+    quote! {
+        use tenon_attribute::{Entry, Function, Trait};
+
+        const fn optional(name: &'static str, variant: &'static str) -> Function<'static> {
+            Function { name, variant, missing: None }
+        }
+
+        const fn required(
+            name: &'static str,
+            variant: &'static str,
+            missing: &'static str,
+        ) -> Function<'static> {
+            Function { name, variant, missing: Some(missing) }
+        }
+
+        /// The traits of the spec.
+        pub(crate) const TRAITS: &[Trait] = &[#(#entries),*];
+    }
+}

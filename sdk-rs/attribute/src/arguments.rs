@@ -1,0 +1,76 @@
+//! The arguments of the attributes.
+
+use syn::parse::{ParseStream, Parser};
+use syn::{LitBool, LitStr, Token};
+
+/// What the attribute says.
+#[derive(Default)]
+pub struct Attribute {
+    /// The name under which the device is known to the host; given, the library exports the entry point.
+    pub device_type: Option<LitStr>,
+    /// Whether absent optional functions are filled with the spec's fallbacks.
+    pub fallbacks: bool,
+    /// The spec of the trait: its folder, relative to the manifest.
+    pub spec: Option<LitStr>,
+    /// The module of the interface, where it is not Tenon's.
+    pub module: Option<syn::Path>,
+    /// An expression that makes the instance; `Default::default()` if left out.
+    pub new: Option<syn::Expr>,
+    /// A function that completes a table of the plugin's own, such as its data members.
+    pub complete: Option<syn::Path>,
+}
+
+/// Whose traits an attribute goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Specs {
+    /// Those of Tenon's own spec.
+    Own,
+    /// Those of a spec that the argument `spec` names.
+    Named,
+}
+
+impl Attribute {
+    /// Reads the arguments.
+    ///
+    /// # Errors
+    /// An argument that the attribute does not have, or a value of another kind.
+    pub fn parse(specs: Specs, arguments: proc_macro2::TokenStream) -> syn::Result<Self> {
+        (|input: ParseStream| Self::read(specs, input)).parse2(arguments)
+    }
+
+    fn read(specs: Specs, input: ParseStream) -> syn::Result<Self> {
+        let mut attribute = Attribute::default();
+        while !input.is_empty() {
+            let name: syn::Ident = input.parse()?;
+            input.parse::<Token![=]>()?;
+            match name.to_string().as_str() {
+                "device_type" => attribute.device_type = Some(input.parse()?),
+                "fallbacks" => attribute.fallbacks = input.parse::<LitBool>()?.value,
+                "module" => attribute.module = Some(input.parse()?),
+                "new" => attribute.new = Some(input.parse()?),
+                "spec" if specs == Specs::Named => attribute.spec = Some(input.parse()?),
+                "complete" if specs == Specs::Named => attribute.complete = Some(input.parse()?),
+                other => return Err(syn::Error::new(name.span(), unknown(specs, other))),
+            }
+            if !input.is_empty() {
+                input.parse::<Token![,]>()?;
+            }
+        }
+        Ok(attribute)
+    }
+}
+
+/// A message for an argument that an attribute does not have.
+fn unknown(specs: Specs, name: &str) -> String {
+    let known = match specs {
+        Specs::Own => "`device_type`, `fallbacks`, `new` or `module`",
+        Specs::Named => "`spec`, `module`, `device_type`, `fallbacks`, `new` or `complete`",
+    };
+    let elsewhere = match (specs, name) {
+        (Specs::Own, "spec" | "complete") => {
+            "\n  help: the attributes for traits of other specs are in the crate `tenon-interface`"
+        }
+        _ => "",
+    };
+    format!("there is no argument `{name}`; expected {known}{elsewhere}")
+}

@@ -1,0 +1,123 @@
+//! The entry point of a plugin, and the symbols beside it.
+
+use proc_macro2::{Span, TokenStream};
+use quote::quote;
+
+use crate::{Attribute, Entry, Purpose, Trait, ident};
+
+/// What decides which entry point there is.
+pub(crate) struct Context<'a> {
+    pub(crate) implemented: Trait<'a>,
+    pub(crate) purpose: Purpose,
+    pub(crate) attribute: &'a Attribute,
+}
+
+impl Context<'_> {
+    /// A device has a name where a host is told one, and nowhere else.
+    pub(crate) fn check(&self) -> syn::Result<()> {
+        let Some(device_type) = &self.attribute.device_type else {
+            let is_named = !matches!(self.implemented.entry, Some(Entry::ReturnsTable { .. }));
+            if is_named && self.purpose == Purpose::Plugin {
+                let message = "a plugin needs a name: `#[tenon::plugin(device_type = \"…\")]`; \
+                               without an entry point it is `#[tenon::device]`";
+                return Err(syn::Error::new(Span::call_site(), message));
+            }
+            return Ok(());
+        };
+        let refuse = |message: &str| Err(syn::Error::new(device_type.span(), message));
+        match (self.purpose, self.implemented.entry) {
+            (Purpose::Device, _) => refuse("an entry point is for `#[tenon::plugin]`"),
+            (Purpose::Plugin, None) => refuse(&format!(
+                "`{}` is no interface of plugins: leave `device_type` out",
+                self.implemented.name
+            )),
+            (Purpose::Plugin, Some(Entry::ReturnsTable { .. })) => {
+                refuse("the plugin owns its table, and no device is named: leave `device_type` out")
+            }
+            (Purpose::Plugin, Some(Entry::TakesParams(_))) if device_type.value().is_empty() => {
+                refuse("a device needs a name")
+            }
+            (Purpose::Plugin, Some(Entry::TakesParams(_))) => Ok(()),
+        }
+    }
+
+    /// The symbols that the library exports.
+    pub(crate) fn expand(&self, target: &syn::Type, module: &TokenStream) -> syn::Result<TokenStream> {
+        match (self.purpose, self.implemented.entry) {
+            (Purpose::Device, _) | (_, None) => Ok(TokenStream::new()),
+            (_, Some(Entry::ReturnsTable { symbol, table })) => {
+                Ok(self.returns_table(symbol, table, target, module))
+            }
+            (_, Some(Entry::TakesParams(symbol))) => self.takes_params(symbol, target, module),
+        }
+    }
+
+    fn returns_table(
+        &self,
+        symbol: &str,
+        table: &str,
+        target: &syn::Type,
+        module: &TokenStream,
+    ) -> TokenStream {
+        let (symbol, name) = (ident(symbol), ident(table));
+        let complete = self.attribute.complete.as_ref().map(|complete| quote! { #complete(&mut table); });
+        quote! {
+            /// Returns the table of this plugin; null if it could not be made.
+            #[unsafe(no_mangle)]
+            pub extern "C" fn #symbol() -> *const #module::ffi::#name {
+                static TABLE: ::std::sync::OnceLock<usize> = ::std::sync::OnceLock::new();
+                ::tenon::support::own(&TABLE, || {
+                    #[allow(unused_mut, reason = "a table may be complete as it is")]
+                    let mut table = #module::own_table::<#target>();
+                    #complete
+                    table
+                })
+            }
+        }
+    }
+
+    fn takes_params(
+        &self,
+        symbol: &str,
+        target: &syn::Type,
+        module: &TokenStream,
+    ) -> syn::Result<TokenStream> {
+        let Some(device_type) = &self.attribute.device_type else { return Ok(TokenStream::new()) };
+        let symbol = ident(symbol);
+        let text = std::ffi::CString::new(device_type.value())
+            .map_err(|_| syn::Error::new(device_type.span(), "the name of a device has no zero byte"))?;
+        Ok(quote! {
+            /// Tells a loader that the entry point compares both sizes and writes nothing unless both are a release's.
+            #[unsafe(no_mangle)]
+            #[allow(non_upper_case_globals, reason = "a symbol of C")]
+            pub static tenon_checks_both_sizes: u8 = 1;
+
+            /// Names the functions whose slots hold the spec's fallbacks, separated by spaces.
+            #[unsafe(no_mangle)]
+            pub extern "C" fn tenon_fallbacks() -> *const ::core::ffi::c_char {
+                static NAMES: ::std::sync::OnceLock<::std::ffi::CString> = ::std::sync::OnceLock::new();
+                NAMES.get_or_init(#module::filled_by_fallbacks::<#target>).as_ptr()
+            }
+
+            /// Why the last call failed on the calling thread; null if none has.
+            ///
+            /// The text stays as it is until another call fails on the thread.
+            #[unsafe(no_mangle)]
+            pub extern "C" fn tenon_last_error() -> *const ::core::ffi::c_char {
+                ::tenon::last_error(|message| message.map_or(::core::ptr::null(), ::core::ffi::CStr::as_ptr))
+            }
+
+            /// Called by the host once it has loaded this library.
+            ///
+            /// # Safety
+            /// `params` is what the host hands over.
+            #[unsafe(no_mangle)]
+            pub unsafe extern "C" fn #symbol(params: *mut ::core::ffi::c_void) {
+                // SAFETY: the host's promise is handed on.
+                if let ::core::result::Result::Err(error) = unsafe { #module::hand_over::<#target>(params, #text) } {
+                    ::tenon::support::write_line(::core::format_args!("{}: {error}", #device_type));
+                }
+            }
+        })
+    }
+}

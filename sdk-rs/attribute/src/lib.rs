@@ -1,0 +1,180 @@
+//! The attributes `plugin` and `device` on an `impl` of a generated trait.
+//!
+//! They fill the slots of exactly the functions that the `impl` has, and name what is missing in the words of the spec.
+//! What they know of a trait is data: `tenon-macros` has a generated table of Tenon's traits, and `tenon-interface`
+//! makes the same of any other spec.
+
+mod arguments;
+mod entry;
+
+use proc_macro2::{Span, TokenStream};
+use quote::quote;
+use syn::spanned::Spanned;
+use syn::{Ident, ImplItem, ItemImpl};
+
+pub use arguments::{Attribute, Specs};
+
+/// A trait that devices implement.
+#[derive(Clone, Copy, Debug)]
+pub struct Trait<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// The module of its interface.
+    pub module: &'a str,
+    /// Whether an implementation fills a table, where the spec's fallbacks can have slots.
+    pub fills_table: bool,
+    /// How a host comes by the table.
+    pub entry: Option<Entry<'a>>,
+    /// Its methods, in the order of the spec.
+    pub functions: &'a [Function<'a>],
+}
+
+/// A method of a trait.
+#[derive(Clone, Copy, Debug)]
+pub struct Function<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its variant in the enum of the interface's functions.
+    pub variant: &'a str,
+    /// Why the `impl` of a trait cannot do without it, for a message; `None`: it is optional.
+    pub missing: Option<&'a str>,
+}
+
+/// The symbol of a plugin that a host calls.
+#[derive(Clone, Copy, Debug)]
+pub enum Entry<'a> {
+    /// It takes the host's params, and the table in them.
+    TakesParams(&'a str),
+    /// It returns the table, which the plugin owns.
+    ReturnsTable {
+        /// The symbol.
+        symbol: &'a str,
+        /// The struct of the table in C.
+        table: &'a str,
+    },
+}
+
+/// What the attribute is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// A library that a host loads: it exports the entry point.
+    Plugin,
+    /// A device that other code hands over.
+    Device,
+}
+
+/// Expands the attribute on an `impl` of one of the traits.
+///
+/// # Errors
+/// Everything that does not fit the spec, each at its place.
+pub fn expand(
+    traits: &[Trait],
+    purpose: Purpose,
+    attribute: &Attribute,
+    item: &ItemImpl,
+) -> syn::Result<TokenStream> {
+    let implemented = find_trait(traits, item)?;
+    let entry_of = entry::Context { implemented, purpose, attribute };
+    entry_of.check()?;
+    let provided = check(implemented, item)?;
+    let module = match &attribute.module {
+        Some(module) => quote!(#module),
+        None => {
+            let name = ident(implemented.module);
+            quote!(::tenon::#name)
+        }
+    };
+    let target = &item.self_ty;
+    let variants = provided.iter().map(|function| ident(function.variant));
+    let fallbacks = implemented.fills_table.then(|| {
+        let fallbacks = attribute.fallbacks;
+        quote! { const FALLBACKS: bool = #fallbacks; }
+    });
+    let new = match &attribute.new {
+        Some(new) => quote!(#new),
+        None => quote!(<#target as ::core::default::Default>::default()),
+    };
+    let entry = entry_of.expand(target, &module)?;
+    Ok(quote! {
+        #item
+
+        impl #module::Partial for #target {
+            fn provides(&self, function: #module::Function) -> bool {
+                <Self as #module::Plugin>::PROVIDED.has(function)
+            }
+        }
+
+        impl #module::Plugin for #target {
+            type Instance = Self;
+            const PROVIDED: #module::Provided =
+                #module::Provided::of(&[#(#module::Function::#variants),*]);
+            #fallbacks
+
+            fn instance() -> &'static Self {
+                static INSTANCE: ::std::sync::OnceLock<#target> = ::std::sync::OnceLock::new();
+                INSTANCE.get_or_init(|| #new)
+            }
+        }
+
+        #entry
+    })
+}
+
+/// An identifier that the generator has written, which may be a raw one.
+fn ident(text: &str) -> Ident {
+    syn::parse_str(text).unwrap_or_else(|_| Ident::new("_", Span::call_site()))
+}
+
+fn find_trait<'a>(traits: &'a [Trait<'a>], item: &ItemImpl) -> syn::Result<Trait<'a>> {
+    let known = || traits.iter().map(|known| format!("`{}`", known.name)).collect::<Vec<_>>().join(", ");
+    let Some((path, _)) = &item.trait_ else {
+        let message = format!("this goes on the `impl` of a trait of the spec: {}", known());
+        return Err(syn::Error::new(item.impl_token.span(), message));
+    };
+    let name = path.segments.last().map(|segment| segment.ident.to_string()).unwrap_or_default();
+    traits.iter().find(|known| known.name == name).copied().ok_or_else(|| {
+        syn::Error::new(path.span(), format!("the spec has no trait `{name}`; it has {}", known()))
+    })
+}
+
+/// The functions that an `impl` has; an error for each one that the spec does not know or that is missing.
+fn check<'a>(implemented: Trait<'a>, item: &ItemImpl) -> syn::Result<Vec<&'a Function<'a>>> {
+    let mut errors: Option<syn::Error> = None;
+    let mut report = |error: syn::Error| match &mut errors {
+        Some(errors) => errors.combine(error),
+        None => errors = Some(error),
+    };
+    let mut provided: Vec<&Function> = Vec::new();
+    for item in &item.items {
+        let ImplItem::Fn(method) = item else { continue };
+        let name = method.sig.ident.to_string();
+        let name = name.strip_prefix("r#").unwrap_or(&name);
+        match implemented.functions.iter().find(|function| function.name == name) {
+            Some(function) => provided.push(function),
+            None => {
+                let hint = nearest(name, implemented.functions.iter().map(|function| function.name));
+                let hint = hint.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+                let message = format!("the spec has no function `{name}` in `{}`{hint}", implemented.name);
+                report(syn::Error::new(method.sig.ident.span(), message));
+            }
+        }
+    }
+    let place = item.trait_.as_ref().map_or_else(Span::call_site, |(path, _)| path.span());
+    for function in implemented.functions {
+        if let Some(missing) = function.missing
+            && !provided.iter().any(|known| known.name == function.name)
+        {
+            report(syn::Error::new(place, missing));
+        }
+    }
+    errors.map_or(Ok(provided), Err)
+}
+
+/// The name that somebody who wrote another one most likely meant.
+fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let allowed = (name.len() / 3).max(1);
+    let distances =
+        candidates.into_iter().map(|candidate| (strsim::damerau_levenshtein(name, candidate), candidate));
+    let near = distances.filter(|(distance, _)| *distance <= allowed);
+    near.min_by_key(|(distance, _)| *distance).map(|(_, candidate)| candidate)
+}
