@@ -128,6 +128,10 @@ impl Status {
     }
 
     /// The status of a device; a number that no device should answer with counts as a failure inside of it.
+    #[allow(
+        clippy::manual_range_patterns,
+        reason = "each number is a status of the spec"
+    )]
     pub const fn of_device(status: tenon::device::Status) -> Self {
         match status.0 {
             0 | 1 | 2 | 3 | 4 => Self(status.0),
@@ -136,6 +140,10 @@ impl Status {
     }
 
     /// What a device is told that asked a callback; it knows no statuses but its own.
+    #[allow(
+        clippy::manual_range_patterns,
+        reason = "each number is a status of the spec"
+    )]
     pub const fn to_device(self) -> tenon::device::Status {
         match self.0 {
             0 | 1 | 2 | 3 | 4 => tenon::device::Status(self.0),

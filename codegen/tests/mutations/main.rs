@@ -56,7 +56,9 @@ fn part(spec: &Texts, interfaces: &[&str]) -> Texts {
     part.0
         .retain(|path, _| path.split_once('/').is_none_or(|(interface, _)| interfaces.contains(&interface)));
     let head = part.0.get_mut("spec.yaml").expect("a spec has a head");
-    let lines = head.lines().map(|line| match line.starts_with("interfaces:") {
+    // These name interfaces that the part may lack.
+    let lines = head.lines().filter(|line| !line.starts_with("  rust"));
+    let lines = lines.map(|line| match line.starts_with("interfaces:") {
         true => format!("interfaces: [{}]\n", interfaces.join(", ")),
         false => format!("{line}\n"),
     });

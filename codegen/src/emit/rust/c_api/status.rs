@@ -69,6 +69,7 @@ impl Exports<'_> {
                 }
 
                 /// The status of a device; a number that no device should answer with counts as a failure inside of it.
+                #[allow(clippy::manual_range_patterns, reason = "each number is a status of the spec")]
                 pub const fn of_device(status: #device_status) -> Self {
                     match status.0 {
                         #(#theirs)|* => Self(status.0),
@@ -77,6 +78,7 @@ impl Exports<'_> {
                 }
 
                 /// What a device is told that asked a callback; it knows no statuses but its own.
+                #[allow(clippy::manual_range_patterns, reason = "each number is a status of the spec")]
                 pub const fn to_device(self) -> #device_status {
                     match self.0 {
                         #(#theirs)|* => #device_status(self.0),
