@@ -32,8 +32,10 @@ fn quoted(path: &Path, found: &mut BTreeSet<String>) {
         return;
     }
     let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    for rest in text.split("\"TENON_").skip(1) {
-        let Some((name, _)) = rest.split_once('"') else { continue };
+    let pieces: Vec<&str> = text.split("\"TENON_").collect();
+    for pair in pieces.windows(2) {
+        // C literals are the names of statuses.
+        let Some((name, _)) = pair[1].split_once('"').filter(|_| !pair[0].ends_with('c')) else { continue };
         if !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_') {
             found.insert(format!("TENON_{name}"));
         }

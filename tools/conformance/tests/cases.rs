@@ -17,7 +17,10 @@ fn spec() -> String {
         .expect("the spec is there")
         .map(|file| file.expect("it can be read").path());
     let texts = files.map(|path| std::fs::read_to_string(path).expect("it can be read"));
-    texts.collect::<String>().split_whitespace().collect::<Vec<_>>().join(" ")
+    let text = texts.collect::<String>().split_whitespace().collect::<Vec<_>>().join(" ");
+    // A status with parts for its readers is one sentence in the bindings.
+    let parts = [("\"", ""), ("{ all: ", ""), ("all: ", ""), (", host: ", "; "), (" host: ", "; ")];
+    parts.into_iter().fold(text, |text, (key, mark)| text.replace(key, mark))
 }
 
 #[test]
