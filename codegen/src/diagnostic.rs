@@ -202,6 +202,8 @@ catalogue! {
         "Callers and callees of different releases tell from its size which members there are, so that none goes or comes in between.";
     Lent = 85, "a list that is lent has an owner and a length",
         "`lent` stands on an `out` array of handles, whose `count` is an `out` `size`.";
+    SummaryForm = 86, "a summary does not begin with \"To\"",
+        "It begins with a verb in the third person (`Copies memory`) for a function, and with a noun for everything else.";
     NotUtf8 = 90, "a file is UTF-8 text",
         "YAML is read as UTF-8; `iconv` and editors convert Latin-1 and UTF-16. A byte order mark at the start is allowed.";
     MergeMarker = 91, "no merge is left unfinished",
@@ -244,6 +246,11 @@ impl Diagnostic {
             related: Vec::new(),
             help: None,
         }
+    }
+
+    /// Adds it to others.
+    pub fn add_to(self, diagnostics: &mut Diagnostics) {
+        diagnostics.push(self);
     }
 
     /// Text beside the caret.

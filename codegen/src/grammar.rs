@@ -8,7 +8,7 @@ const fn key(name: &'static str, value: Value, doc: &'static str) -> Key {
     Key { name, doc, value, needed: false, example: None }
 }
 
-const fn needed(name: &'static str, value: Value, doc: &'static str) -> Key {
+pub(crate) const fn needed(name: &'static str, value: Value, doc: &'static str) -> Key {
     Key { name, doc, value, needed: true, example: None }
 }
 
@@ -53,66 +53,7 @@ pub static SPEC: Shape = Shape {
     ],
 };
 
-static OUTPUTS: Shape = Shape {
-    name: "the list of outputs",
-    keys: &[
-        key("header", Value::Line, "Folder of the C headers."),
-        key("reference", Value::Line, "Folder of the Markdown reference."),
-        key("schema", Value::Line, "Folder of the JSON Schema of the spec language."),
-        key(
-            "rust",
-            Value::Any(&[Value::Line, Value::Map(&Value::Line)]),
-            "Folder of the Rust modules, one file for each interface; or interface → the file of its module.",
-        ),
-        key(
-            "rust_exports",
-            Value::Map(&Value::Line),
-            "Interface with `sdk` → the Rust file with the C functions that the SDK offers for it.",
-        ),
-        key(
-            "rust_traits",
-            Value::Line,
-            "The Rust file with the table of traits, from which the attributes take their messages.",
-        ),
-        key("python", Value::Line, "Folder of the Python packages."),
-        key(
-            "summary",
-            Value::Shape(&SUMMARY_FILE),
-            "The table of contents of the book around the reference.",
-        ),
-        key(
-            "exports",
-            Value::Shape(&EXPORTS_FILE),
-            "The C header of exports that are written by hand, which the command reads with cbindgen.",
-        ),
-        key(
-            "uncommitted",
-            Value::List(&Value::Word(&["reference", "summary"])),
-            "Outputs that version control ignores: `--check` leaves them out.",
-        ),
-    ],
-};
-
-static EXPORTS_FILE: Shape = Shape {
-    name: "a header of exports",
-    keys: &[
-        needed("from", Value::Line, "The root of the crate that has them."),
-        needed("config", Value::Line, "The configuration of cbindgen."),
-        needed("to", Value::Line, "The header."),
-    ],
-};
-
-static SUMMARY_FILE: Shape = Shape {
-    name: "a table of contents",
-    keys: &[
-        needed(
-            "template",
-            Value::Line,
-            "The file with the chapters written by hand and a line `{{ reference }}`.",
-        ),
-        needed("to", Value::Line, "The file that mdBook reads."),
-    ],
-};
+static OUTPUTS: Shape = Shape { name: "the list of outputs", keys: crate::emit::KEYS };
 
 /// `interface.yaml`.
 pub static INTERFACE: Shape = Shape {

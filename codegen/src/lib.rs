@@ -1,15 +1,16 @@
 //! Tenon's generator.
 //!
 //! Data flows one way: [`source`] reads YAML and keeps spans, [`grammar`] says what a file may hold, [`model`] is the
-//! resolved spec, [`check`] holds it to the rules, [`abi`] computes layouts, [`sdk`] names what the SDK offers,
-//! [`exports`] reads what a crate exports beside it, [`c`] says what C keeps for itself, [`python`] how Python has an export, [`headers`] which C header declares what, and [`emit`] writes what people
-//! use.
-//! Nothing after [`model`] reads YAML, and nothing before [`emit`] writes an output language. What a spec says for one
-//! language alone, such as where a Python package has a function, is data in the model; [`check`] refuses what a
-//! language cannot have, such as its keywords as names.
+//! resolved spec, [`check`] holds it to the rules, and [`emit`] writes the outputs, which [`out`] compares with the disk.
+//! Beside them, [`abi`] computes layouts, [`sdk`] names what the SDK offers, and [`exports`] reads what a crate exports to
+//! C by hand.
+//!
+//! Nothing after [`model`] reads YAML, and nothing but [`emit`] writes an output language. Two things before it speak of
+//! languages. The model has what a spec says for one of them alone, such as the place of a function in a Python package.
+//! [`language`] has facts that rules need as well as emitters: reserved words, which C header declares what, and the form
+//! of a parameter in Python. The keys of `outputs` are the emitters' own: [`emit::EMITTERS`] lists them.
 
 pub mod abi;
-pub mod c;
 pub mod check;
 #[cfg(feature = "cli")]
 pub mod cli;
@@ -17,10 +18,9 @@ pub mod diagnostic;
 pub mod emit;
 pub mod exports;
 pub mod grammar;
-pub mod headers;
+pub mod language;
 pub mod model;
 pub mod out;
-pub mod python;
 pub mod sdk;
 pub mod source;
 

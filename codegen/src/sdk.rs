@@ -4,6 +4,8 @@
 
 use std::collections::BTreeSet;
 
+use heck::ToSnakeCase;
+
 use crate::model::*;
 
 /// The face of one interface.
@@ -90,7 +92,7 @@ impl<'a> Face<'a> {
         if self.is(ty, self.interface.status) {
             return format!("{}_status", self.sdk.prefix);
         }
-        format!("{}_{}", self.sdk.prefix, snake(&ty.name.value))
+        format!("{}_{}", self.sdk.prefix, ty.name.value.to_snake_case())
     }
 
     /// `tenon_plugin`: a handle of the library's own.
@@ -185,12 +187,7 @@ impl<'a> Face<'a> {
             let Ty::Named(id) = param.ty else { continue };
             let ty = self.spec.ty(id);
             if !self.is_own(ty) && needed.insert(id) {
-                match &ty.kind {
-                    TypeKind::Struct { fields: params, .. } | TypeKind::Callback { params, .. } => {
-                        open.extend(params);
-                    }
-                    TypeKind::Handle { .. } | TypeKind::Id { .. } | TypeKind::Enum { .. } => {}
-                }
+                open.extend(ty.params());
             }
         }
         needed.into_iter().map(|id| self.spec.ty(id)).collect()
@@ -203,43 +200,5 @@ impl<'a> Face<'a> {
 
     fn is(self, ty: &Type, id: Option<TypeId>) -> bool {
         id.is_some_and(|id| std::ptr::eq(self.spec.ty(id), ty))
-    }
-}
-
-/// `BlasLtHandle` → `blas_lt_handle`.
-pub fn snake(pascal: &str) -> String {
-    let mut out = String::with_capacity(pascal.len() + 4);
-    for letter in pascal.chars() {
-        if letter.is_uppercase() && !out.is_empty() {
-            out.push('_');
-        }
-        out.extend(letter.to_lowercase());
-    }
-    out
-}
-
-/// `blas_lt_handle` → `BlasLtHandle`.
-pub fn pascal(snake: &str) -> String {
-    let capital = |word: &str| {
-        let mut letters = word.chars();
-        letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
-    };
-    snake.split('_').map(capital).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pascal_becomes_snake() {
-        assert_eq!(snake("BlasLtHandle"), "blas_lt_handle");
-        assert_eq!(snake("Stream"), "stream");
-    }
-
-    #[test]
-    fn snake_becomes_pascal() {
-        assert_eq!(pascal("blas_lt_handle"), "BlasLtHandle");
-        assert_eq!(pascal("memory_copy_h2d"), "MemoryCopyH2d");
     }
 }

@@ -230,7 +230,7 @@ fn struct_claims(ty: &Type, size: &str, members: &str) -> Vec<String> {
 /// Compiles claims against the headers of a spec; what the compiler says if they do not hold.
 fn compile(spec: Spec, test: &str, claims: &str) -> Result<(), String> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("acl-{test}"));
-    let header = spec.outputs.header.clone().expect("the spec asks for headers");
+    let header = spec.outputs.place("header").expect("the spec asks for headers").path.clone();
     let loaded = codegen::Loaded { spec, sources: codegen::source::Sources::default() };
     let inputs = codegen::emit::Inputs {
         loaded: &loaded,

@@ -26,7 +26,7 @@ fn generate(spec: &str, name: &str) -> PathBuf {
         std::fs::remove_dir_all(&out).expect("the folder for tests can be written");
     }
     files.write(&target, codegen::out::Edits::Refuse).expect("the folder for tests can be written");
-    out.join(loaded.spec.outputs.header.expect("the spec asks for headers").value)
+    out.join(&loaded.spec.outputs.place("header").expect("the spec asks for headers").path.value)
 }
 
 /// A compiler and the standards that a header has to do with.

@@ -19,7 +19,7 @@ fn outputs(project: &Path) -> FileMap {
         Ok(loaded) => loaded,
         Err(mistakes) => panic!("{}", mistakes.render(false)),
     };
-    let template = loaded.spec.outputs.summary.as_ref().map(|file| project.join(&file.template));
+    let template = loaded.spec.outputs.place("summary").map(|place| project.join(place.read("template")));
     let summary = template.map(|path| std::fs::read_to_string(path).expect("the template is there"));
     emit(&Inputs { loaded: &loaded, folder: "spec", summary: summary.as_deref(), exports: None })
         .expect("the outputs can be emitted")

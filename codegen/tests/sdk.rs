@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use codegen::emit::rust::c_api_text;
+use codegen::emit::rust::{FileForm, export_files};
 use codegen::model::{Function, Spec};
 use codegen::sdk::Face;
 use codegen::source::Folder;
@@ -40,8 +40,8 @@ fn prototypes(face: Face) -> BTreeMap<String, Vec<String>> {
 
 /// The same of the exports, as C would spell their types.
 fn exports(face: Face) -> BTreeMap<String, Vec<String>> {
-    let text = c_api_text(face).expect("the functions are Rust");
-    let file: syn::File = syn::parse_file(&text).expect("the functions are Rust");
+    let files = export_files(face.spec, face.interface, FileForm::One).expect("the functions are Rust");
+    let file: syn::File = syn::parse_file(&files[0].text).expect("the functions are Rust");
     let export = |item: syn::Item| {
         let syn::Item::Fn(function) = item else { return None };
         let is_exported = matches!(function.vis, syn::Visibility::Public(_));

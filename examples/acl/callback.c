@@ -1,4 +1,4 @@
-/* A thread of the program runs the callbacks of a stream: it looks at each piece that comes back from the device.
+/* Runs stream callbacks in a thread of the program. The callbacks check each piece that is copied from the device.
  *
  *   cc -std=c11 callback.c $(pkg-config --cflags --libs ascendcl) -lpthread -o callback && ./callback
  */
@@ -18,7 +18,7 @@ static void require(aclError status) {
 
 enum { PIECES = 8, PIECE = 4096 };
 
-/* What the callbacks look at and write down. */
+/* The input and the results of the callbacks. */
 struct count {
   const uint8_t* piece;
   uint64_t sum;
@@ -33,7 +33,7 @@ static void add_up(void* user_data) {
   count->calls += 1;
 }
 
-/* A thread that is not subscribed yet would be sent away at once, so it waits for the word to begin. */
+/* `aclrtProcessReport` fails in a thread that is not subscribed yet, so the thread waits for a start signal. */
 static sem_t subscribed;
 
 static void* serve(void* unused) {
@@ -43,7 +43,7 @@ static void* serve(void* unused) {
   do {
     status = aclrtProcessReport(-1);
   } while (status == ACL_SUCCESS);
-  /* The end: the last stream was unsubscribed. Anything else is a mistake. */
+  /* The expected end: the last stream was unsubscribed. Any other status is an error. */
   if (status != ACL_ERROR_RT_THREAD_SUBSCRIBE) {
     fprintf(stderr, "aclrtProcessReport: %d\n", status);
     exit(EXIT_FAILURE);
@@ -76,7 +76,7 @@ int main(void) {
   for (int piece = 1; piece <= PIECES; ++piece) {
     require(aclrtMemsetAsync(on_device, PIECE, piece, PIECE, stream));
     require(aclrtMemcpyAsync(on_host, PIECE, on_device, PIECE, ACL_MEMCPY_DEVICE_TO_HOST, stream));
-    /* The stream must not bring the next piece before this one was looked at. */
+    /* The stream must not copy the next piece before the callback has checked this one. */
     require(aclrtLaunchCallback(add_up, &count, ACL_CALLBACK_BLOCK, stream));
   }
   require(aclrtSynchronizeStream(stream));

@@ -1,8 +1,8 @@
-/* Two streams share the work piece by piece: one brings pieces to the device while the other takes them back.
+/* Pipelines copies on two streams: one copies pieces to the device while the other copies pieces back.
  *
  *   cc -std=c11 pipeline.c $(pkg-config --cflags --libs ascendcl) -o pipeline && ./pipeline
  *
- * Events keep the order between the streams, and tell how long the whole took.
+ * Events order the streams and measure the total time.
  */
 #include <acl/acl.h>
 #include <stdio.h>
@@ -35,7 +35,7 @@ int main(void) {
     sent[i] = i;
     received[i] = 0;
   }
-  /* Two places on the device, so that a piece comes in while the one before it goes out. */
+  /* Two buffers on the device, so that a piece is copied in while the previous one is copied out. */
   void* places[2];
   aclrtEvent arrived[2];
   aclrtEvent left[2];
@@ -58,7 +58,7 @@ int main(void) {
     const int place = piece % 2;
     uint32_t* from = sent + (size_t)piece * PIECE;
     uint32_t* to = received + (size_t)piece * PIECE;
-    /* An event that was not recorded yet is done, so the first two pieces do not wait. */
+    /* An event that was never recorded counts as done, so the first two pieces do not wait. */
     require(aclrtStreamWaitEvent(in, left[place]));
     require(aclrtMemcpyAsync(places[place], bytes, from, bytes, ACL_MEMCPY_HOST_TO_DEVICE, in));
     require(aclrtRecordEvent(arrived[place], in));
@@ -67,7 +67,7 @@ int main(void) {
     require(aclrtRecordEvent(left[place], out));
   }
   require(aclrtRecordEvent(end, out));
-  /* Everything above was only queued. What `out` has done depends on what `in` has. */
+  /* All work above is only queued. `out` waits for `in`, so it is enough to wait for `out`. */
   require(aclrtSynchronizeEvent(end));
 
   size_t wrong = 0;

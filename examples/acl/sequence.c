@@ -1,4 +1,4 @@
-/* What every program does: take a device and a stream, move data there and back, and give everything back in order.
+/* The basic sequence of a program: set a device, create a stream, copy data there and back, and release everything.
  *
  *   cc -std=c11 sequence.c $(pkg-config --cflags --libs ascendcl) -o sequence && ./sequence
  */
@@ -19,13 +19,13 @@ int main(void) {
   const int32_t device = 0;
   const char text[] = "there and back again";
 
-  /* Allocation: the library, the device with its default context and stream, a stream of one's own. */
+  /* Initialises the library, sets a device (with its default context and stream), and creates a stream. */
   require(aclInit(NULL));
   require(aclrtSetDevice(device));
   aclrtStream stream = NULL;
   require(aclrtCreateStream(&stream));
 
-  /* On a host, data needs a place on either side; on a device that runs the program itself, one is enough. */
+  /* A program on the host needs a buffer on both sides. A program that runs on the device needs only one. */
   aclrtRunMode mode;
   require(aclrtGetRunMode(&mode));
   void* host = NULL;
@@ -37,7 +37,7 @@ int main(void) {
   void* there = NULL;
   require(aclrtMalloc(&there, sizeof text, ACL_MEM_MALLOC_HUGE_FIRST));
 
-  /* A synchronous copy there, an asynchronous one back. */
+  /* Copies to the device synchronously, and back asynchronously. */
   memcpy(host, text, sizeof text);
   require(aclrtMemcpy(there, sizeof text, host, sizeof text, ACL_MEMCPY_HOST_TO_DEVICE));
   memset(host, 0, sizeof text);
@@ -45,7 +45,7 @@ int main(void) {
   require(aclrtSynchronizeStream(stream));
   puts((const char*)host);
 
-  /* Release, in the reverse order. The default context and stream go with the device. */
+  /* Releases everything in reverse order. The default context and stream are released with the device. */
   require(aclrtFree(there));
   require(mode == ACL_HOST ? aclrtFreeHost(host) : aclrtFree(host));
   require(aclrtDestroyStream(stream));

@@ -1,9 +1,9 @@
-/* A device in plain C11: host memory, two devices, nothing asynchronous.
+/* A plugin in C11: two devices that use host memory and run all work synchronously.
  *
  *   cc -std=c11 -Wall -Wextra -Wpedantic -shared -fPIC -Isdk-c/include examples/c-plugin/plugin.c -o libc_plugin.so
  *
- * The library serves every release of PaddlePaddle from 2.6 to 3.3: `tenon_device_fill` of the header finds out which
- * release the host is, and fills that release's table.
+ * The plugin works with PaddlePaddle 2.6 to 3.3: `tenon_device_fill` of the header detects the release of the host and
+ * fills the table of that release.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +43,7 @@ static C_Status get_device_list(size_t* devices) {
   return C_SUCCESS;
 }
 
-/* Work is done when its call returns, so there is nothing to wait for, and one event serves for all. */
+/* All work is done when its call returns, so there is nothing to wait for, and one event is enough. */
 static C_Status synchronize_device(C_Device device) {
   return is_device(device) ? C_SUCCESS : C_ERROR;
 }
@@ -78,7 +78,7 @@ static C_Status allocate(C_Device device, void** ptr, size_t size) {
   if (!is_device(device)) {
     return C_ERROR;
   }
-  /* Null says that the memory does not suffice; the host then tries to free some of its own. */
+  /* Null means out of memory. The host then tries to free memory. */
   *ptr = malloc(size > 0 ? size : 1);
   return C_SUCCESS;
 }
@@ -104,7 +104,7 @@ static C_Status min_chunk_size(C_Device device, size_t* size) {
   return is_device(device) ? C_SUCCESS : C_ERROR;
 }
 
-/* Written as the newest release has it; the header puts each function where the host's release expects it. */
+/* The table of the newest release. The header copies each function to its slot in the release of the host. */
 static const C_DeviceInterface functions = {
     .set_device = set_device,
     .get_device = get_device,
@@ -132,7 +132,7 @@ __attribute__((visibility("default")))
 void InitPlugin(CustomRuntimeParams* params) {
   static char name[] = "c_plugin";
   if (tenon_device_fill(params, &functions) == TENON_DEVICE_RELEASE_UNKNOWN) {
-    /* A host takes a plugin that states no device type for one that declines, and says so. */
+    /* A host treats a plugin without a device type as a refusal, and reports it. */
     return;
   }
   params->device_type = name;

@@ -1,8 +1,8 @@
-/* A layer of the program's own: it counts calls, adds up what was allocated, and makes one allocation fail.
+/* A custom layer that counts calls, sums the allocated bytes, and makes one allocation fail.
  *
  *   cc -std=c11 custom_layer.c $(pkg-config --cflags --libs tenon) -o custom_layer && ./custom_layer
  *
- * So a program can be tested for what it does when the device is full, with any device.
+ * With such a layer, a program can be tested for its behaviour when any device is out of memory.
  */
 #include <stdatomic.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 
 enum { ALLOCATIONS = 5, FAILING = 3, SIZE = 1024 };
 
-/* Many threads may be in the layer at once. */
+/* Several threads may call the layer at the same time. */
 struct faults {
   atomic_size_t calls;
   atomic_size_t allocations;
@@ -30,7 +30,7 @@ static bool is_allocation(const tenon_call* call) {
   return strcmp(call->function, "device_memory_allocate") == 0;
 }
 
-/* The value of a parameter, by its name in the spec. */
+/* Returns the value of a parameter, by its name in the spec. */
 static uint64_t argument(const tenon_call* call, const char* name) {
   for (size_t i = 0; i < call->count; ++i) {
     if (strcmp(call->params[i].name, name) == 0) {
@@ -40,7 +40,7 @@ static uint64_t argument(const tenon_call* call, const char* name) {
   return 0;
 }
 
-/* Whatever it answers but success refuses the call: the device does not see it, and the caller is answered the same. */
+/* Any status except success refuses the call: the call does not reach the device, and the caller gets this status. */
 static tenon_status before(void* user_data, const tenon_call* call, uint64_t* note) {
   struct faults* faults = user_data;
   (void)note;
@@ -51,7 +51,7 @@ static tenon_status before(void* user_data, const tenon_call* call, uint64_t* no
   return TENON_SUCCESS;
 }
 
-/* Not called for what the layer itself refused. */
+/* Not called for calls that the layer itself refused. */
 static void after(void* user_data, const tenon_call* call, uint64_t note, tenon_status status) {
   struct faults* faults = user_data;
   (void)note;

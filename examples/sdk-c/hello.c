@@ -1,4 +1,4 @@
-/* Sends a text to the device and fetches it back.
+/* Copies a string to the device and back.
  *
  *   cc -std=c11 hello.c $(pkg-config --cflags --libs tenon) -o hello && ./hello
  *

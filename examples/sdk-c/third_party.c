@@ -1,9 +1,9 @@
-/* Loads somebody's plugin, tries a device of it, and shows which functions are its own and what stands in for others.
+/* Loads a plugin, tests a device of it, and shows which functions it implements and which fallbacks replace others.
  *
  *   cc -std=c11 third_party.c $(pkg-config --cflags --libs tenon) -o third_party && ./third_party PLUGIN.so [RELEASE]
  *
- * RELEASE, such as 3.1, is for a plugin that does not show for which release of PaddlePaddle it was built; the library
- * asks for it where that is so. ../c-plugin/plugin.c is a plugin to try:
+ * RELEASE, such as 3.1, is the release of PaddlePaddle that the plugin was built for. It is needed only if the library
+ * reports that it cannot detect the release. ../c-plugin/plugin.c is a plugin to try:
  *
  *   cc -std=c11 -shared -fPIC ../c-plugin/plugin.c $(pkg-config --cflags tenon) -o libc_plugin.so
  */
@@ -19,7 +19,7 @@ static void require(tenon_status status) {
   }
 }
 
-/* Fills, copies within the device and back: whatever of it the plugin lacks, the library makes out of what it has. */
+/* Fills memory and copies it within the device and back. The library emulates the functions that the plugin lacks. */
 static bool works(tenon_device device) {
   enum { SIZE = 1000 };
   unsigned char back[SIZE], expected[SIZE];
@@ -42,7 +42,7 @@ static bool works(tenon_device device) {
 }
 
 static void print_report(tenon_device device) {
-  /* Once for the length, once for the text. */
+  /* The first call returns the length, the second one the text. */
   size_t size = 0;
   require(tenon_device_report_text(device, NULL, &size));
   char* text = malloc(size);

@@ -1,9 +1,9 @@
-/* Adds two vectors piece by piece: one stream brings the pieces in, another adds those that have arrived.
+/* Adds two vectors piece by piece: one stream copies the pieces to the device, another one adds them.
  *
  *   cc -std=c11 vector_add.c $(pkg-config --cflags --libs tenon) -o vector_add && ./vector_add [DEVICE_TYPE]
  *
- * How a kernel is launched is a matter of each vendor's own library. Here a function of the host takes its place: the
- * stream calls it in its turn, on unified memory, which host and device both reach.
+ * Each vendor's library has its own way to launch kernels. Here a stream callback on the host replaces the kernel. It
+ * uses unified memory, which host and device can both access.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 enum { COUNT = 1 << 20, PIECES = 8, PIECE = COUNT / PIECES };
 
-/* What the stand-in for a kernel works on. */
+/* The arguments of the callback that replaces a kernel. */
 struct addition {
   const float* a;
   const float* b;
@@ -25,7 +25,7 @@ static void require(tenon_status status) {
   }
 }
 
-/* It runs in a thread of the device, and must call nothing of the library. */
+/* Runs in a thread of the device, and must not call functions of the library. */
 static void add(tenon_device device, tenon_stream stream, void* user_data, tenon_status* status) {
   const struct addition* work = user_data;
   for (size_t i = 0; i < PIECE; ++i) {
@@ -36,7 +36,7 @@ static void add(tenon_device device, tenon_stream stream, void* user_data, tenon
   *status = TENON_SUCCESS;
 }
 
-/* Pinned memory: the device copies from it and to it while the host goes on. */
+/* Pinned memory: the device copies from and to it asynchronously. */
 static float* pinned(tenon_device device) {
   void* memory;
   require(tenon_host_memory_allocate(device, &memory, COUNT * sizeof(float)));
@@ -76,14 +76,14 @@ int main(int argc, char** argv) {
     const size_t at = piece * PIECE;
     require(tenon_async_memory_copy_h2d(device, incoming, device_a + at, a + at, bytes));
     require(tenon_async_memory_copy_h2d(device, incoming, device_b + at, b + at, bytes));
-    /* One event does for all pieces: a wait keeps to the record that it saw. */
+    /* One event is enough for all pieces: a wait refers to the last record before it. */
     require(tenon_record_event(device, incoming, arrived));
     require(tenon_stream_wait_event(device, sums, arrived));
     work[piece] = (struct addition){device_a + at, device_b + at, device_sum + at};
     require(tenon_stream_add_callback(device, sums, add, &work[piece]));
     require(tenon_async_memory_copy_d2h(device, sums, sum + at, device_sum + at, bytes));
   }
-  /* Everything above was only queued. What `sums` has done depends on what `incoming` has. */
+  /* All work above is only queued. `sums` waits for `incoming`, so it is enough to wait for `sums`. */
   require(tenon_synchronize_stream(device, sums));
 
   size_t wrong = 0;

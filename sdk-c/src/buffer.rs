@@ -12,12 +12,12 @@ use crate::call::{export, export_on, fail};
 use crate::call_counts::CallCounts;
 use crate::device_table::{DeviceGuard, OpenDevice};
 use crate::error::Failure;
-use crate::handle_table::{Kind, Registry};
-use crate::pool::{Pool, PoolError};
+use crate::handles::{HandleKind, Handles};
+use crate::pool::{Allocator, PoolError, PoolStatistics};
 use crate::text::place;
 use crate::{BufferHandle, DeviceHandle, Status};
 
-static BUFFERS: Registry<Buffer> = Registry::new(Kind::Buffer);
+static BUFFERS: Handles<Buffer> = Handles::new(HandleKind::Buffer);
 
 /// Memory of a device with its length.
 struct Buffer {
@@ -28,7 +28,7 @@ struct Buffer {
 
 /// Takes the handles of a device's buffers away; their memory goes with the pool.
 pub(crate) fn forget(device: usize) {
-    BUFFERS.remove_all(|buffer| buffer.device == device);
+    BUFFERS.table.remove_all(|buffer| buffer.device == device);
 }
 
 impl From<PoolError> for Failure {
@@ -47,12 +47,12 @@ impl From<PoolError> for Failure {
 }
 
 /// The pool of a device, made at its first use.
-fn pool(device: &OpenDevice) -> Result<&Arc<Pool>, Failure> {
+fn pool(device: &OpenDevice) -> Result<&Arc<Allocator>, Failure> {
     if let Some(pool) = device.pool.get() {
         return Ok(pool);
     }
     let counted = device.plugin.device_through(Arc::new(Counted(device.calls.clone())))?;
-    let made = Arc::new(Pool::new(counted, device.id)?);
+    let made = Arc::new(Allocator::new(counted, device.id, device.plugin.is_validated()?)?);
     // Two threads may both have made one; the second one is empty and goes.
     Ok(device.pool.get_or_init(|| made))
 }
@@ -70,7 +70,7 @@ impl Layer for Counted {
 }
 
 /// Retires a stream from the pool before the device destroys it. Used for one call only.
-struct RetireFirst(Arc<Pool>);
+struct RetireFirst(Arc<Allocator>);
 
 impl Layer for RetireFirst {
     fn before(&self, call: &Call<'_>, _: &dyn Device) -> device::Result<u64> {
@@ -98,12 +98,12 @@ pub(crate) fn retiring(device: &DeviceGuard) -> Result<Option<Arc<dyn Device>>, 
 ///
 /// @param[in] device The device.
 /// @param[in] size Length in bytes; 0 is a block too.
-/// @param[in] stream The stream that uses it; null: the default stream.
-/// @param[out] ptr Gets the address, aligned for every data type.
+/// @param[in] stream The stream that uses it; `null`: the default stream.
+/// @param[out] ptr The address, aligned for every data type.
 /// @retval TENON_SUCCESS On success.
 /// @retval TENON_OUT_OF_MEMORY The device has no more, also after the pool has given back what it kept.
 /// @retval TENON_INVALID_HANDLE It is no open device.
-/// @retval TENON_INVALID_ARGUMENT `ptr` is null.
+/// @retval TENON_INVALID_ARGUMENT [C] `ptr` is `null`.
 /// @par Threads
 ///     Any thread, also several at once.
 ///
@@ -131,8 +131,8 @@ pub unsafe extern "C" fn tenon_pool_allocate(
 /// some order. The stream may have it again at once, other streams when this one has passed the point.
 ///
 /// @param[in] device The device.
-/// @param[in] ptr The address; null is left alone.
-/// @param[in] stream The stream that used it last; null: the default stream.
+/// @param[in] ptr The address; `null` is left alone.
+/// @param[in] stream The stream that used it last; `null`: the default stream.
 /// @retval TENON_SUCCESS On success.
 /// @retval TENON_INVALID_HANDLE It is no open device.
 /// @retval TENON_INVALID_ARGUMENT The pool has not given this address, or has it back already.
@@ -145,33 +145,13 @@ pub extern "C" fn tenon_pool_free(device: DeviceHandle, ptr: *mut c_void, stream
     })
 }
 
-/// What a pool has and has done. Sizes are in bytes and those of the blocks, which may be larger than was asked for.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct PoolFigures {
-    /// In use.
-    pub in_use: usize,
-    /// From the device, and not in use.
-    pub cached: usize,
-    /// The most that was in use at once.
-    pub peak: usize,
-    /// What the device has given and not got back.
-    pub from_device: usize,
-    /// Allocations that were served without the device.
-    pub hits: u64,
-    /// Allocations for which the device gave memory.
-    pub misses: u64,
-    /// Allocations of the device that were cut into several blocks.
-    pub splits: u64,
-}
-
 /// Tells what the pool of a device has and has done.
 ///
 /// @param[in] device The device.
-/// @param[out] statistics Gets the figures; while other threads allocate and free, of slightly different moments.
+/// @param[out] statistics The figures; while other threads allocate and free, of slightly different moments.
 /// @retval TENON_SUCCESS On success.
 /// @retval TENON_INVALID_HANDLE It is no open device.
-/// @retval TENON_INVALID_ARGUMENT `statistics` is null.
+/// @retval TENON_INVALID_ARGUMENT [C] `statistics` is `null`.
 /// @par Threads
 ///     Any thread, also several at once.
 ///
@@ -180,20 +160,11 @@ pub struct PoolFigures {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tenon_pool_get_statistics(
     device: DeviceHandle,
-    statistics: *mut PoolFigures,
+    statistics: *mut PoolStatistics,
 ) -> Status {
     export_on("tenon_pool_get_statistics", device, |open| {
         let statistics = place("statistics", statistics)?;
         let found = pool(open)?.statistics();
-        let found = PoolFigures {
-            in_use: found.in_use,
-            cached: found.cached,
-            peak: found.peak,
-            from_device: found.from_device,
-            hits: found.hits,
-            misses: found.misses,
-            splits: found.splits,
-        };
         // SAFETY: checked to be not null and aligned; writable by the caller's promise.
         unsafe { statistics.write(found) };
         Ok(())
@@ -218,13 +189,13 @@ pub extern "C" fn tenon_pool_trim(device: DeviceHandle, keep: usize) -> Status {
 ///
 /// @param[in] device The device.
 /// @param[in] size Length in bytes; 0 is a buffer too.
-/// @param[in] stream The stream that uses it; null: the default stream.
-/// @param[out] buffer Gets the buffer.
+/// @param[in] stream The stream that uses it; `null`: the default stream.
+/// @param[out] buffer The buffer.
 /// @retval TENON_SUCCESS On success.
 /// @retval TENON_OUT_OF_MEMORY The device has no more, also after the pool has given back what it kept.
 /// @retval TENON_INVALID_HANDLE It is no open device.
-/// @retval TENON_INVALID_ARGUMENT `buffer` is null.
-/// @retval TENON_BUSY There are a million buffers.
+/// @retval TENON_INVALID_ARGUMENT [C] `buffer` is `null`.
+/// @retval TENON_BUSY There are 16 million buffers.
 /// @par Threads
 ///     Any thread, also several at once.
 ///
@@ -241,7 +212,7 @@ pub unsafe extern "C" fn tenon_buffer_create(
         let buffer = place("buffer", buffer)?;
         let (pool, stream) = (pool(open)?, Stream::from_raw(stream));
         let address = pool.allocate(size, stream)?;
-        let made = BUFFERS.insert(|_| Buffer { device: open.handle, address, size });
+        let made = BUFFERS.insert_with(|_| Buffer { device: open.handle, address, size });
         let (handle, _) = made.inspect_err(|_| {
             // It was just given, so it is taken back.
             let _ = pool.free(address, stream);
@@ -278,10 +249,10 @@ pub extern "C" fn tenon_buffer_destroy(buffer: BufferHandle, stream: ffi::C_Stre
 /// Tells where a buffer begins.
 ///
 /// @param[in] buffer The buffer.
-/// @param[out] address Gets the address, on the device.
+/// @param[out] address The address, on the device.
 /// @retval TENON_SUCCESS On success.
 /// @retval TENON_INVALID_HANDLE It is no buffer.
-/// @retval TENON_INVALID_ARGUMENT `address` is null.
+/// @retval TENON_INVALID_ARGUMENT [C] `address` is `null`.
 /// @par Threads
 ///     Any thread, also several at once.
 ///
@@ -300,10 +271,10 @@ pub unsafe extern "C" fn tenon_buffer_address(buffer: BufferHandle, address: *mu
 /// Tells how long a buffer is.
 ///
 /// @param[in] buffer The buffer.
-/// @param[out] size Gets the length in bytes, as it was asked for.
+/// @param[out] size The length in bytes, as it was asked for.
 /// @retval TENON_SUCCESS On success.
 /// @retval TENON_INVALID_HANDLE It is no buffer.
-/// @retval TENON_INVALID_ARGUMENT `size` is null.
+/// @retval TENON_INVALID_ARGUMENT [C] `size` is `null`.
 /// @par Threads
 ///     Any thread, also several at once.
 ///
@@ -322,10 +293,10 @@ pub unsafe extern "C" fn tenon_buffer_size(buffer: BufferHandle, size: *mut usiz
 /// Tells which device a buffer is of.
 ///
 /// @param[in] buffer The buffer.
-/// @param[out] device Gets the device.
+/// @param[out] device The device.
 /// @retval TENON_SUCCESS On success.
 /// @retval TENON_INVALID_HANDLE It is no buffer.
-/// @retval TENON_INVALID_ARGUMENT `device` is null.
+/// @retval TENON_INVALID_ARGUMENT [C] `device` is `null`.
 /// @par Threads
 ///     Any thread, also several at once.
 ///

@@ -5,17 +5,18 @@
 //! from inside of another one, as a layer makes it, cannot wait for a closing that waits for the outer call.
 
 use std::ops::Deref;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
 use std::time::{Duration, Instant};
 
 use tenon::device::{Device, DeviceId};
+use tenon::handle;
 
 use crate::call_counts::CallCounts;
 use crate::error::Failure;
-use crate::handle_table::{self, Kind, bad};
+use crate::handles::{HandleKind, bad_handle};
 use crate::plugin_table::LoadedPlugin;
-use crate::pool::Pool;
+use crate::pool::Allocator;
 use crate::thread_state::Inside;
 
 /// An open device.
@@ -27,7 +28,7 @@ pub(crate) struct OpenDevice {
     pub(crate) ordinal: usize,
     device: Arc<dyn Device>,
     pub(crate) calls: Arc<CallCounts>,
-    pub(crate) pool: OnceLock<Arc<Pool>>,
+    pub(crate) pool: OnceLock<Arc<Allocator>>,
     /// Number of live buffers.
     pub(crate) buffers: AtomicUsize,
     /// How often it was opened and not closed. Changes only under the lifecycle lock.
@@ -93,6 +94,7 @@ impl Entry {
 }
 
 /// Holds a device open, and marks the thread as inside of a call.
+#[must_use = "the device may be closed once this is dropped"]
 pub(crate) struct DeviceGuard {
     device: RwLockReadGuard<'static, Option<OpenDevice>>,
     _inside: Inside,
@@ -103,12 +105,12 @@ impl DeviceGuard {
     #[inline]
     pub(crate) fn of(handle: usize) -> Result<Self, Failure> {
         TABLE
-            .get(handle_table::index(handle))
+            .get(handle::index(handle))
             .filter(|entry| entry.handle.load(Ordering::Acquire) == handle)
             .and_then(Entry::read)
             // The entry may have been closed and opened again since its handle was read.
             .filter(|device| device.handle == handle)
-            .ok_or_else(|| bad(Kind::Device, handle))
+            .ok_or_else(|| bad_handle(HandleKind::Device, handle))
     }
 }
 
@@ -141,6 +143,12 @@ pub(crate) fn count_of_plugin(plugin: usize) -> usize {
     open_devices().filter(|open| open.plugin.handle == plugin).count()
 }
 
+/// Returns a handle of an entry that it has not had before.
+fn fresh_handle(index: usize) -> usize {
+    static OPENINGS: AtomicU64 = AtomicU64::new(1);
+    handle::encode(HandleKind::Device as u8, index, OPENINGS.fetch_add(1, Ordering::Relaxed))
+}
+
 /// Enters a device into the table, opened once. The caller holds the lifecycle lock.
 pub(crate) fn publish(
     plugin: Arc<LoadedPlugin>,
@@ -152,7 +160,7 @@ pub(crate) fn publish(
     let Some(index) = vacant else {
         return Err(Failure::busy(format!("{CAPACITY} devices are open already")));
     };
-    let (entry, handle) = (&TABLE[index], handle_table::fresh(Kind::Device, index));
+    let (entry, handle) = (&TABLE[index], fresh_handle(index));
     *entry.device.write().unwrap_or_else(PoisonError::into_inner) = Some(OpenDevice {
         handle,
         plugin,
@@ -178,11 +186,11 @@ pub(crate) fn withdraw(
 ) -> Result<OpenDevice, Failure> {
     // Fails for a handle of no open device. The guard must be gone before the wait.
     drop(DeviceGuard::of(handle)?);
-    let entry = &TABLE[handle_table::index(handle)];
+    let entry = &TABLE[handle::index(handle)];
     entry.handle.store(0, Ordering::Release);
     let closed = wait_for_calls(entry, patience).and_then(|mut device| {
         device.as_ref().map_or(Ok(()), may_close)?;
-        device.take().ok_or_else(|| bad(Kind::Device, handle))
+        device.take().ok_or_else(|| bad_handle(HandleKind::Device, handle))
     });
     if closed.is_err() {
         entry.handle.store(handle, Ordering::Release);

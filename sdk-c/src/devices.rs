@@ -26,6 +26,7 @@ pub(crate) fn open_of(
 ) -> Result<usize, Failure> {
     plugin.ready_in(lifecycle)?;
     let device = plugin.device()?;
+    device_count(plugin)?;
     let list = device.get_device_list()?;
     let index = usize::try_from(ordinal).unwrap_or(usize::MAX);
     let number = list.get(index).ok_or_else(|| {
@@ -39,7 +40,7 @@ pub(crate) fn open_of(
     let id = i32::try_from(*number).map(DeviceId).map_err(|_| {
         Failure::new(
             <Status as tenon::StatusCode>::INTERNAL,
-            format!("the plugin calls its device {index} {number}, which is no number of a device"),
+            format!("the plugin's device {index} has the number {number}, which is not valid"),
         )
     })?;
     if let Some(handle) = device_table::find(plugin.handle, id) {
@@ -53,6 +54,22 @@ pub(crate) fn open_of(
         // What is told is why it was not opened.
         let _ = device.deinit_device(id);
     })
+}
+
+/// The number of a plugin's devices.
+pub(crate) fn device_count(plugin: &LoadedPlugin) -> Result<usize, Failure> {
+    /// A larger number can only be a mistake, and lists of devices are made from it.
+    const MOST: usize = 1 << 16;
+    match plugin.device()?.get_device_count()? {
+        count if count > MOST => Err(Failure::new(
+            <Status as tenon::StatusCode>::INTERNAL,
+            format!(
+                "the plugin of `{}` reports {count} devices; at most {MOST} are supported",
+                plugin.device_type()
+            ),
+        )),
+        count => Ok(count),
+    }
 }
 
 /// Waits for all work on a device, if its plugin has a way to.
@@ -96,12 +113,12 @@ pub(crate) fn end(
 ///
 /// The plugin is initialised for this, if it was not.
 ///
-/// @param[in] type The type; null: that of the built-in device.
-/// @param[out] count Gets their number.
+/// @param[in] type The type; `null`: that of the built-in device.
+/// @param[out] count Their number.
 /// @retval TENON_SUCCESS On success.
 /// @retval TENON_NOT_FOUND No plugin has such devices.
-/// @retval TENON_INVALID_ARGUMENT `count` is null;
-///     or this call begins the library, and `TENON_LAYERS` names what is no layer.
+/// @retval TENON_INVALID_ARGUMENT This call begins the library, and `TENON_LAYERS` names what is no layer.
+///     [C] Or `count` is `null`.
 /// @retval TENON_BUSY The plugin is not initialised, and the call comes from inside of another one or from a
 ///     callback of a stream.
 /// @retval other What the plugin answered.
@@ -117,7 +134,7 @@ pub unsafe extern "C" fn tenon_device_count(r#type: *const c_char, count: *mut u
         library::running()?;
         // SAFETY: the caller's promise.
         let plugin = hold_ready(library::of_type(unsafe { optional(r#type) })?.handle)?;
-        let found = plugin.device()?.get_device_count()?;
+        let found = device_count(&plugin)?;
         // SAFETY: checked to be not null and aligned; writable by the caller's promise.
         unsafe { count.write(found) };
         Ok(())
@@ -128,13 +145,13 @@ pub unsafe extern "C" fn tenon_device_count(r#type: *const c_char, count: *mut u
 ///
 /// A device that is open already is opened once more and has the same handle; it stays open until it is closed as often.
 ///
-/// @param[in] type The type; null: the built-in CPU device, `cpu`. Of several plugins of the type the first is taken.
+/// @param[in] type The type; `null`: the built-in CPU device, `cpu`. Of several plugins of the type the first is taken.
 /// @param[in] ordinal Which one, from 0.
-/// @param[out] device Gets the device.
+/// @param[out] device The device.
 /// @retval TENON_SUCCESS On success.
 /// @retval TENON_NOT_FOUND There is no such device.
-/// @retval TENON_INVALID_ARGUMENT `device` is null;
-///     or this call begins the library, and `TENON_LAYERS` names what is no layer.
+/// @retval TENON_INVALID_ARGUMENT This call begins the library, and `TENON_LAYERS` names what is no layer.
+///     [C] Or `device` is `null`.
 /// @retval TENON_BUSY The call comes from inside of another one or from a callback of a stream, or 256 devices
 ///     are open.
 /// @retval other What the plugin answered.
@@ -165,11 +182,11 @@ pub unsafe extern "C" fn tenon_device_open(
 ///
 /// @param[in] plugin The plugin.
 /// @param[in] ordinal Which one, from 0.
-/// @param[out] device Gets the device.
+/// @param[out] device The device.
 /// @retval TENON_SUCCESS On success.
 /// @retval TENON_INVALID_HANDLE It is no loaded plugin.
 /// @retval TENON_NOT_FOUND There is no such device.
-/// @retval TENON_INVALID_ARGUMENT `device` is null.
+/// @retval TENON_INVALID_ARGUMENT [C] `device` is `null`.
 /// @retval TENON_BUSY The call comes from inside of another one or from a callback of a stream, or 256 devices
 ///     are open.
 /// @retval other What the plugin answered.
@@ -228,7 +245,7 @@ pub(crate) fn close(handle: usize) -> Result<(), Failure> {
     end(&lifecycle, handle, may_close)
 }
 
-/// Whether nothing is in use that the device owes its user.
+/// Returns true if nothing is in use that the device owes its user.
 fn may_close(device: &OpenDevice) -> Result<(), Failure> {
     match device.buffers.load(Ordering::Acquire) {
         0 => {}
@@ -257,10 +274,10 @@ pub extern "C" fn tenon_device_make_current(device: DeviceHandle) -> Status {
 
 /// Tells the current device of the calling thread: the last one that it called a function with.
 ///
-/// @param[out] device Gets the device.
+/// @param[out] device The device.
 /// @retval TENON_SUCCESS On success.
 /// @retval TENON_NOT_FOUND The thread has none, or it is closed.
-/// @retval TENON_INVALID_ARGUMENT `device` is null.
+/// @retval TENON_INVALID_ARGUMENT [C] `device` is `null`.
 /// @par Threads
 ///     Any thread, also several at once; each has a current device of its own.
 ///
@@ -296,7 +313,7 @@ pub struct DeviceInfo {
     pub plugin_name: *const c_char,
     /// All of its memory in bytes.
     pub total_memory: usize,
-    /// What of that is free now.
+    /// The free part of it.
     pub free_memory: usize,
     /// The unit, in bytes, that allocations are rounded up to.
     pub min_chunk_size: usize,
@@ -308,11 +325,11 @@ pub struct DeviceInfo {
     pub driver_version: usize,
     /// How many processors work at the same time.
     pub multi_processors: usize,
-    /// Whether its kernels compute in `float16`.
+    /// True if its kernels compute in `float16`.
     pub float16: bool,
-    /// Whether its kernels compute in `bfloat16`.
+    /// True if its kernels compute in `bfloat16`.
     pub bfloat16: bool,
-    /// Whether the host reads and writes its memory at the address that the device uses, once the work that uses the
+    /// True if the host reads and writes its memory at the address that the device uses, once the work that uses the
     /// memory is done. True for the built-in device; a plugin has no way to promise it.
     pub host_accessible: bool,
 }
@@ -320,10 +337,10 @@ pub struct DeviceInfo {
 /// Tells what is known of a device.
 ///
 /// @param[in] device The device.
-/// @param[out] info Gets what is known.
+/// @param[out] info What is known.
 /// @retval TENON_SUCCESS On success.
 /// @retval TENON_INVALID_HANDLE It is no open device.
-/// @retval TENON_INVALID_ARGUMENT `info` is null.
+/// @retval TENON_INVALID_ARGUMENT [C] `info` is `null`.
 /// @par Threads
 ///     Any thread, also several at once.
 ///

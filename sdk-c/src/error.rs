@@ -21,7 +21,7 @@ pub enum Failure {
     Own(tenon::Error<Status>),
     /// There is not as much memory as was asked for.
     OutOfMemory {
-        /// What was asked for.
+        /// The name.
         bytes: usize,
     },
 }
@@ -74,7 +74,7 @@ impl Failure {
         Failure::new(Status::NOT_FOUND, message.into())
     }
 
-    /// What the caller is answered.
+    /// The status that the caller gets.
     pub(crate) fn status(&self) -> Status {
         match self {
             Failure::Device(error) => Status::of_error(error),
@@ -83,7 +83,7 @@ impl Failure {
         }
     }
 
-    /// What it says.
+    /// Its value.
     pub(crate) fn message(&self) -> String {
         match self {
             Failure::Device(error) => error.message.to_string(),
@@ -192,25 +192,25 @@ pub(crate) fn set_last_error(record: &ErrorRecord) {
 /// What is known of a call that failed.
 ///
 /// The texts are the library's, and stay as they are until another call fails on the same thread. One that does not
-/// apply is null.
+/// apply is `null`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Error {
-    /// What the call answered.
+    /// The result of the call.
     pub status: Status,
     /// The function of the library that was called.
     pub function: *const c_char,
-    /// What went wrong, for people.
+    /// The message.
     pub message: *const c_char,
     /// The device, as `cpu:0`.
     pub device: *const c_char,
     /// The name of the plugin.
     pub plugin: *const c_char,
-    /// What the plugin itself says; null when it says nothing, or was not called.
+    /// What the plugin itself says; `null` when it says nothing, or was not called.
     pub plugin_message: *const c_char,
-    /// The layer that refused the call; null when none did.
+    /// The layer that refused the call; `null` when none did.
     pub layer: *const c_char,
-    /// The rule that was broken, such as `V001`; null when it was none.
+    /// The rule that was broken, such as `V001`; `null` when it was none.
     pub rule: *const c_char,
 }
 
@@ -229,10 +229,10 @@ const NONE: Error = Error {
 ///
 /// A call that succeeds leaves it alone, as `errno` is left alone.
 ///
-/// @param[out] error Gets what is known; all null, and #TENON_SUCCESS, if no call has failed.
+/// @param[out] error What is known; all `null`, and #TENON_SUCCESS, if no call has failed.
 /// @retval TENON_SUCCESS On success.
 /// @retval TENON_NOT_FOUND No call has failed on this thread.
-/// @retval TENON_INVALID_ARGUMENT `error` is null. Neither this nor the above becomes a last error itself.
+/// @retval TENON_INVALID_ARGUMENT [C] `error` is `null`. Neither this nor the above becomes a last error itself.
 /// @par Threads
 ///     Any thread, also several at once; each has a last error of its own.
 ///
@@ -266,7 +266,7 @@ pub unsafe extern "C" fn tenon_error_last(error: *mut Error) -> Status {
 
 /// The same in one text of some lines.
 ///
-/// @return The text, which stays as it is until another call fails on the same thread. Never null.
+/// @return The text, which stays as it is until another call fails on the same thread. Never `null`.
 /// @par Threads
 ///     Any thread, also several at once; each has a last error of its own.
 #[unsafe(no_mangle)]

@@ -20,7 +20,7 @@ pub(crate) struct Layers {
     /// What that was made of.
     names: String,
     custom: Vec<Arc<Custom>>,
-    /// Whether a plugin was used already, so that layers come too late.
+    /// True if a plugin was used already, so that layers come too late.
     frozen: bool,
 }
 
@@ -53,7 +53,7 @@ impl Layers {
 
     fn may_change(&self) -> Result<(), Failure> {
         if self.frozen {
-            return Err(Failure::busy("layers come too late once a plugin is in use"));
+            return Err(Failure::busy("layers cannot be changed once a plugin is in use"));
         }
         Ok(())
     }
@@ -67,6 +67,11 @@ impl Layers {
             Arc::new(Of { custom: custom.clone(), plugin: PluginHandle(plugin.handle) }) as Arc<dyn Layer>
         });
         known.chain(custom).collect()
+    }
+
+    /// Returns true if the validation layer is one of them.
+    pub(crate) fn validate(&self) -> bool {
+        self.stack.as_ref().is_some_and(|stack| stack.checker().is_some())
     }
 
     /// Forgets a plugin that is unloaded.
@@ -90,7 +95,7 @@ impl Layers {
     }
 }
 
-/// What a parameter is.
+/// The kind of a parameter.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParamKind {
@@ -118,7 +123,7 @@ pub enum ParamKind {
     Callback = 10,
 }
 
-/// Who writes a parameter.
+/// The side that writes a parameter.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
@@ -138,9 +143,9 @@ pub struct Param {
     pub name: *const c_char,
     /// The name of its type in the spec where it has one, such as `Stream`; else what it is, such as `u64`.
     pub r#type: *const c_char,
-    /// What it is.
+    /// The kind.
     pub kind: ParamKind,
-    /// Who writes it.
+    /// The side that writes it.
     pub direction: Direction,
 }
 
@@ -154,7 +159,7 @@ pub struct LayerCall {
     pub index: usize,
     /// The plugin that is called.
     pub plugin: PluginHandle,
-    /// How many parameters there are.
+    /// Number of parameters.
     pub count: usize,
     /// The parameters in the order of the spec, lengths and outputs included.
     pub params: *const Param,
@@ -173,23 +178,23 @@ pub type After =
 /// Called when the library ends.
 pub type Finish = Option<unsafe extern "C" fn(user_data: *mut c_void)>;
 
-/// A layer of a program's own. Set `size` to `sizeof(tenon_layer)`. Its functions are called by whatever thread makes a
-/// call, by many at once. They may call the library, but not open or close anything. They must return: no C++ exception
-/// and no `longjmp` may leave them.
+/// A layer of a program's own. Its functions are called by whatever thread makes a call, by many at once. They may call
+/// the library, but not open or close anything. They must return: no C++ exception and no `longjmp` may leave them.
+/// [C] Set `size` to `sizeof(tenon_layer)`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct CustomLayer {
     /// Size of this struct in bytes.
     pub size: usize,
-    /// What it is called in messages.
+    /// Its name in messages.
     pub name: *const c_char,
     /// Handed to each of its functions.
     pub user_data: *mut c_void,
-    /// Before each call; may be null. What it writes to `note` comes back in `after`.
+    /// Before each call; may be `null`. What it writes to `note` comes back in `after`.
     pub before: Before,
-    /// After each call; may be null.
+    /// After each call; may be `null`.
     pub after: After,
-    /// At the end; may be null.
+    /// At the end; may be `null`.
     pub finish: Finish,
 }
 
@@ -263,7 +268,7 @@ impl Layer for Of {
     }
 }
 
-/// What C reads of a function.
+/// The strings of a function that C reads.
 struct Texts {
     function: CString,
     params: Vec<Param>,
@@ -320,7 +325,7 @@ fn kind(kind: &Kind) -> (ParamKind, String) {
 ///
 /// @param[in] names A list such as `"validate,trace"`; empty: none.
 /// @retval TENON_SUCCESS On success.
-/// @retval TENON_INVALID_ARGUMENT `names` is null, there is no such layer, or it cannot be made; the last error says why.
+/// @retval TENON_INVALID_ARGUMENT `names` is `null`, there is no such layer, or it cannot be made; the last error says why.
 /// @retval TENON_BUSY A plugin is in use already, and the layers come too late; or the call comes from inside of
 ///     another one or from a callback of a stream.
 /// @par Threads
@@ -342,7 +347,7 @@ pub unsafe extern "C" fn tenon_layers_enable(names: *const c_char) -> Status {
 /// @param[in] layer The layer; what is needed of it is copied. `user_data` and the functions must stay until the library
 ///     has ended.
 /// @retval TENON_SUCCESS On success.
-/// @retval TENON_INVALID_ARGUMENT `layer` or its name is null, its size is not what it should be, or there are too many.
+/// @retval TENON_INVALID_ARGUMENT `layer` or its name is `null`, its size is not what it should be, or there are too many.
 /// @retval TENON_BUSY A plugin is in use already, and the layer comes too late; or the call comes from inside of
 ///     another one or from a callback of a stream.
 /// @par Threads
@@ -364,7 +369,7 @@ pub unsafe extern "C" fn tenon_layer_register(layer: *const CustomLayer) -> Stat
             // Beside these there are two by name, and the pool puts one more before its device.
             let most = Layered::<WithFallbacks<Arc<Loaded>>>::MOST - 3;
             if layers.custom.len() >= most {
-                return Err(Failure::invalid(format!("there can be {most} layers of a program's own")));
+                return Err(Failure::invalid(format!("a program can add at most {most} layers")));
             }
             layers.custom.push(custom);
             Ok(())

@@ -1,8 +1,8 @@
 //! `libtenon`: the C SDK. Every export returns a status, and records the last error per thread.
 //!
-//! What lives here: the exports, the tables behind their handles, the life of the library and of devices, the memory
-//! pool. What does not: how plugins are found and recognised, which is `tenon-host`, and what the layers do, which is
-//! `tenon-layers`. The functions of the spec are generated; `include/tenon/core.h` is made from the others.
+//! The crate contains the exports, the tables behind their handles, the lifecycle of the library and of devices, and the
+//! memory pool. `tenon-host` finds and loads plugins; `tenon-layers` has the layers. The functions of the spec are
+//! generated; `include/tenon/core.h` is generated from the others.
 
 pub mod acl;
 pub mod buffer;
@@ -16,7 +16,7 @@ pub mod error;
 /// cbindgen:ignore
 #[rustfmt::skip]
 pub mod functions;
-mod handle_table;
+mod handles;
 pub mod layers;
 pub mod library;
 mod plugin_table;

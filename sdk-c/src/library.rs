@@ -51,6 +51,7 @@ fn state() -> MutexGuard<'static, State> {
 }
 
 /// While this lives nobody else opens or closes anything, and the library runs.
+#[must_use = "another thread may start or stop plugins once this is dropped"]
 pub(crate) struct Lifecycle {
     _inside: Inside,
     _lock: MutexGuard<'static, ()>,
@@ -83,7 +84,7 @@ pub(crate) fn running() -> Result<(), Failure> {
     if state().running { Ok(()) } else { Lifecycle::begin().map(drop) }
 }
 
-/// Whether the library runs.
+/// Returns true if the library runs.
 pub(crate) fn is_running() -> bool {
     state().running
 }
@@ -109,12 +110,12 @@ fn start(lifecycle: &Lifecycle, options: &Start) -> Result<(), Failure> {
     tenon::log_level().map_err(|refusal| Failure::invalid(refusal.to_string()))?;
     let names = match &options.layers {
         Some(names) => names.clone(),
-        None => std::env::var(LAYERS).unwrap_or_default(),
+        None => tenon::trusted_variable(LAYERS).unwrap_or_default().to_string_lossy().into_owned(),
     };
     with_layers(lifecycle, |layers| layers.open(&names))?;
     let mut plugins = vec![plugin_table::adopt(Plugin::builtin())?];
     let mut failures = Vec::new();
-    let paths = options.path.clone().or_else(|| std::env::var_os(PATH)).unwrap_or_default();
+    let paths = options.path.clone().or_else(|| tenon::trusted_variable(PATH)).unwrap_or_default();
     for candidate in tenon_host::search_in(&paths, &LoadOptions::default()) {
         match candidate.outcome.map_err(Failure::from).and_then(plugin_table::adopt) {
             Ok(plugin) if plugins.iter().all(|known| known.handle != plugin.handle) => plugins.push(plugin),
@@ -158,7 +159,7 @@ pub(crate) fn of_type(device_type: Option<&CStr>) -> Result<Arc<LoadedPlugin>, F
     })
 }
 
-/// What could not be loaded at the start.
+/// The plugins that could not be loaded at the start.
 pub(crate) fn failures() -> Vec<Arc<FailedPlugin>> {
     state().failures.clone()
 }
@@ -188,9 +189,9 @@ fn with_layers<R>(_: &Lifecycle, work: impl FnOnce(&mut Layers) -> R) -> R {
     work(&mut out.0)
 }
 
-/// The layers of a plugin, outermost first; from now on they stay as they are.
-pub(crate) fn layers_for(lifecycle: &Lifecycle, plugin: &LoadedPlugin) -> Vec<Arc<dyn Layer>> {
-    with_layers(lifecycle, |layers| layers.of_plugin(plugin))
+/// The layers of a plugin, outermost first, and whether one of them validates; from now on they stay as they are.
+pub(crate) fn layers_for(lifecycle: &Lifecycle, plugin: &LoadedPlugin) -> (Vec<Arc<dyn Layer>>, bool) {
+    with_layers(lifecycle, |layers| (layers.of_plugin(plugin), layers.validate()))
 }
 
 /// Lets the layers forget a plugin that is unloaded.
@@ -204,7 +205,8 @@ pub(crate) fn change_layers(change: impl FnOnce(&mut Layers) -> Result<(), Failu
     with_layers(&lifecycle, change)
 }
 
-/// How the library begins. Set `size` to `sizeof(tenon_options)`; what is left zero is taken from the environment.
+/// How the library begins. [C] Set `size` to `sizeof(tenon_options)`; what is left zero is taken from the environment.
+/// [Python] What is left out is taken from the environment.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
@@ -255,16 +257,18 @@ pub(crate) unsafe fn options<T: WithSize>(options: *const T) -> Result<Option<T>
 /// Begins the library: opens the layers, and loads the plugins that are found.
 ///
 /// It need not be called: whatever comes first begins the library with what the environment says. So each function that
-/// needs the library to run may answer #TENON_INVALID_ARGUMENT for a `TENON_LAYERS` that is wrong, and #TENON_BUSY if
+/// needs the library to run may fail with #TENON_INVALID_ARGUMENT for a `TENON_LAYERS` that is wrong, and #TENON_BUSY if
 /// it would begin the library from inside of a call or a callback. Each call asks for a #tenon_shutdown of its own.
+///
+/// Plugins that could not be loaded are no failure: see #tenon_plugin_failures.
 ///
 /// After `fork` a child may only `exec`: the threads of devices do not come along.
 ///
 /// What opens, closes, loads, begins or ends something is refused with #TENON_BUSY from inside of another call, as from
 /// a layer, and from a callback of a stream. A callback must not call anything else that reaches a device either.
 ///
-/// @param[in] options How it begins; null: as the environment says, `TENON_PLUGIN_PATH` and `TENON_LAYERS`.
-/// @retval TENON_SUCCESS On success. Plugins that could not be loaded are no failure: see #tenon_plugin_failures.
+/// @param[in] options How it begins; `null`: as the environment says, `TENON_PLUGIN_PATH` and `TENON_LAYERS`.
+/// @retval TENON_SUCCESS On success.
 /// @retval TENON_INVALID_ARGUMENT `options` are not what they should be, or there is no such layer.
 /// @retval TENON_BUSY It runs already, and `options` are given, which are too late; or the call comes from inside of
 ///     another one, or from a callback of a stream.
@@ -282,7 +286,9 @@ pub unsafe extern "C" fn tenon_init(options: *const Options) -> Status {
         let running = state().running;
         match given {
             Some(_) if running => {
-                return Err(Failure::busy("the library runs already, and the options come too late"));
+                return Err(Failure::busy(
+                    "the library is initialised already: pass the options to the first call",
+                ));
             }
             _ if running => {}
             given => {
@@ -323,7 +329,10 @@ pub extern "C" fn tenon_shutdown() -> Status {
         {
             let mut state = state();
             if !state.running {
-                return Err(Failure::new(Status::NOT_INITIALISED, "the library does not run".to_owned()));
+                return Err(Failure::new(
+                    Status::NOT_INITIALISED,
+                    "the library is not initialised".to_owned(),
+                ));
             }
             state.references = state.references.saturating_sub(1);
             if state.references > 0 {

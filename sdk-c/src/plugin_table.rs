@@ -11,13 +11,13 @@ use tenon_host::{Availability, Plugin};
 
 use crate::call_counts::CallCounts;
 use crate::error::Failure;
-use crate::handle_table::{Kind, Registry};
+use crate::handles::{HandleKind, Handles};
 use crate::library::{self, Lifecycle};
 use crate::text::c_text;
 use crate::thread_state::{self, Inside};
 use crate::{Status, device_table};
 
-static PLUGINS: Registry<LoadedPlugin> = Registry::new(Kind::Plugin);
+static PLUGINS: Handles<LoadedPlugin> = Handles::new(HandleKind::Plugin);
 
 /// A plugin as the library knows it.
 pub(crate) struct LoadedPlugin {
@@ -37,9 +37,11 @@ pub(crate) struct LoadedPlugin {
 struct Stack {
     device: Arc<dyn Device>,
     layers: Vec<Arc<dyn Layer>>,
+    /// True if one of the layers validates.
+    is_validated: bool,
 }
 
-/// What C reads of a plugin.
+/// The strings of a plugin that C reads.
 pub(crate) struct Texts {
     name: CString,
     pub(crate) path: Option<CString>,
@@ -83,17 +85,17 @@ impl LoadedPlugin {
         self.texts.device_type.as_ptr()
     }
 
-    /// Whether neither the plugin nor a fallback has a function.
+    /// Returns true if neither the plugin nor a fallback has a function.
     pub(crate) fn lacks(&self, function: Function) -> bool {
         matches!(self.host.availability(function), Availability::Unavailable)
     }
 
-    /// Whether it is the device in this library, and no plugin's.
+    /// Returns true if it is the device in this library, and no plugin's.
     pub(crate) fn is_built_in(&self) -> bool {
         self.host.path().is_none()
     }
 
-    /// Whether errors of a function are the device's own without being quoted: no table is before the built-in one.
+    /// Returns true if errors of a function are the device's own without being quoted: no table is before the built-in one.
     pub(crate) fn speaks_by_itself(&self, function: Option<Function>) -> bool {
         self.is_built_in()
             && function.is_none_or(|of| matches!(self.host.availability(of), Availability::Native))
@@ -103,10 +105,10 @@ impl LoadedPlugin {
     pub(crate) fn ready_in(&self, lifecycle: &Lifecycle) -> Result<(), Failure> {
         if !self.ready.load(Ordering::Acquire) {
             let stack = self.stack.get_or_init(|| {
-                let layers = library::layers_for(lifecycle, self);
+                let (layers, is_validated) = library::layers_for(lifecycle, self);
                 let device =
                     if layers.is_empty() { self.host.device() } else { self.host.layered(layers.clone()) };
-                Stack { device, layers }
+                Stack { device, layers, is_validated }
             });
             let begun = stack.device.initialize();
             thread_state::forget_selected_device(self.handle);
@@ -141,19 +143,25 @@ impl LoadedPlugin {
         Ok(self.host.layered(layers.collect()))
     }
 
+    /// Returns true if a layer validates the calls to the plugin.
+    pub(crate) fn is_validated(&self) -> Result<bool, Failure> {
+        Ok(self.stack()?.is_validated)
+    }
+
     fn stack(&self) -> Result<&Stack, Failure> {
         self.stack
             .get()
             .ok_or_else(|| Failure::new(Status::NOT_INITIALISED, "the plugin is not initialised".to_owned()))
     }
 
-    /// How many of its devices are open.
+    /// Returns the number of its open devices.
     pub(crate) fn open_devices(&self) -> usize {
         device_table::count_of_plugin(self.handle)
     }
 }
 
 /// Holds a plugin loaded, and marks the thread as inside of a call.
+#[must_use = "the plugin may be unloaded once this is dropped"]
 pub(crate) struct PluginGuard {
     plugin: Arc<LoadedPlugin>,
     _inside: Inside,
@@ -197,7 +205,7 @@ pub(crate) fn hold_ready(handle: usize) -> Result<PluginGuard, Failure> {
 
 /// Takes a plugin in; one that is there already is found again.
 pub(crate) fn adopt(host: Arc<Plugin>) -> Result<Arc<LoadedPlugin>, Failure> {
-    let known = PLUGINS.all();
+    let known = PLUGINS.table.all();
     if let Some(known) = known.iter().find(|known| Arc::ptr_eq(&known.host, &host)) {
         return Ok(known.clone());
     }
@@ -206,7 +214,7 @@ pub(crate) fn adopt(host: Arc<Plugin>) -> Result<Arc<LoadedPlugin>, Failure> {
         .map(|number| if number == 1 { host.name().to_owned() } else { format!("{}#{number}", host.name()) })
         .find(|key| !taken(key))
         .unwrap_or_default();
-    let (_, plugin) = PLUGINS.insert(|handle| LoadedPlugin {
+    let (_, plugin) = PLUGINS.insert_with(|handle| LoadedPlugin {
         handle,
         key,
         texts: Texts::new(&host),
@@ -227,9 +235,9 @@ pub(crate) fn withdraw_all(patience: Duration) -> Result<(), Failure> {
         _ => Err(Failure::busy(format!("a call to the plugin {} does not end", plugin.name()))),
     };
     loop {
-        match PLUGINS.drain_if(idle) {
+        match PLUGINS.table.remove_all_if(idle) {
             Err(_) if begun.elapsed() <= patience => std::thread::sleep(Duration::from_micros(50)),
-            outcome => return outcome,
+            outcome => return outcome.map(drop),
         }
     }
 }

@@ -13,7 +13,8 @@ use crate::plugin_table::{adopt, hold, withdraw};
 use crate::text::{optional, path, place, required};
 use crate::{PluginHandle, Status};
 
-/// How a plugin is loaded. Set `size` to `sizeof(tenon_load_options)`; what is left zero is the usual.
+/// How a plugin is loaded. [C] Set `size` to `sizeof(tenon_load_options)`; what is left zero is the usual.
+/// [Python] What is left out is the usual.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct PluginLoadOptions {
@@ -21,9 +22,9 @@ pub struct PluginLoadOptions {
     pub size: usize,
     /// The release that the plugin was built for, such as `"3.1"`, for one that does not show it. A wrong one is an error.
     pub release: *const c_char,
-    /// What the plugin is called; null: the name in the manifest, or that of the file.
+    /// What the plugin is called; `null`: the name in the manifest, or that of the file.
     pub name: *const c_char,
-    /// Whether symbols that the library does not find may stay open until they are called, which then ends the process.
+    /// True if symbols that the library does not find may stay open until they are called, which then ends the process.
     pub lazy: bool,
 }
 
@@ -31,15 +32,15 @@ pub struct PluginLoadOptions {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct PluginInfo {
-    /// What people call it.
+    /// Its name in messages.
     pub name: *const c_char,
-    /// The library; null for the built-in device.
+    /// The library; `null` for the built-in device.
     pub path: *const c_char,
     /// The name under which its devices are opened.
     pub device_type: *const c_char,
-    /// A finer type, if the plugin states one; else null.
+    /// A finer type, if the plugin states one; else `null`.
     pub sub_device_type: *const c_char,
-    /// The release whose table it filled; null for the built-in device, which has no table.
+    /// The release whose table it filled; `null` for the built-in device, which has no table.
     pub release: *const c_char,
     /// How the release was found, as a clause that begins with the plugin as "it".
     pub recognition: *const c_char,
@@ -66,13 +67,13 @@ pub struct PluginFailure {
 /// so a path should come from somebody who may choose what runs here.
 ///
 /// @param[in] path A library, or a manifest that ends in `.json`.
-/// @param[in] options How it is loaded; may be null.
-/// @param[out] plugin Gets the plugin.
+/// @param[in] options How it is loaded; may be `null`.
+/// @param[out] plugin The plugin.
 /// @retval TENON_SUCCESS On success.
 /// @retval TENON_NOT_FOUND There is no such file.
 /// @retval TENON_LOAD_FAILED It cannot be loaded; the last error says why, and what to do.
-/// @retval TENON_INVALID_ARGUMENT `path` or `plugin` is null, or `options` are not what they should be;
-///     or this call begins the library, and `TENON_LAYERS` names what is no layer.
+/// @retval TENON_INVALID_ARGUMENT `path` is `null`, or `options` are not what they should be; or this call begins the
+///     library, and `TENON_LAYERS` names what is no layer. [C] Or `plugin` is `null`.
 /// @retval TENON_BUSY The call comes from inside of another one or from a callback of a stream.
 /// @par Threads
 ///     Any thread, also several at once; they wait for each other.
@@ -154,10 +155,10 @@ pub extern "C" fn tenon_unload_plugin(plugin: PluginHandle) -> Status {
 
 /// Counts the plugins that are loaded, the built-in device among them.
 ///
-/// @param[out] count Gets their number.
+/// @param[out] count Their number.
 /// @retval TENON_SUCCESS On success.
-/// @retval TENON_INVALID_ARGUMENT `count` is null;
-///     or this call begins the library, and `TENON_LAYERS` names what is no layer.
+/// @retval TENON_INVALID_ARGUMENT This call begins the library, and `TENON_LAYERS` names what is no layer.
+///     [C] Or `count` is `null`.
 /// @par Threads
 ///     Any thread, also several at once.
 ///
@@ -177,11 +178,11 @@ pub unsafe extern "C" fn tenon_plugin_count(count: *mut usize) -> Status {
 /// Gives the plugin at a place: first the built-in device, then the others as they were found and loaded.
 ///
 /// @param[in] index The place, from 0.
-/// @param[out] plugin Gets the plugin.
+/// @param[out] plugin The plugin.
 /// @retval TENON_SUCCESS On success.
 /// @retval TENON_NOT_FOUND There are not so many.
-/// @retval TENON_INVALID_ARGUMENT `plugin` is null;
-///     or this call begins the library, and `TENON_LAYERS` names what is no layer.
+/// @retval TENON_INVALID_ARGUMENT This call begins the library, and `TENON_LAYERS` names what is no layer.
+///     [C] Or `plugin` is `null`.
 /// @par Threads
 ///     Any thread, also several at once.
 ///
@@ -204,12 +205,12 @@ pub unsafe extern "C" fn tenon_plugin_get(index: usize, plugin: *mut PluginHandl
 
 /// Finds the plugin of a device type: of several the first, in the order of #tenon_plugin_get.
 ///
-/// @param[in] device_type The type; null: the built-in device.
-/// @param[out] plugin Gets the plugin.
+/// @param[in] device_type The type; `null`: the built-in device.
+/// @param[out] plugin The plugin.
 /// @retval TENON_SUCCESS On success.
 /// @retval TENON_NOT_FOUND No plugin has such devices; the last error names those that there are.
-/// @retval TENON_INVALID_ARGUMENT `plugin` is null;
-///     or this call begins the library, and `TENON_LAYERS` names what is no layer.
+/// @retval TENON_INVALID_ARGUMENT This call begins the library, and `TENON_LAYERS` names what is no layer.
+///     [C] Or `plugin` is `null`.
 /// @par Threads
 ///     Any thread, also several at once.
 ///
@@ -231,10 +232,10 @@ pub unsafe extern "C" fn tenon_plugin_find(device_type: *const c_char, plugin: *
 /// Tells what is known of a plugin.
 ///
 /// @param[in] plugin The plugin.
-/// @param[out] info Gets what is known.
+/// @param[out] info What is known.
 /// @retval TENON_SUCCESS On success.
 /// @retval TENON_INVALID_HANDLE It is no loaded plugin.
-/// @retval TENON_INVALID_ARGUMENT `info` is null.
+/// @retval TENON_INVALID_ARGUMENT [C] `info` is `null`.
 /// @par Threads
 ///     Any thread, also several at once.
 ///
@@ -264,14 +265,14 @@ pub unsafe extern "C" fn tenon_plugin_get_info(plugin: PluginHandle, info: *mut 
 
 /// Tells what was found in the places of `TENON_PLUGIN_PATH` and could not be loaded.
 ///
-/// With `failures` null, `count` gets how many there are. Otherwise it holds for how many there is room, and gets how
-/// many were written.
+/// [C] If `failures` is `null`, `count` gets how many there are. Otherwise it holds for how many there is room, and gets
+/// how many were written.
 ///
-/// @param[out] failures Room for them; may be null.
+/// @param[out] failures The failures. [C] May be `null`.
 /// @param[in,out] count Their number.
 /// @retval TENON_SUCCESS On success.
-/// @retval TENON_INVALID_ARGUMENT `count` is null, or the room is too small; then `count` gets what is needed;
-///     or this call begins the library, and `TENON_LAYERS` names what is no layer.
+/// @retval TENON_INVALID_ARGUMENT This call begins the library, and `TENON_LAYERS` names what is no layer.
+///     [C] Or `count` is `null`, or the room is too small; then `count` gets what is needed.
 /// @par Threads
 ///     Any thread, also several at once.
 ///

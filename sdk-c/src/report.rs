@@ -1,4 +1,4 @@
-//! What stands behind each function of an open device, and how often it was called.
+//! The implementation of each function of an open device, and the number of its calls.
 
 use std::ffi::{CString, c_char};
 use std::fmt::Write as _;
@@ -14,7 +14,7 @@ use crate::device_table::DeviceGuard;
 use crate::text::{c_text, hand_out, hand_out_text};
 use crate::{DeviceHandle, Status};
 
-/// What stands behind a function.
+/// The implementation of a function.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -23,7 +23,7 @@ pub enum Availability {
     Native = 0,
     /// The spec's fallback stands in.
     Fallback = 1,
-    /// Neither; the function answers #TENON_UNSUPPORTED.
+    /// Neither; the function fails with #TENON_UNSUPPORTED.
     Unavailable = 2,
 }
 
@@ -35,11 +35,11 @@ pub struct ReportEntry {
     pub function: *const c_char,
     /// The group that describes it.
     pub group: *const c_char,
-    /// What stands behind it.
+    /// Its implementation.
     pub availability: Availability,
-    /// What the fallback does, in a sentence; null if none stands in.
+    /// What the fallback does, in a sentence; `null` if none stands in.
     pub fallback: *const c_char,
-    /// What the fallback costs; null if none stands in, or nothing is said.
+    /// What the fallback costs; `null` if none stands in, or nothing is said.
     pub costs: *const c_char,
     /// How often the function was called since the device was opened, or, if it is about no device, since its plugin
     /// was loaded; failed calls included. What a fallback calls does not count; what the pool calls does.
@@ -166,15 +166,15 @@ fn text(report: &Report<'_>) -> String {
 
 /// Tells, for each function of the spec, what stands behind it and how often it was called.
 ///
-/// With `entries` null, `count` gets how many there are. Otherwise it holds for how many there is room, and gets how many
-/// were written.
+/// [C] If `entries` is `null`, `count` gets how many there are. Otherwise it holds for how many there is room, and gets how
+/// many were written.
 ///
 /// @param[in] device The device.
-/// @param[out] entries Room for them; may be null.
+/// @param[out] entries The entries. [C] May be `null`.
 /// @param[in,out] count Their number.
 /// @retval TENON_SUCCESS On success.
 /// @retval TENON_INVALID_HANDLE It is no open device.
-/// @retval TENON_INVALID_ARGUMENT `count` is null, or the room is too small; then `count` gets what is needed.
+/// @retval TENON_INVALID_ARGUMENT [C] `count` is `null`, or the room is too small; then `count` gets what is needed.
 /// @par Threads
 ///     Any thread, also several at once. Counts of threads that are calling may be behind by a moment.
 ///
@@ -205,15 +205,15 @@ pub unsafe extern "C" fn tenon_device_report(
 
 /// The same as a text for people.
 ///
-/// With `text` null, `size` gets how long it is. Otherwise it holds for how many bytes there is room, and gets how many
-/// were written. The NUL at the end counts. As counts grow the text may, so leave some room or try again.
+/// [C] If `text` is `null`, `size` gets how long it is. Otherwise it holds for how many bytes there is room, and gets how
+/// many were written. The NUL at the end counts. As counts grow the text may, so leave some room or try again.
 ///
 /// @param[in] device The device.
-/// @param[out] text Room for it; may be null.
+/// @param[out] text The text. [C] May be `null`.
 /// @param[in,out] size Its length in bytes.
 /// @retval TENON_SUCCESS On success.
 /// @retval TENON_INVALID_HANDLE It is no open device.
-/// @retval TENON_INVALID_ARGUMENT `size` is null, or the room is too small; then `size` gets what is needed.
+/// @retval TENON_INVALID_ARGUMENT [C] `size` is `null`, or the room is too small; then `size` gets what is needed.
 /// @par Threads
 ///     Any thread, also several at once.
 ///
@@ -235,11 +235,11 @@ pub unsafe extern "C" fn tenon_device_report_text(
 /// `availability` and `calls`.
 ///
 /// @param[in] device The device.
-/// @param[out] text Room for it, as in #tenon_device_report_text; may be null.
+/// @param[out] text The text. [C] As in #tenon_device_report_text; may be `null`.
 /// @param[in,out] size Its length in bytes, with the NUL.
 /// @retval TENON_SUCCESS On success.
 /// @retval TENON_INVALID_HANDLE It is no open device.
-/// @retval TENON_INVALID_ARGUMENT `size` is null, or the room is too small; then `size` gets what is needed.
+/// @retval TENON_INVALID_ARGUMENT [C] `size` is `null`, or the room is too small; then `size` gets what is needed.
 /// @par Threads
 ///     Any thread, also several at once.
 ///

@@ -26,6 +26,7 @@ thread_local! {
 }
 
 /// Marks the thread as inside of a call until it is dropped. From inside, nothing can be opened or closed.
+#[must_use = "the thread is inside of the call only while this lives"]
 pub struct Inside {
     /// Keeps it on its thread.
     _not_send: PhantomData<*const ()>,

@@ -60,6 +60,18 @@ fn layers_refuse_see_and_report() {
     assert!(said.contains("12345 bytes"), "the leak is not reported:\n{said}");
 }
 
+#[test]
+fn validation_sees_blocks_of_the_pool_and_buffers() {
+    let said = passes("validated_pool.c", |_| {});
+    assert!(said.contains("V031"), "the free on the wrong stream is not reported:\n{said}");
+    for bytes in [54321, 12321] {
+        assert!(
+            said.contains(&format!("{bytes} bytes")),
+            "the leak of {bytes} bytes is not reported:\n{said}"
+        );
+    }
+}
+
 /// What failed in turn, and no leak.
 fn survives(said: &str) {
     assert!(said.contains("calls made to fail"), "{said}");

@@ -126,14 +126,14 @@ fn variable_with_a_bad_value_is_refused_with_the_reason() {
     let hello = example("hello.c");
     for (variable, value, reason) in [
         ("TENON_LOG", "verbose", "expected `off`, `error` or `info`"),
-        ("TENON_LAYERS", "validat", "did you mean `validate`?"),
+        ("TENON_LAYERS", "validat", "did you mean `validate`? TENON_LAYERS takes"),
         ("TENON_CPU_DEVICES", "0", "expected a number from 1 to 64"),
         ("TENON_CPU_MEMORY", "lots", "expected bytes such as"),
         ("TENON_CPU_THREADS", "many", "expected a whole number from 1 to 1024"),
         ("TENON_VALIDATE_FATAL", "maybe", "expected 1 or 0"),
         ("TENON_VALIDATE_BACKTRACE", "maybe", "expected 1 or 0"),
         ("TENON_VALIDATE_IGNORE", "V999", "TENON_VALIDATE_IGNORE"),
-        ("TENON_TRACE_FILE", "/nowhere/trace.json", "cannot write the trace"),
+        ("TENON_TRACE_FILE", "/nowhere/trace.json", "TENON_TRACE_FILE names another file"),
         ("TENON_TRACE_LIMIT", "0", "expected a whole number, at least 1"),
         ("TENON_TRACE_STREAMS", "some", "expected 1 or 0"),
     ] {

@@ -1,6 +1,7 @@
-"""Where the command `tenon` begins: outside of the package, whose import loads the library.
+"""Entry point of the command `tenon`.
 
-Where the library cannot be loaded, the command says so in a line.
+It is outside the package because importing the package loads the library. If the library cannot be loaded, the command
+prints a one-line error.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import sys
 
 
 def main() -> int:
-    """Runs the command, and returns its exit status."""
+    """Runs the command and returns its exit status."""
     try:
         from tenon._cli import main
     except ImportError as error:

@@ -27,7 +27,7 @@ def device() -> tenon.Device:
 
 @pytest.fixture
 def stream(device: tenon.Device) -> Iterator[tenon.Stream]:
-    """A stream of its own."""
+    """A new stream."""
     stream = device.create_stream()
     yield stream
     stream.close()
@@ -35,7 +35,7 @@ def stream(device: tenon.Device) -> Iterator[tenon.Stream]:
 
 @pytest.fixture
 def gate() -> Iterator[Gate]:
-    """A gate, which is open at the end."""
+    """A gate, which is opened after the test."""
     gate = Gate()
     yield gate
     gate.open()
@@ -43,13 +43,13 @@ def gate() -> Iterator[Gate]:
 
 @pytest.fixture
 def program(tmp_path: Path) -> Program:
-    """Runs a program of Python in a process of its own: `program(source, TENON_LAYERS="validate")`."""
+    """Runs a Python program in a separate process: `program(source, TENON_LAYERS="validate")`."""
     return partial(run, tmp_path / "program.py")
 
 
 @pytest.fixture(scope="module")
 def far(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tenon.Device]:
-    """A device whose memory the host cannot reach, as far as anybody says, and which minds wrong addresses."""
+    """A device that reports its memory as not accessible by the host, and that rejects invalid addresses."""
     sdk = Path(__file__).parent.parent.parent / "sdk-c"
     library = tmp_path_factory.mktemp("far") / "librequired.so"
     source = sdk / "tests" / "plugins" / "required.c"

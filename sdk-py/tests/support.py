@@ -1,4 +1,4 @@
-"""What the tests use beside fixtures: a gate for streams, and programs in processes of their own."""
+"""Helpers of the tests: a gate for streams, and programs in separate processes."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ import tenon
 from tenon._native import functions
 
 FUNCTIONS = sum(f"_{name}" in vars(functions) for name in vars(functions))
-"""How many functions a device has in the spec that the package was generated from."""
+"""The number of device functions in the spec."""
 
 PATIENCE = 120
-"""Seconds after which something has hung. No test passes or fails by being faster or slower than that."""
+"""Seconds after which a test is considered hung. No result depends on the exact value."""
 
 
 class Gate:
-    """Holds streams up until it is opened: work behind it is queued, and stays queued."""
+    """Blocks streams until it is opened. Later work stays queued."""
 
     def __init__(self) -> None:
         self._opened = threading.Event()
@@ -37,11 +37,11 @@ class Gate:
         stream.add_callback(self._hold)
 
     def wait_until_reached(self) -> None:
-        """Waits until a stream has come to the gate."""
+        """Waits until a stream has reached the gate."""
         assert self._reached.wait(PATIENCE)
 
     def open(self) -> None:
-        """Lets the streams go on."""
+        """Unblocks the streams."""
         self._opened.set()
 
 
@@ -49,7 +49,7 @@ Program = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 def environment(**variables: str) -> dict[str, str]:
-    """The environment of a program that imports the same `tenon` as the tests."""
+    """Returns an environment in which a program imports the same `tenon` as the tests."""
     found = {name: value for name, value in os.environ.items() if name not in ("TENON_LAYERS", "TENON_PLUGIN_PATH")}
     package = Path(tenon.__file__).parent.parent
     found["PYTHONPATH"] = os.pathsep.join([str(package), *filter(None, [os.environ.get("PYTHONPATH")])])
@@ -58,7 +58,7 @@ def environment(**variables: str) -> dict[str, str]:
 
 
 def run(path: Path, source: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Runs a program of Python, which is written to a file."""
+    """Writes a Python program to a file and runs it."""
     path.write_text(textwrap.dedent(source))
     return subprocess.run(
         [sys.executable, str(path)],
@@ -71,7 +71,7 @@ def run(path: Path, source: str, **variables: str) -> subprocess.CompletedProces
 
 
 def start(path: Path, source: str) -> subprocess.Popen[str]:
-    """Begins to run a program, to which signals are sent."""
+    """Starts a program that receives signals."""
     path.write_text(textwrap.dedent(source))
     return subprocess.Popen(
         [sys.executable, str(path)], env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -79,13 +79,13 @@ def start(path: Path, source: str) -> subprocess.Popen[str]:
 
 
 def silent(done: subprocess.CompletedProcess[str], output: str = "") -> bool:
-    """Whether a program has ended well and said nothing but what was expected."""
+    """Returns True if a program succeeded and printed only the expected output."""
     assert (done.returncode, done.stdout.strip(), done.stderr) == (0, output, "")
     return True
 
 
 def wait_until_in(thread: int, function: str) -> None:
-    """Waits until a thread of Python's is inside of a function of this name, or of something that it calls."""
+    """Waits until a Python thread is in a function with this name, or in a function that it calls."""
     for _ in range(PATIENCE * 1000):
         frame = sys._current_frames().get(thread)
         while frame is not None:

@@ -1,4 +1,4 @@
-"""Waiting in tasks."""
+"""Waits in asyncio tasks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is done ten thousand times leaves nothing behind: no memory of the process, and none of the device."""
+"""Leak tests: ten thousand repetitions must leak neither process memory nor device memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Buffers: how they are made, what they tell, what indexing makes of them, and how they end."""
+"""Buffers: creation, properties, indexing and release."""
 
 from __future__ import annotations
 
@@ -317,7 +317,7 @@ def test_bytes_are_seen_as_another_type() -> None:
         buffer[:, ::2].view("int64")
     with pytest.raises(ValueError, match="contiguous"):
         buffer[0, 0].view("int8")
-    with pytest.raises(ValueError, match="whole number"):
+    with pytest.raises(ValueError, match="multiple"):
         buffer[:, :3].view("int64")
 
 
@@ -353,11 +353,11 @@ def test_shapes_that_do_not_fit_are_told() -> None:
     assert buffer.T.contiguous().ravel().shape == (12,)
     assert buffer.contiguous() is buffer
     for axes in ((0, 0), (0,), (2, 0), (-3, 0), (0, 1, 0)):
-        with pytest.raises(ValueError, match="each of 2 dimensions"):
+        with pytest.raises(ValueError, match="each of the 2 dimensions once"):
             buffer.transpose(*axes)
     wrong: Any
     for wrong in (1.0, "ab", (1.0, 12), None):
-        with pytest.raises(TypeError, match="a shape is a number or several"):
+        with pytest.raises(TypeError, match="a shape must be an integer or a sequence of integers"):
             buffer.reshape(wrong)
     for wrong in ((0.0, 1.0), ("a", "b"), (None, 0)):
         with pytest.raises(TypeError):
@@ -378,7 +378,7 @@ def test_numbers_of_numpy_are_numbers() -> None:
     assert buffer.tolist() == [[7] * 4] * 3
     with pytest.raises(TypeError, match="int64 into int32"):
         buffer[0, 0] = np.array(7)
-    with pytest.raises(TypeError, match="is no int32"):
+    with pytest.raises(TypeError, match="is not a valid int32"):
         buffer[0] = np.float32(1.5)
 
 
@@ -390,10 +390,10 @@ def test_one_element_is_the_number_that_it_is() -> None:
     assert int(tenon.full((), 0x33, "uint8")) == 0x33
     for count in (0, 2):
         several = tenon.zeros(count)
-        with pytest.raises(ValueError, match=f"{count} elements are neither true nor false"):
+        with pytest.raises(ValueError, match=f"{count} elements has no truth value"):
             bool(several)
         for convert in (int, float, complex):
-            with pytest.raises(ValueError, match=f"{count} elements are not one number"):
+            with pytest.raises(ValueError, match=f"not of {count} elements"):
                 convert(several)
 
 

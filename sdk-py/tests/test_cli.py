@@ -1,4 +1,4 @@
-"""The command `tenon`, run as people run it."""
+"""The command `tenon`, run as a program."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_help_names_every_command() -> None:
     text = said("--help")
     for command in ("info", "bench", "check", "trace", "rules"):
         assert re.search(rf"^    {command} ", text, re.MULTILINE), text
-    assert "exit status: 0 done" in text
+    assert "exit status: 0 success" in text
     assert said("help") == said("help", "help") == text
 
 
@@ -87,7 +87,7 @@ def test_info_shows_devices_plugins_and_the_environment() -> None:
     assert "  cpu:2 of plugin cpu\n    memory       64 MiB, 64 MiB free\n" in text
     assert "  cpu  3 × cpu  built in\n" in text
     assert "  TENON_CPU_DEVICES=3\n" in text
-    assert re.search(r"^    TENON_PLUGIN_PATH +where plugins are looked for", text, re.MULTILINE)
+    assert re.search(r"^    TENON_PLUGIN_PATH +where to search for plugins", text, re.MULTILINE)
     assert re.search(r"functions +\d+ native, \d+ fallback, \d+ unavailable", text)
     assert "\x1b" not in text
 
@@ -96,11 +96,11 @@ def test_info_says_why_a_plugin_was_refused(tmp_path: Path) -> None:
     broken = tmp_path / "libbroken.so"
     broken.write_text("no library")
     text = said("info", TENON_PLUGIN_PATH=str(broken))
-    assert f"  refused {broken}\n    the system does not open `{broken}`" in text
+    assert f"  refused {broken}\n    cannot load `{broken}`" in text
     found = json.loads(said("info", "--json", TENON_PLUGIN_PATH=str(broken)))
     (refused,) = found["refused"]
     assert refused["path"] == str(broken)
-    assert "does not open" in refused["reason"]
+    assert "cannot load" in refused["reason"]
 
 
 def test_info_for_programs() -> None:
@@ -126,7 +126,7 @@ def test_a_library_that_cannot_be_loaded_is_one_line() -> None:
         check=False,
     )
     assert done.returncode == 1
-    assert done.stderr.splitlines() == ["error: TENON_LIBRARY names `/nowhere/libtenon.so`, which is no file"]
+    assert done.stderr.splitlines() == ["error: TENON_LIBRARY is set to `/nowhere/libtenon.so`, which is not a file"]
 
 
 def test_the_installed_command_is_the_same() -> None:
@@ -197,7 +197,7 @@ def test_a_picture_that_fails_does_not_cost_what_was_measured(tmp_path: Path) ->
 def test_a_picture_without_a_folder_is_told_before_anything_is_measured() -> None:
     done = tenon(*QUICK, "--plot", "/nowhere/x.png")
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == "error: --plot: there is no folder `/nowhere`\n"
+    assert done.stderr == "error: --plot: the folder `/nowhere` does not exist\n"
 
 
 def test_an_output_that_lacks_a_sign_gets_another() -> None:
@@ -209,11 +209,11 @@ def test_an_output_that_lacks_a_sign_gets_another() -> None:
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["--plot", "x.txt"], "`x.txt` is no name of a picture"),
-        (["--plot", "x"], "`x` is no name of a picture"),
-        (["--sizes", "4Ki,none"], "`none` is no size"),
-        (["--sizes", "0"], "`0` is no size"),
-        (["--repeat", "0"], "`0` is no number of runs"),
+        (["--plot", "x.txt"], "`x.txt` must end in .png, .svg or .pdf"),
+        (["--plot", "x"], "`x` must end in .png, .svg or .pdf"),
+        (["--sizes", "4Ki,none"], "`none` is not a valid size"),
+        (["--sizes", "0"], "`0` is not a valid size"),
+        (["--repeat", "0"], "`0` is not a positive number of runs"),
     ],
 )
 def test_wrong_options_are_named(arguments: list[str], complaint: str) -> None:

@@ -1,4 +1,4 @@
-"""Devices: naming them, opening and closing them, the current one, and what is known of them."""
+"""Devices: names, opening and closing, the current device, and properties."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_a_device_is_not_closed_under_memory_that_is_alive() -> None:
 
 @pytest.mark.parametrize("name", ["", ":0", "cpu:", "cpu:x", "cpu:-1", "cpu:0:0", "cpu: 0", "cpu:²"])
 def test_a_name_that_is_none_is_a_value_error(name: str) -> None:
-    with pytest.raises(ValueError, match="is no name of a device"):
+    with pytest.raises(ValueError, match="is not a valid device name"):
         tenon.device(name)
 
 
@@ -108,9 +108,9 @@ def test_wrong_arguments() -> None:
     with pytest.raises(ValueError, match="must not be negative"):
         tenon.Device("cpu", -1)
     for wrong in (True, 1.0, "0"):
-        with pytest.raises(TypeError, match="number of a device is an int"):
+        with pytest.raises(TypeError, match="number of a device must be an int"):
             tenon.Device("cpu", wrong)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="type of a device is a str"):
+    with pytest.raises(TypeError, match="type of a device must be a str"):
         tenon.Device(0)  # type: ignore[arg-type]
     for far_off in (2**31, 2**32, 2**70):
         # C would count only the lower bits, which are those of another device.
@@ -127,7 +127,7 @@ def test_wrong_arguments() -> None:
         plugin.device(-1)
     with pytest.raises(TypeError, match="int, not str"):
         plugin.device("0")  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="number of bytes, not float"):
+    with pytest.raises(TypeError, match="integer number of bytes, not float"):
         tenon.device("cpu:0").trim_memory(1.5)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="keep must not be negative"):
         tenon.device("cpu:0").trim_memory(-1)
@@ -147,7 +147,7 @@ def test_more_than_there_is_may_stay_in_the_pool(device: tenon.Device) -> None:
 @pytest.mark.parametrize(("timeout", "error"), [(-1, ValueError), (math.nan, ValueError), ("1", TypeError)])
 def test_a_timeout_that_is_none_is_told(device: tenon.Device, timeout: Any, error: type[Exception]) -> None:
     for what in (device, device.default_stream, device.create_event()):
-        with pytest.raises(error, match=f"timeout is a number of seconds.* not {'str' if timeout == '1' else timeout}"):
+        with pytest.raises(error, match=f"timeout must be .* seconds.* not {'str' if timeout == '1' else timeout}"):
             what.synchronize(timeout)
 
 

@@ -1,4 +1,4 @@
-"""Types of elements: their names, and the elements as bytes."""
+"""Element types: names, and conversion to bytes."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_types_of_python_are_what_numpy_takes_them_for(python: type, name: str) 
     ids=repr,
 )
 def test_what_is_no_type_is_told_so(wrong: object) -> None:
-    with pytest.raises(TypeError, match="there are bool, uint8"):
+    with pytest.raises(TypeError, match="must be one of bool, uint8"):
         tenon.dtype(wrong)  # type: ignore[arg-type]
 
 
@@ -163,7 +163,7 @@ def test_bfloat16_is_even_between_two(wide: int, narrow: int) -> None:
 @pytest.mark.parametrize("dtype", ALL, ids=str)
 @pytest.mark.parametrize("value", ["1", b"1", None, [], {}, object()], ids=repr)
 def test_what_is_no_number_is_no_element(dtype: tenon.DType, value: Any) -> None:
-    with pytest.raises(TypeError, match=f"is no {dtype}"):
+    with pytest.raises(TypeError, match=f"is not a valid {dtype}"):
         dtype.pack([value])
 
 
@@ -181,7 +181,7 @@ def test_what_does_not_fit_is_told_so() -> None:
             tenon.dtype(name).pack([2**2000])
     with pytest.raises(ValueError, match="range of uint8"):
         tenon.dtype("uint8").pack([256])
-    with pytest.raises(TypeError, match=r"1\.5 is no int32"):
+    with pytest.raises(TypeError, match=r"1\.5 is not a valid int32"):
         tenon.dtype("int32").pack([1.5])
     with pytest.raises(ValueError, match="range of float16"):
         tenon.dtype("float16").pack([1e6])
@@ -208,7 +208,7 @@ def test_nothing_needs_numpy(program: Program) -> None:
     assert silent(
         done,
         "[[7.0, 3.0], [7.0, 4.0]] (2, 4)\nfloat32 int16 uint8 complex64 bool\nTrue\n"
-        "this makes a NumPy array, and NumPy is not there: pip install numpy",
+        "this function needs NumPy, which is not installed: pip install numpy",
     )
 
 

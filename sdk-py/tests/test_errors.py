@@ -1,4 +1,4 @@
-"""Exceptions: what they are, what they know, and how they read."""
+"""Exceptions: classes, attributes and messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events: recording, asking, waiting."""
+"""Events: recording, querying and waiting."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_things_of_two_devices_do_not_mix(program: Program) -> None:
     )
     assert done.stderr == ""
     assert done.stdout.splitlines() == [
-        "cpu:0: the stream is of cpu:1, but the event of cpu:0",
-        "cpu:0: the event is of cpu:1, but the stream of cpu:0",
-        "cpu:0: the other stream is of cpu:1, but the stream of cpu:0",
+        "cpu:0: the stream belongs to cpu:1, but the event belongs to cpu:0",
+        "cpu:0: the event belongs to cpu:1, but the stream belongs to cpu:0",
+        "cpu:0: the other stream belongs to cpu:1, but the stream belongs to cpu:0",
     ]

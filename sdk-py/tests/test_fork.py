@@ -1,4 +1,4 @@
-"""Children of a process that uses devices."""
+"""Forked children of a process that uses devices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The examples in the documentation: each is run as a reader would run it, and prints what stands there."""
+"""Runs the examples in the documentation, and compares their output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DLPack both ways with PaddlePaddle, on its CPU."""
+"""DLPack in both directions with PaddlePaddle on its CPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How things end: many of them, in cycles, when the interpreter ends, and when somebody presses Ctrl-C."""
+"""Lifetimes: many objects, reference cycles, interpreter exit and Ctrl-C."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random sequences of what can be done with buffers, each step beside the same one with NumPy."""
+"""Random sequences of buffer operations, each compared with NumPy."""
 
 from __future__ import annotations
 

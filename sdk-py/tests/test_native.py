@@ -1,4 +1,4 @@
-"""The bindings below `tenon`: each way of passing a parameter, on the built-in device."""
+"""The low-level bindings: each way to pass a parameter, on the built-in device."""
 
 from __future__ import annotations
 
@@ -269,6 +269,6 @@ def test_another_library_is_refused(refused: Run, tmp_path: Path) -> None:
 
 def test_a_library_that_is_not_there_is_named(refused: Run, tmp_path: Path) -> None:
     missing = str(tmp_path / "missing.so")
-    assert f"{library.VARIABLE} names `{missing}`, which is no file" in refused(library.VARIABLE, missing)
+    assert f"{library.VARIABLE} is set to `{missing}`, which is not a file" in refused(library.VARIABLE, missing)
     (tmp_path / "text.so").write_text("no library")
     assert "cannot load" in refused(library.VARIABLE, str(tmp_path / "text.so"))

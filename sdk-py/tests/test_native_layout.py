@@ -1,4 +1,4 @@
-"""The structures of the bindings against a C compiler that reads the headers."""
+"""The layout of the structures in the bindings, compared with a C compiler."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plugins of C: loading, failures with reasons, devices that lack functions, and how the library begins."""
+"""C plugins: loading, failures with reasons, devices without some functions, and initialisation of the library."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_the_library_begins_as_it_is_told(program: Program, build: Build) -> Non
     assert done.stdout.splitlines() == [
         "['librequired']",
         "refused",
-        "init: the library runs already: call `tenon.init` before anything else",
+        "init: the library is initialised already: call `tenon.init` before any other function",
     ]
 
 

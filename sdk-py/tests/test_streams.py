@@ -1,4 +1,4 @@
-"""Streams: order, callbacks, waiting, and how they end."""
+"""Streams: order, callbacks, waits and release."""
 
 from __future__ import annotations
 
@@ -270,7 +270,7 @@ def test_nothing_calls_a_device_from_a_callback(device: tenon.Device, stream: te
     stream.add_callback(callback)
     stream.synchronize()
     assert len(refused) == len(uses)
-    assert all("callback cannot call a device" in text for text in refused)
+    assert all("callback must not call a device" in text for text in refused)
     assert other.query()
     assert not other.closed
 

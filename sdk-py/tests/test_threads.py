@@ -1,4 +1,4 @@
-"""Many threads at once, on the same objects and on their own."""
+"""Several threads that use the same objects or separate ones."""
 
 from __future__ import annotations
 

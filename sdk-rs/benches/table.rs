@@ -7,69 +7,33 @@ use std::time::Instant;
 
 use tenon::DevicePtr;
 use tenon::device::*;
+use tenon_testing::stub_device;
 
 /// A device that does next to nothing, so that what is measured is the way to it.
 #[derive(Default)]
 struct Idle;
 
-#[tenon::device]
-impl Device for Idle {
-    #[inline(never)]
-    fn set_device(&self, device: DeviceId) -> Result<()> {
-        black_box(device);
-        Ok(())
-    }
+stub_device! {
+    #[tenon::device]
+    impl Idle {
+        #[inline(never)]
+        fn set_device(&self, device: DeviceId) -> Result<()> {
+            black_box(device);
+            Ok(())
+        }
 
-    fn get_device(&self) -> Result<DeviceId> {
-        Ok(DeviceId(0))
-    }
+        #[inline(never)]
+        fn device_memory_allocate(&self, device: DeviceId, size: usize) -> Result<DevicePtr> {
+            Ok(DevicePtr::from_addr(black_box(size) + device.0 as usize))
+        }
 
-    fn get_device_count(&self) -> Result<usize> {
-        Ok(1)
+        #[inline(never)]
+        fn memory_copy_h2d(&self, device: DeviceId, dst: DevicePtr, src: &[u8]) -> Result<()> {
+            black_box((device, dst, src));
+            Ok(())
+        }
     }
-
-    fn get_device_list(&self) -> Result<Vec<usize>> {
-        Ok(vec![0])
-    }
-
-    fn synchronize_device(&self, _: DeviceId) -> Result<()> {
-        Ok(())
-    }
-
-    fn create_event(&self, _: DeviceId) -> Result<Event> {
-        Ok(Event::from_addr(1))
-    }
-
-    fn record_event(&self, _: DeviceId, _: Stream, _: Event) -> Result<()> {
-        Ok(())
-    }
-
-    fn synchronize_event(&self, _: DeviceId, _: Event) -> Result<()> {
-        Ok(())
-    }
-
-    fn destroy_event(&self, _: DeviceId, _: Event) -> Result<()> {
-        Ok(())
-    }
-
-    #[inline(never)]
-    fn device_memory_allocate(&self, device: DeviceId, size: usize) -> Result<DevicePtr> {
-        Ok(DevicePtr::from_addr(black_box(size) + device.0 as usize))
-    }
-
-    fn device_memory_deallocate(&self, _: DeviceId, _: DevicePtr, _: usize) -> Result<()> {
-        Ok(())
-    }
-
-    #[inline(never)]
-    fn memory_copy_h2d(&self, device: DeviceId, dst: DevicePtr, src: &[u8]) -> Result<()> {
-        black_box((device, dst, src));
-        Ok(())
-    }
-
-    fn memory_copy_d2h(&self, _: DeviceId, _: &mut [u8], _: DevicePtr) -> Result<()> {
-        Ok(())
-    }
+    optional {}
 }
 
 const CALLS: u32 = 200_000;

@@ -37,7 +37,9 @@
 // Generated code names this crate from outside, and so it does here.
 extern crate self as tenon;
 
+mod environment;
 mod error;
+pub mod handle;
 mod lent;
 mod log;
 mod pointer;
@@ -46,6 +48,7 @@ mod strategy;
 #[doc(hidden)]
 pub mod support;
 
+pub use environment::trusted_variable;
 pub use error::{Error, Origin, Reason, Refusal, StatusCode, last_error};
 pub use lent::Lent;
 pub use log::{BadLogLevel, LogLevel, log_level};

@@ -13,7 +13,7 @@ pub struct FunctionInfo {
     pub summary: &'static str,
     /// All parameters in the order of the spec, lengths and outputs included.
     pub params: &'static [ParamInfo],
-    /// Whether an implementation needs it.
+    /// True if an implementation needs it.
     pub need: Need,
     /// True if the call waits for device work.
     pub blocking: bool,
@@ -49,7 +49,7 @@ impl FunctionInfo {
     };
 }
 
-/// Whether an implementation needs a function.
+/// The need of hosts for a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
     /// Hosts refuse a plugin without it.
@@ -71,7 +71,7 @@ pub struct FallbackInfo {
     pub calls: &'static [&'static str],
     /// True if hosts do the same by themselves.
     pub host_rule: bool,
-    /// What it costs the caller; may be empty.
+    /// Its cost for the caller; may be empty.
     pub costs: &'static str,
 }
 

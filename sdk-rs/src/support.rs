@@ -18,7 +18,13 @@ pub use crate::pointer::{AnyPtr, DevicePtr, HostPtr, UnifiedPtr};
 
 /// Runs the body of a thunk: stops panics at the boundary, and sets the last error of a failure.
 #[inline]
-pub fn call<S: StatusCode>(function: &'static str, body: impl FnOnce() -> Result<S, Error<S>>) -> S {
+pub fn call<S: StatusCode>(function: &'static str, body: impl FnOnce() -> Result<(), Error<S>>) -> S {
+    call_question(function, move || body().map(|()| S::SUCCESS))
+}
+
+/// Runs the body of a thunk as [`call`] does. The body answers a question with a status.
+#[inline]
+pub fn call_question<S: StatusCode>(function: &'static str, body: impl FnOnce() -> Result<S, Error<S>>) -> S {
     // The device sees `&self` only, so it is responsible for its own state after a panic.
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(status)) => status,
@@ -33,7 +39,7 @@ pub fn call<S: StatusCode>(function: &'static str, body: impl FnOnce() -> Result
 /// message.
 pub fn call_lifecycle<S: StatusCode>(
     function: &'static str,
-    body: impl FnOnce() -> Result<S, Error<S>>,
+    body: impl FnOnce() -> Result<(), Error<S>>,
 ) -> S {
     let status = call(function, body);
     if status.code() != S::SUCCESS.code() && !crate::log::writes(LogLevel::Error) {
@@ -67,6 +73,14 @@ struct ErrorObject {
 
 /// Runs the body of a thunk whose ABI returns an error object, as [`call`] does: null is success.
 pub fn call_object<S: StatusCode>(
+    function: &'static str,
+    body: impl FnOnce() -> Result<(), Error<S>>,
+) -> *mut c_void {
+    call_object_question(function, move || body().map(|()| S::SUCCESS))
+}
+
+/// Runs the body of a thunk as [`call_object`] does. The body answers a question with a status.
+pub fn call_object_question<S: StatusCode>(
     function: &'static str,
     body: impl FnOnce() -> Result<S, Error<S>>,
 ) -> *mut c_void {
@@ -162,6 +176,100 @@ pub fn place<S: StatusCode, T>(name: &str, pointer: *mut T) -> Result<*mut T, Er
     non_null(name, pointer).map(<*const T>::cast_mut)
 }
 
+/// Checks a place as [`place`] does, where the caller may pass null for a result that it does not want.
+#[inline]
+pub fn place_or_null<S: StatusCode, T>(name: &str, pointer: *mut T) -> Result<*mut T, Error<S>> {
+    if pointer.is_null() { Ok(pointer) } else { place(name, pointer) }
+}
+
+/// Refuses a null handle or callback.
+#[inline]
+pub fn refuse_null<S: StatusCode>(name: &str, is_null: bool) -> Result<(), Error<S>> {
+    if is_null { Err(null(name)) } else { Ok(()) }
+}
+
+/// A pointer of either kind.
+pub trait Pointer: Copy {
+    /// Returns true if it is null.
+    fn is_null_pointer(self) -> bool;
+}
+
+impl<T> Pointer for *const T {
+    fn is_null_pointer(self) -> bool {
+        self.is_null()
+    }
+}
+
+impl<T> Pointer for *mut T {
+    fn is_null_pointer(self) -> bool {
+        self.is_null()
+    }
+}
+
+/// Reads what a pointer leads to, unless it is null.
+#[inline]
+pub fn nullable<P: Pointer, T, E>(pointer: P, read: impl FnOnce(P) -> Result<T, E>) -> Result<Option<T>, E> {
+    if pointer.is_null_pointer() { Ok(None) } else { read(pointer).map(Some) }
+}
+
+/// Makes a reference from the caller's pointer.
+///
+/// # Safety
+/// Unless the checks fail, `pointer` is readable and does not change during `'a`.
+#[inline]
+pub unsafe fn reference<'a, S: StatusCode, T>(name: &str, pointer: *const T) -> Result<&'a T, Error<S>> {
+    // SAFETY: not null and aligned by the check; readable by the caller's promise.
+    non_null(name, pointer).map(|pointer| unsafe { &*pointer })
+}
+
+/// Makes a mutable reference from the caller's pointer.
+///
+/// # Safety
+/// Unless the checks fail, `pointer` is writable and not accessed otherwise during `'a`.
+#[inline]
+pub unsafe fn reference_mut<'a, S: StatusCode, T>(
+    name: &str,
+    pointer: *mut T,
+) -> Result<&'a mut T, Error<S>> {
+    // SAFETY: not null and aligned by the check; writable by the caller's promise.
+    place(name, pointer).map(|pointer| unsafe { &mut *pointer })
+}
+
+/// Makes a reference as [`reference`] does, unless the pointer is null.
+///
+/// # Safety
+/// As of [`reference`].
+#[inline]
+pub unsafe fn reference_or_null<'a, S: StatusCode, T>(
+    name: &str,
+    pointer: *const T,
+) -> Result<Option<&'a T>, Error<S>> {
+    // SAFETY: the caller's promise.
+    nullable(pointer, |pointer| unsafe { reference(name, pointer) })
+}
+
+/// Makes a mutable reference as [`reference_mut`] does, unless the pointer is null.
+///
+/// # Safety
+/// As of [`reference_mut`].
+#[inline]
+pub unsafe fn reference_mut_or_null<'a, S: StatusCode, T>(
+    name: &str,
+    pointer: *mut T,
+) -> Result<Option<&'a mut T>, Error<S>> {
+    // SAFETY: the caller's promise.
+    nullable(pointer, |pointer| unsafe { reference_mut(name, pointer) })
+}
+
+/// Returns a number of elements or bytes as the length of a slice.
+#[inline]
+pub fn count<S: StatusCode>(
+    name: &str,
+    count: impl TryInto<usize> + std::fmt::Display + Copy,
+) -> Result<usize, Error<S>> {
+    count.try_into().map_err(|_| Error::invalid(format!("`{name}` is no length: {count}")))
+}
+
 /// Checks that a range lies inside the address space and is null only with length 0.
 #[inline]
 pub fn range<S: StatusCode>(name: &str, address: usize, bytes: usize) -> Result<(), Error<S>> {
@@ -175,7 +283,7 @@ pub fn range<S: StatusCode>(name: &str, address: usize, bytes: usize) -> Result<
 #[cold]
 fn bad_range<S: StatusCode>(name: &str, address: usize, bytes: usize) -> Error<S> {
     Error::invalid(if address == 0 {
-        format!("`{name}` is null, with {bytes} bytes to follow")
+        format!("`{name}` is null, but {bytes} bytes are accessed")
     } else {
         format!("{bytes} bytes from `{name}` reach past the address space")
     })
@@ -239,6 +347,19 @@ pub unsafe fn text<'a, S: StatusCode>(
     Ok(unsafe { std::ffi::CStr::from_ptr(pointer) })
 }
 
+/// Makes a string as [`text`] does, unless the pointer is null.
+///
+/// # Safety
+/// As of [`text`].
+#[inline]
+pub unsafe fn text_or_null<'a, S: StatusCode>(
+    name: &str,
+    pointer: *const c_char,
+) -> Result<Option<&'a CStr>, Error<S>> {
+    // SAFETY: the caller's promise.
+    nullable(pointer, |pointer| unsafe { text(name, pointer) })
+}
+
 /// Writes a string and its NUL into a buffer of fixed size.
 ///
 /// # Safety
@@ -263,6 +384,29 @@ pub unsafe fn write_text<S: StatusCode>(
     Ok(())
 }
 
+/// Writes as many elements as the function that counts them has said.
+///
+/// # Errors
+/// `INTERNAL` if there are more or fewer elements.
+///
+/// # Safety
+/// As many elements as `counted` says are writable at `place`.
+pub unsafe fn write_elements<S: StatusCode, T: Copy>(
+    name: &str,
+    place: *mut T,
+    elements: &[T],
+    counted: (&str, usize),
+) -> Result<(), Error<S>> {
+    let (function, expected) = counted;
+    if elements.len() != expected {
+        let message = format!("{} elements of `{name}`, where {function} says {expected}", elements.len());
+        return Err(Error::new(S::INTERNAL, message));
+    }
+    // SAFETY: the caller has room for as many as it was told.
+    unsafe { std::ptr::copy_nonoverlapping(elements.as_ptr(), place, expected) };
+    Ok(())
+}
+
 /// Allocates the host buffer of a fallback, filled with a byte.
 ///
 /// # Errors
@@ -283,29 +427,28 @@ pub fn call_value<S: StatusCode, T>(
     body: impl FnOnce() -> Result<T, Error<S>>,
 ) -> T {
     let mut yielded = default;
-    call(function, into(&mut yielded, body));
+    call(function, || body().map(|value| yielded = value));
     yielded
-}
-
-/// Turns a body that returns a value into one that returns a status and stores the value in `place`.
-fn into<S: StatusCode, T>(
-    place: &mut T,
-    body: impl FnOnce() -> Result<T, Error<S>>,
-) -> impl FnOnce() -> Result<S, Error<S>> {
-    move || {
-        *place = body()?;
-        Ok(S::SUCCESS)
-    }
 }
 
 /// Runs the body of an exported function as [`call`] does, and stores the message of a failure for its interface.
 pub fn call_export<S: StatusCode>(
     last: &'static LocalKey<LastFailure>,
     function: &'static str,
+    body: impl FnOnce() -> Result<(), Error<S>>,
+) -> S {
+    call_export_question(last, function, || body().map(|()| S::SUCCESS))
+}
+
+/// Runs the body of an exported function as [`call_export`] does. The body answers a question with a status.
+pub fn call_export_question<S: StatusCode>(
+    last: &'static LocalKey<LastFailure>,
+    function: &'static str,
     body: impl FnOnce() -> Result<S, Error<S>>,
 ) -> S {
-    let status = call(function, body);
-    if status.code() != S::SUCCESS.code() {
+    let mut is_answered = false;
+    let status = call_question(function, || body().inspect(|_| is_answered = true));
+    if !is_answered {
         keep_failure(last, status.code());
     }
     status
@@ -320,7 +463,7 @@ pub fn call_export_value<S: StatusCode, T>(
     body: impl FnOnce() -> Result<T, Error<S>>,
 ) -> T {
     let mut yielded = default;
-    call_export(last, function, into(&mut yielded, body));
+    call_export(last, function, || body().map(|value| yielded = value));
     yielded
 }
 
@@ -390,6 +533,21 @@ pub fn lend(kept: &'static LocalKey<KeptText>, text: Option<Cow<'static, CStr>>)
     }
 }
 
+/// Returns a function by its address.
+///
+/// # Safety
+/// `address` is that of a function, and `T` a pointer to one with its signature; null for an `Option` of such a pointer.
+pub unsafe fn function<T>(address: *const c_void) -> T {
+    const { assert!(size_of::<T>() == size_of::<*const c_void>()) };
+    // SAFETY: of the same size, and the caller's promise.
+    unsafe { std::mem::transmute_copy(&address) }
+}
+
+/// Returns a pointer whose address is known as a number.
+pub fn pointer<T>(address: u64) -> *mut T {
+    std::ptr::with_exposed_provenance_mut(address as usize)
+}
+
 /// Returns the common length of slices.
 ///
 /// # Errors
@@ -411,8 +569,14 @@ pub fn length<S: StatusCode, T: TryFrom<usize>>(
 /// Allocates as many elements as another function returned.
 ///
 /// # Errors
-/// `INTERNAL` if there is not enough memory.
+/// `INTERNAL` if there is not enough memory, or if the number can only be a mistake.
 pub fn elements<S: StatusCode, T: Default + Clone>(name: &str, count: usize) -> Result<Vec<T>, Error<S>> {
+    // Memory that is never touched costs nothing, but each of these elements is written.
+    const MOST: usize = 1 << 20;
+    if count > MOST {
+        let message = format!("`{name}` would have {count} elements; at most {MOST} are supported");
+        return Err(Error::new(S::INTERNAL, message));
+    }
     let mut elements = Vec::new();
     elements
         .try_reserve_exact(count)

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tenon::DevicePtr;
 use tenon::device::{Device, DeviceId, Error, Event, Result, Stream, StreamCallback};
+use tenon_testing::stub_device;
 
 use functions::*;
 
@@ -137,68 +138,62 @@ fn told() -> String {
 
 struct Fake;
 
-impl Device for Fake {
-    fn set_device(&self, _: DeviceId) -> Result<()> {
-        Ok(())
-    }
-    fn get_device(&self) -> Result<DeviceId> {
-        Ok(DeviceId(1))
-    }
-    fn get_device_count(&self) -> Result<usize> {
-        Ok(2)
-    }
-    fn get_device_list(&self) -> Result<Vec<usize>> {
-        Ok(vec![0, 1])
-    }
-    fn synchronize_device(&self, _: DeviceId) -> Result<()> {
-        Ok(())
-    }
-    fn create_event(&self, _: DeviceId) -> Result<Event> {
-        Ok(Event::from_addr(8))
-    }
-    fn record_event(&self, _: DeviceId, _: Stream, _: Event) -> Result<()> {
-        Ok(())
-    }
-    fn synchronize_event(&self, _: DeviceId, _: Event) -> Result<()> {
-        Err(Error::new(tenon::device::Status(99), "a status of its own"))
-    }
-    fn destroy_event(&self, _: DeviceId, _: Event) -> Result<()> {
-        Ok(())
-    }
-    fn device_memory_allocate(&self, _: DeviceId, size: usize) -> Result<DevicePtr> {
-        Ok(if size > 1000 { DevicePtr::NULL } else { DevicePtr::from_addr(64 * usize::from(size > 0)) })
-    }
-    fn device_memory_deallocate(&self, _: DeviceId, _: DevicePtr, _: usize) -> Result<()> {
-        Ok(())
-    }
-    fn memory_copy_h2d(&self, device: DeviceId, dst: DevicePtr, src: &[u8]) -> Result<()> {
-        *TOLD.lock().unwrap() = format!("{device:?} {dst:?} {src:?}");
-        Ok(())
-    }
-    fn memory_copy_d2h(&self, _: DeviceId, dst: &mut [u8], _: DevicePtr) -> Result<()> {
-        dst.fill(7);
-        Ok(())
-    }
-    fn memory_copy_p2p(
-        &self,
-        dst_device: DeviceId,
-        src_device: DeviceId,
-        _: DevicePtr,
-        _: DevicePtr,
-        size: usize,
-    ) -> Result<()> {
-        *TOLD.lock().unwrap() = format!("{} <- {}: {size}", dst_device.0, src_device.0);
-        Ok(())
-    }
-    fn query_stream(&self, _: DeviceId, stream: Stream) -> Result<bool> {
-        Ok(stream.is_null())
-    }
-    fn stream_add_callback(&self, _: DeviceId, stream: Stream, callback: StreamCallback) -> Result<()> {
-        if stream.is_null() {
-            return Err(Error::new(tenon::device::Status::FAILED, "not on this one"));
+stub_device! {
+    impl Fake {
+        fn get_device(&self) -> Result<DeviceId> {
+            Ok(DeviceId(1))
         }
-        *KEPT.lock().unwrap() = Some(callback);
-        Ok(())
+
+        fn get_device_count(&self) -> Result<usize> {
+            Ok(2)
+        }
+
+        fn create_event(&self, _: DeviceId) -> Result<Event> {
+            Ok(Event::from_addr(8))
+        }
+
+        fn synchronize_event(&self, _: DeviceId, _: Event) -> Result<()> {
+            Err(Error::new(tenon::device::Status(99), "a status of its own"))
+        }
+
+        fn device_memory_allocate(&self, _: DeviceId, size: usize) -> Result<DevicePtr> {
+            Ok(if size > 1000 { DevicePtr::NULL } else { DevicePtr::from_addr(64 * usize::from(size > 0)) })
+        }
+
+        fn memory_copy_h2d(&self, device: DeviceId, dst: DevicePtr, src: &[u8]) -> Result<()> {
+            *TOLD.lock().unwrap() = format!("{device:?} {dst:?} {src:?}");
+            Ok(())
+        }
+
+        fn memory_copy_d2h(&self, _: DeviceId, dst: &mut [u8], _: DevicePtr) -> Result<()> {
+            dst.fill(7);
+            Ok(())
+        }
+    }
+    optional {
+        fn memory_copy_p2p(
+            &self,
+            dst_device: DeviceId,
+            src_device: DeviceId,
+            _: DevicePtr,
+            _: DevicePtr,
+            size: usize,
+        ) -> Result<()> {
+            *TOLD.lock().unwrap() = format!("{} <- {}: {size}", dst_device.0, src_device.0);
+            Ok(())
+        }
+
+        fn query_stream(&self, _: DeviceId, stream: Stream) -> Result<bool> {
+            Ok(stream.is_null())
+        }
+
+        fn stream_add_callback(&self, _: DeviceId, stream: Stream, callback: StreamCallback) -> Result<()> {
+            if stream.is_null() {
+                return Err(Error::new(tenon::device::Status::FAILED, "not on this one"));
+            }
+            *KEPT.lock().unwrap() = Some(callback);
+            Ok(())
+        }
     }
 }
 

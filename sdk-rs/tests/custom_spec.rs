@@ -102,10 +102,8 @@ fn calls_arrive_and_bring_back_what_they_should() {
     assert_eq!(*HEARD.lock().unwrap(), [(4, 300.0)]);
 }
 
-#[derive(Default)]
 struct Log(Mutex<Vec<f64>>);
 
-#[tenon_interface::device(spec = "../examples/custom-spec/spec", module = crate::sensor_log)]
 impl sensor_log::SensorLog for Log {
     fn append(&self, _: u32, samples: &[Sample]) -> sensor_log::Result<()> {
         self.0.lock().unwrap().extend(samples.iter().map(|sample| sample.value));
@@ -121,7 +119,16 @@ impl sensor_log::SensorLog for Log {
     }
 }
 
-export_sensor_log!(crate::sensor_log, crate::Log);
+use sensor_log as api;
+
+fn instance() -> &'static Log {
+    static LOG: Log = Log(Mutex::new(Vec::new()));
+    &LOG
+}
+
+mod functions {
+    tenon_interface::exports!("sensor_log", spec = "../examples/custom-spec/spec");
+}
 
 // SAFETY: this binary exports them, with these signatures.
 unsafe extern "C" {

@@ -10,11 +10,19 @@ mod kit {
 
 use kit::{Colour, Either, KitError, Label, Place, Size, ffi};
 
-#[derive(Default)]
+use kit as api;
+
 struct Shelf;
 
-#[tenon_interface::device(spec = "../codegen/tests/export/spec", module = crate::kit)]
-impl kit::Kit for Shelf {
+fn instance() -> &'static Shelf {
+    &Shelf
+}
+
+mod functions {
+    tenon_interface::exports!("kit", spec = "../codegen/tests/export/spec");
+}
+
+impl kit::KitBox for Shelf {
     fn make_box(&self, colour: Colour) -> kit::Result<kit::Box> {
         match colour {
             Colour::UNKNOWN => panic!("nobody knows the colour"),
@@ -38,13 +46,13 @@ impl kit::Kit for Shelf {
     fn label_of(&self, of: kit::Box) -> kit::Result<Label> {
         Ok(Label::from_addr(of.addr() + 1))
     }
+}
 
+impl kit::KitText for Shelf {
     fn text_message(&self) -> kit::Result<Option<Cow<'static, CStr>>> {
         Ok(kit::take_last_message().map(Cow::Owned))
     }
 }
-
-export_kit!(crate::kit, crate::Shelf);
 
 // SAFETY: this binary exports them, with these signatures.
 unsafe extern "C" {

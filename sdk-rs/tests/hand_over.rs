@@ -185,7 +185,7 @@ fn bad_arguments_get_an_error_that_names_them() {
             table.memory_copy_h2d.unwrap()(&mut id, null_mut(), c"x".as_ptr().cast(), 1),
             Status::ERROR
         );
-        assert_eq!(message(), "memory_copy_h2d: `dst` is null, with 1 bytes to follow");
+        assert_eq!(message(), "memory_copy_h2d: `dst` is null, but 1 bytes are accessed");
         table.device_memory_allocate.unwrap()(&mut id, &mut memory, 8);
         assert_eq!(table.memory_copy_h2d.unwrap()(&mut id, memory, memory, usize::MAX), Status::ERROR);
         assert!(message().contains("reach past the address space"), "{}", message());

@@ -158,17 +158,23 @@ fn function_of_each_name_is_known() {
     assert!(loaded.has(Function::Clone) && !loaded.has(Function::Match));
 }
 
-#[derive(Default)]
 struct Library;
 
-#[tenon_interface::device(spec = "tests/names/spec", module = crate::offered)]
 impl offered::Offered for Library {
     fn this(&self) -> offered::Result<usize> {
         Ok(5)
     }
 }
 
-export_offered!(crate::offered, crate::Library);
+use offered as api;
+
+fn instance() -> &'static Library {
+    &Library
+}
+
+mod functions {
+    tenon_interface::exports!("offered", spec = "tests/names/spec");
+}
 
 // SAFETY: this binary exports it, with this signature.
 unsafe extern "C" {

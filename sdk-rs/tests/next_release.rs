@@ -32,7 +32,7 @@ fn spec_of_next_release(name: &str) -> PathBuf {
     edit(&folder.join("spec/device/device.yaml"), |text| {
         let entry = |name: &str| {
             format!(
-                "\n  - name: {name}\n    summary: To do what is next\n    doc: Does what is next.\n    \
+                "\n  - name: {name}\n    summary: Does the next thing\n    doc: Does what is next.\n    \
                  since: \"{NEXT}\"\n    params:\n      device: {{ type: DeviceId, doc: The device. }}\n    \
                  when_null: The host does without it.\n    fallback: {{ nothing: true, rule: host }}\n"
             )

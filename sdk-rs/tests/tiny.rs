@@ -43,10 +43,17 @@ impl one::One for Device {
     }
 }
 
-#[tenon_interface::device(spec = "tests/tiny/spec", module = crate::offered)]
 impl offered::Offered for Device {}
 
-export_offered!(crate::offered, crate::Device);
+use offered as api;
+
+fn instance() -> &'static Device {
+    &Device
+}
+
+mod functions {
+    tenon_interface::exports!("offered", spec = "tests/tiny/spec");
+}
 
 #[derive(Default)]
 struct List;

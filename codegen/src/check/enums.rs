@@ -1,6 +1,6 @@
 //! Enums: their numbers, and what the values of a status mean.
 
-use crate::diagnostic::Code;
+use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{EnumValue, Meaning, Type, TypeKind};
 
 use super::Check;
@@ -11,12 +11,10 @@ pub(super) fn check_numbers_are_distinct(check: &Check) {
         for (index, value) in values.iter().enumerate().filter(|(_, value)| !value.alias) {
             let Some(before) = same_number(check, &values[..index], value) else { continue };
             let message = format!("`{}` has the number of `{}`", value.name.value, before.name.value);
-            check.report(
-                check
-                    .error(Code::DuplicateValue, value.places.span("value"), message)
-                    .label("a second name for it needs `alias: true`")
-                    .related(before.places.span("value"), "given here first"),
-            );
+            Diagnostic::new(Code::DuplicateValue, value.places.span("value"), message)
+                .label("a second name for it needs `alias: true`")
+                .related(before.places.span("value"), "given here first")
+                .report(check);
         }
     }
 }
@@ -28,11 +26,9 @@ pub(super) fn check_aliases(check: &Check) {
             if is_numbered(check, value) && same_number(check, &values[..index], value).is_none() {
                 let message =
                     format!("no value before `{}` has the number {}", value.name.value, value.value);
-                check.report(
-                    check
-                        .error(Code::DuplicateValue, value.places.at("alias").key, message)
-                        .label("so this is no alias"),
-                );
+                Diagnostic::new(Code::DuplicateValue, value.places.at("alias").key, message)
+                    .label("so this is no alias")
+                    .report(check);
             }
         }
     }
@@ -45,7 +41,7 @@ pub(super) fn check_range(check: &Check) {
         for value in values.iter().filter(|value| !(i64::from(i32::MIN)..=largest).contains(&value.value)) {
             let message = format!("{} does not fit into an enum of C", value.value);
             let span = value.places.span("value");
-            check.report(check.error(Code::WrongValue, span, message).label("more than an `int` holds"));
+            check.report(Diagnostic::new(Code::WrongValue, span, message).label("more than an `int` holds"));
         }
     }
 }
@@ -58,12 +54,10 @@ pub(super) fn check_meanings(check: &Check) {
             let Some(first) = with.next() else { continue };
             for second in with {
                 let message = format!("`{}` means the same as `{}`", second.name.value, first.name.value);
-                check.report(
-                    check
-                        .error(Code::DuplicateValue, second.places.span("means"), message)
-                        .label("one value is enough for that")
-                        .related(first.places.span("means"), "given here first"),
-                );
+                Diagnostic::new(Code::DuplicateValue, second.places.span("means"), message)
+                    .label("one value is enough for that")
+                    .related(first.places.span("means"), "given here first")
+                    .report(check);
             }
         }
     }

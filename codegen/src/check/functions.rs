@@ -10,12 +10,10 @@ pub(super) fn check_required_has_no_fallback(check: &Check) {
     for function in check.interface.functions.iter().filter(|function| !function.is_optional()) {
         if let Some(place) = function.places.get("fallback") {
             let message = format!("`{}` is required and has a fallback", function.name.value);
-            check.report(
-                check
-                    .error(Code::RequiredWithFallback, place.key, message)
-                    .label("this would never run")
-                    .related(function.places.span("required"), "required here"),
-            );
+            Diagnostic::new(Code::RequiredWithFallback, place.key, message)
+                .label("this would never run")
+                .related(function.places.span("required"), "required here")
+                .report(check);
         }
     }
 }
@@ -26,7 +24,7 @@ pub(super) fn check_fill(check: &Check) {
         let name = &function.name.value;
         let kind = check.interface.places.span("kind");
         let span = function.places.at("fill").key;
-        let diagnostic = |message| check.error(Code::FillRequired, span, message);
+        let diagnostic = |message| Diagnostic::new(Code::FillRequired, span, message);
         let diagnostic = if !function.is_optional() {
             diagnostic(format!("`{name}` is required, so its slot is never empty"))
                 .label("so this fills nothing")
@@ -54,11 +52,9 @@ pub(super) fn check_unsound_null(check: &Check) {
             Need::Load | Need::Optional => continue,
         };
         let message = format!("nothing says what a host does when `{}` is null", function.name.value);
-        check.report(
-            check
-                .error(Code::UnsoundNull, function.places.at(key).key, message)
-                .label("this needs `when_null` beside it"),
-        );
+        Diagnostic::new(Code::UnsoundNull, function.places.at(key).key, message)
+            .label("this needs `when_null` beside it")
+            .report(check);
     }
 }
 
@@ -67,12 +63,10 @@ pub(super) fn check_refused_plugin(check: &Check) {
     for function in check.interface.functions.iter().filter(|function| function.need == Need::Load) {
         if let Some(place) = function.places.get("when_null") {
             let message = format!("a host never sees a plugin without `{}`", function.name.value);
-            check.report(
-                check
-                    .error(Code::RefusedPlugin, place.key, message)
-                    .label("leave this out")
-                    .related(function.places.span("required"), "this says that hosts refuse the plugin"),
-            );
+            Diagnostic::new(Code::RefusedPlugin, place.key, message)
+                .label("leave this out")
+                .related(function.places.span("required"), "this says that hosts refuse the plugin")
+                .report(check);
         }
     }
 }
@@ -86,21 +80,20 @@ pub(super) fn check_fallback_is_there(check: &Check) {
         match (reason, function.places.get("fallback")) {
             (None, None) if missing => {
                 let message = format!("nothing stands in for `{name}` where it is left out");
-                check.report(
-                    check
-                        .error(Code::NoFallback, function.name.span, message)
-                        .label("this needs a `fallback`")
-                        .help("`no_fallback` says why there is none; a function that all have is `required`"),
-                );
+                Diagnostic::new(Code::NoFallback, function.name.span, message)
+                    .label("this needs a `fallback`")
+                    .help("`no_fallback` says why there is none; a function that all have is `required`")
+                    .report(check);
             }
             (Some(reason), Some(fallback)) => {
                 let message = format!("`{name}` has a fallback and a reason for having none");
-                let diagnostic = check.error(Code::NoFallback, reason.key, message).label("leave this out");
+                let diagnostic =
+                    Diagnostic::new(Code::NoFallback, reason.key, message).label("leave this out");
                 check.report(diagnostic.related(fallback.key, "the fallback"));
             }
             (Some(reason), None) if !missing => {
                 let message = format!("`{name}` needs no fallback");
-                check.report(check.error(Code::NoFallback, reason.key, message).label("leave this out"));
+                check.report(Diagnostic::new(Code::NoFallback, reason.key, message).label("leave this out"));
             }
             _ => {}
         }
@@ -117,12 +110,10 @@ pub(super) fn check_question_is_upright(check: &Check) {
         }
         let message = format!("success is the no of `{}`", function.name.value);
         let place = function.places.at("status_as_bool");
-        check.report(
-            check
-                .error(Code::InvertedQuestion, place.span("no"), message)
-                .label("this is the status 0")
-                .related(place.span("yes"), "yes and no may have changed places"),
-        );
+        Diagnostic::new(Code::InvertedQuestion, place.span("no"), message)
+            .label("this is the status 0")
+            .related(place.span("yes"), "yes and no may have changed places")
+            .report(check);
     }
 }
 
@@ -140,11 +131,9 @@ pub(super) fn check_answers(check: &Check) {
         let is_read = function.params.iter().all(|param| check.knows_type(param));
         if is_read && !writes && !yields && !calls {
             let message = format!("`{}` asks, and yields nothing", function.name.value);
-            check.report(
-                check
-                    .error(Code::NoAnswer, function.name.span, message)
-                    .label("a result, an `out` parameter or `status_as_bool` is expected"),
-            );
+            Diagnostic::new(Code::NoAnswer, function.name.span, message)
+                .label("a result, an `out` parameter or `status_as_bool` is expected")
+                .report(check);
         }
     }
 }
@@ -161,23 +150,21 @@ pub(super) fn check_question(check: &Check) {
             && yes == no
         {
             let message = format!("`{}` gives one answer for yes and for no", function.name.value);
-            check.report(
-                check
-                    .error(Code::QuestionStatus, place.span("no"), message)
-                    .label("this means yes already")
-                    .related(place.span("yes"), "here"),
-            );
+            Diagnostic::new(Code::QuestionStatus, place.span("no"), message)
+                .label("this means yes already")
+                .related(place.span("yes"), "here")
+                .report(check);
         }
-        if let Some(diagnostic) = other_answer(check, function) {
+        if let Some(diagnostic) = other_answer(function) {
             check.report(diagnostic.label("so the status is not the answer"));
         }
     }
 }
 
-fn other_answer(check: &Check, function: &Function) -> Option<Diagnostic> {
+fn other_answer(function: &Function) -> Option<Diagnostic> {
     let span = function.places.at("status_as_bool").key;
     let name = &function.name.value;
-    let error = |message| check.error(Code::QuestionStatus, span, message);
+    let error = |message| Diagnostic::new(Code::QuestionStatus, span, message);
     match function.result {
         ResultKind::None => {
             let message = format!("`{name}` returns nothing");

@@ -1,6 +1,6 @@
 //! Handles: where C points to const.
 
-use crate::diagnostic::Code;
+use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{HandleForm, TypeKind};
 
 use super::Check;
@@ -12,20 +12,16 @@ pub(super) fn check_form(check: &Check) {
         let is_pointee = matches!(form, HandleForm::Pointee(_));
         if let Some(place) = ty.places.get("const").filter(|_| !is_pointee) {
             let message = format!("`{}` is no handle by pointer", ty.name.value);
-            check.report(
-                check
-                    .error(Code::HandleConst, place.key, message)
-                    .label("`const` goes with `by: pointer`")
-                    .help("a handle with a tag has `c_const`, the name of the pointer to const"),
-            );
+            Diagnostic::new(Code::HandleConst, place.key, message)
+                .label("`const` goes with `by: pointer`")
+                .help("a handle with a tag has `c_const`, the name of the pointer to const")
+                .report(check);
         }
         if let Some(place) = ty.places.get("c_const").filter(|_| !matches!(form, HandleForm::Tagged(_))) {
             let message = format!("`{}` is no handle with a tag", ty.name.value);
-            check.report(
-                check
-                    .error(Code::HandleConst, place.key, message)
-                    .label("`c_const` goes with `tag`, and without `by: pointer`"),
-            );
+            Diagnostic::new(Code::HandleConst, place.key, message)
+                .label("`c_const` goes with `tag`, and without `by: pointer`")
+                .report(check);
         }
     }
 }
@@ -37,11 +33,9 @@ pub(super) fn check_use(check: &Check) {
         let Some(TypeKind::Handle { form, const_name: None, .. }) = check.kind(param.ty) else { continue };
         if param.constness == Some(true) && !matches!(form, HandleForm::Pointee(_)) {
             let message = format!("{} has no name for a pointer to const", check.show_a(param.ty));
-            check.report(
-                check
-                    .error(Code::HandleConst, param.places.at("const").key, message)
-                    .label("the type needs `c_const`"),
-            );
+            Diagnostic::new(Code::HandleConst, param.places.at("const").key, message)
+                .label("the type needs `c_const`")
+                .report(check);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Headers: which ones there are, and that none needs itself.
 
-use crate::diagnostic::Code;
-use crate::headers::Headers;
+use crate::diagnostic::{Code, Diagnostic};
+use crate::language::headers::Headers;
 
 use super::Check;
 
@@ -16,13 +16,11 @@ pub(super) fn check_no_circle(check: &Check) {
             let Some(group) = groups.next() else { continue };
             let second = headers.groups(other).next().map(|group| group.header.span);
             let message = format!("`{name}` and `{other}` need each other");
-            check.report(
-                check
-                    .error(Code::HeaderCycle, group.header.span, message)
-                    .label(format!("it names a type of `{other}`"))
-                    .related_if(second, format!("which names a type of `{name}`"))
-                    .help(format!("move the type into a header that `{other}` includes")),
-            );
+            Diagnostic::new(Code::HeaderCycle, group.header.span, message)
+                .label(format!("it names a type of `{other}`"))
+                .related_if(second, format!("which names a type of `{name}`"))
+                .help(format!("move the type into a header that `{other}` includes"))
+                .report(check);
         }
     }
 }
@@ -37,11 +35,9 @@ pub(super) fn check_place(check: &Check) {
     let named = interface.groups.iter().filter(|group| group.header.span.file != interface.places.key.file);
     for group in named.filter(|_| check.before.trusts(kind)) {
         let message = format!("the {} `{}` has one header", interface.kind_name(), interface.name.value);
-        check.report(
-            check
-                .error(Code::WrongKind, group.header.span, message)
-                .label("only a group of an export has its own")
-                .related(kind, "the kind"),
-        );
+        Diagnostic::new(Code::WrongKind, group.header.span, message)
+            .label("only a group of an export has its own")
+            .related(kind, "the kind")
+            .report(check);
     }
 }

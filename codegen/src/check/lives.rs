@@ -2,11 +2,10 @@
 
 use std::collections::HashMap;
 
-use crate::diagnostic::Code;
-use crate::model::{
-    ErrorObject, Function, Length, Param, ResultKind, Role, Space, Ty, Type, TypeId, TypeKind,
-};
-use crate::sdk::snake;
+use heck::ToSnakeCase;
+
+use crate::diagnostic::{Code, Diagnostic};
+use crate::model::{ErrorObject, Function, Length, Param, Role, Space, Ty, Type, TypeId, TypeKind};
 
 use super::{Check, ParamsOf};
 
@@ -74,12 +73,10 @@ pub(super) fn check_handles_live(check: &Check) {
             _ => continue,
         };
         let message = format!("no function {other} {}", check.show_a(handle));
-        check.report(
-            check
-                .error(Code::HandleLife, life.param.places.span("role"), message)
-                .label(format!("`{}` {does} one", life.function.name.value))
-                .help(help),
-        );
+        Diagnostic::new(Code::HandleLife, life.param.places.span("role"), message)
+            .label(format!("`{}` {does} one", life.function.name.value))
+            .help(help)
+            .report(check);
     }
 }
 
@@ -95,12 +92,10 @@ pub(super) fn check_ends_fit(check: &Check) {
             if let Some(first) = begins.first().filter(|_| !begins.iter().any(|begin| begin.can_end_in(end)))
             {
                 let message = format!("no function creates {}", end.show(check));
-                check.report(
-                    check
-                        .error(Code::LifeDiffers, end.param.places.span("role"), message)
-                        .label(format!("so `{}` has nothing to destroy", function.name.value))
-                        .related(first.param.name.span, format!("this is {}", first.show(check))),
-                );
+                Diagnostic::new(Code::LifeDiffers, end.param.places.span("role"), message)
+                    .label(format!("so `{}` has nothing to destroy", function.name.value))
+                    .related(first.param.name.span, format!("this is {}", first.show(check)))
+                    .report(check);
             }
         }
         for begin in lives_in(function, Role::Creates).into_iter().filter(|begin| begin.has_to_end()) {
@@ -114,13 +109,13 @@ pub(super) fn check_ends_fit(check: &Check) {
                 continue;
             }
             let message = format!("no function destroys {}", begin.show(check));
-            let diagnostic = check
-                .error(Code::LifeDiffers, begin.param.places.span("role"), message)
+            let diagnostic = Diagnostic::new(Code::LifeDiffers, begin.param.places.span("role"), message)
                 .label(format!("so what `{}` creates stays for ever", function.name.value));
-            check.report(match ends.first() {
+            match ends.first() {
                 Some(end) => diagnostic.related(end.param.name.span, format!("this is {}", end.show(check))),
                 None => diagnostic,
-            });
+            }
+            .report(check);
         }
     }
 }
@@ -148,10 +143,7 @@ impl<'a> Lives<'a> {
 
 fn lives_in(function: &Function, role: Role) -> Vec<Life<'_>> {
     let owner = |param: &Param| param.of.map(|id| function.param(id).ty);
-    let value = match &function.result {
-        ResultKind::Value(value) => Some(&**value),
-        ResultKind::Status | ResultKind::None => None,
-    };
+    let value = function.result.value();
     let params = function.params.iter().map(|param| (param, owner(param)));
     let all = params.chain(value.map(|value| (value, None)));
     all.filter(|(param, _)| param.role == role)
@@ -163,7 +155,7 @@ fn lives_in(function: &Function, role: Role) -> Vec<Life<'_>> {
 pub(super) fn check_handle_names(check: &Check) {
     let mut handles: HashMap<String, &Type> = HashMap::new();
     for ty in check.interface.types.iter().filter(|ty| matches!(ty.kind, TypeKind::Handle { .. })) {
-        handles.entry(snake(&ty.name.value)).or_insert(ty);
+        handles.entry(ty.name.value.to_snake_case()).or_insert(ty);
     }
     for (list, param) in check.params() {
         let name = &param.name.value;
@@ -173,18 +165,16 @@ pub(super) fn check_handle_names(check: &Check) {
         let Some(handle) = handles.get(name) else { continue };
         // A `tensor` may be a `MetaTensor`, and a `board` a `BoardId`.
         let own = match param.ty {
-            Ty::Named(id) => snake(&check.spec.ty(id).name.value),
+            Ty::Named(id) => check.spec.ty(id).name.value.to_snake_case(),
             _ => String::new(),
         };
         let is_kin = own.ends_with(&format!("_{name}")) || own.starts_with(&format!("{name}_"));
         if own != *name && !is_kin {
             let message = format!("`{name}` is {}", check.show_a(param.ty));
-            check.report(
-                check
-                    .error(Code::HandleName, param.places.span("type"), message)
-                    .label(format!("`{}` is expected", handle.name.value))
-                    .related(handle.name.span, "the handle of this name"),
-            );
+            Diagnostic::new(Code::HandleName, param.places.span("type"), message)
+                .label(format!("`{}` is expected", handle.name.value))
+                .related(handle.name.span, "the handle of this name")
+                .report(check);
         }
     }
 }

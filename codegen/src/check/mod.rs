@@ -27,9 +27,9 @@ mod types;
 
 use std::cell::RefCell;
 
-use crate::diagnostic::{Code, Diagnostic, Diagnostics};
-use crate::model::{Function, Interface, InterfaceId, Param, Places, ResultKind, Spec, Ty, Type, TypeKind};
-use crate::source::{Sources, Span};
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::model::{Function, Interface, InterfaceId, Param, Places, Spec, Ty, Type, TypeKind};
+use crate::source::Sources;
 
 /// Rules about what is described.
 const DESCRIPTIONS: &[fn(&Check)] = &[
@@ -143,6 +143,7 @@ const COMPLETENESS: &[fn(&Check)] = &[
     owners::check_owner_is_named,
     prose::check_docs_are_there,
     prose::check_docs_are_done,
+    prose::check_summaries,
     prose::check_names_exist,
 ];
 
@@ -176,6 +177,13 @@ fn apply(rules: &[fn(&Check)], spec: &Spec, sources: &Sources, diagnostics: &mut
     found.into_iter().for_each(|diagnostic| diagnostics.push(diagnostic));
 }
 
+impl Diagnostic {
+    /// Adds it to what the rules have found.
+    fn report(self, check: &Check) {
+        check.report(self);
+    }
+}
+
 /// One interface under the rules.
 struct Check<'a> {
     spec: &'a Spec,
@@ -190,10 +198,6 @@ struct Check<'a> {
 impl<'a> Check<'a> {
     fn report(&self, diagnostic: Diagnostic) {
         self.found.borrow_mut().push(diagnostic);
-    }
-
-    fn error(&self, code: Code, span: Span, message: impl Into<String>) -> Diagnostic {
-        Diagnostic::new(code, span, message)
     }
 
     /// Whether everything below a key resolved; so it has where the key was left out.
@@ -231,34 +235,14 @@ impl<'a> Check<'a> {
 
     /// Values that functions and callbacks return.
     fn results(&self) -> Vec<&'a Param> {
-        let functions = self.interface.functions.iter().filter_map(|function| match &function.result {
-            ResultKind::Value(value) => Some(&**value),
-            ResultKind::Status | ResultKind::None => None,
-        });
-        let callbacks = self.interface.types.iter().filter_map(|ty| match &ty.kind {
-            TypeKind::Callback { result, .. } => result.as_deref(),
-            TypeKind::Handle { .. }
-            | TypeKind::Id { .. }
-            | TypeKind::Enum { .. }
-            | TypeKind::Struct { .. } => None,
-        });
+        let functions = self.interface.functions.iter().filter_map(|function| function.result.value());
+        let callbacks = self.interface.types.iter().filter_map(Type::result);
         functions.chain(callbacks).filter(|result| self.knows_type(result)).collect()
     }
 
     /// What kind of described type this is, if it is one.
     fn kind(&self, ty: Ty) -> Option<&'a TypeKind> {
-        match ty {
-            Ty::Named(id) => Some(&self.spec.ty(id).kind),
-            Ty::Bool
-            | Ty::Int { .. }
-            | Ty::F32
-            | Ty::F64
-            | Ty::Size
-            | Ty::ULongLong
-            | Ty::Char
-            | Ty::String
-            | Ty::Pointer => None,
-        }
+        self.spec.kind(ty)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Names: what may be called the same, and what may not be called that at all.
 
-use crate::c::keyword_of;
-use crate::diagnostic::Code;
+use crate::diagnostic::{Code, Diagnostic};
+use crate::language::c::keyword_of;
 use crate::model::{Availability, Interface, InterfaceKind, Type, TypeKind};
 use crate::source::Span;
 
@@ -82,7 +82,7 @@ pub(super) fn check_keywords(check: &Check) {
     for (name, span) in names {
         let Some(language) = keyword_of(name) else { continue };
         let message = format!("`{name}` is a keyword of {language}");
-        check.report(check.error(Code::Keyword, span, message).label("no header can declare this"));
+        check.report(Diagnostic::new(Code::Keyword, span, message).label("no header can declare this"));
     }
 }
 
@@ -119,7 +119,7 @@ impl<'a> Check<'a> {
             {
                 let first = *first;
                 self.report(
-                    self.error(Code::DuplicateName, span, format!("{what} `{name}` is there twice"))
+                    Diagnostic::new(Code::DuplicateName, span, format!("{what} `{name}` is there twice"))
                         .label("the second one")
                         .related(first, "the first one"),
                 );

@@ -1,6 +1,6 @@
 //! Streams: who has them, and what is held until they have passed.
 
-use crate::diagnostic::Code;
+use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Function, Param, ParamId, Role, Ty, TypeKind};
 use crate::source::Span;
 
@@ -11,15 +11,13 @@ pub(super) fn check_waits_or_queues(check: &Check) {
     for function in &check.interface.functions {
         if let (true, Some(_)) = (function.blocking, function.stream_ordered) {
             let message = format!("`{}` waits for work that it only queues", function.name.value);
-            check.report(
-                check
-                    .error(Code::BlockingOrder, function.places.at("blocking").key, message)
-                    .label("the caller waits")
-                    .related(
-                        function.places.at("stream_ordered").key,
-                        "the call may return before the work is done",
-                    ),
-            );
+            Diagnostic::new(Code::BlockingOrder, function.places.at("blocking").key, message)
+                .label("the caller waits")
+                .related(
+                    function.places.at("stream_ordered").key,
+                    "the call may return before the work is done",
+                )
+                .report(check);
         }
     }
 }
@@ -54,13 +52,11 @@ fn check_stream(check: &Check, stream: &Param, span: Span) -> bool {
         return false;
     }
     let message = format!("`{}` is {}, which orders no work", stream.name.value, check.show_a(stream.ty));
-    check.report(
-        check
-            .error(Code::NoStream, span, message)
-            .label("a stream is expected")
-            .related(check.spec.ty(id).name.span, "this says nothing of an order")
-            .help("`orders: true` says that a handle is a stream"),
-    );
+    Diagnostic::new(Code::NoStream, span, message)
+        .label("a stream is expected")
+        .related(check.spec.ty(id).name.span, "this says nothing of an order")
+        .help("`orders: true` says that a handle is a stream")
+        .report(check);
     true
 }
 
@@ -73,20 +69,16 @@ pub(super) fn check_held(check: &Check) {
             (Some(held), Some(stream)) if held != stream && orders(check, &list.params[held.0]) => {
                 let message =
                     format!("`{}` is held by another stream than that of the work", param.name.value);
-                check.report(
-                    check
-                        .error(Code::HeldOrder, param.places.span("held"), message)
-                        .label(format!("`{}` is expected", function.param(stream).name.value))
-                        .related(function.places.span("stream_ordered"), "the stream of the work"),
-                );
+                Diagnostic::new(Code::HeldOrder, param.places.span("held"), message)
+                    .label(format!("`{}` is expected", function.param(stream).name.value))
+                    .related(function.places.span("stream_ordered"), "the stream of the work")
+                    .report(check);
             }
             (Some(_), None) if !function.places.has("stream_ordered") => {
                 let message = format!("`{}` is held, and `{}` queues no work", param.name.value, list.name());
-                check.report(
-                    check
-                        .error(Code::HeldOrder, span, message)
-                        .label("`stream_ordered` is missing from the function, or this is too much"),
-                );
+                Diagnostic::new(Code::HeldOrder, span, message)
+                    .label("`stream_ordered` is missing from the function, or this is too much")
+                    .report(check);
             }
             (None, Some(stream)) if is_used_later(param) && !param.places.has("held") => {
                 report_loose(check, function, param, stream);
@@ -108,11 +100,9 @@ fn is_used_later(param: &Param) -> bool {
 fn report_loose(check: &Check, function: &Function, param: &Param, stream: ParamId) {
     let stream = &function.param(stream).name.value;
     let message = format!("nothing says how long queued work uses `{}`", param.name.value);
-    check.report(
-        check
-            .error(Code::HeldOrder, param.name.span, message)
-            .label(format!("`held: {stream}` is expected"))
-            .related(function.places.at("stream_ordered").key, "the work may run after the call")
-            .help("`held: false` says that the call is done with the memory when it returns"),
-    );
+    Diagnostic::new(Code::HeldOrder, param.name.span, message)
+        .label(format!("`held: {stream}` is expected"))
+        .related(function.places.at("stream_ordered").key, "the work may run after the call")
+        .help("`held: false` says that the call is done with the memory when it returns")
+        .report(check);
 }

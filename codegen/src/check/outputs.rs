@@ -1,27 +1,24 @@
 //! Places of outputs: no two are one file, and none lies where something else belongs.
 
 use crate::diagnostic::{Code, Diagnostic};
-use crate::headers::Headers;
-use crate::model::{Interface, Spec};
+use crate::language::headers::Headers;
+use crate::model::{Interface, InterfaceKind, OutputPlace, PlaceKind, Spec};
 use crate::out::FOLDER;
 use crate::out::path::{is_within, join, without_case};
 use crate::sdk;
-use crate::source::{At, Span};
+use crate::source::Span;
 
 /// A folder of outputs.
-struct Place<'a> {
-    /// The key in `outputs`.
-    key: &'a str,
-    path: &'a str,
+struct Folder<'a> {
+    place: &'a OutputPlace,
     /// The path without the case of letters.
     folded: String,
-    span: Span,
 }
 
-impl Place<'_> {
+impl Folder<'_> {
     /// Whether it holds nothing else.
     fn is_own(&self) -> bool {
-        matches!(self.key, "reference" | "schema" | "rust")
+        self.place.kind == PlaceKind::OwnFolder
     }
 }
 
@@ -63,10 +60,10 @@ impl Findings<'_> {
 pub(super) fn check(spec: &Spec, found: &mut Vec<Diagnostic>) {
     let folders = folders(spec);
     let mut found = Findings { found };
-    folders.iter().for_each(|place| check_manifests(&place.folded, place.span, &mut found));
+    folders.iter().for_each(|folder| check_manifests(&folder.folded, folder.place.path.span, &mut found));
     check_folders(&folders, &mut found);
     // Where the folder of headers is wrong, each header would only repeat it.
-    let is_wrong = spec.outputs.header.as_ref().is_some_and(|folder| found.has(folder.span));
+    let is_wrong = spec.outputs.place("header").is_some_and(|folder| found.has(folder.path.span));
     let files: Vec<File> = files(spec).into_iter().filter(|file| !(file.is_header && is_wrong)).collect();
     files.iter().for_each(|file| check_manifests(&file.folded, file.span, &mut found));
     check_read(spec, &mut found);
@@ -76,44 +73,25 @@ pub(super) fn check(spec: &Spec, found: &mut Vec<Diagnostic>) {
 }
 
 /// Folders of outputs: first those that hold nothing else.
-fn folders(spec: &Spec) -> Vec<Place<'_>> {
-    let outputs = &spec.outputs;
-    let keys = [
-        ("reference", &outputs.reference),
-        ("schema", &outputs.schema),
-        ("rust", &outputs.rust),
-        ("header", &outputs.header),
-        ("python", &outputs.python),
-    ];
-    let given = keys.into_iter().filter_map(|(key, folder)| Some((key, folder.as_ref()?)));
-    given
-        .map(|(key, folder)| Place {
-            key,
-            path: &folder.value,
-            folded: without_case(&folder.value),
-            span: folder.span,
-        })
-        .collect()
+fn folders(spec: &Spec) -> Vec<Folder<'_>> {
+    let places = spec.outputs.places.iter().filter(|place| place.is_folder());
+    let mut folders: Vec<Folder> =
+        places.map(|place| Folder { place, folded: without_case(&place.path.value) }).collect();
+    folders.sort_by_key(|folder| !folder.is_own());
+    folders
 }
 
 fn files(spec: &Spec) -> Vec<File> {
-    let mut files = Vec::new();
-    if let Some(folder) = &spec.outputs.header {
-        for interface in &spec.interfaces {
-            files.extend(headers(spec, interface, &folder.value));
-        }
-    }
-    let outputs = &spec.outputs;
-    let exports = outputs.exports.as_ref().map(|file| &file.to);
-    let summary = outputs.summary.as_ref().map(|file| &file.to);
-    let rust = outputs.rust_files.iter().chain(&outputs.rust_exports).map(|file| &file.to);
-    let single = [exports, summary, outputs.rust_traits.as_ref()].into_iter().flatten();
-    files.extend(single.chain(rust).map(|to| File::new(to.value.clone(), to.span)));
-    files
+    let headers = spec.outputs.place("header").into_iter();
+    let headers = headers.flat_map(|folder| {
+        spec.interfaces.iter().flat_map(|interface| headers_of(spec, interface, &folder.path.value))
+    });
+    let single = spec.outputs.places.iter().filter(|place| !place.is_folder());
+    headers.chain(single.map(|place| File::new(place.path.value.clone(), place.path.span))).collect()
 }
 
 /// The headers of an interface, each with the place that names it.
-fn headers(spec: &Spec, interface: &Interface, folder: &str) -> Vec<File> {
+fn headers_of(spec: &Spec, interface: &Interface, folder: &str) -> Vec<File> {
     let own = interface.places.span("header");
     let mut names: Vec<(String, Span)> = Headers::of(spec, interface)
         .names()
@@ -145,49 +123,51 @@ fn check_manifests(path: &str, span: Span, found: &mut Findings) {
     }
 }
 
-fn check_folders(folders: &[Place], found: &mut Findings) {
-    for (index, own) in folders.iter().enumerate().filter(|(_, place)| place.is_own()) {
-        if own.path.is_empty() {
-            let message = format!("`{}` needs a folder of its own", own.key);
+fn check_folders(folders: &[Folder], found: &mut Findings) {
+    for (index, own) in folders.iter().enumerate().filter(|(_, folder)| folder.is_own()) {
+        let OutputPlace { key, path, .. } = own.place;
+        if path.value.is_empty() {
+            let message = format!("`{key}` needs a folder of its own");
             found.push(
-                Diagnostic::new(Code::OutputOverlap, own.span, message)
+                Diagnostic::new(Code::OutputOverlap, path.span, message)
                     .label("this is the output root, where the other outputs are")
-                    .help(format!("name a folder, such as `{}`", own.key)),
+                    .help(format!("name a folder, such as `{key}`")),
             );
             continue;
         }
-        for (other, place) in folders.iter().enumerate().filter(|(other, _)| *other != index) {
+        for (other, folder) in folders.iter().enumerate().filter(|(other, _)| *other != index) {
             // Of two that are the same, the second one is reported.
-            let is_first = place.folded == own.folded && place.is_own() && other < index;
-            if is_within(&place.folded, &own.folded) && !is_first {
-                found.push(overlap(own, place.path, place.span));
+            let is_first = folder.folded == own.folded && folder.is_own() && other < index;
+            if is_within(&folder.folded, &own.folded) && !is_first {
+                found.push(overlap(own.place, &folder.place.path.value, folder.place.path.span));
             }
         }
     }
 }
 
-fn check_files(folders: &[Place], files: &[File], found: &mut Findings) {
+fn check_files(folders: &[Folder], files: &[File], found: &mut Findings) {
     for file in files {
-        for place in folders.iter().filter(|place| !place.path.is_empty()) {
-            if place.is_own() && is_within(&file.folded, &place.folded) {
-                found.push(overlap(place, &file.path, file.span));
-            } else if is_within(&place.folded, &file.folded) {
+        for folder in folders.iter().filter(|folder| !folder.folded.is_empty()) {
+            if folder.is_own() && is_within(&file.folded, &folder.folded) {
+                found.push(overlap(folder.place, &file.path, file.span));
+            } else if is_within(&folder.folded, &file.folded) {
                 let message = format!("`{}` is a file and a folder of outputs", file.path);
                 found.push(
                     Diagnostic::new(Code::OutputTwice, file.span, message)
                         .label("the file")
-                        .related(place.span, "the folder"),
+                        .related(folder.place.path.span, "the folder"),
                 );
             }
         }
     }
 }
 
-fn overlap(own: &Place, other: &str, span: Span) -> Diagnostic {
-    let message = format!("`{other}` lies in `{}`, which is the folder of `{}`", own.path, own.key);
+fn overlap(own: &OutputPlace, other: &str, span: Span) -> Diagnostic {
+    let OutputPlace { key, path, .. } = own;
+    let message = format!("`{other}` lies in `{}`, which is the folder of `{key}`", path.value);
     Diagnostic::new(Code::OutputOverlap, span, message)
         .label("needs a folder of its own")
-        .related(own.span, format!("the folder of `{}`", own.key))
+        .related(path.span, format!("the folder of `{key}`"))
 }
 
 fn check_twice(files: &[File], found: &mut Findings) {
@@ -215,23 +195,25 @@ fn check_twice(files: &[File], found: &mut Findings) {
     }
 }
 
-/// The SDK has functions for an interface with `sdk` alone.
+/// A library has functions for an export, and for an interface with `sdk`.
 fn check_exported(spec: &Spec, found: &mut Findings) {
-    for file in &spec.outputs.rust_exports {
-        let interface = &spec.interfaces[file.interface.value.0];
-        if interface.sdk.is_none() {
+    for named in spec.outputs.places("rust_exports").filter_map(|place| place.interface.as_ref()) {
+        let interface = &spec.interfaces[named.value.0];
+        if interface.sdk.is_none() && !matches!(interface.kind, InterfaceKind::Export) {
             let message = format!("the SDK has no functions for `{}`", interface.name.value);
             found.push(
-                Diagnostic::new(Code::WrongKind, file.interface.span, message)
+                Diagnostic::new(Code::WrongKind, named.span, message)
                     .label("its `interface.yaml` has no `sdk`"),
             );
         }
     }
 }
 
+/// No output takes the place of a file that another one is made from.
 fn check_read(spec: &Spec, found: &mut Findings) {
-    let mut check = |to: &At<String>, read: &[(&str, &str)]| {
-        for (key, path) in read {
+    for place in &spec.outputs.places {
+        let to = &place.path;
+        for (key, path) in &place.reads {
             let path = crate::out::path::file(path);
             if path.is_ok_and(|path| without_case(&path) == without_case(&to.value)) {
                 let message = format!("`{}` is also what `{key}` names", to.value);
@@ -241,11 +223,5 @@ fn check_read(spec: &Spec, found: &mut Findings) {
                 );
             }
         }
-    };
-    if let Some(file) = &spec.outputs.summary {
-        check(&file.to, &[("template", &file.template)]);
-    }
-    if let Some(file) = &spec.outputs.exports {
-        check(&file.to, &[("from", &file.from), ("config", &file.config)]);
     }
 }

@@ -12,7 +12,7 @@ pub(super) fn check_owner(check: &Check) {
         let is_owner = matches!(check.kind(owner.ty), Some(TypeKind::Handle { .. } | TypeKind::Id { .. }));
         if std::ptr::eq(owner, param) {
             let message = format!("`{}` cannot own itself", param.name.value);
-            let diagnostic = check.error(Code::Owner, param.places.span("of"), message);
+            let diagnostic = Diagnostic::new(Code::Owner, param.places.span("of"), message);
             check.report(diagnostic.label("another parameter is expected"));
         } else if check.knows_type(owner) && !is_owner {
             let diagnostic = misnamed(check, param, "of", owner, "own anything");
@@ -45,7 +45,7 @@ pub(super) fn check_owner_is_named(check: &Check) {
                 ),
                 _ => continue,
             };
-            check.report(check.error(Code::Owner, span, message).label(label));
+            check.report(Diagnostic::new(Code::Owner, span, message).label(label));
         }
     }
 }
@@ -69,12 +69,10 @@ pub(super) fn check_holder(check: &Check) {
             check.report(diagnostic.label("a stream is expected"));
         } else if param.ty != Ty::Pointer && param.length.is_none() {
             let message = format!("`{}` points to no memory that a stream could hold", param.name.value);
-            check.report(
-                check
-                    .error(Code::Owner, param.places.at("held").key, message)
-                    .label("this goes with pointers and arrays")
-                    .related(param.places.span("type"), "the type"),
-            );
+            Diagnostic::new(Code::Owner, param.places.at("held").key, message)
+                .label("this goes with pointers and arrays")
+                .related(param.places.span("type"), "the type")
+                .report(check);
         }
     }
 }
@@ -86,12 +84,10 @@ pub(super) fn check_order(check: &Check) {
         let stream = &function.params[index];
         if check.knows_type(stream) && !is_handle(check, stream) {
             let message = format!("`{}` is no stream, so it has no order", stream.name.value);
-            check.report(
-                check
-                    .error(Code::Owner, function.places.span("stream_ordered"), message)
-                    .label("a stream is expected")
-                    .related(stream.places.span("type"), format!("this is {}", check.show_param(stream))),
-            );
+            Diagnostic::new(Code::Owner, function.places.span("stream_ordered"), message)
+                .label("a stream is expected")
+                .related(stream.places.span("type"), format!("this is {}", check.show_param(stream)))
+                .report(check);
         }
     }
 }
@@ -104,12 +100,10 @@ pub(super) fn check_context(check: &Check) {
         if param.ty != Ty::Pointer {
             let message = format!("a context is a `pointer`, not {}", check.show_a(param.ty));
             let place = param.places.at("context_of").key;
-            check.report(
-                check
-                    .error(Code::CallbackContext, place, message)
-                    .label("this goes with a `pointer`")
-                    .related(param.places.span("type"), "the type"),
-            );
+            Diagnostic::new(Code::CallbackContext, place, message)
+                .label("this goes with a `pointer`")
+                .related(param.places.span("type"), "the type")
+                .report(check);
         } else if check.knows_type(callback) && !is_callback {
             let diagnostic = misnamed(check, param, "context_of", callback, "be called");
             check.report(diagnostic.label("a callback is expected"));
@@ -124,6 +118,6 @@ fn is_handle(check: &Check, param: &Param) -> bool {
 fn misnamed(check: &Check, param: &Param, key: &str, named: &Param, ability: &str) -> Diagnostic {
     let code = if key == "context_of" { Code::CallbackContext } else { Code::Owner };
     let message = format!("`{}` is {}, which cannot {ability}", named.name.value, check.show_a(named.ty));
-    let diagnostic = check.error(code, param.places.span(key), message);
+    let diagnostic = Diagnostic::new(code, param.places.span(key), message);
     diagnostic.related(named.places.span("type"), "its type")
 }

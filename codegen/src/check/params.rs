@@ -1,6 +1,6 @@
 //! Parameters, fields and results by themselves: direction, life, memory and length.
 
-use crate::diagnostic::Code;
+use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Direction, Extent, FunctionId, Length, Param, ResultKind, Role, Ty, TypeKind};
 
 use super::{Check, ParamsOf};
@@ -15,17 +15,16 @@ pub(super) fn check_direction(check: &Check) {
         let name = &param.name.value;
         if let Some(TypeKind::Callback { .. }) = check.kind(param.ty) {
             let message = format!("`{name}` is a callback, and `{}` cannot write one", list.name());
-            let diagnostic = check.error(Code::Direction, span, message).label("a callback is always `in`");
+            let diagnostic =
+                Diagnostic::new(Code::Direction, span, message).label("a callback is always `in`");
             check.report(diagnostic.related(param.places.span("type"), "the type"));
         }
         if param.ty == Ty::String && !param.places.has("bytes") {
             let message = format!("nothing says how much text fits into `{name}`");
-            check.report(
-                check
-                    .error(Code::Direction, span, message)
-                    .label("a `string` that is written needs `bytes`, the length of its buffer")
-                    .related(param.places.span("type"), "the type"),
-            );
+            Diagnostic::new(Code::Direction, span, message)
+                .label("a `string` that is written needs `bytes`, the length of its buffer")
+                .related(param.places.span("type"), "the type")
+                .report(check);
         }
     }
 }
@@ -41,7 +40,7 @@ pub(super) fn check_life(check: &Check) {
             (Role::Creates | Role::Destroys | Role::Uses, _) => continue,
         };
         let message = format!("`{}` {ending}", param.name.value);
-        let diagnostic = check.error(Code::Direction, param.places.span("role"), message);
+        let diagnostic = Diagnostic::new(Code::Direction, param.places.span("role"), message);
         let dir = param.places.get("dir").map(|dir| dir.value);
         check.report(diagnostic.label(format!("this goes with {right}")).related_if(dir, "the direction"));
     }
@@ -50,7 +49,7 @@ pub(super) fn check_life(check: &Check) {
         if param.role != Role::Uses && !has_life(check, param.ty) {
             let message = format!("{} is not created or destroyed", check.show_a(param.ty));
             let span = param.places.span("role");
-            let diagnostic = check.error(Code::LifeMisplaced, span, message).label("leave this out");
+            let diagnostic = Diagnostic::new(Code::LifeMisplaced, span, message).label("leave this out");
             check.report(diagnostic.related(param.places.span("type"), "the type"));
         }
     }
@@ -73,12 +72,10 @@ pub(super) fn check_space(check: &Check) {
     for param in params.chain(check.results()) {
         if param.space.is_some() && param.ty != Ty::Pointer {
             let message = format!("{} has no memory space", check.show_a(param.ty));
-            check.report(
-                check
-                    .error(Code::SpaceWithoutPointer, param.places.span("space"), message)
-                    .label("only a `pointer` has one")
-                    .related(param.places.span("type"), "the type"),
-            );
+            Diagnostic::new(Code::SpaceWithoutPointer, param.places.span("space"), message)
+                .label("only a `pointer` has one")
+                .related(param.places.span("type"), "the type")
+                .report(check);
         }
     }
 }
@@ -94,7 +91,7 @@ pub(super) fn check_null(check: &Check) {
         if param.nullable && !by_pointer {
             let message = format!("{} that is passed by value cannot be null", check.show_a(param.ty));
             let span = param.places.at("nullable").key;
-            let diagnostic = check.error(Code::NullByValue, span, message).label("leave this out");
+            let diagnostic = Diagnostic::new(Code::NullByValue, span, message).label("leave this out");
             check.report(diagnostic.related(param.places.span("type"), "the type"));
         }
     }
@@ -118,21 +115,17 @@ pub(super) fn check_length_place(check: &Check) {
         match (param.ty, &param.length) {
             (Ty::Char, None) if !param.places.has("bytes") && !param.places.has("count") => {
                 let message = format!("nothing says how many `char` there are in `{}`", param.name.value);
-                check.report(
-                    check
-                        .error(Code::LengthMisplaced, param.places.span("type"), message)
-                        .label("a `char` needs `bytes` or `count`; text that ends in a zero is a `string`"),
-                );
+                Diagnostic::new(Code::LengthMisplaced, param.places.span("type"), message)
+                    .label("a `char` needs `bytes` or `count`; text that ends in a zero is a `string`")
+                    .report(check);
             }
             (Ty::Pointer | Ty::String | Ty::Char, _) | (_, None | Some(Length::Count(_))) => {}
             (_, Some(Length::Bytes(_))) => {
                 let message = format!("{} has no length in bytes", check.show_a(param.ty));
-                check.report(
-                    check
-                        .error(Code::LengthMisplaced, param.places.at("bytes").key, message)
-                        .label("`count`, a number of elements, is expected")
-                        .related(param.places.span("type"), "the type"),
-                );
+                Diagnostic::new(Code::LengthMisplaced, param.places.at("bytes").key, message)
+                    .label("`count`, a number of elements, is expected")
+                    .related(param.places.span("type"), "the type")
+                    .report(check);
             }
         }
     }
@@ -154,12 +147,10 @@ pub(super) fn check_length_type(check: &Check) {
             }
             () => continue,
         };
-        check.report(
-            check
-                .error(Code::LengthType, param.places.span(key), message)
-                .label("a `size` or another whole number that the caller gives is expected")
-                .related(length.name.span, format!("this is {}", check.show_param(length))),
-        );
+        Diagnostic::new(Code::LengthType, param.places.span(key), message)
+            .label("a `size` or another whole number that the caller gives is expected")
+            .related(length.name.span, format!("this is {}", check.show_param(length)))
+            .report(check);
     }
 }
 
@@ -180,12 +171,10 @@ pub(super) fn check_length_call(check: &Check) {
                 format!("`{}` does not just tell a whole number", teller.name.value)
             }
         };
-        check.report(
-            check
-                .error(Code::LengthType, param.places.at(key).span("call"), message)
-                .label("a function that yields one whole number and takes nothing is expected")
-                .related(teller.name.span, "described here"),
-        );
+        Diagnostic::new(Code::LengthType, param.places.at(key).span("call"), message)
+            .label("a function that yields one whole number and takes nothing is expected")
+            .related(teller.name.span, "described here")
+            .report(check);
     }
 }
 
@@ -200,10 +189,7 @@ impl<'a> Check<'a> {
     /// The one value that a function yields, if it takes nothing for it.
     pub(super) fn told(&self, id: FunctionId) -> Option<&'a Param> {
         let function = self.interface.function(id);
-        let told = function.outputs().map(|(_, param)| param).chain(match &function.result {
-            ResultKind::Value(value) => Some(&**value),
-            ResultKind::Status | ResultKind::None => None,
-        });
+        let told = function.outputs().map(|(_, param)| param).chain(function.result.value());
         let asked = function.params.iter().filter(|param| !param.is_output() && !param.is_status).count();
         let told: Vec<&Param> = told.collect();
         match &told[..] {
@@ -221,7 +207,8 @@ pub(super) fn check_status_parameter(check: &Check) {
             let span = param.places.at("status").key;
             if let Some(first) = first.replace(param) {
                 let message = format!("`{}` reports through two parameters", list.name());
-                let diagnostic = check.error(Code::StatusParameter, span, message).label("the second one");
+                let diagnostic =
+                    Diagnostic::new(Code::StatusParameter, span, message).label("the second one");
                 check.report(diagnostic.related(first.places.at("status").key, "the first one"));
             }
             check_status_type(check, param);
@@ -230,13 +217,11 @@ pub(super) fn check_status_parameter(check: &Check) {
             && matches!(function.result, ResultKind::Status)
         {
             let message = format!("`{}` returns its status already", list.name());
-            check.report(
-                check
-                    .error(Code::StatusParameter, param.places.at("status").key, message)
-                    .label("a second way to report")
-                    .related_if(function.places.get("result").map(|result| result.value), "the first way")
-                    .help("`result: none`, or a type, says that the function returns no status"),
-            );
+            Diagnostic::new(Code::StatusParameter, param.places.at("status").key, message)
+                .label("a second way to report")
+                .related_if(function.places.get("result").map(|result| result.value), "the first way")
+                .help("`result: none`, or a type, says that the function returns no status")
+                .report(check);
         }
     }
 }
@@ -248,13 +233,14 @@ fn check_status_type(check: &Check, param: &Param) {
         let expected = status.map(|status| format!("{} is expected", check.show_type(status)));
         let span = param.places.span("type");
         let stated = check.interface.places.span("status");
-        let diagnostic = check.error(Code::StatusParameter, span, message);
+        let diagnostic = Diagnostic::new(Code::StatusParameter, span, message);
         let diagnostic = diagnostic.label(expected.unwrap_or_default());
         check.report(diagnostic.related(stated, "the status of this interface"));
     } else if param.dir != Direction::Out {
         let message = format!("`{}` carries the status, but nobody writes it", param.name.value);
         let span = param.places.span("dir");
-        let diagnostic = check.error(Code::StatusParameter, span, message).label("`dir: out` is expected");
+        let diagnostic =
+            Diagnostic::new(Code::StatusParameter, span, message).label("`dir: out` is expected");
         check.report(diagnostic.related(param.places.at("status").key, "so it is written"));
     }
 }
@@ -264,9 +250,9 @@ pub(super) fn check_keys(check: &Check) {
     let wrong = |param: &Param, key: &str, of: &str, belongs: &str| {
         let Some(place) = param.places.get(key) else { return };
         let message = format!("{of} has no key `{key}`");
-        check.report(
-            check.error(Code::UnknownKey, place.key, message).label(format!("it belongs to {belongs}")),
-        );
+        Diagnostic::new(Code::UnknownKey, place.key, message)
+            .label(format!("it belongs to {belongs}"))
+            .report(check);
     };
     for (list, param) in check.params() {
         let of = if matches!(list.of, ParamsOf::Struct(_)) { "a field" } else { "a parameter" };

@@ -2,11 +2,9 @@
 
 use std::collections::HashSet;
 
-use crate::diagnostic::Code;
+use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{FallbackKind, Places};
-use crate::model::{
-    Function, Interface, InterfaceKind, Param, Part, Prose, ResultKind, Spec, Ty, Type, TypeKind,
-};
+use crate::model::{Function, Interface, InterfaceKind, Param, Part, Prose, Spec, Ty, Type, TypeKind};
 use crate::source::Span;
 
 use super::Check;
@@ -44,6 +42,7 @@ const LEFT_TO_DO: &[&str] = &["TODO", "FIXME", "TBD", "XXX"];
 
 /// A text, and the names that mean something in it alone.
 struct Text<'a> {
+    is_summary: bool,
     text: &'a str,
     place: Span,
     local: Vec<&'a str>,
@@ -54,18 +53,21 @@ pub(super) fn check_docs_are_there(check: &Check) {
     for (list, param) in check.params() {
         if param.doc.is_empty() {
             let message = format!("nothing says what `{}` of `{}` is", param.name.value, list.name());
-            check.report(check.error(Code::MissingDoc, param.name.span, message).label("this needs a `doc`"));
+            check.report(
+                Diagnostic::new(Code::MissingDoc, param.name.span, message).label("this needs a `doc`"),
+            );
         }
     }
     for result in check.results().into_iter().filter(|result| result.doc.is_empty()) {
         let message = "nothing says what is returned";
-        check.report(check.error(Code::MissingDoc, result.name.span, message).label("this needs a `doc`"));
+        check
+            .report(Diagnostic::new(Code::MissingDoc, result.name.span, message).label("this needs a `doc`"));
     }
     for function in check.interface.functions.iter().filter(|function| function.doc.is_empty()) {
         let message = format!("nothing says what `{}` does", function.name.value);
-        check.report(
-            check.error(Code::MissingDoc, function.places.span("doc"), message).label("this is empty"),
-        );
+        Diagnostic::new(Code::MissingDoc, function.places.span("doc"), message)
+            .label("this is empty")
+            .report(check);
     }
 }
 
@@ -76,7 +78,20 @@ pub(super) fn check_docs_are_done(check: &Check) {
         let Some(word) = words.into_iter().find(|word| LEFT_TO_DO.contains(word)) else { continue };
         let span = find(check, text.place, "", word);
         let message = format!("`{word}` is no documentation");
-        check.report(check.error(Code::MissingDoc, span, message).label("left to do"));
+        check.report(Diagnostic::new(Code::MissingDoc, span, message).label("left to do"));
+    }
+}
+
+/// A summary is a sentence about what it describes, not an infinitive.
+pub(super) fn check_summaries(check: &Check) {
+    for text in texts(check.interface) {
+        if text.is_summary && text.text.split_whitespace().next() == Some("To") {
+            let span = find(check, text.place, "", "To");
+            let message = "a summary begins with an infinitive";
+            Diagnostic::new(Code::SummaryForm, span, message)
+                .label("a verb in the third person, such as `Copies`, or a noun belongs here")
+                .report(check);
+        }
     }
 }
 
@@ -98,7 +113,8 @@ pub(super) fn check_names_exist(check: &Check) {
             let message = format!("there is nothing with the name `{word}`");
             let candidates = text.local.iter().copied().chain(known.iter().copied());
             let span = find(check, text.place, "`", word);
-            let diagnostic = check.error(Code::UnknownName, span, message).nearest(word, sorted(candidates));
+            let diagnostic =
+                Diagnostic::new(Code::UnknownName, span, message).nearest(word, sorted(candidates));
             check.report(diagnostic.help("a name of another program goes into `names` of `interface.yaml`"));
         }
     }
@@ -162,14 +178,16 @@ struct Texts<'a> {
 impl<'a> Texts<'a> {
     fn add(&mut self, places: &Places, key: &str, text: &'a str, local: &[&'a str]) {
         if let Some(place) = places.get(key) {
-            self.found.push(Text { text, place: place.value, local: local.to_vec() });
+            let is_summary = key == "summary";
+            self.found.push(Text { is_summary, text, place: place.value, local: local.to_vec() });
         }
     }
 
     fn add_parts(&mut self, places: &Places, text: &'a Prose, local: &[&'a str]) {
         for (part, text) in text.parts() {
             let key = Part::KEYS.iter().find(|(known, _)| *known == part).map_or("", |(_, key)| key);
-            self.found.push(Text { text, place: places.at(key).value, local: local.to_vec() });
+            let place = places.at(key).value;
+            self.found.push(Text { is_summary: false, text, place, local: local.to_vec() });
         }
     }
 
@@ -223,10 +241,7 @@ impl<'a> Texts<'a> {
         for (place, (_, text)) in returns.zip(&function.returns) {
             self.add_parts(place, text, &local);
         }
-        let value = match &function.result {
-            ResultKind::Value(value) => Some(&**value),
-            ResultKind::Status | ResultKind::None => None,
-        };
+        let value = function.result.value();
         for param in function.params.iter().chain(value) {
             self.add_parts(param.places.at("doc"), &param.doc, &local);
         }

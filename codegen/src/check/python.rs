@@ -1,8 +1,8 @@
 //! The Python package of an export: where each function is, and what it takes and returns.
 
-use crate::diagnostic::Code;
-use crate::model::{Direction, Extent, Function, Length, ParamId, PythonFunction, ResultKind};
-use crate::python::{Form, form, is_implied, is_keyword};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::language::python::{Form, form, is_keyword, is_output, list_of};
+use crate::model::{Direction, Extent, Function, Length, ParamId, PythonFunction};
 
 use super::Check;
 
@@ -12,11 +12,9 @@ pub(super) fn check_place(check: &Check) {
     for function in check.interface.functions.iter().filter(|_| !has_package) {
         if let Some(place) = function.places.get("python") {
             let message = format!("`{}` has no Python package to be in", check.interface.name.value);
-            check.report(
-                check
-                    .error(Code::PythonPlace, place.key, message)
-                    .label("this needs `python` in `interface.yaml`"),
-            );
+            Diagnostic::new(Code::PythonPlace, place.key, message)
+                .label("this needs `python` in `interface.yaml`")
+                .report(check);
         }
     }
 }
@@ -26,24 +24,26 @@ pub(super) fn check_parameters(check: &Check) {
     for (function, python) in generated(check) {
         let Some(place) = function.places.get("python") else { continue };
         let error =
-            |key: &str, message: String| check.error(Code::PythonParameters, place.span(key), message);
+            |key: &str, message: String| Diagnostic::new(Code::PythonParameters, place.span(key), message);
         for (index, id) in python.args.iter().enumerate() {
             let param = function.param(*id);
             let name = &param.name.value;
-            if param.is_python_output() {
+            if is_output(param) {
                 let message = format!("`{name}` is written by `{}`", function.name.value);
-                check.report(
-                    error("args", message).label("so it is returned").related(param.name.span, "this one"),
-                );
-            } else if is_implied(function, *id) {
+                error("args", message)
+                    .label("so it is returned")
+                    .related(param.name.span, "this one")
+                    .report(check);
+            } else if list_of(&function.params, *id).is_some() {
                 let message = format!("`{name}` is the length of a list");
-                check.report(
-                    error("args", message).label("so it is no argument").related(param.name.span, "this one"),
-                );
+                error("args", message)
+                    .label("so it is no argument")
+                    .related(param.name.span, "this one")
+                    .report(check);
             } else if python.args[..index].contains(id) {
-                check.report(
-                    error("args", format!("`{name}` is there twice")).label("one argument is one parameter"),
-                );
+                error("args", format!("`{name}` is there twice"))
+                    .label("one argument is one parameter")
+                    .report(check);
             }
         }
         for (index, id) in python.returns.iter().enumerate() {
@@ -55,23 +55,22 @@ pub(super) fn check_parameters(check: &Check) {
                 let diagnostic = error("returns", message).label("so there is nothing to return");
                 check.report(diagnostic.related(param.name.span, "this one"));
             } else if python.returns[..index].contains(id) {
-                check.report(
-                    error("returns", format!("`{name}` is there twice")).label("one value is one parameter"),
-                );
+                error("returns", format!("`{name}` is there twice"))
+                    .label("one value is one parameter")
+                    .report(check);
             }
         }
         for (index, param) in function.params.iter().enumerate() {
             let id = ParamId(index);
-            let is_used =
-                python.args.contains(&id) || python.returns.contains(&id) || is_implied(function, id);
+            let is_used = python.args.contains(&id)
+                || python.returns.contains(&id)
+                || list_of(&function.params, id).is_some();
             if !is_used && !check.may_be_null(param) {
                 let message = format!("Python neither passes nor returns `{}`", param.name.value);
-                check.report(
-                    check
-                        .error(Code::PythonParameters, place.key, message)
-                        .label("name it in `args` or in `returns`")
-                        .related(param.name.span, "this one may not be null"),
-                );
+                Diagnostic::new(Code::PythonParameters, place.key, message)
+                    .label("name it in `args` or in `returns`")
+                    .related(param.name.span, "this one may not be null")
+                    .report(check);
             }
         }
     }
@@ -81,29 +80,22 @@ pub(super) fn check_parameters(check: &Check) {
 pub(super) fn check_forms(check: &Check) {
     for (function, python) in generated(check) {
         check_room(check, function, python);
-        let result = match &function.result {
-            ResultKind::Value(value) => Some(&**value),
-            ResultKind::Status | ResultKind::None => None,
-        };
+        let result = function.result.value();
         if result.is_some() && !python.returns.is_empty() {
             let message = format!("`{}` returns a value, and writes others", function.name.value);
-            check.report(
-                check
-                    .error(Code::PythonForm, function.places.at("result").key, message)
-                    .label("beside a status, Python returns either")
-                    .help("write `by_hand: true` and the body by hand"),
-            );
+            Diagnostic::new(Code::PythonForm, function.places.at("result").key, message)
+                .label("beside a status, Python returns either")
+                .help("write `by_hand: true` and the body by hand")
+                .report(check);
         }
         let passed = python.args.iter().chain(&python.returns).map(|id| function.param(*id));
         let sound = passed.chain(result).filter(|param| check.knows_type(param));
         for param in sound.filter(|param| form(check.spec, param).is_none()) {
             let message = format!("{} has no form in Python", check.show_param(param));
-            check.report(
-                check
-                    .error(Code::PythonForm, param.places.span("type"), message)
-                    .label("numbers, texts, lists and dicts have one")
-                    .help("write `by_hand: true` and the body by hand"),
-            );
+            Diagnostic::new(Code::PythonForm, param.places.span("type"), message)
+                .label("numbers, texts, lists and dicts have one")
+                .help("write `by_hand: true` and the body by hand")
+                .report(check);
         }
     }
 }
@@ -118,21 +110,17 @@ fn check_room(check: &Check, function: &Function, python: &PythonFunction) {
         if is_buffer && param.dir == Direction::Out && !python.args.contains(&id) {
             let (name, length) = (&param.name.value, function.param(id));
             let message = format!("nothing says how much room `{name}` needs");
-            check.report(
-                check
-                    .error(Code::PythonForm, param.name.span, message)
-                    .label("Python makes it before the call")
-                    .related(length.name.span, "this is no argument")
-                    .help("write `by_hand: true` and the body by hand"),
-            );
+            Diagnostic::new(Code::PythonForm, param.name.span, message)
+                .label("Python makes it before the call")
+                .related(length.name.span, "this is no argument")
+                .help("write `by_hand: true` and the body by hand")
+                .report(check);
         } else if is_buffer && function.param(id).dir != Direction::In {
             let message = format!("`{}` is written by the call", function.param(id).name.value);
-            check.report(
-                check
-                    .error(Code::PythonForm, function.param(id).places.span("dir"), message)
-                    .label("Python has to know it before, and would not see what becomes of it")
-                    .help("write `by_hand: true` and the body by hand"),
-            );
+            Diagnostic::new(Code::PythonForm, function.param(id).places.span("dir"), message)
+                .label("Python has to know it before, and would not see what becomes of it")
+                .help("write `by_hand: true` and the body by hand")
+                .report(check);
         }
     }
 }
@@ -144,16 +132,17 @@ pub(super) fn check_names(check: &Check) {
     let mut seen: Vec<&PythonFunction> = Vec::new();
     for python in functions {
         let name = &python.name;
-        let error = |code, message| check.error(code, name.span, message);
+        let error = |code, message| Diagnostic::new(code, name.span, message);
         let before =
             seen.iter().find(|other| other.module == python.module && other.name.value == name.value);
         let module =
             package.modules.iter().find(|module| python.module.is_none() && module.name.value == name.value);
         if let Some(span) = before.map(|other| other.name.span).or(module.map(|module| module.name.span)) {
             let message = format!("the Python name `{}` is there twice", name.value);
-            check.report(
-                error(Code::DuplicateName, message).label("the second one").related(span, "the first one"),
-            );
+            error(Code::DuplicateName, message)
+                .label("the second one")
+                .related(span, "the first one")
+                .report(check);
         }
         if is_keyword(&name.value) {
             let message = format!("`{}` is a keyword of Python", name.value);

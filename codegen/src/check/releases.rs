@@ -1,6 +1,6 @@
 //! Releases: what is there when, and what stands in when it is not.
 
-use crate::diagnostic::Code;
+use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{
     Absent, Availability, Direction, Function, InterfaceKind, Param, Release, ReleaseId, ResultKind, Ty,
     TypeId,
@@ -54,7 +54,7 @@ impl Check<'_> {
             let message = format!("there is no `{}` {gap}", ty.name.value);
             let span = param.places.span("type");
             self.report(
-                self.error(Code::NewerType, span, message)
+                Diagnostic::new(Code::NewerType, span, message)
                     .label("but this is there then")
                     .related(ty.name.span, "described here"),
             );
@@ -88,12 +88,10 @@ pub(super) fn check_absent_is_given(check: &Check) {
             let Some(gap) = check.gap(function.availability, param.availability) else { continue };
             let key = if gap.starts_with("before") { "since" } else { "until" };
             let message = format!("nothing says what `{}` is {gap}", param.name.value);
-            check.report(
-                check
-                    .error(Code::Absent, param.places.span(key), message)
-                    .label("`absent` is needed beside this")
-                    .help("`absent: { call: … }` takes what a function tells, `absent: 0` a constant"),
-            );
+            Diagnostic::new(Code::Absent, param.places.span(key), message)
+                .label("`absent` is needed beside this")
+                .help("`absent: { call: … }` takes what a function tells, `absent: 0` a constant")
+                .report(check);
         }
     }
 }
@@ -118,11 +116,9 @@ pub(super) fn check_absent_is_of_use(check: &Check) {
             ParamsOf::Function(_) if param.places.has("since") || param.places.has("until") => continue,
             ParamsOf::Function(_) => format!("`{}` is there in every release", param.name.value),
         };
-        check.report(
-            check
-                .error(Code::Absent, place.key, message)
-                .label("this goes with a parameter with `since` or `until`"),
-        );
+        Diagnostic::new(Code::Absent, place.key, message)
+            .label("this goes with a parameter with `since` or `until`")
+            .report(check);
     }
 }
 
@@ -140,12 +136,10 @@ pub(super) fn check_absent_fits(check: &Check) {
             Some(Absent::Constant(constant)) if !fallbacks::fits(check, constant, param.ty) => {
                 let message = format!("`{}` is no value of `{}`", show_constant(constant), param.name.value);
                 let span = param.places.span("absent");
-                check.report(
-                    check
-                        .error(Code::Absent, span, message)
-                        .label(format!("{} is expected", check.show_a(param.ty)))
-                        .related(param.places.span("type"), "the type"),
-                );
+                Diagnostic::new(Code::Absent, span, message)
+                    .label(format!("{} is expected", check.show_a(param.ty)))
+                    .related(param.places.span("type"), "the type")
+                    .report(check);
             }
             Some(Absent::Constant(_)) | None => {}
         }
@@ -174,7 +168,7 @@ impl Check<'_> {
             },
         };
         self.report(
-            self.error(Code::Absent, span, message)
+            Diagnostic::new(Code::Absent, span, message)
                 .label(format!("a function that takes nothing and yields one {expected} is expected"))
                 .related(teller.name.span, "described here"),
         );
@@ -189,7 +183,7 @@ pub(super) fn check_hosts(check: &Check) {
             match seen.iter().find(|first| first.value == host.value) {
                 Some(first) => {
                     let message = format!("the host version {} is listed twice", host.value);
-                    let diagnostic = check.error(Code::HostElsewhere, host.span, message);
+                    let diagnostic = Diagnostic::new(Code::HostElsewhere, host.span, message);
                     check.report(diagnostic.label("the second time").related(first.span, "the first time"));
                 }
                 None => {
@@ -209,12 +203,10 @@ fn check_host(check: &Check, id: ReleaseId, host: &At<String>) {
         return;
     }
     let message = format!("the host version {} is of release {}", host.value, expected.name.value);
-    check.report(
-        check
-            .error(Code::HostElsewhere, host.span, message)
-            .label(format!("this is release {}", check.show_release(id)))
-            .related(expected.name.span, "it belongs here"),
-    );
+    Diagnostic::new(Code::HostElsewhere, host.span, message)
+        .label(format!("this is release {}", check.show_release(id)))
+        .related(expected.name.span, "it belongs here")
+        .report(check);
 }
 
 fn begins_with(version: &str, release: &str) -> bool {

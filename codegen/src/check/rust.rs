@@ -2,9 +2,10 @@
 //!
 //! The expansion names all else by absolute paths, so that a type may well be called `Option` or `Send`.
 
-use crate::diagnostic::Code;
+use heck::ToPascalCase;
+
+use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{FallbackKind, Function, InterfaceKind, Type, TypeKind};
-use crate::sdk::pascal;
 use crate::source::Span;
 
 use super::{Check, ParamsOf};
@@ -22,14 +23,15 @@ pub(super) fn check_types(check: &Check) {
         report(check, name, span, &label, format!("name it `{}`", suggestion(check, name)));
     }
     for function in check.interface.functions.iter().filter(|function| yields_struct(function)) {
-        let name = pascal(&function.name.value);
+        let name = function.name.value.to_pascal_case();
         let other = check.interface.types.iter().find(|ty| ty.name.value == name);
         let label = format!("Rust has the results of the function in a struct `{name}`");
         if let Some(ty) = other {
-            let error = check.error(Code::RustNameTwice, function.name.span, twice(&name)).label(label);
-            check.report(
-                error.related(ty.name.span, "the type").help("give the function or the type another name"),
-            );
+            let error = Diagnostic::new(Code::RustNameTwice, function.name.span, twice(&name)).label(label);
+            error
+                .related(ty.name.span, "the type")
+                .help("give the function or the type another name")
+                .report(check);
         } else if taken_type(check, &name).is_some() {
             let help = "give the function another name; C keeps its own in `c`";
             report(check, &name, function.name.span, &label, help.into());
@@ -42,7 +44,7 @@ pub(super) fn check_functions(check: &Check) {
     let mut seen: Vec<(String, &Function)> = Vec::new();
     for function in &check.interface.functions {
         let (name, span) = (function.name.value.as_str(), function.name.span);
-        let variant = pascal(name);
+        let variant = name.to_pascal_case();
         let help = || format!("name it `{}`; C keeps its own name in `c`", other_function(name));
         if name.starts_with('_') {
             report(check, name, span, "a function begins with a letter there", help());
@@ -53,7 +55,7 @@ pub(super) fn check_functions(check: &Check) {
         } else if let Some((_, first)) =
             seen.iter().find(|(known, other)| *known == variant && other.name.value != name)
         {
-            let error = check.error(Code::RustNameTwice, span, twice(&variant));
+            let error = Diagnostic::new(Code::RustNameTwice, span, twice(&variant));
             check
                 .report(error.label(format!("`Function::{variant}`")).related(first.name.span, "so is this"));
         }
@@ -90,7 +92,7 @@ pub(super) fn check_variables(check: &Check) {
                     ParamsOf::Function(_) | ParamsOf::Callback(_) => "the parameter",
                 };
                 let label = format!("{place} `{keyword}` is called that, as Rust keeps `{keyword}`");
-                let error = check.error(Code::RustNameTwice, param.name.span, twice(&param.name.value));
+                let error = Diagnostic::new(Code::RustNameTwice, param.name.span, twice(&param.name.value));
                 check.report(error.label(label).related(other.name.span, "this one"));
             }
         }
@@ -104,7 +106,10 @@ pub(super) fn check_symbols(check: &Check) {
     for (name, span) in super::names::types_of_c(check) {
         let label = if PRIMITIVES.contains(&name) {
             Some("a type of Rust, which the raw types are made of")
-        } else if name == "ffi" || is_release_module(check, name) || used.contains(&name) {
+        } else if matches!(name, "ffi" | "signature")
+            || is_release_module(check, name)
+            || used.contains(&name)
+        {
             Some("a module of the generated Rust, which the raw types refer to")
         } else {
             None
@@ -114,10 +119,12 @@ pub(super) fn check_symbols(check: &Check) {
         }
         let is_other = |ty: &&Type| matches!(ty.kind, TypeKind::Enum { .. }) && ty.name.value == name;
         if let Some(ty) = check.interface.types.iter().find(is_other) {
-            let error = check.error(Code::RustNameTwice, span, twice(name)).label("what C calls this type");
-            check.report(
-                error.related(ty.name.span, "what Rust calls this one").help("give the enum another `name`"),
-            );
+            let error =
+                Diagnostic::new(Code::RustNameTwice, span, twice(name)).label("what C calls this type");
+            error
+                .related(ty.name.span, "what Rust calls this one")
+                .help("give the enum another `name`")
+                .report(check);
         }
     }
     for (name, span, _) in super::names::symbols(check.interface) {
@@ -149,17 +156,17 @@ pub(super) fn check_interface(check: &Check) {
 /// The types that C declares are none of its standard headers.
 pub(super) fn check_standard_headers(check: &Check) {
     for (name, span, _) in super::names::symbols(check.interface) {
-        if crate::c::is_of_standard_header(name) {
+        if crate::language::c::is_of_standard_header(name) {
             let message = format!("`{name}` is declared by C itself");
             let label = "the generated header includes the one that has it";
-            check.report(check.error(Code::StandardName, span, message).label(label));
+            check.report(Diagnostic::new(Code::StandardName, span, message).label(label));
         }
     }
 }
 
 fn report(check: &Check, name: &str, span: Span, label: &str, help: String) {
     let message = format!("`{name}` is taken in the generated Rust");
-    check.report(check.error(Code::RustName, span, message).label(label).help(help));
+    check.report(Diagnostic::new(Code::RustName, span, message).label(label).help(help));
 }
 
 fn report_type(check: &Check, name: &str, span: Span, label: &str) {
@@ -187,14 +194,15 @@ fn kept_type(check: &Check, name: &str) -> Option<String> {
     if name == "Self" {
         return Some("a word of Rust".to_owned());
     }
-    let is_dispatched = !is_import(check);
-    if is_dispatched && PARAMETERS.contains(&name) {
+    let is_table = matches!(interface.kind, InterfaceKind::Table(_));
+    if !is_import(check) && PARAMETERS.contains(&name) {
         return Some("a type parameter there".to_owned());
     }
-    let is_table = matches!(interface.kind, InterfaceKind::Table(_));
-    let is_public = COMMON.contains(&name)
-        || (is_dispatched && DISPATCHED.contains(&name))
-        || (is_table && TABLE.contains(&name));
+    let groups = interface.trait_groups();
+    if let Some((_, group)) = groups.iter().find(|(_, group)| interface.group_trait(group) == name) {
+        return Some(format!("the trait of the group `{}` is called that", group.name));
+    }
+    let is_public = COMMON.contains(&name) || (is_table && TABLE.contains(&name));
     is_public.then(|| format!("the module of `{}` has its own `{name}`", interface.name.value))
 }
 
@@ -214,7 +222,7 @@ fn is_release_module(check: &Check, name: &str) -> bool {
 
 /// `Error` → `BoardError`
 fn suggestion(check: &Check, name: &str) -> String {
-    format!("{}{name}", pascal(&check.interface.name.value))
+    format!("{}{name}", check.interface.name.value.to_pascal_case())
 }
 
 /// `__count` → `count`, `load` → `load_it`
@@ -231,18 +239,27 @@ fn other_function(name: &str) -> String {
 /// Names that each module has.
 const COMMON: &[&str] = &["Error", "Result"];
 
-/// Names that a module with a trait has.
-const DISPATCHED: &[&str] =
-    &["Function", "Layer", "Layered", "Outcome", "Partial", "Plugin", "Provided", "WithFallbacks"];
-
 /// Names that the module of a table has beside those.
-const TABLE: &[&str] = &["HandOverError", "LastError", "Loaded", "Release"];
+const TABLE: &[&str] = &[
+    "Function",
+    "HandOverError",
+    "LastError",
+    "Layer",
+    "Layered",
+    "Loaded",
+    "Outcome",
+    "Partial",
+    "Plugin",
+    "Provided",
+    "Release",
+    "WithFallbacks",
+];
 
 /// Type parameters of what a module with a trait has.
 const PARAMETERS: &[&str] = &["D", "P"];
 
 /// Modules that an expansion has or refers to.
-const MODULES: &[&str] = &["ffi", "reflection", "strategy", "symbols", "thunk"];
+const MODULES: &[&str] = &["ffi", "reflection", "signature", "strategy", "thunk"];
 
 /// Words of Rust that cannot be raw identifiers.
 const UNRAW: &[&str] = &["Self", "_", "crate", "self", "super"];

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::diagnostic::Code;
+use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Direction, Function, Param, ResultKind, Ty, Type, TypeKind};
 use crate::sdk::{ANSWER, FIRST_OWN, Face, Handle, PLUGIN};
 use crate::source::Span;
@@ -17,12 +17,12 @@ impl<'a> Check<'a> {
     }
 
     fn misfit(&self, span: Span, message: String, label: &str) {
-        self.report(self.error(Code::SdkMisfit, span, message).label(label));
+        self.report(Diagnostic::new(Code::SdkMisfit, span, message).label(label));
     }
 
     /// The same of two places that do not go together.
     fn misfit_with(&self, span: Span, message: String, label: &str, other: (Span, &str)) {
-        self.report(self.error(Code::SdkMisfit, span, message).label(label).related(other.0, other.1));
+        self.report(Diagnostic::new(Code::SdkMisfit, span, message).label(label).related(other.0, other.1));
     }
 }
 
@@ -201,12 +201,13 @@ pub(super) fn check_symbols(check: &Check) {
             continue;
         }
         if let Some(first) = symbols.insert(name.clone(), Some(span)) {
-            let diagnostic = check.error(Code::SdkMisfit, span, format!("the SDK has `{name}` twice"));
+            let diagnostic = Diagnostic::new(Code::SdkMisfit, span, format!("the SDK has `{name}` twice"));
             let diagnostic = diagnostic.label("the second one");
-            check.report(match first {
+            match first {
                 Some(first) => diagnostic.related(first, "the first one"),
                 None => diagnostic.help("the first one is the library's own"),
-            });
+            }
+            .report(check);
         }
     }
 }

@@ -2,7 +2,7 @@
 //! structs of arguments, and lists that are lent.
 
 use crate::abi::{self, MemberKind};
-use crate::diagnostic::Code;
+use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{
     Availability, Direction, Extent, Function, FunctionId, Length, Param, ReleaseId, ResultKind, Role, Ty,
     TypeKind,
@@ -26,9 +26,9 @@ pub(super) fn check_table_fields(check: &Check) {
             () => continue,
         };
         let message = format!("the data member `{}` {message}", param.name.value);
-        check.report(
-            check.error(Code::TableField, param.name.span, message).label("a value of one size is expected"),
-        );
+        Diagnostic::new(Code::TableField, param.name.span, message)
+            .label("a value of one size is expected")
+            .report(check);
     }
 }
 
@@ -48,12 +48,10 @@ pub(super) fn check_owned_version(check: &Check) {
         let span = check.interface.places.at("plugin").at("version").span("field");
         let known = table.blocks.iter().flat_map(|block| &block.fields);
         let known = known.map(|field| field.param.name.value.as_str());
-        check.report(
-            check
-                .error(Code::OwnedTable, span, message)
-                .label("a data member is expected, a struct of as many whole numbers")
-                .nearest(name, known.filter(|known| known != name)),
-        );
+        Diagnostic::new(Code::OwnedTable, span, message)
+            .label("a data member is expected, a struct of as many whole numbers")
+            .nearest(name, known.filter(|known| known != name))
+            .report(check);
     }
 }
 
@@ -74,12 +72,10 @@ pub(super) fn check_owned_growth(check: &Check) {
         let release = &check.interface.releases[older];
         let message =
             format!("the slot of `{}` changes with release {}", function.name.value, release.name.value);
-        check.report(
-            check
-                .error(Code::OwnedTable, function.name.span, message)
-                .label("a host that is older or newer than the plugin would miss it")
-                .help("functions that come later stand at the end of the table, and none goes"),
-        );
+        Diagnostic::new(Code::OwnedTable, function.name.span, message)
+            .label("a host that is older or newer than the plugin would miss it")
+            .help("functions that come later stand at the end of the table, and none goes")
+            .report(check);
     }
 }
 
@@ -90,9 +86,9 @@ pub(super) fn check_error_object(check: &Check) {
     let ty = Ty::Named(error.ty);
     if !matches!(check.kind(ty), Some(TypeKind::Handle { .. })) {
         let message = format!("an error object is a handle, not {}", check.show_a(ty));
-        check.report(
-            check.error(Code::ErrorObject, places.span("type"), message).label("a handle is expected"),
-        );
+        Diagnostic::new(Code::ErrorObject, places.span("type"), message)
+            .label("a handle is expected")
+            .report(check);
         return;
     }
     let status = check.interface.status.map(Ty::Named);
@@ -116,12 +112,10 @@ pub(super) fn check_error_object(check: &Check) {
         let stays = function.availability == Availability::default() && function.args.is_none();
         if check.before.trusts(function.places.extent) && !(is_right && stays) {
             let message = format!("`{}` does not do what `{key}` of an error does", function.name.value);
-            check.report(
-                check
-                    .error(Code::ErrorObject, places.span(key), message)
-                    .label(format!("a function of every release that {expected} is expected"))
-                    .related(function.name.span, "described here"),
-            );
+            Diagnostic::new(Code::ErrorObject, places.span(key), message)
+                .label(format!("a function of every release that {expected} is expected"))
+                .related(function.name.span, "described here")
+                .report(check);
         }
     }
 }
@@ -140,15 +134,10 @@ pub(super) fn check_args(check: &Check) {
                 }
             };
             let message = format!("`{}` {message}, and later members move", param.name.value);
-            check.report(
-                check
-                    .error(Code::ArgsStruct, param.name.span, message)
-                    .label(format!(
-                        "a member of `{}`",
-                        function.args.as_ref().map_or("", |args| &args.c_name)
-                    ))
-                    .help("a member that comes later stands behind those that were there, and stays"),
-            );
+            Diagnostic::new(Code::ArgsStruct, param.name.span, message)
+                .label(format!("a member of `{}`", function.args.as_ref().map_or("", |args| &args.c_name)))
+                .help("a member that comes later stands behind those that were there, and stays")
+                .report(check);
         }
     }
 }
@@ -168,10 +157,8 @@ pub(super) fn check_lent(check: &Check) {
             continue;
         }
         let message = format!("`{}` is no list that can be lent", param.name.value);
-        check.report(
-            check
-                .error(Code::Lent, place.key, message)
-                .label("an `out` array of handles, with an `out` `size` as its `count`, is expected"),
-        );
+        Diagnostic::new(Code::Lent, place.key, message)
+            .label("an `out` array of handles, with an `out` `size` as its `count`, is expected")
+            .report(check);
     }
 }

@@ -1,6 +1,6 @@
 //! Sizes: a number in a spec becomes that much code or memory, so that it has a bound.
 
-use crate::diagnostic::Code;
+use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Direction, Extent, Function, Length, Param, ParamId, Ty};
 
 use super::Check;
@@ -22,11 +22,9 @@ pub(super) fn check_arrays(check: &Check) {
         };
         if number > MOST_ELEMENTS {
             let message = format!("`{}` is too long", param.name.value);
-            check.report(
-                check
-                    .error(Code::TooLarge, param.places.span(key), message)
-                    .label(format!("at most {MOST_ELEMENTS}")),
-            );
+            Diagnostic::new(Code::TooLarge, param.places.span(key), message)
+                .label(format!("at most {MOST_ELEMENTS}"))
+                .report(check);
         }
     }
 }
@@ -37,11 +35,9 @@ pub(super) fn check_reserves(check: &Check) {
     for reserve in table.blocks.iter().filter_map(|block| block.reserved.as_ref()) {
         if reserve.count > MOST_SLOTS {
             let message = format!("the reserve `{}` is too long", reserve.name);
-            check.report(
-                check
-                    .error(Code::TooLarge, reserve.span, message)
-                    .label(format!("it has {} slots, of at most {MOST_SLOTS}", reserve.count)),
-            );
+            Diagnostic::new(Code::TooLarge, reserve.span, message)
+                .label(format!("it has {} slots, of at most {MOST_SLOTS}", reserve.count))
+                .report(check);
         }
     }
 }
@@ -63,13 +59,11 @@ pub(super) fn check_sizes_are_lengths(check: &Check) {
                 "`bytes: {}` at `{}` says how much memory it leads to",
                 size.name.value, pointer.name.value
             );
-            check.report(
-                check
-                    .error(Code::UnusedSize, size.name.span, message)
-                    .label("nothing refers to this size")
-                    .related(pointer.name.span, "this pointer has no length")
-                    .help(help),
-            );
+            Diagnostic::new(Code::UnusedSize, size.name.span, message)
+                .label("nothing refers to this size")
+                .related(pointer.name.span, "this pointer has no length")
+                .help(help)
+                .report(check);
         }
     }
 }

@@ -17,13 +17,11 @@ pub(super) fn check_slot_owners(check: &Check) {
             let Some(earlier) = slot.functions[..index].iter().find(overlaps) else { continue };
             let (first, second) = (check.name(earlier.value), check.name(later.value));
             let message = format!("`{first}` and `{second}` have one slot in the same release");
-            check.report(
-                check
-                    .error(Code::SlotTaken, later.span, message)
-                    .label("the slot is taken")
-                    .related(earlier.span, "by this one")
-                    .help("`until` on the one and `since` on the other tell them apart"),
-            );
+            Diagnostic::new(Code::SlotTaken, later.span, message)
+                .label("the slot is taken")
+                .related(earlier.span, "by this one")
+                .help("`until` on the one and `since` on the other tell them apart")
+                .report(check);
         }
     }
 }
@@ -34,7 +32,7 @@ pub(super) fn check_slots_are_distinct(check: &Check) {
     for owner in slots(check).into_iter().flat_map(|slot| &slot.functions) {
         if let Some(first) = seen.iter().find(|first| first.value == owner.value) {
             let message = format!("`{}` has two slots", check.name(owner.value));
-            let diagnostic = check.error(Code::SlotTwice, owner.span, message).label("the second one");
+            let diagnostic = Diagnostic::new(Code::SlotTwice, owner.span, message).label("the second one");
             check.report(diagnostic.related(first.span, "the first one"));
         }
         seen.push(owner);
@@ -53,15 +51,10 @@ pub(super) fn check_every_function_has_a_slot(check: &Check) {
         let is_first = check.interface.find(&function.name.value).is_some_and(|(first, _)| first == id);
         if is_first && !function.name.value.is_empty() && !owners.contains(&id) {
             let message = format!("`{}` has no slot in the table", function.name.value);
-            check.report(
-                check
-                    .error(Code::NoSlot, function.name.span, message)
-                    .label("not one of the `slots`")
-                    .related(
-                        check.interface.places.at("table").at("blocks").key,
-                        "the slots are written here",
-                    ),
-            );
+            Diagnostic::new(Code::NoSlot, function.name.span, message)
+                .label("not one of the `slots`")
+                .related(check.interface.places.at("table").at("blocks").key, "the slots are written here")
+                .report(check);
         }
     }
 }
@@ -75,18 +68,16 @@ pub(super) fn check_reserves(check: &Check) {
             for owner in block.slots.iter().filter(taken).filter_map(|slot| slot.functions.first()) {
                 let message = format!("the block `{}` has no reserve", block.name);
                 let label = format!("`{}` cannot take its slot from it", check.name(owner.value));
-                check.report(check.error(Code::ReserveSpent, owner.span, message).label(label));
+                check.report(Diagnostic::new(Code::ReserveSpent, owner.span, message).label(label));
             }
             continue;
         };
         if let Some(owner) = overdrawing(check, block, reserve.count) {
             let message = format!("the reserve `{}` had no slot left", reserve.name);
-            check.report(
-                check
-                    .error(Code::ReserveSpent, owner.span, message)
-                    .label(format!("for `{}`", check.name(owner.value)))
-                    .related(reserve.span, format!("this had {}", reserve.count)),
-            );
+            Diagnostic::new(Code::ReserveSpent, owner.span, message)
+                .label(format!("for `{}`", check.name(owner.value)))
+                .related(reserve.span, format!("this had {}", reserve.count))
+                .report(check);
         }
     }
 }
@@ -112,12 +103,10 @@ pub(super) fn check_plugin_struct(check: &Check) {
     let ty = check.spec.ty(plugin.params);
     if !matches!(ty.kind, TypeKind::Struct { .. }) {
         let message = format!("host and plugin hand over a struct, and `{}` is none", ty.name.value);
-        check.report(
-            check
-                .error(Code::BadField, check.interface.places.at("plugin").span("params"), message)
-                .label("a struct is expected")
-                .related(ty.name.span, "described here"),
-        );
+        Diagnostic::new(Code::BadField, check.interface.places.at("plugin").span("params"), message)
+            .label("a struct is expected")
+            .related(ty.name.span, "described here")
+            .report(check);
     }
 }
 
@@ -164,12 +153,14 @@ impl Check<'_> {
         let place = plugin.at(key);
         let span = place.get("field").map_or(place.value, |field| field.value);
         match fields.iter().find(|field| field.name.value == name) {
-            Some(field) => self
-                .error(Code::BadField, span, format!("the field `{name}` is {}", self.show_a(field.ty)))
-                .label(format!("{expected} is expected"))
-                .related(field.places.span("type"), "its type"),
-            None => self
-                .error(Code::BadField, span, format!("the params have no field `{name}`"))
+            Some(field) => Diagnostic::new(
+                Code::BadField,
+                span,
+                format!("the field `{name}` is {}", self.show_a(field.ty)),
+            )
+            .label(format!("{expected} is expected"))
+            .related(field.places.span("type"), "its type"),
+            None => Diagnostic::new(Code::BadField, span, format!("the params have no field `{name}`"))
                 .label("not one of its fields")
                 .nearest(name, fields.iter().map(|field| field.name.value.as_str())),
         }

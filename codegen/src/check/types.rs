@@ -1,6 +1,6 @@
 //! Types: the status of an interface, ids, and what a type is made of.
 
-use crate::diagnostic::Code;
+use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Direction, Extent, Length, Param, Ty, TypeId, TypeKind};
 
 use super::Check;
@@ -11,12 +11,10 @@ pub(super) fn check_status(check: &Check) {
     if !matches!(check.spec.ty(status).kind, TypeKind::Enum { .. }) {
         let message = format!("the status type {} is no enum", check.show_type(Ty::Named(status)));
         let span = check.interface.places.span("status");
-        check.report(
-            check
-                .error(Code::BadStatus, span, message)
-                .label("an enum is expected")
-                .related(check.spec.ty(status).name.span, "described here"),
-        );
+        Diagnostic::new(Code::BadStatus, span, message)
+            .label("an enum is expected")
+            .related(check.spec.ty(status).name.span, "described here")
+            .report(check);
     }
 }
 
@@ -32,12 +30,10 @@ pub(super) fn check_success(check: &Check) {
     }
     let message = format!("the status type `{}` has no value 0", status.name.value);
     let stated = check.interface.places.span("status");
-    check.report(
-        check
-            .error(Code::NoSuccess, status.name.span, message)
-            .label("0 is success")
-            .related(stated, "the status of this interface"),
-    );
+    Diagnostic::new(Code::NoSuccess, status.name.span, message)
+        .label("0 is success")
+        .related(stated, "the status of this interface")
+        .report(check);
 }
 
 /// An id is a whole number.
@@ -47,7 +43,9 @@ pub(super) fn check_id(check: &Check) {
         let field = ty.places.at("field");
         if check.trusts(&ty.places, "field") && field.has("type") && !number.is_length() {
             let message = format!("an id is a whole number, not {}", check.show_type(number));
-            check.report(check.error(Code::WrongValue, field.span("type"), message).label("such as `i32`"));
+            check.report(
+                Diagnostic::new(Code::WrongValue, field.span("type"), message).label("such as `i32`"),
+            );
         }
     }
 }
@@ -64,10 +62,12 @@ pub(super) fn check_containment(check: &Check) {
         let names: Vec<String> = [id].iter().chain(&path).map(|id| check.show_type(Ty::Named(*id))).collect();
         let message = format!("{} contains itself: {}", names[0], names.join(" → "));
         let span = part.places.span("type");
-        check.report(check.error(Code::ContainsItself, span, message).label(match ty.kind {
-            TypeKind::Callback { .. } => "C cannot declare such a callback",
-            _ => "such a struct has no size",
-        }));
+        Diagnostic::new(Code::ContainsItself, span, message)
+            .label(match ty.kind {
+                TypeKind::Callback { .. } => "C cannot declare such a callback",
+                _ => "such a struct has no size",
+            })
+            .report(check);
     }
 }
 

@@ -277,35 +277,20 @@ fn params_table(words: Words, params: &[Param]) -> String {
     }
     let mut table = Table::new(&["", "", "", ""]);
     for param in params {
-        let direction = match param.dir {
-            Direction::In => "in",
-            Direction::Out => "out",
-            Direction::InOut => "inout",
-        };
         let mut doc = words.param(param, params, &collapse(&param.doc));
         let passed = words.availability(param.availability);
         if !passed.is_empty() {
             doc = format!("{doc} {}.", capital(&passed));
         }
-        let ty = type_name(words.spec, param.ty);
+        let ty = param.ty.name(words.spec).to_owned();
         let mut lines = wrap(&doc, 64).into_iter();
         let first = lines.next().unwrap_or_default();
-        table.row([format!("  {}", param.name.value), ty, direction.to_owned(), first]);
+        table.row([format!("  {}", param.name.value), ty, param.dir.name().to_owned(), first]);
         for line in lines {
             table.row([String::new(), String::new(), String::new(), line]);
         }
     }
     table.render()
-}
-
-fn type_name(spec: &Spec, ty: Ty) -> String {
-    match ty {
-        Ty::Named(id) => spec.ty(id).name.value.clone(),
-        ty => {
-            let known = Ty::PRIMITIVES.iter().find(|(_, primitive)| *primitive == ty);
-            known.map_or("?", |(name, _)| name).to_owned()
-        }
-    }
 }
 
 fn result(words: Words, function: &Function) -> String {

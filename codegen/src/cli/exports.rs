@@ -4,8 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::exports::Exports;
-use crate::model::{ExportsFile, Spec};
-use crate::out::Output;
+use crate::model::OutputPlace;
 
 /// Width of a comment's text, as in the other headers.
 const WIDTH: usize = 96;
@@ -21,38 +20,22 @@ pub(super) enum ExportsError {
     Source(#[from] crate::exports::ReadError),
 }
 
-/// Reads a crate's exports for the emitters.
-pub(super) fn read(root: &Path, file: &ExportsFile) -> Result<Exports, ExportsError> {
-    let mut exports = crate::exports::read(&root.join(&file.from))?;
-    exports.renamed = config(root, file)?.export.rename.into_iter().collect();
-    Ok(exports)
-}
-
-fn config(root: &Path, file: &ExportsFile) -> Result<cbindgen::Config, ExportsError> {
-    let path = root.join(&file.config);
-    cbindgen::Config::from_file(&path).map_err(|reason| ExportsError::Config { path, reason })
-}
-
-/// Makes the header of a crate's exports.
-pub(super) fn header(root: &Path, file: &ExportsFile, spec: &Spec) -> Result<Output, ExportsError> {
-    let path = root.join(&file.from);
+/// Reads a crate's exports for the emitters, and makes their header.
+pub(super) fn read(root: &Path, place: &OutputPlace) -> Result<Exports, ExportsError> {
+    let (path, config) = (root.join(place.read("from")), root.join(place.read("config")));
+    let config = cbindgen::Config::from_file(&config)
+        .map_err(|reason| ExportsError::Config { path: config, reason })?;
+    let mut exports = crate::exports::read(&path)?;
+    exports.renamed = config.export.rename.clone().into_iter().collect();
     let bindings = cbindgen::Builder::new()
-        .with_config(config(root, file)?)
+        .with_config(config)
         .with_src(&path)
         .generate()
         .map_err(|source| ExportsError::Read { path, source: Box::new(source) })?;
     let mut written = Vec::new();
     bindings.write(&mut written);
-    let written = String::from_utf8_lossy(&written);
-    let marker = crate::emit::marker(&spec.project, &file.from, &spec.command);
-    let text = format!("// {marker}\n\n{}", tidy(&written));
-    let functions = text.lines().filter(|line| is_function(line)).count();
-    Ok(Output::new(&file.to.value, text, crate::emit::text::count(functions, "function")))
-}
-
-/// Whether a line begins the declaration of a function.
-fn is_function(line: &str) -> bool {
-    line.contains('(') && line.starts_with(|c: char| c.is_ascii_lowercase()) && !line.starts_with("typedef")
+    exports.header = tidy(&String::from_utf8_lossy(&written));
+    Ok(exports)
 }
 
 /// Brings what cbindgen has written into the form of the other headers: comments that fit on a line are on one, say
@@ -83,8 +66,7 @@ fn tidy(written: &str) -> String {
 }
 
 fn write_comment(text: &mut String, margin: &str, comment: &[&str]) {
-    let until = comment.iter().position(|line| line.starts_with("# Safety")).unwrap_or(comment.len());
-    let mut comment = comment[..until].to_vec();
+    let mut comment = for_c(comment);
     while comment.last().is_some_and(|line| line.is_empty()) {
         comment.pop();
     }
@@ -102,6 +84,17 @@ fn write_comment(text: &mut String, margin: &str, comment: &[&str]) {
         text.push('\n');
     }
     text.push_str(&format!("{margin} */\n"));
+}
+
+/// The lines that callers from C read, without the marks of what is for them alone.
+fn for_c(comment: &[&str]) -> Vec<String> {
+    let mut is_for_python = false;
+    let lines = comment.iter().take_while(|line| !line.starts_with("# Safety")).filter(|line| {
+        let begins = line.starts_with("[Python]");
+        is_for_python = begins || is_for_python && !line.is_empty() && !line.starts_with('@');
+        !is_for_python
+    });
+    lines.map(|line| line.replace("[C] ", "").replace("`null`", "`NULL`")).collect()
 }
 
 /// `const char *text` → `const char* text`; the star of a function pointer, which follows a bracket, stays.

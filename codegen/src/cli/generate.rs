@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -77,15 +76,23 @@ pub(super) fn run(common: &Common, options: &Options) -> Result<Answer, Failure>
         Some(out) => out.clone(),
         None => beside(&folder),
     };
-    let summary = match &loaded.spec.outputs.summary {
-        Some(file) => {
-            let path = root.join(&file.template);
+    let summary = match loaded.spec.outputs.place("summary") {
+        Some(place) => {
+            let path = root.join(place.read("template"));
             Some(std::fs::read_to_string(&path).map_err(|source| Failure::Template { path, source })?)
         }
         None => None,
     };
-    let files = match emitted(&loaded, &root, &folder_name(&folder), summary.as_deref()) {
-        Err(Failure::Emit(EmitError::Duplicate(error))) => {
+    let exports =
+        loaded.spec.outputs.place("exports").map(|place| exports::read(&root, place)).transpose()?;
+    let inputs = Inputs {
+        loaded: &loaded,
+        folder: &folder_name(&folder),
+        summary: summary.as_deref(),
+        exports: exports.as_ref(),
+    };
+    let files = match emit::emit(&inputs) {
+        Err(EmitError::Duplicate(error)) => {
             return Ok(refused(common, loaded, vec![places::twice(&error)]));
         }
         files => files?,
@@ -118,26 +125,6 @@ pub(super) fn run(common: &Common, options: &Options) -> Result<Answer, Failure>
 fn refused(common: &Common, loaded: Loaded, diagnostics: Vec<Diagnostic>) -> Answer {
     common.show_mistakes(&Mistakes { diagnostics, sources: loaded.sources }, "nothing was written");
     Answer::refused()
-}
-
-/// Every output, in memory; also those of exports that are written by hand.
-fn emitted(loaded: &Loaded, root: &Path, folder: &str, summary: Option<&str>) -> Result<FileMap, Failure> {
-    let Some(file) = &loaded.spec.outputs.exports else {
-        return Ok(emit::emit(&Inputs { loaded, folder, summary, exports: None })?);
-    };
-    // cbindgen takes as long as all else.
-    let (header, files) = thread::scope(|scope| {
-        let header = scope.spawn(|| exports::header(root, file, &loaded.spec));
-        let python = loaded.spec.outputs.python.as_ref();
-        let read = python.map(|_| exports::read(root, file)).transpose().map_err(Failure::from);
-        let files = read.and_then(|exports| {
-            Ok(emit::emit(&Inputs { loaded, folder, summary, exports: exports.as_ref() })?)
-        });
-        (header.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), files)
-    });
-    let mut files = files?;
-    files.add(header?, file.to.span).map_err(emit::EmitError::from)?;
-    Ok(files)
 }
 
 /// The folder that holds another one; `spec` lies in `.`.

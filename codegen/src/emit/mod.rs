@@ -1,13 +1,16 @@
-//! What people use, written from the model: one module for each kind of output.
+//! What people use, written from the model: one folder for each kind of output, which implements [`Emitter`] and is
+//! registered in [`EMITTERS`].
 //!
 //! An emitter prepares data, in which every name is spelled and every decision made, and a template or `quote!` lays it
-//! out. [`emit()`] runs all of them; what they say in prose comes from [`words`], so that the header, the reference and
-//! the command say the same.
+//! out. [`emit()`] runs all that the spec asks for; what they say in prose comes from [`words`], so that the header, the
+//! reference and the command say the same.
 
 pub mod c;
 mod callers;
 pub mod changes;
 pub mod docs;
+mod emitter;
+mod json;
 pub mod python;
 mod run;
 pub mod rust;
@@ -16,5 +19,40 @@ mod stamp;
 pub mod text;
 pub mod words;
 
-pub use run::{EmitError, Inputs, emit};
+pub use emitter::{Emitter, Inputs, Job, Registered, Takes};
+pub use run::{EmitError, emit};
 pub use stamp::{Stamp, marker};
+
+use crate::source::shape::{Key, Value};
+
+macro_rules! register {
+    ($($emitter:ty),* $(,)?) => {
+        /// Every emitter, in the order in which they run.
+        pub static EMITTERS: &[Registered] = &[$(Registered::of::<$emitter>()),*];
+
+        /// The keys of `outputs`.
+        pub(crate) static KEYS: &[Key] = &[
+            $(emitter::key_of::<$emitter>(),)*
+            Key {
+                name: "uncommitted",
+                doc: "Outputs that version control ignores: `--check` leaves them out.",
+                value: Value::List(&Value::Word(&[$(<$emitter as Emitter>::KEY),*])),
+                needed: false,
+                example: None,
+            },
+        ];
+    };
+}
+
+register! {
+    c::Headers,
+    docs::Reference,
+    schema::Schemas,
+    rust::Modules,
+    rust::Exports,
+    rust::Traits,
+    python::Packages,
+    docs::Contents,
+    c::HandWritten,
+    json::Description,
+}

@@ -1,5 +1,9 @@
 //! Prose: wrapping, code spans, and the first sentence of a text.
 
+use std::borrow::Cow;
+
+use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
+
 /// One line of a text that was written over several.
 pub fn collapse(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -7,29 +11,20 @@ pub fn collapse(text: &str) -> String {
 
 /// Breaks one paragraph into lines of at most `width` characters; a longer word keeps a line of its own.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    let mut length = 0;
-    for word in text.split_whitespace() {
-        let word_length = word.chars().count();
-        match lines.last_mut() {
-            Some(line) if length + 1 + word_length <= width => {
-                line.push(' ');
-                line.push_str(word);
-                length += 1 + word_length;
-            }
-            _ => {
-                lines.push(word.to_owned());
-                length = word_length;
-            }
-        }
-    }
-    lines
+    let options = Options::new(width)
+        .break_words(false)
+        .word_separator(WordSeparator::AsciiSpace)
+        .word_splitter(WordSplitter::NoHyphenation)
+        .wrap_algorithm(WrapAlgorithm::FirstFit);
+    let text = collapse(text);
+    let lines = textwrap::wrap(&text, options).into_iter().map(Cow::into_owned);
+    lines.filter(|line| !line.is_empty()).collect()
 }
 
 /// The first sentence of a text, on one line and without its full stop.
 pub fn first_sentence(text: &str) -> String {
     let text = collapse(text);
-    let end = sentence_end(&text).unwrap_or(text.len());
+    let end = end_of_first(&text).unwrap_or(text.len());
     text[..end].trim_end_matches('.').to_owned()
 }
 
@@ -38,7 +33,7 @@ pub fn sentences(text: &str) -> Vec<String> {
     let text = collapse(text);
     let mut rest = text.as_str();
     let mut sentences = Vec::new();
-    while let Some(end) = sentence_end(rest) {
+    while let Some(end) = end_of_first(rest) {
         sentences.push(rest[..=end].to_owned());
         rest = &rest[end + 2..];
     }
@@ -47,7 +42,7 @@ pub fn sentences(text: &str) -> Vec<String> {
 }
 
 /// Where the full stop of the first sentence is, if another one follows.
-fn sentence_end(text: &str) -> Option<usize> {
+fn end_of_first(text: &str) -> Option<usize> {
     text.match_indices(". ")
         .map(|(index, _)| index)
         // `e.g. ` and the like do not end a sentence; a capital behind the space tells.
@@ -64,21 +59,26 @@ pub fn sentence(text: &str) -> String {
     out
 }
 
+/// The text on one line, with a full stop at its end.
+pub fn ended(text: &str) -> String {
+    let text = collapse(text);
+    if text.ends_with('.') { text } else { format!("{text}.") }
+}
+
 /// The text with a capital at its beginning.
 pub fn capital(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
 
-/// A sentence that goes on behind a colon: a name at its beginning keeps its capital.
+/// A title or a sentence of ours inside of another: abbreviations keep their capitals.
 pub fn uncapital(text: &str) -> String {
-    const USUAL: [&str; 12] =
-        ["The", "A", "An", "Nothing", "Every", "Each", "No", "Take", "Call", "It", "This", "What"];
-    let first = text.split(' ').next().unwrap_or_default();
-    if USUAL.contains(&first) {
-        format!("{}{}", first.to_lowercase(), &text[first.len()..])
-    } else {
-        text.to_owned()
+    let mut letters = text.chars();
+    match (letters.next(), letters.clone().next()) {
+        (Some(first), Some(second)) if !second.is_uppercase() => {
+            first.to_lowercase().chain(letters).collect()
+        }
+        _ => text.to_owned(),
     }
 }
 

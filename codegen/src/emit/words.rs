@@ -1,6 +1,6 @@
 //! What the data of a spec says in plain words: used by C comments, by the reference and by the command.
 
-use super::text::{capital, collapse, enumerate, sentence};
+use super::text::{capital, collapse, ended, enumerate, sentence};
 use crate::model::*;
 
 /// Speaks about one interface.
@@ -137,15 +137,14 @@ impl<'a> Words<'a> {
             Rule::Host => sentences.push("The host does the same when the pointer is null.".to_owned()),
             Rule::Ours if fallback.why.is_empty() => sentences.push("The host does otherwise.".to_owned()),
             Rule::Ours => {
-                sentences
-                    .push(format!("This is our rule and not the host's: {}", sentence_end(&fallback.why)));
+                sentences.push(format!("This is our rule and not the host's: {}", ended(&fallback.why)));
             }
         }
         if matches!(self.interface.kind, InterfaceKind::Import { .. } | InterfaceKind::Export) {
             sentences.truncate(1);
         }
         if !fallback.costs.is_empty() {
-            sentences.push(format!("It costs: {}", sentence_end(&fallback.costs)));
+            sentences.push(format!("It costs: {}", ended(&fallback.costs)));
         }
         sentences.join(" ")
     }
@@ -162,7 +161,7 @@ impl<'a> Words<'a> {
                             format!("`{}` is {}", function.param(*id).name.value, (self.constant)(*value))
                         })
                         .collect();
-                    sentence_end(&enumerate(&values))
+                    ended(&enumerate(&values))
                 }
             },
             FallbackKind::Call(call) => format!("The value of {}.", self.call(function, &[], call)),
@@ -277,10 +276,4 @@ pub fn space_words(space: Space) -> &'static str {
         Space::Unified => "unified memory",
         Space::Any => "host or device memory",
     }
-}
-
-/// Text that ends a sentence begun elsewhere.
-fn sentence_end(text: &str) -> String {
-    let text = collapse(text);
-    if text.ends_with('.') { text } else { format!("{text}.") }
 }

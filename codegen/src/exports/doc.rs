@@ -1,4 +1,7 @@
-//! Documentation that was written for C: prose, and the tags of Doxygen behind it.
+//! Documentation of exports: prose, and the tags of Doxygen behind it.
+//!
+//! What follows `[C]` in a paragraph or a tag is for callers from C alone, and what follows `[Python]` for those from Python:
+//! the header has the former, and [`Doc`] the latter. The line of `[Python]` begins with it.
 
 use crate::emit::text::collapse;
 
@@ -77,7 +80,18 @@ fn blocks(lines: &[String]) -> Vec<String> {
             open = true;
         }
     }
-    blocks.iter().map(|block| collapse(block)).collect()
+    blocks.iter().map(|block| for_python(block)).filter(|block| !block.is_empty()).collect()
+}
+
+/// A paragraph or a tag without what is for callers from C alone.
+fn for_python(block: &str) -> String {
+    let parts =
+        block.split("[C]").enumerate().map(|(index, part)| match (index, part.split_once("[Python]")) {
+            (0, None) => part.to_owned(),
+            (0, Some((all, python))) => format!("{all} {python}"),
+            (_, python) => python.map_or_else(String::new, |(_, python)| python.to_owned()),
+        });
+    collapse(&parts.collect::<Vec<_>>().join(" "))
 }
 
 #[cfg(test)]
@@ -105,6 +119,16 @@ mod tests {
             threads: "Any.".to_owned(),
         };
         assert_eq!(doc, Ok(expected));
+    }
+
+    #[test]
+    fn parts_for_callers_from_c_are_left_out() {
+        assert_eq!(
+            for_python("Begins. [C] Set `size`.\n[Python] Left out: usual."),
+            "Begins. Left out: usual."
+        );
+        assert_eq!(for_python("@retval A [C] `x` is null."), "@retval A");
+        assert_eq!(for_python("[C] With `x` null."), "");
     }
 
     #[test]

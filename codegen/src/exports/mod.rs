@@ -22,6 +22,8 @@ pub struct Exports {
     pub functions: Vec<Function>,
     /// C names of what has another one in Rust, and of the types that are exported elsewhere.
     pub renamed: BTreeMap<String, String>,
+    /// Their C header, without its first line.
+    pub header: String,
 }
 
 /// A public constant.

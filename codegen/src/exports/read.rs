@@ -1,8 +1,8 @@
 //! Reads a crate, from its root file on.
 
 use std::path::{Path, PathBuf};
-use std::thread;
 
+use heck::ToSnakeCase;
 use syn::{Attribute, Expr, ExprLit, Fields, Item, Lit, LitInt, Meta, Visibility};
 
 use super::{Constant, Doc, Exports, Field, Function, ReadError, Ty, Type, TypeKind};
@@ -52,16 +52,11 @@ fn file(path: &Path, folder: &Path) -> Result<Exports, ReadError> {
             reason,
         })?;
     }
-    let below: Vec<Result<Exports, ReadError>> = thread::scope(|scope| {
-        let readers: Vec<_> = modules.iter().map(|name| scope.spawn(|| module(folder, name))).collect();
-        let read = readers.into_iter().map(|reader| reader.join());
-        read.map(|read| read.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
-    });
-    for module in below {
-        let module = module?;
-        found.constants.extend(module.constants);
-        found.types.extend(module.types);
-        found.functions.extend(module.functions);
+    for name in modules {
+        let below = module(folder, &name)?;
+        found.constants.extend(below.constants);
+        found.types.extend(below.types);
+        found.functions.extend(below.functions);
     }
     Ok(found)
 }
@@ -142,7 +137,7 @@ fn enumeration(item: &syn::ItemEnum) -> Result<Type, String> {
         let number = variant.discriminant.as_ref().and_then(|(_, value)| whole_number(value));
         let number = number.and_then(|number| i64::try_from(number).ok());
         let number = number.ok_or_else(|| format!("`{}` has no number", variant.ident))?;
-        Ok((snake(&variant.ident.to_string()), number, Doc::parse(&lines(&variant.attrs))?.text()))
+        Ok((variant.ident.to_string().to_snake_case(), number, Doc::parse(&lines(&variant.attrs))?.text()))
     };
     let values = item.variants.iter().map(value).collect::<Result<_, String>>()?;
     Ok(Type {
@@ -206,10 +201,6 @@ fn whole_number(expr: &Expr) -> Option<u64> {
 /// `r#type` → `type`
 fn bare(ident: &syn::Ident) -> String {
     ident.to_string().trim_start_matches("r#").to_owned()
-}
-
-fn snake(pascal: &str) -> String {
-    crate::sdk::snake(pascal)
 }
 
 fn is_public(visibility: &Visibility) -> bool {

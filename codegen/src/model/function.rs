@@ -1,6 +1,8 @@
 //! Functions, and what stands in for those that are absent.
 
-use super::{Availability, Constant, FunctionId, GroupId, Param, ParamId, Places, Prose, PythonFunction};
+use super::{
+    Availability, Constant, Form, FunctionId, GroupId, Param, ParamId, Places, Prose, PythonFunction,
+};
 use crate::source::{At, Span};
 
 /// What a function returns.
@@ -38,6 +40,8 @@ pub struct Function {
     pub doc: Prose,
     /// Parameters in the order of the ABI.
     pub params: Vec<Param>,
+    /// What each parameter is, in the same order.
+    pub forms: Vec<Form>,
     /// The struct whose members the parameters are, if the ABI passes one.
     pub args: Option<ArgsStruct>,
     /// What it returns.

@@ -4,6 +4,7 @@
 //! rule may have to point at something.
 
 mod error;
+mod form;
 mod function;
 pub mod lower;
 mod param;
@@ -14,6 +15,7 @@ mod table;
 mod types;
 
 pub use error::ErrorObject;
+pub use form::{Carrier, Form, Output, is_byte_buffer};
 pub use function::{
     ArgsStruct, Argument, Buffer, Call, Fallback, FallbackKind, Function, Need, ResultKind, Rule, StatusValue,
 };
@@ -40,67 +42,39 @@ pub struct Spec {
     pub interfaces: Vec<Interface>,
 }
 
-/// Folders of outputs, relative to the output root and in their shortest form; `None`: not emitted.
+/// Where outputs go.
 #[derive(Debug, Default)]
 pub struct Outputs {
-    /// C headers.
-    pub header: Option<At<String>>,
-    /// Markdown reference.
-    pub reference: Option<At<String>>,
-    /// JSON Schema.
-    pub schema: Option<At<String>>,
-    /// Rust modules, one file for each interface.
-    pub rust: Option<At<String>>,
-    /// The Rust modules of single interfaces.
-    pub rust_files: Vec<InterfaceFile>,
-    /// The Rust files with the C functions of the SDK.
-    pub rust_exports: Vec<InterfaceFile>,
-    /// The Rust file with the table of traits.
-    pub rust_traits: Option<At<String>>,
-    /// Python packages.
-    pub python: Option<At<String>>,
-    /// The table of contents of the book.
-    pub summary: Option<SummaryFile>,
-    /// The header of exports that are written by hand.
-    pub exports: Option<ExportsFile>,
+    /// The places that the spec names.
+    pub places: Vec<OutputPlace>,
     /// The keys of outputs that version control ignores.
     pub uncommitted: Vec<String>,
 }
 
-impl Outputs {
-    /// Returns true if the outputs of a key belong into version control.
-    pub fn is_committed(&self, key: &str) -> bool {
-        !self.uncommitted.iter().any(|uncommitted| uncommitted == key)
-    }
+/// A file or a folder of outputs.
+#[derive(Debug)]
+pub struct OutputPlace {
+    /// The key in `outputs` that names it.
+    pub key: &'static str,
+    /// The path, relative to the output root and in its shortest form.
+    pub path: At<String>,
+    /// What lies there.
+    pub kind: PlaceKind,
+    /// The interface that it holds, where one is named.
+    pub interface: Option<At<InterfaceId>>,
+    /// Files that it is made from: keys and paths.
+    pub reads: Vec<(&'static str, String)>,
 }
 
-/// An output that holds one interface.
-#[derive(Debug)]
-pub struct InterfaceFile {
-    /// The interface, where it is named.
-    pub interface: At<InterfaceId>,
-    /// The file.
-    pub to: At<String>,
-}
-
-/// The header of exports that are written by hand, beside those of the spec.
-#[derive(Debug)]
-pub struct ExportsFile {
-    /// The root of the crate that has them.
-    pub from: String,
-    /// How cbindgen reads it.
-    pub config: String,
-    /// The header.
-    pub to: At<String>,
-}
-
-/// The table of contents of the book around the reference.
-#[derive(Debug)]
-pub struct SummaryFile {
-    /// The file with the chapters written by hand.
-    pub template: String,
-    /// The file that is written from it.
-    pub to: At<String>,
+/// What lies in a place of outputs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlaceKind {
+    /// A folder that holds nothing else.
+    OwnFolder,
+    /// A folder that may hold other files.
+    Folder,
+    /// A file.
+    File,
 }
 
 macro_rules! index {

@@ -8,6 +8,11 @@ impl Spec {
         &self.interfaces[id.interface.0].types[id.index]
     }
 
+    /// What kind of described type this is, if it is one.
+    pub fn kind(&self, ty: Ty) -> Option<&TypeKind> {
+        ty.id().map(|id| &self.ty(id).kind)
+    }
+
     /// What a handle by pointer, or with a name for objects that are only read, is: `(is_const, const_name)`.
     fn handle_constness(&self, ty: Ty) -> Option<(bool, Option<&str>)> {
         let Ty::Named(id) = ty else { return None };
@@ -71,6 +76,35 @@ impl Spec {
     }
 }
 
+impl Outputs {
+    /// The places of a key.
+    pub fn places(&self, key: &str) -> impl Iterator<Item = &OutputPlace> {
+        self.places.iter().filter(move |place| place.key == key)
+    }
+
+    /// The first place of a key, for keys that take one.
+    pub fn place(&self, key: &str) -> Option<&OutputPlace> {
+        self.places(key).next()
+    }
+
+    /// Returns true if the outputs of a key belong into version control.
+    pub fn is_committed(&self, key: &str) -> bool {
+        !self.uncommitted.iter().any(|uncommitted| uncommitted == key)
+    }
+}
+
+impl OutputPlace {
+    /// Returns true for a folder of outputs.
+    pub fn is_folder(&self) -> bool {
+        self.kind != PlaceKind::File
+    }
+
+    /// The path of a file that it is made from; empty if it has no such key.
+    pub fn read(&self, key: &str) -> &str {
+        self.reads.iter().find(|(known, _)| *known == key).map_or("", |(_, path)| path)
+    }
+}
+
 impl Interface {
     /// A function by id.
     pub fn function(&self, id: FunctionId) -> &Function {
@@ -119,6 +153,31 @@ impl Interface {
     /// Functions of a group, in the order of the docs.
     pub fn in_group(&self, group: GroupId) -> impl Iterator<Item = &Function> {
         self.functions.iter().filter(move |function| function.group == group)
+    }
+
+    /// The groups that have a trait of their own: those with methods, in an export with several of them.
+    pub fn trait_groups(&self) -> Vec<(GroupId, &Group)> {
+        if !matches!(self.kind, InterfaceKind::Export) {
+            return Vec::new();
+        }
+        let groups = self.groups.iter().enumerate().map(|(index, group)| (GroupId(index), group));
+        let groups: Vec<_> = groups.filter(|(id, _)| self.in_group(*id).next().is_some()).collect();
+        if groups.len() > 1 { groups } else { Vec::new() }
+    }
+
+    /// The name of the trait of a group.
+    pub fn group_trait(&self, group: &Group) -> String {
+        format!("{}{}", self.trait_name, heck::AsPascalCase(&group.name))
+    }
+
+    /// The name of the trait that has a method: that of its group, where groups have traits.
+    pub fn trait_with(&self, function: &Function) -> String {
+        let is_in_groups = matches!(self.kind, InterfaceKind::Export)
+            && self.functions.iter().any(|other| other.group != function.group);
+        match is_in_groups {
+            true => self.group_trait(&self.groups[function.group.0]),
+            false => self.trait_name.clone(),
+        }
     }
 
     /// The word for its kind.
@@ -206,6 +265,39 @@ impl Availability {
     }
 }
 
+impl ResultKind {
+    /// The value that is returned, if it is one.
+    pub fn value(&self) -> Option<&Param> {
+        match self {
+            ResultKind::Value(value) => Some(value),
+            ResultKind::Status | ResultKind::None => None,
+        }
+    }
+}
+
+impl Type {
+    /// The fields of a struct, or the parameters of a callback.
+    pub fn params(&self) -> &[Param] {
+        match &self.kind {
+            TypeKind::Struct { fields: params, .. } | TypeKind::Callback { params, .. } => params,
+            TypeKind::Handle { .. } | TypeKind::Id { .. } | TypeKind::Enum { .. } => &[],
+        }
+    }
+
+    /// What a callback returns.
+    pub fn result(&self) -> Option<&Param> {
+        match &self.kind {
+            TypeKind::Callback { result, .. } => result.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// The types that its declaration names.
+    pub fn names(&self) -> impl Iterator<Item = TypeId> {
+        self.params().iter().chain(self.result()).filter_map(|param| param.ty.id())
+    }
+}
+
 impl Function {
     /// Whether an implementation may leave it out.
     pub fn is_optional(&self) -> bool {
@@ -256,19 +348,6 @@ impl Param {
         self.dir == Direction::Out && !self.is_status && !self.is_caller_memory()
     }
 
-    /// Whether a Python function returns it: an address of memory stays an argument, text and lists come back.
-    pub fn is_python_output(&self) -> bool {
-        let is_address = self.ty == Ty::Pointer
-            && self.role != Role::Creates
-            && !matches!(self.length, Some(Length::Count(_)));
-        self.dir == Direction::Out && !is_address
-    }
-
-    /// Whether it is a list that Python takes, and whose length the other parameter is.
-    pub fn is_python_list_of(&self, length: ParamId) -> bool {
-        self.dir == Direction::In && self.length == Some(Length::Count(Extent::Param(length)))
-    }
-
     /// Whether it is an address that a callback gets back, which nobody but its owner follows.
     pub fn is_context(&self) -> bool {
         self.ty == Ty::Pointer && self.space.is_none() && self.length.is_none()
@@ -285,6 +364,17 @@ impl Param {
                 matches!(self.length, Some(Length::Bytes(Extent::Param(_)) | Length::Count(Extent::Param(_))))
             }
             _ => matches!(self.length, Some(Length::Count(Extent::Param(_)))),
+        }
+    }
+}
+
+impl Direction {
+    /// Its name in the spec language.
+    pub fn name(self) -> &'static str {
+        match self {
+            Direction::In => "in",
+            Direction::Out => "out",
+            Direction::InOut => "inout",
         }
     }
 }
@@ -314,6 +404,22 @@ impl Ty {
         ("string", Ty::String),
         ("pointer", Ty::Pointer),
     ];
+
+    /// The described type that it is, if it is one.
+    pub fn id(self) -> Option<TypeId> {
+        match self {
+            Ty::Named(id) => Some(id),
+            _ => None,
+        }
+    }
+
+    /// Its name in the spec language.
+    pub fn name(self, spec: &Spec) -> &str {
+        match self {
+            Ty::Named(id) => &spec.ty(id).name.value,
+            ty => Self::PRIMITIVES.iter().find(|(_, known)| *known == ty).map_or("?", |(name, _)| name),
+        }
+    }
 
     /// Whether it can count.
     pub fn is_length(self) -> bool {

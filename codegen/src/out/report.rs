@@ -72,7 +72,7 @@ impl FileMap {
                     let line = &mut lines[*place];
                     line.count += 1;
                     line.path = format!("{folder}/*.{}", report.path.rsplit('.').next().unwrap_or_default());
-                    line.note = format!("{} pages", line.count);
+                    line.note = format!("{} files", line.count);
                 }
                 None => {
                     places.insert((folder, report.fate.word()), lines.len());

@@ -270,11 +270,12 @@ fn place_entries(
         let value = value.place(file, text, diagnostics);
         match placed.iter().find(|(known, _)| known.value == key.value) {
             None => placed.push((At { value: key.value, span }, value)),
-            Some((first, _)) => diagnostics.push(
+            Some((first, _)) => {
                 Diagnostic::new(Code::DuplicateName, span, format!("`{}` is given twice", key.value))
                     .label("the second time")
-                    .related(first.span, "the first time"),
-            ),
+                    .related(first.span, "the first time")
+                    .add_to(diagnostics)
+            }
         }
     }
     placed

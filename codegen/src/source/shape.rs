@@ -2,6 +2,8 @@
 //!
 //! One description serves three readers: the check below, the JSON Schema for editors, and the documentation.
 
+use heck::{ToPascalCase, ToSnakeCase};
+
 use super::{Content, Misread, Node};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics, nearest};
 
@@ -164,11 +166,10 @@ fn check_shape(node: &Node, shape: &Shape, diagnostics: &mut Diagnostics) {
     for key in shape.keys.iter().filter(|key| key.needed && node.get(key.name).is_none()) {
         // The first entry stands for the whole: a caret under forty lines points at nothing.
         let span = node.entries().first().map_or(node.span, |(name, _)| name.span);
-        diagnostics.push(
-            Diagnostic::new(Code::MissingKey, span, format!("{} needs the key `{}`", shape.name, key.name))
-                .label(format!("`{}` takes {}", key.name, key.value.expected()))
-                .help(key.doc),
-        );
+        Diagnostic::new(Code::MissingKey, span, format!("{} needs the key `{}`", shape.name, key.name))
+            .label(format!("`{}` takes {}", key.name, key.value.expected()))
+            .help(key.doc)
+            .add_to(diagnostics);
     }
 }
 
@@ -186,14 +187,16 @@ fn check_text(node: &Node, value: &Value, key: Option<&Key>, diagnostics: &mut D
         Value::Snake => check_name(text, node.span, is_snake, "snake_case", diagnostics),
         Value::Pascal => check_name(text, node.span, is_pascal, "PascalCase", diagnostics),
         Value::Symbol => check_name(text, node.span, is_symbol, SYMBOL, diagnostics),
-        Value::Line if text.trim().contains('\n') => diagnostics.push(
+        Value::Line if text.trim().contains('\n') => {
             Diagnostic::new(Code::WrongValue, node.span, "this takes one line of text")
-                .label("more than one line"),
-        ),
-        Value::Line | Value::Prose if text.trim().is_empty() => diagnostics.push(
+                .label("more than one line")
+                .add_to(diagnostics)
+        }
+        Value::Line | Value::Prose if text.trim().is_empty() => {
             Diagnostic::new(Code::WrongValue, node.span, "this text is empty")
-                .label("write it or leave it out"),
-        ),
+                .label("write it or leave it out")
+                .add_to(diagnostics)
+        }
         _ => {}
     }
 }
@@ -270,7 +273,7 @@ fn check_name(
     diagnostics: &mut Diagnostics,
 ) {
     if !rule(name) {
-        let right = [snake(name), pascal(name)].into_iter().find(|right| rule(right));
+        let right = [name.to_snake_case(), name.to_pascal_case()].into_iter().find(|right| rule(right));
         let label = match right {
             _ if style == SYMBOL => "letters, digits and `_`, beginning with no digit".to_owned(),
             Some(right) => format!("`{right}` is; the ABI's own spelling goes into `c`"),
@@ -282,27 +285,6 @@ fn check_name(
 }
 
 const SYMBOL: &str = "an identifier of C";
-
-/// `BigMode` → `big_mode`.
-fn snake(name: &str) -> String {
-    let mut snake = String::new();
-    for c in name.chars() {
-        if c.is_ascii_uppercase() && !snake.is_empty() && !snake.ends_with('_') {
-            snake.push('_');
-        }
-        snake.push(if c == '-' { '_' } else { c.to_ascii_lowercase() });
-    }
-    snake
-}
-
-/// `big_mode` → `BigMode`.
-fn pascal(name: &str) -> String {
-    let capital = |word: &str| match word.split_at_checked(1) {
-        Some((first, rest)) => first.to_uppercase() + rest,
-        None => word.to_owned(),
-    };
-    name.split(['_', '-']).map(capital).collect()
-}
 
 fn is_symbol(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')

@@ -1,4 +1,4 @@
-// A codec in plain C. With `-DRELEASE_1_0` it is one that was built for the first release.
+// A codec in C. With `-DRELEASE_1_0`, it is built for the first release.
 
 #include "codec.h"
 

@@ -1,4 +1,4 @@
-// A viewer: calls every function of a codec as older, equal and newer viewers do. It is C11, and C++17.
+// A viewer that calls every function of a codec as viewers of older, equal and newer releases do. Valid C11 and C++17.
 
 #include "viewer.h"
 
@@ -11,10 +11,10 @@
     }                      \
   } while (0)
 
-// An image of this format is "IMG", a width, a height and whether it has alpha.
+// An image consists of "IMG", its width, its height and an alpha flag.
 static const unsigned char FILE_DATA[] = {'I', 'M', 'G', 8, 4, 1};
 
-// Bytes that no codec may change.
+// Guard bytes, which a codec must not change.
 enum { GUARD = 0xE5 };
 
 typedef union Guarded {
@@ -37,7 +37,7 @@ static bool is_untouched(const Guarded* guarded, size_t from) {
   return true;
 }
 
-// Whether an error has a code and a text; it is destroyed.
+// Returns true if an error has the given code and text. Destroys the error.
 static bool fails(const CodecApi* api, CodecError* error, CodecErrorCode code, const char* part) {
   if (error == NULL) return false;
   const bool is_right = api->error_code(error) == code && strstr(api->error_message(error), part) != NULL;
@@ -53,7 +53,7 @@ static int view_as(const CodecApi* api, size_t size) {
   if (is_new) guarded.args.scale = 2;
   CHECK(api->image_open(&guarded.args) == NULL);
   CHECK(guarded.args.image != NULL);
-  // A viewer that cannot say a scale gets the whole image.
+  // A viewer whose arguments have no `scale` gets the whole image.
   CHECK(guarded.args.width == (is_new ? 4u : 8u) && guarded.args.height == (is_new ? 2u : 4u));
   CHECK(!is_new || guarded.args.has_alpha);
   CHECK(is_untouched(&guarded, size < sizeof(CodecOpenArgs) ? size : sizeof(CodecOpenArgs)));
@@ -132,7 +132,7 @@ static int read(const CodecApi* api) {
 int view(const CodecApi* api, bool panics) {
   CHECK(api != NULL && api->struct_size >= IMAGING_CODEC_SIZE_1_0);
   CHECK(api->extension == NULL && api->version.major == IMAGING_CODEC_MAJOR_VERSION && api->max_pixels == 64);
-  // As the viewer of 1.0, as this one, and as one that knows more members.
+  // Argument sizes of a viewer of release 1.0, of this release, and of a newer release with more members.
   const size_t sizes[] = {offsetof(CodecOpenArgs, scale), sizeof(CodecOpenArgs), sizeof(CodecOpenArgs) + 32};
   for (size_t at = 0; at < sizeof sizes / sizeof *sizes; ++at) {
     const int line = view_as(api, sizes[at]);

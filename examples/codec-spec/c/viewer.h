@@ -1,4 +1,4 @@
-// A viewer: calls every function of a codec as older, equal and newer viewers do.
+// A viewer that calls every function of a codec as viewers of older, equal and newer releases do.
 
 #ifndef VIEWER_H
 #define VIEWER_H
@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/** Returns 0, or the line of the check that failed. `panics`: whether the codec panics when it opens "PANIC". */
+/** Returns 0, or the line of the failed check. `panics`: true if the codec panics when it opens "PANIC". */
 int view(const CodecApi* api, bool panics);
 
 #ifdef __cplusplus

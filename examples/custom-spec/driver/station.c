@@ -1,4 +1,4 @@
-// A station that takes the thermometer for a ride: as the newest release, as the one before, and as none at all.
+// A station that tests the thermometer with the newest release, the previous release and an unknown release.
 
 #include <stdio.h>
 #include <string.h>
@@ -35,7 +35,7 @@ static int serve_newest(void) {
   CHECK(sample.value > 290.0);
   CHECK(table.read_samples(bus, 7, &sample, 1, &taken) == BUS_BAD_ARGUMENT);
   CHECK(table.set_range(bus, 0, 250.0, 350.0) == BUS_OK);
-  CHECK(table.subscribe == NULL);  // Left out, so the station reads by itself.
+  CHECK(table.subscribe == NULL);  // Not implemented, so the station polls.
   CHECK(table.close_bus(bus) == BUS_OK);
   return 0;
 }
@@ -44,7 +44,7 @@ static int serve_older(void) {
   SensorBusTable_v1_0 table;
   CHECK(load(&table, sizeof table).driver_name != NULL);
   CHECK(table.open_bus != NULL && table.read_samples != NULL);
-  // Where 1.1 has `set_range`, 1.0 has `subscribe`: nothing may stand there.
+  // The slot of `set_range` in 1.1 is the slot of `subscribe` in 1.0, so it must stay empty.
   CHECK(table.subscribe == NULL);
   return 0;
 }

@@ -1,4 +1,4 @@
-// A driver with one thermometer, in plain C. It serves stations of every release.
+// A driver in C with one thermometer. It works with stations of all releases.
 
 #include <stdlib.h>
 
@@ -41,7 +41,7 @@ static BusStatus set_range(BusHandle bus, uint32_t sensor, double low, double hi
   return sensor == 0 && low <= high ? BUS_OK : BUS_BAD_ARGUMENT;
 }
 
-// Written as the newest release has it; stations of release 1.0 get no `set_range`.
+// The table of the newest release. Stations of release 1.0 do not get `set_range`.
 static const SensorBusTable table = {
     .open_bus = open_bus,
     .close_bus = close_bus,
@@ -53,7 +53,7 @@ static const SensorBusTable table = {
 void fieldwork_driver(DriverParams* params) {
   static char name[] = "thermometer";
   if (fieldwork_sensor_bus_fill(params, &table) == FIELDWORK_SENSOR_BUS_RELEASE_UNKNOWN) {
-    return;  // The name stays null: the driver declines.
+    return;  // The name stays null, so the driver refuses the station.
   }
   params->driver_name = name;
 }

@@ -1,7 +1,7 @@
-//! The smallest device that works: host memory, nothing asynchronous.
+//! A minimal device: it uses host memory and runs all work synchronously.
 //!
-//! `cargo build -p example-rust-plugin` makes a library that PaddlePaddle 2.6 to 3.3 load. It has the functions that
-//! a host needs and no more; `fallbacks = true` fills what it leaves out as the spec says.
+//! `cargo build -p example-rust-plugin` builds a plugin for PaddlePaddle 2.6 to 3.3. It implements only the functions
+//! that a host needs. `fallbacks = true` emulates the others with the fallbacks of the spec.
 
 use tenon::{DevicePtr, device::*};
 

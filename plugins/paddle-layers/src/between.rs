@@ -1,4 +1,4 @@
-//! What PaddlePaddle gets: the real plugin behind the layers.
+//! The plugin that PaddlePaddle loads: the real plugin behind the layers.
 
 use std::ffi::{CStr, CString, c_void};
 use std::path::PathBuf;
@@ -18,19 +18,19 @@ use thiserror::Error;
 const PLUGIN: &str = "TENON_PADDLE_PLUGIN";
 /// The symbol by which a layers plugin is recognised before its entry point is called.
 const MARKER: &str = "tenon_loads_another_plugin";
-/// The variable that says which layers there are.
+/// The variable that lists the layers.
 const LAYERS: &str = "TENON_LAYERS";
 
-/// Why PaddlePaddle gets nothing.
+/// The reason why the plugin could not be loaded.
 #[derive(Debug, Error)]
 pub(crate) enum Refusal {
-    /// Nobody said which plugin.
+    /// The variable that names the plugin is not set.
     #[error(
         "libtenon_paddle_layers.so stands in front of another plugin, and {PLUGIN} does not say which: set it to \
          the path of that plugin, and keep that plugin out of the folder that CUSTOM_DEVICE_ROOT names"
     )]
     NoPlugin,
-    /// The variable leads back here.
+    /// The variable names this library or a copy of it.
     #[error(
         "{PLUGIN}: `{}` is libtenon_paddle_layers.so itself, or a copy of it, which would load itself without end: set \
          {PLUGIN} to the path of the real plugin", path.display()
@@ -39,13 +39,13 @@ pub(crate) enum Refusal {
         /// The path in the variable.
         path: PathBuf,
     },
-    /// The real plugin is not to be had.
+    /// The real plugin cannot be loaded.
     #[error("{PLUGIN}: {0}")]
     Load(#[from] LoadError),
-    /// The layers cannot be made.
+    /// The layers cannot be created.
     #[error("{LAYERS}: {0}")]
     Layers(#[from] OpenError),
-    /// The host is of a release that we do not know.
+    /// The release of the host is unknown.
     #[error(transparent)]
     Host(#[from] HandOverError),
 }
@@ -55,7 +55,7 @@ struct Chain {
     plugin: Arc<tenon_host::Plugin>,
     device: Layered<WithFallbacks<Arc<dyn Partial>>>,
     device_type: &'static CStr,
-    /// Whether there is no layer, so that the host may call the plugin directly.
+    /// True if there is no layer, so that the host may call the plugin directly.
     is_bare: bool,
     /// The functions whose slots the plugin filled with the spec's fallbacks, separated by spaces.
     fallbacks: CString,
@@ -64,8 +64,10 @@ struct Chain {
 impl Chain {
     fn new(host: Release) -> Result<Self, Refusal> {
         let path = plugin_path()?;
-        let stack = Arc::new(tenon_layers::open(&std::env::var(LAYERS).unwrap_or_default())?);
-        // A plugin that serves several releases must know which one it is really in: it also calls the host.
+        let stack = Arc::new(tenon_layers::open(
+            &tenon::trusted_variable(LAYERS).unwrap_or_default().to_string_lossy(),
+        )?);
+        // A plugin that supports several releases must get the release of the host, because it also calls the host.
         let options =
             LoadOptions { binding: Binding::Later, preferred: Some(host), ..LoadOptions::default() };
         let plugin = tenon_host::Plugin::load(&path, &options)?;
@@ -73,7 +75,7 @@ impl Chain {
         let mut layers: Vec<Arc<dyn Layer>> = vec![Arc::new(LastCall(stack.clone()))];
         layers.extend(stack.for_plugin(plugin.name(), &*plugin.partial()));
         let device = Layered::new(WithFallbacks(plugin.partial()), layers);
-        // The host reads the name as long as it has the table, and nobody says when that ends.
+        // The host reads the name as long as it uses the table, and does not tell when that ends.
         let device_type: &'static CStr = Box::leak(CString::from(plugin.device_type()).into_boxed_c_str());
         let filled = plugin.functions().map(|(function, _)| function);
         let filled = filled.filter(|function| plugin.is_filled_by_fallback(*function)).map(Function::name);
@@ -85,7 +87,7 @@ impl Chain {
 
 /// The path of the real plugin, which must not be this library or a copy of it.
 fn plugin_path() -> Result<PathBuf, Refusal> {
-    let path = std::env::var_os(PLUGIN).filter(|path| !path.is_empty()).ok_or(Refusal::NoPlugin)?;
+    let path = tenon::trusted_variable(PLUGIN).filter(|path| !path.is_empty()).ok_or(Refusal::NoPlugin)?;
     let path = PathBuf::from(path);
     let library = match path.extension().is_some_and(|extension| extension == "json") {
         true => Manifest::read(&path)?.library,
@@ -113,7 +115,7 @@ impl Plugin for Between {
     const FALLBACKS: bool = false;
 
     fn instance() -> &'static dyn Partial {
-        // The table is filled, and so can be called, only once there is a chain.
+        // The table is filled, and can be called, only after the chain is set.
         &CHAIN.get().expect("a call before the hand-over").device
     }
 
@@ -122,10 +124,10 @@ impl Plugin for Between {
     }
 }
 
-/// Loads the real plugin and hands it over.
+/// Loads the real plugin and fills the table of the host.
 ///
 /// # Safety
-/// `params` is null, or leads to the host's params, which begin with their size and with the table.
+/// `params` is null, or points to the params of the host, which begin with their size and the table.
 pub(crate) unsafe fn hand_over(params: *mut c_void) -> Result<(), Refusal> {
     // SAFETY: the caller's promise.
     let release = unsafe { tenon::device::host_release(params)? };
@@ -189,7 +191,7 @@ unsafe fn hand_through(plugin: &tenon_host::Plugin, table: *mut c_void, host: Re
     }
 }
 
-/// Whether the signature of a release has a parameter.
+/// Returns true if the signature of a release has a parameter.
 fn is_passed(param: &ParamInfo, release: Release) -> bool {
     let of_name = |name: &str| Release::ALL.into_iter().find(|known| known.name() == name);
     param.since.and_then(of_name).is_none_or(|since| since <= release)

@@ -1,4 +1,4 @@
-/* A library that says what the layers plugin says of itself, and nothing else. */
+/* A library with only the marker symbol of the layers plugin. */
 const unsigned char tenon_loads_another_plugin = 1;
 
 void InitPlugin(void* params);

@@ -1,4 +1,4 @@
-/* The plugin of examples/c-plugin as PaddlePaddle's own sample is: its events are null, and it accepts them. */
+/* The plugin of examples/c-plugin with null events, like the sample plugin of PaddlePaddle. It accepts null events. */
 #define InitPlugin init_with_events
 #include "../../../examples/c-plugin/plugin.c"
 #undef InitPlugin
@@ -8,7 +8,7 @@ static C_Status create_null_event(C_Device device, C_Event* event) {
   return is_device(device) ? C_SUCCESS : C_ERROR;
 }
 
-/* Nothing of the host's is changed on the way: neither a null event, nor a stream that is none. */
+/* The arguments of the host must arrive unchanged, even a null event and an invalid stream. */
 static C_Status record_null_event(C_Device device, C_Stream stream, C_Event event) {
   return is_device(device) && stream == (C_Stream)(void*)0x5 && event == NULL ? C_SUCCESS : C_FAILED;
 }

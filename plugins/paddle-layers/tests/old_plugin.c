@@ -1,5 +1,4 @@
-/* The plugin of examples/c-plugin as it would be if it had been built for release 2.6 alone: it declines every other
- * table. */
+/* The plugin of examples/c-plugin as if it were built for release 2.6 only: it refuses every other table. */
 #define InitPlugin init_any_release
 #include "../../../examples/c-plugin/plugin.c"
 #undef InitPlugin

@@ -24,7 +24,7 @@ DEFAULT_DEVICE = os.environ.get("TENON_PADDLE_DEVICE_TYPE", "CustomCPU")
 
 @dataclass
 class Run:
-    """What one run says of itself."""
+    """The results of one run."""
 
     task: str
     device: str
@@ -40,7 +40,7 @@ class Run:
 
 
 def arguments() -> argparse.ArgumentParser:
-    """The command line."""
+    """Parses the command line."""
     parser = argparse.ArgumentParser(
         description=(
             "Train a LeNet (digits) and a small Transformer (sentences said backwards) on a "
@@ -82,7 +82,7 @@ def _positive(text: str) -> int:
 
 
 class Progress:
-    """A bar on one line of a terminal; nothing at all where there is no terminal."""
+    """A progress bar, shown only on a terminal."""
 
     WIDTH = 24
 
@@ -99,7 +99,7 @@ class Progress:
             sys.stderr.flush()
 
     def done(self) -> None:
-        """Leave the line clean for what comes next."""
+        """Clear the line."""
         if self.shown:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
@@ -158,7 +158,7 @@ def run_here(task: str, device: str, mode: str, steps: int) -> None:
 
 
 def run_apart(task: str, device: str, mode: str, steps: int, on_step: Callable[..., None]) -> Run:
-    """Train in a process of its own, and follow it."""
+    """Train in a separate process and show its progress."""
     command = [sys.executable, str(Path(__file__).resolve()), "--run-here"]
     command += ["--task", task, "--device", device, "--mode", mode, "--steps", str(steps)]
     # Paddle logs to stderr while it works well, so its words are only shown if it does not.
@@ -190,13 +190,13 @@ def run_apart(task: str, device: str, mode: str, steps: int, on_step: Callable[.
 
 
 def same(ours: Run, wanted: Run) -> bool:
-    """Whether two runs learnt the same, and learnt at all."""
+    """Return True if both runs reduced the loss and their losses agree."""
     close = abs(ours.final_loss - wanted.final_loss) <= 0.02 + 0.1 * wanted.final_loss
     return close and ours.final_loss < ours.first_loss
 
 
 def table(runs: list[tuple[Run, Run]]) -> str:
-    """The results for people."""
+    """Format the results as text."""
     heads = ("network", "", "first loss", "final loss", "time", "memory", "on device")
     rows: list[tuple[str, ...]] = [heads]
     for ours, host in runs:
@@ -227,7 +227,7 @@ def table(runs: list[tuple[Run, Run]]) -> str:
 
 
 def main() -> int:
-    """Run what was asked for, and compare."""
+    """Run the selected tasks and compare the results."""
     options = arguments().parse_args()
     tasks: list[str] = options.task or list(TASKS)
     if options.run_here:

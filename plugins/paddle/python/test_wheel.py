@@ -36,6 +36,8 @@ def test_it_holds_the_library_and_nothing_else(wheel: Path) -> None:
         assert archive.testzip() is None
         others = [name for name in archive.namelist() if ".dist-info/" not in name]
         assert others == [LIBRARY]
+        licences = [name for name in archive.namelist() if "/licenses/" in name]
+        assert [Path(name).name for name in sorted(licences)] == ["LICENSE", "THIRD-PARTY.txt"]
         assert archive.read(LIBRARY).startswith(b"\x7fELF")
 
 

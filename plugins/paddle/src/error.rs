@@ -1,59 +1,59 @@
-//! Why an operator failed, in the kinds that Paddle knows.
+//! Errors of operators, with the error codes of Paddle.
 
 use std::borrow::Cow;
 
 use tenon::device::Status;
 
-/// The result of what an operator does.
+/// The result of an operator.
 pub(crate) type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Paddle's error codes, each an exception of its own in Python.
+/// The error codes of Paddle. Each becomes a different exception in Python.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(i32)]
 pub(crate) enum Code {
     /// An argument is wrong: `ValueError`.
     InvalidArgument = 1,
-    /// The host or the operator broke a rule of the other: `RuntimeError`.
+    /// A precondition of the host or of the operator is violated: `RuntimeError`.
     PreconditionNotMet = 6,
-    /// Not done here: `NotImplementedError`.
+    /// The plugin does not implement the operation: `NotImplementedError`.
     Unimplemented = 9,
-    /// The operator's own mistake: `SystemError`.
+    /// An internal error of the operator: `SystemError`.
     Fatal = 11,
     /// The device failed: `OSError`.
     External = 12,
 }
 
-/// An error on its way to Paddle.
+/// An error to report to Paddle.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Error {
-    /// What kind of error.
+    /// The error code.
     pub(crate) code: Code,
-    /// What is wrong, for people.
+    /// The message.
     pub(crate) message: Cow<'static, str>,
 }
 
 impl Error {
-    /// An error with a code and a message.
+    /// Creates an error with a code and a message.
     pub(crate) fn new(code: Code, message: impl Into<Cow<'static, str>>) -> Self {
         Self { code, message: message.into() }
     }
 
-    /// An argument is wrong.
+    /// Creates an error for an invalid argument.
     pub(crate) fn invalid(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(Code::InvalidArgument, message)
     }
 
-    /// Paddle can do it, this plugin cannot.
+    /// Creates an error for an operation that Paddle supports and this plugin does not.
     pub(crate) fn unimplemented(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(Code::Unimplemented, message)
     }
 
-    /// What the host handed over cannot be.
+    /// Creates an error for an invalid value from the host.
     pub(crate) fn broken(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(Code::PreconditionNotMet, message)
     }
 
-    /// Puts in front where it happened.
+    /// Prepends the location of the error to the message.
     pub(crate) fn within(self, place: &str) -> Self {
         Self { message: format!("{place}: {}", self.message).into(), ..self }
     }
@@ -65,7 +65,7 @@ impl From<tenon_kernels::Error> for Error {
     }
 }
 
-/// Of the device, and of Paddle's functions that report instead of throwing.
+/// Converts errors of the device, and of Paddle's functions that return a status.
 impl From<tenon::Error<Status>> for Error {
     fn from(error: tenon::Error<Status>) -> Self {
         Self::new(Code::External, error.message.clone())

@@ -1,18 +1,17 @@
 //! The plugin for PaddlePaddle: `libtenon_paddle.so`, one file for every release from 2.6 to 3.3.
 //!
-//! What lives here: the entry point that Paddle calls, and the operators that Paddle cannot do without, each as
-//! a thin skin of a function of `tenon-kernels`. What does not: the device, which is `tenon-cpu`, and
-//! arithmetic.
+//! The crate contains the entry point that Paddle calls, and the operators that Paddle requires, each as a thin
+//! wrapper of a function of `tenon-kernels`. The device is `tenon-cpu`.
 //!
-//! * `host` finds what the running Paddle exports, and raises errors in Paddle's own way.
+//! * `host` finds the functions that the running Paddle exports, and raises Paddle's exceptions.
 //! * `kernel` is the framework: an operator is declared once, with its arguments, and gets both of the entry
-//!   points that Paddle wants.
-//! * `operators` are the operators.
+//!   points that Paddle requires.
+//! * `operators` has the operators.
 //!
 //! # Errors
 //!
 //! Paddle's functions throw C++ exceptions, which pass through the frames of an operator and run its
-//! destructors; so nothing here catches what unwinds out of a call to Paddle. An operator's own errors, and
+//! destructors; so nothing here catches an exception from a call to Paddle. An operator's own errors, and
 //! panics in its arithmetic, become Paddle's exception, and so a `ValueError` or `RuntimeError` in Python.
 
 mod device;

@@ -1,4 +1,4 @@
-//! The entry point, called as the releases of Paddle call it.
+//! Tests of the entry point, with the tables of all releases of Paddle.
 
 use std::ffi::{CStr, c_char, c_void};
 
@@ -6,11 +6,11 @@ use tenon::device::{Function, Release};
 
 use super::InitPlugin;
 
-/// What no function of the plugin writes.
+/// A pattern that the plugin never writes.
 const GUARD: u8 = 0xA5;
 const GUARD_BYTES: usize = 256;
 
-/// Memory as Paddle has it: sizes set, the rest zero, and something else right behind.
+/// Params and table as Paddle allocates them: sizes set, the rest zero, and other data directly after them.
 struct Region {
     words: Vec<u64>,
     size: usize,
@@ -45,7 +45,7 @@ impl Region {
     }
 }
 
-/// Hands over to a host whose table and params have these sizes.
+/// Calls the entry point for a host whose table and params have these sizes.
 fn init(table: usize, params: usize) -> (Region, Region) {
     let (mut table, mut params) = (Region::new(table), Region::new(params));
     params.set_word(8, table.words.as_mut_ptr().expose_provenance());
@@ -55,7 +55,7 @@ fn init(table: usize, params: usize) -> (Region, Region) {
     (table, params)
 }
 
-/// The sizes that PaddlePaddle's own headers have, apart from what the spec computes.
+/// The sizes in PaddlePaddle's headers, independent of the sizes that the spec computes.
 const SIZES: [(Release, usize, usize); Release::ALL.len()] = [
     (Release::V2_6, 912, 88),
     (Release::V3_0, 920, 96),
@@ -64,7 +64,7 @@ const SIZES: [(Release, usize, usize); Release::ALL.len()] = [
     (Release::V3_3, 1128, 96),
 ];
 
-/// Those without which Paddle refuses a plugin, or loads it and crashes.
+/// The functions that Paddle requires: without them, it refuses the plugin, or crashes after loading it.
 const NEEDED: [Function; 14] = [
     Function::SetDevice,
     Function::GetDevice,
@@ -92,7 +92,7 @@ fn every_release_gets_its_own_table() {
             assert_ne!(table.word(offset), 0, "{function:?} of {release:?}");
         }
         let device_type: *const c_char = std::ptr::with_exposed_provenance(params.word(40));
-        // SAFETY: not null, and a name of the plugin's.
+        // SAFETY: the pointer is not null and refers to a name of the plugin.
         assert_eq!(unsafe { CStr::from_ptr(device_type) }, c"CustomCPU");
         assert_eq!([16, 24, 32].map(|offset| params.word(offset)), [0, 1, 1]);
     }

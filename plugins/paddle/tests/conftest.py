@@ -1,4 +1,4 @@
-"""Every test starts on the first of two devices, in eager mode, with the same seed."""
+"""Fixtures: each test starts on the first of two devices, in eager mode, with the same seed."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ import pytest
 
 
 def pytest_configure() -> None:
-    """Ask for two devices before anything imports Paddle: the plugin's default is one."""
+    """Configures two devices before Paddle is imported; the default of the plugin is one."""
     os.environ["TENON_CPU_DEVICES"] = "2"
 
 
 def pytest_report_header() -> str:
-    """Which Paddle these results are of."""
+    """Adds the version of Paddle to the report header."""
     import paddle
 
     return f"paddle {paddle.__version__}, devices {paddle.device.get_available_custom_device()}"
 
 
 def pytest_sessionstart() -> None:
-    """Without the plugin, every test would fail in a way of its own: say it once."""
+    """Fails once with a clear message if the plugin is not installed."""
     import paddle
 
     from host import DEVICE
@@ -36,7 +36,7 @@ def pytest_sessionstart() -> None:
 
 @pytest.fixture(autouse=True)
 def first_device() -> Iterator[None]:
-    """Set the device before a test and put everything back after it."""
+    """Sets the device before a test and restores the state after it."""
     import paddle
 
     from host import name

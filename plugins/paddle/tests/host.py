@@ -1,4 +1,4 @@
-"""What the tests know of the host: the device's name, and which Paddle this is.
+"""Helpers of the tests: the name of the device, and the release of Paddle.
 
 A release that behaves otherwise than the rest is written down in a table, next to the test that
 it concerns, and looked up with `of_release`. Nothing is skipped: what Paddle does not do on a
@@ -18,7 +18,7 @@ import paddle
 from numpy.typing import NDArray
 
 DEVICE = os.environ.get("TENON_PADDLE_DEVICE_TYPE", "CustomCPU")
-"""The device type under which the plugin registers."""
+"""The device type that the plugin registers."""
 
 RELEASE = tuple(int(part) for part in paddle.__version__.split(".")[:2])
 """Paddle's release as (major, minor)."""
@@ -27,17 +27,17 @@ Value = TypeVar("Value")
 
 
 def name(device: int = 0) -> str:
-    """The name of a device, as `paddle.set_device` takes it."""
+    """Returns the name of a device for `paddle.set_device`."""
     return f"{DEVICE}:{device}"
 
 
 def place(device: int = 0) -> Any:
-    """The place of a device."""
+    """Returns the place of a device."""
     return paddle.CustomPlace(DEVICE, device)
 
 
 def is_on(tensor: Any, device: int = 0) -> bool:
-    """Whether a tensor is on a device."""
+    """Returns True if a tensor is on a device."""
     return str(tensor.place) == f"Place({name(device)})"
 
 
@@ -47,12 +47,12 @@ def of_release(table: Mapping[tuple[int, int], Value]) -> Value:
 
 
 def normal(*shape: int, seed: int = 0, dtype: str = "float32") -> NDArray[Any]:
-    """Numbers that are the same in every run, on the host."""
+    """Returns reproducible random numbers on the host."""
     return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
 
 
 def on_both(compute: Callable[[], Any]) -> tuple[Any, Any]:
-    """What a computation gives on the device and on Paddle's CPU, in this order."""
+    """Returns the results of a computation on the device and on Paddle's CPU."""
     results = []
     for device in (name(), "cpu"):
         paddle.set_device(device)
@@ -63,7 +63,7 @@ def on_both(compute: Callable[[], Any]) -> tuple[Any, Any]:
 
 
 def python(code: str, **environment: str | None) -> subprocess.CompletedProcess[str]:
-    """Run a program in an interpreter of its own: for what concerns a whole process.
+    """Runs a program in a separate interpreter, for tests that affect the whole process.
 
     Args:
         code: The program.

@@ -16,7 +16,7 @@ Operator = Callable[..., Any]
 
 
 def close(ours: Any, wanted: Any, tolerance: float = 1e-4) -> None:
-    """Compare what two devices computed: a tensor, a number, or a list of those."""
+    """Compares the results of two devices: tensors, numbers, or lists of them."""
     if isinstance(ours, (list, tuple)):
         assert len(ours) == len(wanted)
         for mine, other in zip(ours, wanted):

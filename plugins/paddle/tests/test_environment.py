@@ -1,4 +1,4 @@
-"""Variables with values that cannot be used: the reason is on the standard error."""
+"""Environment variables with invalid values: the reason is printed to standard error."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ print(paddle.device.get_all_custom_device_type(), paddle.ones([1]).item())
 def test_bad_value_of_the_device_ends_paddle_with_the_reason(
     variable: str, value: str, reason: str
 ) -> None:
-    """Paddle ends the process when a device does not initialise, and says no reason itself."""
+    """Paddle ends the process if a device cannot be initialised. The plugin prints the reason."""
     ran = python(PROGRAM, **{variable: value}, TENON_LOG=None)
     assert ran.returncode == 255
     assert f'tenon: initialize: {variable}="{value}": {reason}\n' in ran.stderr

@@ -1,4 +1,4 @@
-"""What goes wrong inside an operator of the plugin: Python gets an exception, and goes on."""
+"""Errors in operators of the plugin: Python gets an exception, and the process continues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-//! What allocations cost beside `malloc`, and copies beside `memcpy`.
+//! The cost of allocations next to `malloc`, and of copies next to `memcpy`.
 //!
 //! `cargo bench -p tenon-cpu --bench memory`
 
@@ -6,6 +6,7 @@ mod common;
 
 use common::{compare, head, size_name};
 use std::hint::black_box;
+use tenon::device::{Device, DeviceId};
 use tenon_cpu::{Config, Cpu, tuning};
 
 fn main() {
@@ -25,12 +26,12 @@ fn allocations(cpu: &Cpu) {
                 &size_name(size),
                 1,
                 || {
-                    let ptr = cpu.device_memory_allocate(0, size).unwrap();
+                    let ptr = cpu.device_memory_allocate(DeviceId(0), size).unwrap();
                     if touched {
                         // SAFETY: the memory is allocated.
                         unsafe { touch(ptr.addr() as *mut u8, size) };
                     }
-                    cpu.device_memory_deallocate(0, ptr, size).unwrap();
+                    cpu.device_memory_deallocate(DeviceId(0), ptr, size).unwrap();
                 },
                 || {
                     // SAFETY: what is allocated is written inside its bounds and freed once.
@@ -60,19 +61,19 @@ fn copies(cpu: &Cpu) {
     head("copy within a device, and what one core does", "d2d", "memcpy");
     for bits in (12..=28).step_by(2) {
         let size = 1_usize << bits;
-        let dst = cpu.device_memory_allocate(0, size).unwrap();
-        let src = cpu.device_memory_allocate(0, size).unwrap();
+        let dst = cpu.device_memory_allocate(DeviceId(0), size).unwrap();
+        let src = cpu.device_memory_allocate(DeviceId(0), size).unwrap();
         let (mut to, from) = (vec![1_u8; size], vec![1_u8; size]);
-        cpu.device_memory_set(0, src, 1, size).unwrap();
+        cpu.device_memory_set(DeviceId(0), src, 1, size).unwrap();
         let (ours, theirs) = compare(
             &size_name(size),
             1,
-            || cpu.memory_copy_d2d(0, dst, src, size).unwrap(),
+            || cpu.memory_copy_d2d(DeviceId(0), dst, src, size).unwrap(),
             || black_box(&mut to).copy_from_slice(black_box(&from)),
         );
         println!("{:<44} {:>9.1} GB/s {:>9.1} GB/s", "", size as f64 / ours, size as f64 / theirs);
-        cpu.device_memory_deallocate(0, dst, size).unwrap();
-        cpu.device_memory_deallocate(0, src, size).unwrap();
+        cpu.device_memory_deallocate(DeviceId(0), dst, size).unwrap();
+        cpu.device_memory_deallocate(DeviceId(0), src, size).unwrap();
     }
 }
 

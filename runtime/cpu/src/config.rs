@@ -1,4 +1,4 @@
-//! How many devices there are and how much memory each may use, read from the environment.
+//! The number of devices and the memory of each, read from the environment.
 
 use crate::error::{Error, Result};
 use std::num::NonZeroUsize;
@@ -17,11 +17,11 @@ const MIB: usize = 1 << 20;
 /// The shape of the CPU device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// How many devices there are, 1 to 64.
+    /// Number of devices, 1 to 64.
     pub devices: usize,
     /// The memory budget of each device, in bytes.
     pub memory: usize,
-    /// How many threads run the work of all streams, 1 to 1024.
+    /// Number of threads that run the work of all streams, 1 to 1024.
     pub threads: usize,
 }
 

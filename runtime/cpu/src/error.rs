@@ -1,7 +1,8 @@
-//! What can go wrong, with the handle, pointer or size that it went wrong for.
+//! Errors, with the handle, pointer or size that caused them.
 
 use crate::handle::HandleKind;
 use crate::memory::Space;
+use tenon::device::DeviceId;
 use thiserror::Error as ThisError;
 
 /// The result of a call to the device.
@@ -16,9 +17,9 @@ pub enum Error {
     Config {
         /// The variable.
         variable: &'static str,
-        /// What it holds.
+        /// Its value.
         value: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
     /// The device was shut down and not initialised again.
@@ -37,32 +38,38 @@ pub enum Error {
         call: &'static str,
     },
     /// There is no such device.
-    #[error("there is no device {device}: there are {count}")]
+    #[error("there is no device {}: there are {count}", device.0)]
     UnknownDevice {
         /// The device asked for.
-        device: usize,
-        /// How many there are.
+        device: DeviceId,
+        /// The number of devices.
         count: usize,
     },
     /// The handle was never given out, belongs to something else, or its object is destroyed.
     #[error("{handle:#x} is not a live {kind}")]
     InvalidHandle {
-        /// What it should have named.
+        /// The expected kind.
         kind: HandleKind,
         /// The handle.
         handle: usize,
     },
+    /// As many objects of the kind are live as there can be.
+    #[error("{} {kind}s are live already", tenon::handle::CAPACITY)]
+    TooManyHandles {
+        /// The kind.
+        kind: HandleKind,
+    },
     /// The handle belongs to another device.
-    #[error("the {kind} {handle:#x} belongs to device {owner}, not to device {device}")]
+    #[error("the {kind} {handle:#x} belongs to device {}, not to device {}", owner.0, device.0)]
     WrongDevice {
-        /// What it names.
+        /// The kind of handle.
         kind: HandleKind,
         /// The handle.
         handle: usize,
         /// The device that it belongs to.
-        owner: usize,
+        owner: DeviceId,
         /// The device that it was used with.
-        device: usize,
+        device: DeviceId,
     },
     /// The default stream cannot be destroyed or captured.
     #[error("`{call}` cannot be used on the default stream")]
@@ -97,23 +104,23 @@ pub enum Error {
         base: usize,
     },
     /// The memory belongs to another device.
-    #[error("{ptr:#x} is memory of device {owner}, not of device {device}")]
+    #[error("{ptr:#x} is memory of device {}, not of device {}", owner.0, device.0)]
     PointerOnOtherDevice {
         /// The pointer.
         ptr: usize,
         /// The device that it belongs to.
-        owner: usize,
+        owner: DeviceId,
         /// The device that it was used with.
-        device: usize,
+        device: DeviceId,
     },
     /// The memory is of another kind than the call takes.
     #[error("{ptr:#x} is {actual} memory where {expected} memory is needed")]
     WrongSpace {
         /// The pointer.
         ptr: usize,
-        /// What the call takes.
+        /// The kind of memory that the call takes.
         expected: Space,
-        /// What the pointer is.
+        /// The kind of memory of the pointer.
         actual: Space,
     },
     /// The range leaves its allocation.
@@ -139,12 +146,12 @@ pub enum Error {
         allocated: usize,
     },
     /// The budget of the device, or the memory of the machine, is used up.
-    #[error("out of {space} memory on device {device}: {requested} bytes wanted, {free} of {total} free")]
+    #[error("out of {space} memory on device {}: {requested} bytes wanted, {free} of {total} free", device.0)]
     OutOfMemory {
         /// The kind of memory.
         space: Space,
         /// The device.
-        device: usize,
+        device: DeviceId,
         /// The bytes asked for.
         requested: usize,
         /// The bytes free.
@@ -173,7 +180,7 @@ pub enum Error {
     /// A kernel or callback of the stream panicked or reported a failure.
     #[error("a {task} on stream {stream:#x} failed: {message}")]
     TaskFailed {
-        /// What failed: `kernel` or `callback`.
+        /// `kernel` or `callback`.
         task: &'static str,
         /// The stream, zero for a default stream.
         stream: usize,
@@ -239,16 +246,6 @@ pub enum Error {
         /// The stream.
         stream: usize,
     },
-    /// The node takes other parameters than those given.
-    #[error("the node {node:#x} is a {actual}, not a {given}")]
-    WrongNodeKind {
-        /// The node.
-        node: usize,
-        /// What it is.
-        actual: &'static str,
-        /// What the parameters are for.
-        given: &'static str,
-    },
     /// A file could not be written.
     #[error("cannot write {path}: {reason}")]
     Io {
@@ -284,7 +281,9 @@ impl Error {
             Self::OutOfMemory { .. } => ErrorKind::OutOfMemory,
             Self::EventNotReady { .. } => ErrorKind::NotReady,
             Self::TaskFailed { .. } => ErrorKind::Failed,
-            Self::Config { .. } | Self::Threads { .. } | Self::Io { .. } => ErrorKind::System,
+            Self::Config { .. } | Self::Threads { .. } | Self::TooManyHandles { .. } | Self::Io { .. } => {
+                ErrorKind::System
+            }
             Self::ShutDown
             | Self::BlockingInCallback { .. }
             | Self::CapturedEvent { .. }
@@ -310,8 +309,7 @@ impl Error {
             | Self::OutOfBounds { .. }
             | Self::SizeMismatch { .. }
             | Self::EventNotRecorded { .. }
-            | Self::UnknownCaptureMode { .. }
-            | Self::WrongNodeKind { .. } => ErrorKind::InvalidArgument,
+            | Self::UnknownCaptureMode { .. } => ErrorKind::InvalidArgument,
         }
     }
 }

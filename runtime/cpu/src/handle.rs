@@ -1,6 +1,9 @@
-//! The kinds of handles.
+//! The kinds of handles, and the tables in which they are looked up.
 
+use crate::error::{Error, Result};
 use std::fmt;
+use std::sync::Arc;
+use tenon::handle::HandleTable;
 
 /// The kind of object that a handle names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -30,5 +33,42 @@ impl fmt::Display for HandleKind {
             Self::Node => "graph node",
             Self::Library => "library handle",
         })
+    }
+}
+
+/// A [`HandleTable`] with the errors of this crate.
+pub(crate) struct Handles<T> {
+    kind: HandleKind,
+    pub(crate) table: HandleTable<T>,
+}
+
+impl<T> Handles<T> {
+    pub(crate) fn new(kind: HandleKind) -> Self {
+        Self { kind, table: HandleTable::new(kind as u8) }
+    }
+
+    /// Stores the object that `make` returns for its handle.
+    pub(crate) fn insert_with(&self, make: impl FnOnce(usize) -> Arc<T>) -> Result<usize> {
+        let (handle, _) = self.table.insert_with(make).ok_or(Error::TooManyHandles { kind: self.kind })?;
+        Ok(handle)
+    }
+
+    pub(crate) fn get(&self, handle: usize) -> Result<Arc<T>> {
+        self.table.get(handle).ok_or(Error::InvalidHandle { kind: self.kind, handle })
+    }
+
+    pub(crate) fn remove(&self, handle: usize) -> Result<Arc<T>> {
+        self.remove_if(handle, |_| Ok(()))
+    }
+
+    /// Removes a handle unless `check` fails for its object; the two are one step.
+    pub(crate) fn remove_if(&self, handle: usize, check: impl FnOnce(&T) -> Result<()>) -> Result<Arc<T>> {
+        let removed = self.table.remove_if(handle, check);
+        removed.unwrap_or(Err(Error::InvalidHandle { kind: self.kind, handle }))
+    }
+
+    /// Removes everything; all handles given out so far become stale.
+    pub(crate) fn clear(&self) {
+        self.table.remove_all(|_| true);
     }
 }

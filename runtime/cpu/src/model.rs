@@ -7,6 +7,7 @@ use crate::executor::stream::StreamState;
 use crate::executor::work::{Body, Task, TaskResult, Work};
 use crate::executor::{Load, Shared};
 use std::sync::Arc;
+use tenon::device::DeviceId;
 
 #[derive(Clone)]
 pub struct Model {
@@ -31,11 +32,11 @@ impl Default for Model {
 
 impl Model {
     pub fn stream(&self) -> ModelStream {
-        ModelStream(StreamState::new(1, 0, &self.shared, &self.load))
+        ModelStream(StreamState::new(1, DeviceId(0), &self.shared, &self.load))
     }
 
     pub fn event(&self) -> ModelEvent {
-        ModelEvent(EventState::new(1, 0))
+        ModelEvent(EventState::new(1, DeviceId(0)))
     }
 
     pub fn serve(&self) {

@@ -3,11 +3,12 @@
 use crate::executor::work::CopyKind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use tenon::device::DeviceId;
 
 /// Records kept between two drains: some 6 MiB, several seconds of dense work.
 const CAPACITY: usize = 1 << 17;
 
-/// What kind of work a record tells of.
+/// The kind of work that a record describes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Activity {
     /// A copy.
@@ -28,7 +29,7 @@ pub struct TraceRecord {
     /// The kernel's name, or a fixed name for other work.
     pub name: &'static str,
     /// The device whose stream ran it.
-    pub device: usize,
+    pub device: DeviceId,
     /// The stream's handle, zero for a default stream.
     pub stream: usize,
     /// When it began, in nanoseconds since the Unix epoch.
@@ -37,12 +38,12 @@ pub struct TraceRecord {
     pub end_ns: u64,
 }
 
-/// What a drain hands out.
+/// The result of a drain.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Trace {
     /// The records, in the order in which they ended.
     pub records: Vec<TraceRecord>,
-    /// How many more there were for which the buffer had no room.
+    /// Number of records that were dropped because the buffer was full.
     pub dropped: u64,
 }
 
@@ -89,7 +90,7 @@ mod tests {
         let record = TraceRecord {
             activity: Activity::Fill,
             name: "fill",
-            device: 0,
+            device: DeviceId(0),
             stream: 0,
             start_ns: 1,
             end_ns: 2,

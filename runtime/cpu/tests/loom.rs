@@ -7,7 +7,7 @@ use loom::thread;
 use std::sync::{Arc, Mutex};
 use tenon_cpu::model::{Model, ModelStream};
 
-/// What ran, in order. Not a loom type: it observes, and takes no part in the model.
+/// Log of the work that ran, in order. Not a loom type: it observes, and takes no part in the model.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<u32>>>);
 

@@ -11,7 +11,7 @@ use common::{MIB, cpu_with, download, pattern};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use tenon::DevicePtr;
-use tenon::device::{CaptureMode, Event, Stream};
+use tenon::device::{CaptureMode, Device, DeviceId, Event, Stream};
 use tenon_cpu::{Cpu, INLINE_BYTES};
 
 const STREAMS: usize = 5;
@@ -63,7 +63,7 @@ fn steps() -> impl Strategy<Value = Vec<(usize, Step)>> {
     vec((0..STREAMS, step), 1..120)
 }
 
-/// What the kernels do: reads one buffer, changes the other.
+/// The body of the kernels: reads one buffer, changes the other.
 fn mix(to: &mut [u8], from: &[u8]) {
     for (a, b) in to.iter_mut().zip(from) {
         *a = a.wrapping_mul(5).wrapping_add(*b).wrapping_add(1);
@@ -104,8 +104,8 @@ struct Machine<'a> {
 }
 
 /// Buffers live on both devices in turn.
-fn home(buffer: usize) -> usize {
-    buffer % 2
+fn device_of(buffer: usize) -> i32 {
+    i32::from(buffer % 2 == 1)
 }
 
 impl<'a> Machine<'a> {
@@ -113,14 +113,14 @@ impl<'a> Machine<'a> {
         let mut machine = Self {
             cpu,
             size,
-            streams: (0..STREAMS).map(|_| cpu.create_stream(0).unwrap()).collect(),
+            streams: (0..STREAMS).map(|_| cpu.create_stream(DeviceId(0)).unwrap()).collect(),
             buffers: Vec::new(),
             uses: vec![Uses::default(); BUFFERS],
             events: Vec::new(),
         };
         for buffer in 0..BUFFERS {
-            let ptr = cpu.device_memory_allocate(home(buffer), size).unwrap();
-            cpu.memory_copy_h2d(home(buffer), ptr, &pattern(size, buffer)).unwrap();
+            let ptr = cpu.device_memory_allocate(DeviceId(device_of(buffer)), size).unwrap();
+            cpu.memory_copy_h2d(DeviceId(device_of(buffer)), ptr, &pattern(size, buffer)).unwrap();
             machine.buffers.push(ptr);
         }
         machine
@@ -128,7 +128,7 @@ impl<'a> Machine<'a> {
 
     fn wait(&self, stream: usize, (by, event): (usize, Event)) {
         if by != stream {
-            self.cpu.stream_wait_event(0, self.streams[stream], event).unwrap();
+            self.cpu.stream_wait_event(DeviceId(0), self.streams[stream], event).unwrap();
         }
     }
 
@@ -143,8 +143,8 @@ impl<'a> Machine<'a> {
             }
         }
         work(self, self.streams[stream]);
-        let event = self.cpu.create_event(0).unwrap();
-        self.cpu.record_event(0, self.streams[stream], event).unwrap();
+        let event = self.cpu.create_event(DeviceId(0)).unwrap();
+        self.cpu.record_event(DeviceId(0), self.streams[stream], event).unwrap();
         self.events.push(event);
         if let Some(from) = from.filter(|&from| from != to) {
             self.uses[from].reads.push((stream, event));
@@ -156,13 +156,13 @@ impl<'a> Machine<'a> {
         let (cpu, size) = (self.cpu, self.size);
         match *step {
             Step::Fill { to, value } => self.ordered(stream, to, None, |own, on| {
-                let from = if home(to) == 0 { own.buffers[to] } else { DevicePtr::from_addr(0) };
-                if home(to) == 0 {
-                    cpu.async_device_memory_set(0, on, from, value, size).unwrap();
+                let from = if device_of(to) == 0 { own.buffers[to] } else { DevicePtr::from_addr(0) };
+                if device_of(to) == 0 {
+                    cpu.async_device_memory_set(DeviceId(0), on, from, value, size).unwrap();
                 } else {
                     // A stream of device 0 cannot fill memory of device 1 but by a kernel.
                     let ptr = own.buffers[to].addr();
-                    cpu.launch_kernel(0, on, "fill", move || {
+                    cpu.launch_kernel(DeviceId(0), on, "fill", move || {
                         // SAFETY: the events order all uses of the buffer.
                         unsafe { (ptr as *mut u8).write_bytes(value, size) };
                         Ok(())
@@ -172,9 +172,11 @@ impl<'a> Machine<'a> {
             }),
             Step::Copy { to, from } => self.ordered(stream, to, Some(from), |own, on| {
                 let (dst, src) = (own.buffers[to], own.buffers[from]);
-                match (home(to), home(from)) {
-                    (0, 0) => cpu.async_memory_copy_d2d(0, on, dst, src, size).unwrap(),
-                    (a, b) if a != b => cpu.async_memory_copy_p2p(a, b, on, dst, src, size).unwrap(),
+                match (device_of(to), device_of(from)) {
+                    (0, 0) => cpu.async_memory_copy_d2d(DeviceId(0), on, dst, src, size).unwrap(),
+                    (a, b) if a != b => {
+                        cpu.async_memory_copy_p2p(DeviceId(a), DeviceId(b), on, dst, src, size).unwrap()
+                    }
                     _ => own.kernel(on, dst, src, |to, from| to.copy_from_slice(from)),
                 }
             }),
@@ -183,7 +185,7 @@ impl<'a> Machine<'a> {
             }),
             Step::Callback { to } => self.ordered(stream, to, None, |own, on| {
                 let ptr = own.buffers[to].addr();
-                cpu.stream_add_callback(0, on, move || {
+                cpu.launch_callback(DeviceId(0), on, move || {
                     // SAFETY: the events order all uses of the buffer.
                     let bytes = unsafe { std::slice::from_raw_parts_mut(ptr as *mut u8, size) };
                     bytes.iter_mut().for_each(|byte| *byte ^= 0x5a);
@@ -192,17 +194,17 @@ impl<'a> Machine<'a> {
                 .unwrap();
             }),
             Step::Renew { to } => self.renew(to),
-            Step::SyncStream => cpu.synchronize_stream(0, self.streams[stream]).unwrap(),
+            Step::SyncStream => cpu.synchronize_stream(DeviceId(0), self.streams[stream]).unwrap(),
             Step::SyncEvent { to } => {
                 if let Some((_, event)) = self.uses[to].write {
-                    cpu.synchronize_event(0, event).unwrap();
-                    assert!(cpu.query_event(0, event).unwrap());
+                    cpu.synchronize_event(DeviceId(0), event).unwrap();
+                    assert!(cpu.query_event(DeviceId(0), event).unwrap());
                 }
             }
-            Step::SyncDevice => cpu.synchronize_device(0).unwrap(),
+            Step::SyncDevice => cpu.synchronize_device(DeviceId(0)).unwrap(),
             Step::NewStream => {
-                cpu.destroy_stream(0, self.streams[stream]).unwrap();
-                self.streams[stream] = cpu.create_stream(0).unwrap();
+                cpu.destroy_stream(DeviceId(0), self.streams[stream]).unwrap();
+                self.streams[stream] = cpu.create_stream(DeviceId(0)).unwrap();
                 // The old stream's work is not before the new one's any more.
                 for uses in &mut self.uses {
                     let all = uses.reads.iter_mut().chain(&mut uses.write);
@@ -215,13 +217,13 @@ impl<'a> Machine<'a> {
     /// The new block is not the old one while queued work may use that, so no event is needed.
     /// Kernels of device 0 that use memory of device 1 are not seen by a free there.
     fn renew(&mut self, to: usize) {
-        let device = home(to);
+        let device = device_of(to);
         if device == 1 {
-            self.cpu.synchronize_device(0).unwrap();
+            self.cpu.synchronize_device(DeviceId(0)).unwrap();
         }
-        self.cpu.device_memory_deallocate(device, self.buffers[to], self.size).unwrap();
-        let ptr = self.cpu.device_memory_allocate(device, self.size).unwrap();
-        self.cpu.device_memory_set(device, ptr, 0x11, self.size).unwrap();
+        self.cpu.device_memory_deallocate(DeviceId(device), self.buffers[to], self.size).unwrap();
+        let ptr = self.cpu.device_memory_allocate(DeviceId(device), self.size).unwrap();
+        self.cpu.device_memory_set(DeviceId(device), ptr, 0x11, self.size).unwrap();
         self.buffers[to] = ptr;
         self.uses[to] = Uses::default();
     }
@@ -235,21 +237,21 @@ impl<'a> Machine<'a> {
             body(unsafe { std::slice::from_raw_parts_mut(to.addr() as *mut u8, size) }, &source);
             Ok(())
         };
-        self.cpu.launch_kernel(0, on, "mix", work).unwrap();
+        self.cpu.launch_kernel(DeviceId(0), on, "mix", work).unwrap();
     }
 
     fn outcome(&self) -> Vec<Vec<u8>> {
-        (0..BUFFERS).map(|b| download(self.cpu, home(b), self.buffers[b], self.size)).collect()
+        (0..BUFFERS).map(|b| download(self.cpu, device_of(b), self.buffers[b], self.size)).collect()
     }
 
     fn clean_up(self) {
-        self.events.iter().for_each(|&event| self.cpu.destroy_event(0, event).unwrap());
-        self.streams.iter().for_each(|&stream| self.cpu.destroy_stream(0, stream).unwrap());
+        self.events.iter().for_each(|&event| self.cpu.destroy_event(DeviceId(0), event).unwrap());
+        self.streams.iter().for_each(|&stream| self.cpu.destroy_stream(DeviceId(0), stream).unwrap());
         for (buffer, &ptr) in self.buffers.iter().enumerate() {
-            self.cpu.device_memory_deallocate(home(buffer), ptr, self.size).unwrap();
+            self.cpu.device_memory_deallocate(DeviceId(device_of(buffer)), ptr, self.size).unwrap();
         }
         for device in 0..2 {
-            let stats = self.cpu.device_memory_stats(device).unwrap();
+            let stats = self.cpu.device_memory_stats(DeviceId(device)).unwrap();
             assert_eq!((stats.used, stats.allocations), (0, 0), "everything is freed");
         }
     }
@@ -272,7 +274,7 @@ proptest! {
         }
         let mut model: Vec<_> = (0..BUFFERS).map(|buffer| pattern(size, buffer)).collect();
         expected(&steps, &mut model);
-        cpu.synchronize_device(0).unwrap();
+        cpu.synchronize_device(DeviceId(0)).unwrap();
         prop_assert!(machine.outcome() == model);
         machine.clean_up();
     }
@@ -286,28 +288,28 @@ proptest! {
         let cpu = cpu_with(64 * MIB);
         let mut machine = Machine::new(&cpu, size);
         let origin = machine.streams[0];
-        cpu.stream_begin_capture(0, origin, CaptureMode::GLOBAL).unwrap();
-        let fork = cpu.create_event(0).unwrap();
-        cpu.record_event(0, origin, fork).unwrap();
+        cpu.cuda_stream_begin_capture(DeviceId(0), origin, CaptureMode::GLOBAL).unwrap();
+        let fork = cpu.create_event(DeviceId(0)).unwrap();
+        cpu.record_event(DeviceId(0), origin, fork).unwrap();
         for &side in &machine.streams[1..] {
-            cpu.stream_wait_event(0, side, fork).unwrap();
+            cpu.stream_wait_event(DeviceId(0), side, fork).unwrap();
         }
         for (stream, step) in &captured {
             machine.step(*stream, step);
         }
         for &side in &machine.streams[1..] {
-            cpu.record_event(0, side, fork).unwrap();
-            cpu.stream_wait_event(0, origin, fork).unwrap();
+            cpu.record_event(DeviceId(0), side, fork).unwrap();
+            cpu.stream_wait_event(DeviceId(0), origin, fork).unwrap();
         }
-        let graph = cpu.stream_end_capture(0, origin).unwrap();
+        let graph = cpu.cuda_stream_end_capture(DeviceId(0), origin).unwrap();
         let exec = cpu.graph_instantiate(graph).unwrap();
         let mut model: Vec<_> = (0..BUFFERS).map(|buffer| pattern(size, buffer)).collect();
         for launch in 0..launches {
             // On different streams: launches of one graph keep their order by themselves.
-            cpu.graph_launch(0, exec, machine.streams[launch]).unwrap();
+            cpu.cuda_graph_launch(DeviceId(0), exec, machine.streams[launch]).unwrap();
             expected(&captured, &mut model);
         }
-        cpu.synchronize_device(0).unwrap();
+        cpu.synchronize_device(DeviceId(0)).unwrap();
         prop_assert!(machine.outcome() == model);
         machine.clean_up();
     }

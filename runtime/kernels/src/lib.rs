@@ -1,7 +1,7 @@
 //! Operators on CPU memory, with safe signatures: slices and shapes in, slices out.
 //!
-//! Here lives arithmetic, and the checks that the lengths of what it is given agree. No framework, no device
-//! and no foreign memory may live here: whoever has tensors makes slices of them first.
+//! The crate contains arithmetic, and checks that the lengths of its arguments agree. It uses no framework and no
+//! device: callers make slices of their tensors first.
 //!
 //! ```
 //! use tenon_kernels::optimizer::{Precision, Sgd};

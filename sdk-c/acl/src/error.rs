@@ -63,3 +63,11 @@ pub(crate) fn unknown_context(handle: usize) -> Error {
         format!("`context` is {handle:#x}, which is destroyed or was never made"),
     )
 }
+
+/// Returns the only element of a slice that stands for a pointer to one value.
+pub(crate) fn only<'a, T>(param: &str, values: &'a [T]) -> Result<&'a T> {
+    match values {
+        [value] => Ok(value),
+        _ => refuse(AclError::RT_PARAM_INVALID, format!("`{param}` is one, and {} are given", values.len())),
+    }
+}

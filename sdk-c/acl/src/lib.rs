@@ -1,7 +1,7 @@
 //! The ACL runtime on any device.
 //!
 //! The crate implements the functions of ACL, whose interface `spec/acl` describes. It knows neither how plugins are found,
-//! which [`Devices`] hides, nor the C symbols, which a library exports with `export_acl!`.
+//! which [`Devices`] hides, nor the C symbols, which `libtenon` exports.
 //!
 //! # Parts
 //!
@@ -12,13 +12,15 @@
 //! - [`Runtime`]: the state together with the subsystems. Functions that concern several subsystems, such as the reset of
 //!   a device, are methods of it.
 //!
-//! Dependencies point in one direction: functions → `Runtime` → subsystems → `state` → `wait`.
+//! The functions of the interface are in the file `functions` of each folder: one `impl` for each group of the spec, with
+//! the functions that no group implements in `unsupported`. Dependencies point in one direction: functions → `Runtime` →
+//! subsystems → `state` → `wait`.
 //!
 //! Handles are looked up in tables and never dereferenced (`state::handles`). A device is open while something holds a
 //! lease of it (`state::device_state`). A stream submits work to the device at once, unless a latch holds it for something that
 //! only the host can bring about; then work waits in the stream's pending queue (`state::stream`).
 
-/// The interface: the trait [`Acl`](api::Acl), its types, and the symbols, generated from `spec/acl`.
+/// The interface: the trait [`Acl`](api::Acl), the traits of its groups, and its types, generated from `spec/acl`.
 #[rustfmt::skip]
 pub mod api;
 mod callback;
@@ -27,13 +29,13 @@ mod data;
 mod device;
 mod error;
 mod event;
-mod functions;
 mod memory;
 mod notify;
 mod provider;
 mod runtime;
 mod state;
 mod stream;
+mod unsupported;
 mod virtual_memory;
 mod wait;
 

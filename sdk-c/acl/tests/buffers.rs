@@ -3,7 +3,7 @@
 mod common;
 
 use common::{any, distant_world, refused, world};
-use tenon_acl::api::{Acl as _, *};
+use tenon_acl::api::*;
 
 #[test]
 fn what_is_written_to_a_buffer_is_in_all_of_its_memory() {

@@ -5,7 +5,7 @@ mod common;
 use std::sync::mpsc::channel;
 
 use common::{Thread, callback, host_function, refused, world};
-use tenon_acl::api::{Acl as _, *};
+use tenon_acl::api::*;
 
 const BLOCK: CallbackBlockType = CallbackBlockType::BLOCK;
 const NO_BLOCK: CallbackBlockType = CallbackBlockType::NO_BLOCK;

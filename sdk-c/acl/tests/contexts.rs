@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Thread, refused, world};
-use tenon_acl::api::{Acl as _, *};
+use tenon_acl::api::*;
 
 #[test]
 fn the_last_set_wins_and_a_context_brings_its_device() {

@@ -4,7 +4,7 @@ mod common;
 
 use common::{Hold, any, refused, world};
 use tenon::AnyPtr;
-use tenon_acl::api::{Acl as _, *};
+use tenon_acl::api::*;
 
 const HUGE_FIRST: MemMallocPolicy = MemMallocPolicy::HUGE_FIRST;
 

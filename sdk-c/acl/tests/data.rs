@@ -4,7 +4,7 @@ mod common;
 
 use common::{refused, world};
 use tenon::AnyPtr;
-use tenon_acl::api::{Acl as _, *};
+use tenon_acl::api::*;
 
 #[test]
 fn a_data_buffer_says_what_was_written_down() {

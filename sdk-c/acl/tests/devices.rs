@@ -5,7 +5,7 @@ mod common;
 use std::sync::atomic::Ordering;
 
 use common::{Hold, Thread, refused, world};
-use tenon_acl::api::{Acl as _, *};
+use tenon_acl::api::*;
 
 #[test]
 fn init_is_counted_and_finalize_ends_all_counts() {

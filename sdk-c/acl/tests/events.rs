@@ -4,7 +4,7 @@ mod common;
 
 use common::{Hold, Thread, refused, world};
 use tenon::AnyPtr;
-use tenon_acl::api::{Acl as _, *};
+use tenon_acl::api::*;
 
 const SYNC: u32 = 1;
 const TIME_LINE: u32 = 8;

@@ -5,7 +5,7 @@ mod common;
 
 use common::{Hold, any, distant_world, physical_of, refused, world};
 use tenon::{AnyPtr, DevicePtr, HostPtr};
-use tenon_acl::api::{Acl as _, *};
+use tenon_acl::api::*;
 
 const HUGE_FIRST: MemMallocPolicy = MemMallocPolicy::HUGE_FIRST;
 const INNER: MemcpyKind = MemcpyKind::INNER_DEVICE_TO_DEVICE;

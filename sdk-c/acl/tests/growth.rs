@@ -4,7 +4,7 @@ mod common;
 
 use common::{Thread, callback, host_function, world};
 use tenon::AnyPtr;
-use tenon_acl::api::{Acl as _, *};
+use tenon_acl::api::*;
 
 #[test]
 fn ten_thousand_rounds_leave_nothing_behind() {

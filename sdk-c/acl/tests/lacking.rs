@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use common::{Hold, any, callback, host_function, lacking_world};
 use tenon::device::Function;
-use tenon_acl::api::{Acl as _, *};
+use tenon_acl::api::*;
 
 #[test]
 fn without_callbacks_functions_of_the_host_still_run_in_the_order_of_their_stream() {

@@ -4,7 +4,7 @@ mod common;
 
 use common::{Thread, refused, world};
 use tenon::{AnyPtr, DevicePtr};
-use tenon_acl::api::{Acl as _, *};
+use tenon_acl::api::*;
 
 const CORES: DevResLimitType = DevResLimitType::VECTOR_CORE;
 

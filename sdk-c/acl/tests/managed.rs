@@ -5,7 +5,7 @@ mod common;
 use common::{any, distant_world, lacking_world, refused, world};
 use tenon::device::Function;
 use tenon::{AnyPtr, DevicePtr, HostPtr, UnifiedPtr};
-use tenon_acl::api::{Acl as _, *};
+use tenon_acl::api::*;
 
 const GLOBAL: u32 = 1;
 /// What lengths are rounded up to.

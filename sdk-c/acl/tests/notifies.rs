@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use common::{Hold, World, host_function, refused, world};
-use tenon_acl::api::{Acl as _, *};
+use tenon_acl::api::*;
 
 /// Counts when a stream comes to the present end of its work.
 fn count_on(world: &World, stream: Stream, count: &Arc<AtomicUsize>) {

@@ -8,7 +8,7 @@ use std::sync::Mutex;
 
 use common::{World, refused, world};
 use tenon::{AnyPtr, DevicePtr};
-use tenon_acl::api::{Acl as _, *};
+use tenon_acl::api::*;
 
 /// What observers were told, in order. It is their context, and lives as long as the test.
 #[derive(Default)]

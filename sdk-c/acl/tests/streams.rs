@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use common::{Hold, Thread, host_function, refused, world};
-use tenon_acl::api::{Acl as _, *};
+use tenon_acl::api::*;
 
 #[test]
 fn a_stream_is_used_in_its_context_only() {

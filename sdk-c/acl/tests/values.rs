@@ -4,7 +4,7 @@ mod common;
 
 use common::{Hold, World, distant_world, physical_of, refused, world};
 use tenon::{AnyPtr, DevicePtr, HostPtr};
-use tenon_acl::api::{Acl as _, *};
+use tenon_acl::api::*;
 
 /// Device memory with these bytes.
 fn device_memory<T: Copy>(world: &World, content: &[T]) -> DevicePtr {

@@ -18,7 +18,7 @@
 /** @brief Third number. */
 #define TENON_VERSION_PATCH 0
 
-/** @brief What a parameter is. */
+/** @brief The kind of a parameter. */
 typedef enum {
   /** A truth value, 0 or 1. */
   TENON_PARAM_KIND_BOOL = 0,
@@ -44,7 +44,7 @@ typedef enum {
   TENON_PARAM_KIND_CALLBACK = 10,
 } tenon_param_kind;
 
-/** @brief Who writes a parameter. */
+/** @brief The side that writes a parameter. */
 typedef enum {
   /** The caller. */
   TENON_DIRECTION_IN = 0,
@@ -54,33 +54,35 @@ typedef enum {
   TENON_DIRECTION_INOUT = 2,
 } tenon_direction;
 
-/** @brief What stands behind a function. */
+/** @brief The implementation of a function. */
 typedef enum {
   /** The plugin has it. */
   TENON_AVAILABILITY_NATIVE = 0,
   /** The spec's fallback stands in. */
   TENON_AVAILABILITY_FALLBACK = 1,
-  /** Neither; the function answers #TENON_UNSUPPORTED. */
+  /** Neither; the function fails with #TENON_UNSUPPORTED. */
   TENON_AVAILABILITY_UNAVAILABLE = 2,
 } tenon_availability;
 
 /**
- * @brief What a pool has and has done. Sizes are in bytes and those of the blocks, which may be larger than was asked for.
+ * @brief Statistics of a pool. Sizes are in bytes and count blocks, which may be larger than the requests.
+ *
+ * While other threads allocate and free, the numbers are of slightly different moments.
  */
 typedef struct {
   /** In use. */
   size_t in_use;
-  /** From the device, and not in use. */
+  /** From the device and not in use. */
   size_t cached;
-  /** The most that was in use at once. */
+  /** The most that was in use at once. With several threads it may be off by 1 MiB for each. */
   size_t peak;
-  /** What the device has given and not got back. */
+  /** Allocated on the device and not freed. */
   size_t from_device;
   /** Allocations that were served without the device. */
   uint64_t hits;
-  /** Allocations for which the device gave memory. */
+  /** Allocations for which memory was allocated on the device. */
   uint64_t misses;
-  /** Allocations of the device that were cut into several blocks. */
+  /** Allocations on the device that were cut into several blocks. */
   uint64_t splits;
 } tenon_pool_statistics;
 
@@ -100,7 +102,7 @@ typedef struct {
   const char* plugin_name;
   /** All of its memory in bytes. */
   size_t total_memory;
-  /** What of that is free now. */
+  /** The free part of it. */
   size_t free_memory;
   /** The unit, in bytes, that allocations are rounded up to. */
   size_t min_chunk_size;
@@ -112,12 +114,12 @@ typedef struct {
   size_t driver_version;
   /** How many processors work at the same time. */
   size_t multi_processors;
-  /** Whether its kernels compute in `float16`. */
+  /** True if its kernels compute in `float16`. */
   bool float16;
-  /** Whether its kernels compute in `bfloat16`. */
+  /** True if its kernels compute in `bfloat16`. */
   bool bfloat16;
   /**
-   * Whether the host reads and writes its memory at the address that the device uses, once the work that uses the
+   * True if the host reads and writes its memory at the address that the device uses, once the work that uses the
    * memory is done. True for the built-in device; a plugin has no way to promise it.
    */
   bool host_accessible;
@@ -127,24 +129,24 @@ typedef struct {
  * @brief What is known of a call that failed.
  *
  * The texts are the library's, and stay as they are until another call fails on the same thread. One that does not
- * apply is null.
+ * apply is `NULL`.
  */
 typedef struct {
-  /** What the call answered. */
+  /** The result of the call. */
   tenon_status status;
   /** The function of the library that was called. */
   const char* function;
-  /** What went wrong, for people. */
+  /** The message. */
   const char* message;
   /** The device, as `cpu:0`. */
   const char* device;
   /** The name of the plugin. */
   const char* plugin;
-  /** What the plugin itself says; null when it says nothing, or was not called. */
+  /** What the plugin itself says; `NULL` when it says nothing, or was not called. */
   const char* plugin_message;
-  /** The layer that refused the call; null when none did. */
+  /** The layer that refused the call; `NULL` when none did. */
   const char* layer;
-  /** The rule that was broken, such as `V001`; null when it was none. */
+  /** The rule that was broken, such as `V001`; `NULL` when it was none. */
   const char* rule;
 } tenon_error;
 
@@ -156,9 +158,9 @@ typedef struct {
    * The name of its type in the spec where it has one, such as `Stream`; else what it is, such as `u64`.
    */
   const char* type;
-  /** What it is. */
+  /** The kind. */
   tenon_param_kind kind;
-  /** Who writes it. */
+  /** The side that writes it. */
   tenon_direction direction;
 } tenon_param;
 
@@ -172,7 +174,7 @@ typedef struct {
   size_t index;
   /** The plugin that is called. */
   tenon_plugin plugin;
-  /** How many parameters there are. */
+  /** Number of parameters. */
   size_t count;
   /** The parameters in the order of the spec, lengths and outputs included. */
   const tenon_param* params;
@@ -196,22 +198,22 @@ typedef void (*tenon_layer_after)(void* user_data, const tenon_call* call, uint6
 typedef void (*tenon_layer_finish)(void* user_data);
 
 /**
- * @brief A layer of a program's own. Set `size` to `sizeof(tenon_layer)`. Its functions are called by whatever thread makes a
- * call, by many at once. They may call the library, but not open or close anything. They must return: no C++ exception
- * and no `longjmp` may leave them.
+ * @brief A layer of a program's own. Its functions are called by whatever thread makes a call, by many at once. They may call
+ * the library, but not open or close anything. They must return: no C++ exception and no `longjmp` may leave them.
+ * Set `size` to `sizeof(tenon_layer)`.
  */
 typedef struct {
   /** Size of this struct in bytes. */
   size_t size;
-  /** What it is called in messages. */
+  /** Its name in messages. */
   const char* name;
   /** Handed to each of its functions. */
   void* user_data;
-  /** Before each call; may be null. What it writes to `note` comes back in `after`. */
+  /** Before each call; may be `NULL`. What it writes to `note` comes back in `after`. */
   tenon_layer_before before;
-  /** After each call; may be null. */
+  /** After each call; may be `NULL`. */
   tenon_layer_after after;
-  /** At the end; may be null. */
+  /** At the end; may be `NULL`. */
   tenon_layer_finish finish;
 } tenon_layer;
 
@@ -240,10 +242,10 @@ typedef struct {
    * The release that the plugin was built for, such as `"3.1"`, for one that does not show it. A wrong one is an error.
    */
   const char* release;
-  /** What the plugin is called; null: the name in the manifest, or that of the file. */
+  /** What the plugin is called; `NULL`: the name in the manifest, or that of the file. */
   const char* name;
   /**
-   * Whether symbols that the library does not find may stay open until they are called, which then ends the process.
+   * True if symbols that the library does not find may stay open until they are called, which then ends the process.
    */
   bool lazy;
 } tenon_load_options;
@@ -252,15 +254,15 @@ typedef struct {
  * @brief What is known of a plugin. The texts are the library's and stay until the plugin is unloaded.
  */
 typedef struct {
-  /** What people call it. */
+  /** Its name in messages. */
   const char* name;
-  /** The library; null for the built-in device. */
+  /** The library; `NULL` for the built-in device. */
   const char* path;
   /** The name under which its devices are opened. */
   const char* device_type;
-  /** A finer type, if the plugin states one; else null. */
+  /** A finer type, if the plugin states one; else `NULL`. */
   const char* sub_device_type;
-  /** The release whose table it filled; null for the built-in device, which has no table. */
+  /** The release whose table it filled; `NULL` for the built-in device, which has no table. */
   const char* release;
   /** How the release was found, as a clause that begins with the plugin as "it". */
   const char* recognition;
@@ -286,11 +288,11 @@ typedef struct {
   const char* function;
   /** The group that describes it. */
   const char* group;
-  /** What stands behind it. */
+  /** Its implementation. */
   tenon_availability availability;
-  /** What the fallback does, in a sentence; null if none stands in. */
+  /** What the fallback does, in a sentence; `NULL` if none stands in. */
   const char* fallback;
-  /** What the fallback costs; null if none stands in, or nothing is said. */
+  /** What the fallback costs; `NULL` if none stands in, or nothing is said. */
   const char* costs;
   /**
    * How often the function was called since the device was opened, or, if it is about no device, since its plugin
@@ -311,12 +313,12 @@ extern "C" {
  *
  * @param[in] device The device.
  * @param[in] size Length in bytes; 0 is a block too.
- * @param[in] stream The stream that uses it; null: the default stream.
- * @param[out] ptr Gets the address, aligned for every data type.
+ * @param[in] stream The stream that uses it; `NULL`: the default stream.
+ * @param[out] ptr The address, aligned for every data type.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_OUT_OF_MEMORY The device has no more, also after the pool has given back what it kept.
  * @retval TENON_INVALID_HANDLE It is no open device.
- * @retval TENON_INVALID_ARGUMENT `ptr` is null.
+ * @retval TENON_INVALID_ARGUMENT `ptr` is `NULL`.
  * @par Threads
  *     Any thread, also several at once.
  */
@@ -332,8 +334,8 @@ tenon_status tenon_pool_allocate(tenon_device device,
  * some order. The stream may have it again at once, other streams when this one has passed the point.
  *
  * @param[in] device The device.
- * @param[in] ptr The address; null is left alone.
- * @param[in] stream The stream that used it last; null: the default stream.
+ * @param[in] ptr The address; `NULL` is left alone.
+ * @param[in] stream The stream that used it last; `NULL`: the default stream.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_INVALID_HANDLE It is no open device.
  * @retval TENON_INVALID_ARGUMENT The pool has not given this address, or has it back already.
@@ -348,15 +350,14 @@ tenon_status tenon_pool_free(tenon_device device,
  * @brief Tells what the pool of a device has and has done.
  *
  * @param[in] device The device.
- * @param[out] statistics Gets the figures; while other threads allocate and free, of slightly different moments.
+ * @param[out] statistics The figures; while other threads allocate and free, of slightly different moments.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_INVALID_HANDLE It is no open device.
- * @retval TENON_INVALID_ARGUMENT `statistics` is null.
+ * @retval TENON_INVALID_ARGUMENT `statistics` is `NULL`.
  * @par Threads
  *     Any thread, also several at once.
  */
-tenon_status tenon_pool_get_statistics(tenon_device device,
-                                       tenon_pool_statistics* statistics);
+tenon_status tenon_pool_get_statistics(tenon_device device, tenon_pool_statistics* statistics);
 
 /**
  * @brief Gives memory that is not in use back to the device.
@@ -376,13 +377,13 @@ tenon_status tenon_pool_trim(tenon_device device, size_t keep);
  *
  * @param[in] device The device.
  * @param[in] size Length in bytes; 0 is a buffer too.
- * @param[in] stream The stream that uses it; null: the default stream.
- * @param[out] buffer Gets the buffer.
+ * @param[in] stream The stream that uses it; `NULL`: the default stream.
+ * @param[out] buffer The buffer.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_OUT_OF_MEMORY The device has no more, also after the pool has given back what it kept.
  * @retval TENON_INVALID_HANDLE It is no open device.
- * @retval TENON_INVALID_ARGUMENT `buffer` is null.
- * @retval TENON_BUSY There are a million buffers.
+ * @retval TENON_INVALID_ARGUMENT `buffer` is `NULL`.
+ * @retval TENON_BUSY There are 16 million buffers.
  * @par Threads
  *     Any thread, also several at once.
  */
@@ -404,10 +405,10 @@ tenon_status tenon_buffer_destroy(tenon_buffer buffer, tenon_stream stream);
  * @brief Tells where a buffer begins.
  *
  * @param[in] buffer The buffer.
- * @param[out] address Gets the address, on the device.
+ * @param[out] address The address, on the device.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_INVALID_HANDLE It is no buffer.
- * @retval TENON_INVALID_ARGUMENT `address` is null.
+ * @retval TENON_INVALID_ARGUMENT `address` is `NULL`.
  * @par Threads
  *     Any thread, also several at once.
  */
@@ -417,10 +418,10 @@ tenon_status tenon_buffer_address(tenon_buffer buffer, void** address);
  * @brief Tells how long a buffer is.
  *
  * @param[in] buffer The buffer.
- * @param[out] size Gets the length in bytes, as it was asked for.
+ * @param[out] size The length in bytes, as it was asked for.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_INVALID_HANDLE It is no buffer.
- * @retval TENON_INVALID_ARGUMENT `size` is null.
+ * @retval TENON_INVALID_ARGUMENT `size` is `NULL`.
  * @par Threads
  *     Any thread, also several at once.
  */
@@ -430,10 +431,10 @@ tenon_status tenon_buffer_size(tenon_buffer buffer, size_t* size);
  * @brief Tells which device a buffer is of.
  *
  * @param[in] buffer The buffer.
- * @param[out] device Gets the device.
+ * @param[out] device The device.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_INVALID_HANDLE It is no buffer.
- * @retval TENON_INVALID_ARGUMENT `device` is null.
+ * @retval TENON_INVALID_ARGUMENT `device` is `NULL`.
  * @par Threads
  *     Any thread, also several at once.
  */
@@ -444,12 +445,12 @@ tenon_status tenon_buffer_device(tenon_buffer buffer, tenon_device* device);
  *
  * The plugin is initialised for this, if it was not.
  *
- * @param[in] type The type; null: that of the built-in device.
- * @param[out] count Gets their number.
+ * @param[in] type The type; `NULL`: that of the built-in device.
+ * @param[out] count Their number.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_NOT_FOUND No plugin has such devices.
- * @retval TENON_INVALID_ARGUMENT `count` is null;
- *     or this call begins the library, and `TENON_LAYERS` names what is no layer.
+ * @retval TENON_INVALID_ARGUMENT This call begins the library, and `TENON_LAYERS` names what is no layer.
+ *     Or `count` is `NULL`.
  * @retval TENON_BUSY The plugin is not initialised, and the call comes from inside of another one or from a
  *     callback of a stream.
  * @retval other What the plugin answered.
@@ -463,13 +464,13 @@ tenon_status tenon_device_count(const char* type, size_t* count);
  *
  * A device that is open already is opened once more and has the same handle; it stays open until it is closed as often.
  *
- * @param[in] type The type; null: the built-in CPU device, `cpu`. Of several plugins of the type the first is taken.
+ * @param[in] type The type; `NULL`: the built-in CPU device, `cpu`. Of several plugins of the type the first is taken.
  * @param[in] ordinal Which one, from 0.
- * @param[out] device Gets the device.
+ * @param[out] device The device.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_NOT_FOUND There is no such device.
- * @retval TENON_INVALID_ARGUMENT `device` is null;
- *     or this call begins the library, and `TENON_LAYERS` names what is no layer.
+ * @retval TENON_INVALID_ARGUMENT This call begins the library, and `TENON_LAYERS` names what is no layer.
+ *     Or `device` is `NULL`.
  * @retval TENON_BUSY The call comes from inside of another one or from a callback of a stream, or 256 devices
  *     are open.
  * @retval other What the plugin answered.
@@ -485,11 +486,11 @@ tenon_status tenon_device_open(const char* type,
  *
  * @param[in] plugin The plugin.
  * @param[in] ordinal Which one, from 0.
- * @param[out] device Gets the device.
+ * @param[out] device The device.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_INVALID_HANDLE It is no loaded plugin.
  * @retval TENON_NOT_FOUND There is no such device.
- * @retval TENON_INVALID_ARGUMENT `device` is null.
+ * @retval TENON_INVALID_ARGUMENT `device` is `NULL`.
  * @retval TENON_BUSY The call comes from inside of another one or from a callback of a stream, or 256 devices
  *     are open.
  * @retval other What the plugin answered.
@@ -530,10 +531,10 @@ tenon_status tenon_device_make_current(tenon_device device);
 /**
  * @brief Tells the current device of the calling thread: the last one that it called a function with.
  *
- * @param[out] device Gets the device.
+ * @param[out] device The device.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_NOT_FOUND The thread has none, or it is closed.
- * @retval TENON_INVALID_ARGUMENT `device` is null.
+ * @retval TENON_INVALID_ARGUMENT `device` is `NULL`.
  * @par Threads
  *     Any thread, also several at once; each has a current device of its own.
  */
@@ -543,10 +544,10 @@ tenon_status tenon_device_current(tenon_device* device);
  * @brief Tells what is known of a device.
  *
  * @param[in] device The device.
- * @param[out] info Gets what is known.
+ * @param[out] info What is known.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_INVALID_HANDLE It is no open device.
- * @retval TENON_INVALID_ARGUMENT `info` is null.
+ * @retval TENON_INVALID_ARGUMENT `info` is `NULL`.
  * @par Threads
  *     Any thread, also several at once.
  */
@@ -557,10 +558,10 @@ tenon_status tenon_device_get_info(tenon_device device, tenon_device_info* info)
  *
  * A call that succeeds leaves it alone, as `errno` is left alone.
  *
- * @param[out] error Gets what is known; all null, and #TENON_SUCCESS, if no call has failed.
+ * @param[out] error What is known; all `NULL`, and #TENON_SUCCESS, if no call has failed.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_NOT_FOUND No call has failed on this thread.
- * @retval TENON_INVALID_ARGUMENT `error` is null. Neither this nor the above becomes a last error itself.
+ * @retval TENON_INVALID_ARGUMENT `error` is `NULL`. Neither this nor the above becomes a last error itself.
  * @par Threads
  *     Any thread, also several at once; each has a last error of its own.
  */
@@ -569,7 +570,7 @@ tenon_status tenon_error_last(tenon_error* error);
 /**
  * @brief The same in one text of some lines.
  *
- * @return The text, which stays as it is until another call fails on the same thread. Never null.
+ * @return The text, which stays as it is until another call fails on the same thread. Never `NULL`.
  * @par Threads
  *     Any thread, also several at once; each has a last error of its own.
  */
@@ -600,7 +601,7 @@ const char* tenon_status_string(tenon_status status);
  *
  * @param[in] names A list such as `"validate,trace"`; empty: none.
  * @retval TENON_SUCCESS On success.
- * @retval TENON_INVALID_ARGUMENT `names` is null, there is no such layer, or it cannot be made; the last error says why.
+ * @retval TENON_INVALID_ARGUMENT `names` is `NULL`, there is no such layer, or it cannot be made; the last error says why.
  * @retval TENON_BUSY A plugin is in use already, and the layers come too late; or the call comes from inside of
  *     another one or from a callback of a stream.
  * @par Threads
@@ -614,7 +615,7 @@ tenon_status tenon_layers_enable(const char* names);
  * @param[in] layer The layer; what is needed of it is copied. `user_data` and the functions must stay until the library
  *     has ended.
  * @retval TENON_SUCCESS On success.
- * @retval TENON_INVALID_ARGUMENT `layer` or its name is null, its size is not what it should be, or there are too many.
+ * @retval TENON_INVALID_ARGUMENT `layer` or its name is `NULL`, its size is not what it should be, or there are too many.
  * @retval TENON_BUSY A plugin is in use already, and the layer comes too late; or the call comes from inside of
  *     another one or from a callback of a stream.
  * @par Threads
@@ -626,16 +627,18 @@ tenon_status tenon_layer_register(const tenon_layer* layer);
  * @brief Begins the library: opens the layers, and loads the plugins that are found.
  *
  * It need not be called: whatever comes first begins the library with what the environment says. So each function that
- * needs the library to run may answer #TENON_INVALID_ARGUMENT for a `TENON_LAYERS` that is wrong, and #TENON_BUSY if
+ * needs the library to run may fail with #TENON_INVALID_ARGUMENT for a `TENON_LAYERS` that is wrong, and #TENON_BUSY if
  * it would begin the library from inside of a call or a callback. Each call asks for a #tenon_shutdown of its own.
+ *
+ * Plugins that could not be loaded are no failure: see #tenon_plugin_failures.
  *
  * After `fork` a child may only `exec`: the threads of devices do not come along.
  *
  * What opens, closes, loads, begins or ends something is refused with #TENON_BUSY from inside of another call, as from
  * a layer, and from a callback of a stream. A callback must not call anything else that reaches a device either.
  *
- * @param[in] options How it begins; null: as the environment says, `TENON_PLUGIN_PATH` and `TENON_LAYERS`.
- * @retval TENON_SUCCESS On success. Plugins that could not be loaded are no failure: see #tenon_plugin_failures.
+ * @param[in] options How it begins; `NULL`: as the environment says, `TENON_PLUGIN_PATH` and `TENON_LAYERS`.
+ * @retval TENON_SUCCESS On success.
  * @retval TENON_INVALID_ARGUMENT `options` are not what they should be, or there is no such layer.
  * @retval TENON_BUSY It runs already, and `options` are given, which are too late; or the call comes from inside of
  *     another one, or from a callback of a stream.
@@ -669,13 +672,13 @@ tenon_status tenon_shutdown(void);
  * so a path should come from somebody who may choose what runs here.
  *
  * @param[in] path A library, or a manifest that ends in `.json`.
- * @param[in] options How it is loaded; may be null.
- * @param[out] plugin Gets the plugin.
+ * @param[in] options How it is loaded; may be `NULL`.
+ * @param[out] plugin The plugin.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_NOT_FOUND There is no such file.
  * @retval TENON_LOAD_FAILED It cannot be loaded; the last error says why, and what to do.
- * @retval TENON_INVALID_ARGUMENT `path` or `plugin` is null, or `options` are not what they should be;
- *     or this call begins the library, and `TENON_LAYERS` names what is no layer.
+ * @retval TENON_INVALID_ARGUMENT `path` is `NULL`, or `options` are not what they should be; or this call begins the
+ *     library, and `TENON_LAYERS` names what is no layer. Or `plugin` is `NULL`.
  * @retval TENON_BUSY The call comes from inside of another one or from a callback of a stream.
  * @par Threads
  *     Any thread, also several at once; they wait for each other.
@@ -702,10 +705,10 @@ tenon_status tenon_unload_plugin(tenon_plugin plugin);
 /**
  * @brief Counts the plugins that are loaded, the built-in device among them.
  *
- * @param[out] count Gets their number.
+ * @param[out] count Their number.
  * @retval TENON_SUCCESS On success.
- * @retval TENON_INVALID_ARGUMENT `count` is null;
- *     or this call begins the library, and `TENON_LAYERS` names what is no layer.
+ * @retval TENON_INVALID_ARGUMENT This call begins the library, and `TENON_LAYERS` names what is no layer.
+ *     Or `count` is `NULL`.
  * @par Threads
  *     Any thread, also several at once.
  */
@@ -715,11 +718,11 @@ tenon_status tenon_plugin_count(size_t* count);
  * @brief Gives the plugin at a place: first the built-in device, then the others as they were found and loaded.
  *
  * @param[in] index The place, from 0.
- * @param[out] plugin Gets the plugin.
+ * @param[out] plugin The plugin.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_NOT_FOUND There are not so many.
- * @retval TENON_INVALID_ARGUMENT `plugin` is null;
- *     or this call begins the library, and `TENON_LAYERS` names what is no layer.
+ * @retval TENON_INVALID_ARGUMENT This call begins the library, and `TENON_LAYERS` names what is no layer.
+ *     Or `plugin` is `NULL`.
  * @par Threads
  *     Any thread, also several at once.
  */
@@ -728,12 +731,12 @@ tenon_status tenon_plugin_get(size_t index, tenon_plugin* plugin);
 /**
  * @brief Finds the plugin of a device type: of several the first, in the order of #tenon_plugin_get.
  *
- * @param[in] device_type The type; null: the built-in device.
- * @param[out] plugin Gets the plugin.
+ * @param[in] device_type The type; `NULL`: the built-in device.
+ * @param[out] plugin The plugin.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_NOT_FOUND No plugin has such devices; the last error names those that there are.
- * @retval TENON_INVALID_ARGUMENT `plugin` is null;
- *     or this call begins the library, and `TENON_LAYERS` names what is no layer.
+ * @retval TENON_INVALID_ARGUMENT This call begins the library, and `TENON_LAYERS` names what is no layer.
+ *     Or `plugin` is `NULL`.
  * @par Threads
  *     Any thread, also several at once.
  */
@@ -743,10 +746,10 @@ tenon_status tenon_plugin_find(const char* device_type, tenon_plugin* plugin);
  * @brief Tells what is known of a plugin.
  *
  * @param[in] plugin The plugin.
- * @param[out] info Gets what is known.
+ * @param[out] info What is known.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_INVALID_HANDLE It is no loaded plugin.
- * @retval TENON_INVALID_ARGUMENT `info` is null.
+ * @retval TENON_INVALID_ARGUMENT `info` is `NULL`.
  * @par Threads
  *     Any thread, also several at once.
  */
@@ -755,14 +758,14 @@ tenon_status tenon_plugin_get_info(tenon_plugin plugin, tenon_plugin_info* info)
 /**
  * @brief Tells what was found in the places of `TENON_PLUGIN_PATH` and could not be loaded.
  *
- * With `failures` null, `count` gets how many there are. Otherwise it holds for how many there is room, and gets how
- * many were written.
+ * If `failures` is `NULL`, `count` gets how many there are. Otherwise it holds for how many there is room, and gets
+ * how many were written.
  *
- * @param[out] failures Room for them; may be null.
+ * @param[out] failures The failures. May be `NULL`.
  * @param[in,out] count Their number.
  * @retval TENON_SUCCESS On success.
- * @retval TENON_INVALID_ARGUMENT `count` is null, or the room is too small; then `count` gets what is needed;
- *     or this call begins the library, and `TENON_LAYERS` names what is no layer.
+ * @retval TENON_INVALID_ARGUMENT This call begins the library, and `TENON_LAYERS` names what is no layer.
+ *     Or `count` is `NULL`, or the room is too small; then `count` gets what is needed.
  * @par Threads
  *     Any thread, also several at once.
  */
@@ -772,15 +775,15 @@ tenon_status tenon_plugin_failures(tenon_plugin_failure* failures,
 /**
  * @brief Tells, for each function of the spec, what stands behind it and how often it was called.
  *
- * With `entries` null, `count` gets how many there are. Otherwise it holds for how many there is room, and gets how many
- * were written.
+ * If `entries` is `NULL`, `count` gets how many there are. Otherwise it holds for how many there is room, and gets how
+ * many were written.
  *
  * @param[in] device The device.
- * @param[out] entries Room for them; may be null.
+ * @param[out] entries The entries. May be `NULL`.
  * @param[in,out] count Their number.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_INVALID_HANDLE It is no open device.
- * @retval TENON_INVALID_ARGUMENT `count` is null, or the room is too small; then `count` gets what is needed.
+ * @retval TENON_INVALID_ARGUMENT `count` is `NULL`, or the room is too small; then `count` gets what is needed.
  * @par Threads
  *     Any thread, also several at once. Counts of threads that are calling may be behind by a moment.
  */
@@ -791,15 +794,15 @@ tenon_status tenon_device_report(tenon_device device,
 /**
  * @brief The same as a text for people.
  *
- * With `text` null, `size` gets how long it is. Otherwise it holds for how many bytes there is room, and gets how many
- * were written. The NUL at the end counts. As counts grow the text may, so leave some room or try again.
+ * If `text` is `NULL`, `size` gets how long it is. Otherwise it holds for how many bytes there is room, and gets how
+ * many were written. The NUL at the end counts. As counts grow the text may, so leave some room or try again.
  *
  * @param[in] device The device.
- * @param[out] text Room for it; may be null.
+ * @param[out] text The text. May be `NULL`.
  * @param[in,out] size Its length in bytes.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_INVALID_HANDLE It is no open device.
- * @retval TENON_INVALID_ARGUMENT `size` is null, or the room is too small; then `size` gets what is needed.
+ * @retval TENON_INVALID_ARGUMENT `size` is `NULL`, or the room is too small; then `size` gets what is needed.
  * @par Threads
  *     Any thread, also several at once.
  */
@@ -812,11 +815,11 @@ tenon_status tenon_device_report_text(tenon_device device,
  * `availability` and `calls`.
  *
  * @param[in] device The device.
- * @param[out] text Room for it, as in #tenon_device_report_text; may be null.
+ * @param[out] text The text. As in #tenon_device_report_text; may be `NULL`.
  * @param[in,out] size Its length in bytes, with the NUL.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_INVALID_HANDLE It is no open device.
- * @retval TENON_INVALID_ARGUMENT `size` is null, or the room is too small; then `size` gets what is needed.
+ * @retval TENON_INVALID_ARGUMENT `size` is `NULL`, or the room is too small; then `size` gets what is needed.
  * @par Threads
  *     Any thread, also several at once.
  */

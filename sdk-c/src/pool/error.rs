@@ -13,16 +13,16 @@ pub enum PoolError {
         size: usize,
     },
     /// The device has no more memory, even after the pool gave back its cached memory.
-    #[error("the device has no memory for {size} bytes, although the pool has given back what it kept")]
+    #[error("the device has no memory for {size} bytes, even after the pool has freed its cached memory")]
     OutOfMemory {
         /// The size that was asked for, in bytes.
         size: usize,
     },
     /// The host has no memory for the metadata of a block.
-    #[error("the host has no memory to keep account of a block")]
+    #[error("out of host memory for the description of a block")]
     HostMemory,
     /// The address is not from this pool.
-    #[error("{ptr:?} is not an address that this pool has given")]
+    #[error("{ptr:?} is not an address that this pool has returned")]
     Unknown {
         /// The address.
         ptr: DevicePtr,

@@ -41,6 +41,10 @@
 //! device runs out of memory, or until [`Pool::trim`]. When the device has no more, the pool gives back every slab
 //! that nobody uses and asks once more before it fails.
 //!
+//! # Validation
+//!
+//! Under the validation layer there is no pool, see [`direct`].
+//!
 //! # Threads
 //!
 //! Everything may be called from every thread. Each thread keeps up to 64 freed blocks or 1 MiB (and at least four
@@ -49,7 +53,9 @@
 //! taken. No lock is held while the device is called, so the pool may be entered from inside of such a call, also by a
 //! callback of a stream if its device may be called from there; programs are told not to rely on that.
 
+mod allocator;
 mod central;
+mod direct;
 mod error;
 mod page_map;
 mod refill;
@@ -66,6 +72,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tenon::DevicePtr;
 use tenon::device::{Device, DeviceId, Stream};
 
+pub use allocator::Allocator;
 pub use error::PoolError;
 
 use central::CentralFreeList;
@@ -83,24 +90,25 @@ const LARGEST_ALIGNMENT: usize = 2 << 20;
 /// Bytes a thread cache may accumulate before flushing to the global counter; the peak can be off by as much per thread.
 const MAX_UNFLUSHED: isize = 1 << 20;
 
-/// What a pool has and has done. Sizes are in bytes and are those of the blocks, not of the requests.
+/// Statistics of a pool. Sizes are in bytes and count blocks, which may be larger than the requests.
 ///
-/// While other threads allocate and free, the figures are of slightly different moments.
+/// While other threads allocate and free, the numbers are of slightly different moments.
+#[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PoolStatistics {
     /// In use.
     pub in_use: usize,
-    /// From the device and not in use: `from_device - in_use`.
+    /// From the device and not in use.
     pub cached: usize,
     /// The most that was in use at once. With several threads it may be off by 1 MiB for each.
     pub peak: usize,
-    /// What the device has given and not got back.
+    /// Allocated on the device and not freed.
     pub from_device: usize,
     /// Allocations that were served without the device.
     pub hits: u64,
-    /// Allocations for which the device gave memory.
+    /// Allocations for which memory was allocated on the device.
     pub misses: u64,
-    /// Allocations of the device that were cut into several blocks.
+    /// Allocations on the device that were cut into several blocks.
     pub splits: u64,
 }
 
@@ -251,7 +259,7 @@ impl Pool {
         }
     }
 
-    /// What the pool has and has done.
+    /// Returns the statistics of the pool.
     pub fn statistics(&self) -> PoolStatistics {
         let mut hits = 0;
         for mut cache in self.caches.lock_each() {

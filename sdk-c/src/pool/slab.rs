@@ -19,7 +19,7 @@ pub(super) struct Slab {
     stride: usize,
     /// 2³² / stride, rounded up: finds the block of an address by a multiplication.
     reciprocal: u64,
-    /// Whether each block is in use.
+    /// For each block, true if it is in use.
     used: Box<[AtomicBool]>,
     /// Number of blocks in the central free list. Changes under its lock only.
     pub(super) central_blocks: AtomicUsize,

@@ -4,6 +4,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The folder of the crate.
 pub fn here() -> &'static Path {
@@ -33,11 +34,19 @@ pub fn library() -> &'static Path {
         run(&mut command);
         let folder = scratch("lib");
         for name in ["libtenon.so", "libtenon.so.0"] {
-            // Several test programs may be here at once; one of them makes the link.
-            let _ = std::os::unix::fs::symlink(profile.join("libtenon_sdk_c.so"), folder.join(name));
+            link(&profile.join("libtenon_sdk_c.so"), &folder.join(name));
         }
         folder
     })
+}
+
+/// Puts a link in a place, also where an earlier run left another one and while other tests do the same.
+pub fn link(target: &Path, place: &Path) {
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+    let number = COUNT.fetch_add(1, Ordering::Relaxed);
+    let made = place.with_extension(format!("{}-{number}", std::process::id()));
+    std::os::unix::fs::symlink(target, &made).expect("the folder for tests can be written");
+    std::fs::rename(&made, place).expect("a link takes the place of a link");
 }
 
 /// Runs a command that has to succeed.

@@ -2,6 +2,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -218,6 +219,23 @@ static void calls_at_the_end_of_a_thread(void) {
   OK(tenon_shutdown());
 }
 
+/* A forked child has no threads of the library. It can still end it, and disturbs its parent in nothing. */
+static void ends_in_a_forked_child(void) {
+  OK(tenon_device_open(NULL, 0, &one));
+  tenon_stream stream;
+  OK(tenon_create_stream(one, &stream));
+  const pid_t child = fork();
+  CHECK(child >= 0);
+  if (child == 0) {
+    OK(tenon_shutdown());
+    _exit(0);
+  }
+  int status;
+  CHECK(waitpid(child, &status, 0) == child && status == 0);
+  OK(tenon_synchronize_stream(one, stream));
+  OK(tenon_shutdown());
+}
+
 int main(void) {
   /* A wait that never ends is a failure. */
   alarm(60);
@@ -227,6 +245,7 @@ int main(void) {
   closes_while_a_buffer_is_made();
   closes_beside_a_callback();
   calls_at_the_end_of_a_thread();
+  ends_in_a_forked_child();
   puts("done");
   return 0;
 }

@@ -1,4 +1,4 @@
-"""Drive any accelerator from Python.
+"""Python API for accelerators.
 
     >>> import tenon
     >>> device = tenon.device("cpu:0")
@@ -6,8 +6,8 @@
     ...     event = stream.record_event()
     >>> event.synchronize()
 
-Devices come from plugins, which are found through `TENON_PLUGIN_PATH` or loaded by `tenon.load_plugin`; one for the CPU
-is built in. Each call that fails raises a `tenon.Error`.
+Plugins provide devices. They are found through `TENON_PLUGIN_PATH` or loaded by `tenon.load_plugin`. A CPU device is
+built in. A failed call raises `tenon.Error`.
 """
 
 from __future__ import annotations

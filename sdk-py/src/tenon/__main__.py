@@ -1,4 +1,4 @@
-"""`python -m tenon`: the same as the command `tenon`."""
+"""Runs the command `tenon` as `python -m tenon`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What arguments have to be, seen before a device is asked: C would take what does not fit for something else."""
+"""Checks of arguments before a call into C, which would misinterpret values of the wrong type or range."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LARGEST_SIZE = 2**63 - 1
 
 
 def expect(value: object, kind: type[Any], name: str) -> None:
-    """Sees that an argument is of a class of this package.
+    """Checks that an argument is an instance of a class of this package.
 
     Raises:
         TypeError: It is not.
@@ -23,56 +23,56 @@ def expect(value: object, kind: type[Any], name: str) -> None:
 
 
 def ordinal(value: Any, type: str) -> int:
-    """The number of a device.
+    """Checks and converts a device ordinal.
 
     Args:
-        value: What is said to be one.
+        value: The argument.
         type: The device type, for the message.
 
     Raises:
-        TypeError: It is no whole number.
-        ValueError: It is negative.
-        NotFoundError: It is more than any plugin can count.
+        TypeError: The value is not an integer.
+        ValueError: The value is negative.
+        NotFoundError: The value is larger than any ordinal of a plugin.
     """
     if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError(f"the number of a device is an int, not {_kind(value)}")
+        raise TypeError(f"the number of a device must be an int, not {_kind(value)}")
     number = index(value)
     if number < 0:
-        raise ValueError(f"the number of a device must not be negative, but is {number}")
+        raise ValueError(f"the number of a device must not be negative, but it is {number}")
     if number > _LARGEST_ORDINAL:
         raise NotFoundError(f"there is no device {type}:{number}")
     return number
 
 
 def size(value: Any, name: str) -> int:
-    """A number of bytes; more than there are addresses is as many as there are.
+    """Checks and converts a number of bytes. A value beyond the address space is reduced to its size.
 
     Raises:
-        TypeError: It is no whole number.
-        ValueError: It is negative.
+        TypeError: The value is not an integer.
+        ValueError: The value is negative.
     """
     if not hasattr(value, "__index__"):
-        raise TypeError(f"{name} is a number of bytes, not {_kind(value)}")
+        raise TypeError(f"{name} must be an integer number of bytes, not {_kind(value)}")
     number = index(value)
     if number < 0:
-        raise ValueError(f"{name} must not be negative, but is {number}")
+        raise ValueError(f"{name} must not be negative, but it is {number}")
     return min(number, _LARGEST_SIZE)
 
 
 def seconds(timeout: Any) -> float | None:
-    """A timeout in seconds; None: as long as it takes, which is also what more than the system can count comes to.
+    """Checks and converts a timeout in seconds. None means no limit; so does a value that the system cannot represent.
 
     Raises:
-        TypeError: It is no number.
-        ValueError: It is negative, or not a number.
+        TypeError: The value is not a number.
+        ValueError: The value is negative or NaN.
     """
     if timeout is None:
         return None
     if isinstance(timeout, (str, bytes)) or not hasattr(timeout, "__float__"):
-        raise TypeError(f"timeout is a number of seconds, not {_kind(timeout)}")
+        raise TypeError(f"timeout must be a number of seconds, not {_kind(timeout)}")
     number = float(timeout)
     if not number >= 0:
-        raise ValueError(f"timeout is a number of seconds from 0 on, not {timeout}")
+        raise ValueError(f"timeout must be 0 or more seconds, not {timeout}")
     return number if number <= threading.TIMEOUT_MAX else None
 
 

@@ -1,7 +1,7 @@
-"""Functions of Python that a stream calls.
+"""Stream callbacks in Python.
 
-There is one native function for all of them; what it is handed is a number, under which the function is found. So the
-function and its arguments belong to a table of Python's, not to the device, and leave it when the function is called.
+All callbacks share one native function, whose user data is a number. A table maps the number to the Python function and
+its arguments. The table, not the device, owns them, and the entry is removed when the function has been called.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ class _Queued(NamedTuple):
 
 
 pending: dict[int, _Queued] = {}
-"""What is queued or runs."""
+"""Callbacks that are queued or running, by number."""
 threads: set[int] = set()
-"""The threads that have ever been inside of a callback: they are the devices'."""
+"""Identifiers of all threads that have run a callback. They are threads of devices."""
 
 
 class _Told:
-    """Something to forget, because what a weak reference's callback raises goes to `sys.unraisablehook`."""
+    """A weakly referenced object. An exception in a weak reference's callback is passed to `sys.unraisablehook`."""
 
     __slots__ = ("__weakref__",)
 
 
 class _FailedCallback:
-    """What the hook names as the origin of an exception."""
+    """The object that the hook shows as the origin of an exception."""
 
     __slots__ = ("device", "error", "function")
 
@@ -53,7 +53,7 @@ class _FailedCallback:
         try:
             raise self.error
         finally:
-            # Its traceback has this frame.
+            # The traceback refers to this frame, which would keep the error alive.
             del self.error
 
     def __repr__(self) -> str:
@@ -64,7 +64,7 @@ def _report(queued: _Queued, error: BaseException) -> None:
     told = _Told()
     reference = weakref.ref(told, _FailedCallback(queued.function, queued.session.name, error))
     del told
-    # Only now: a reference that is gone before its object calls nobody.
+    # Deleted after the object: a weak reference that is deleted first does not run its callback.
     del reference
 
 
@@ -73,7 +73,7 @@ def _called(_device: object, _stream: object, number: int | None, _status: objec
     queued = pending.get(number or 0)
     if queued is None:
         return
-    # The thread may make calls of its own around this one, as a device without threads does.
+    # Callbacks can nest: a device without threads runs them inside a call of the program.
     is_outermost = thread not in _running.calling_back
     _running.calling_back.add(thread)
     threads.add(thread)
@@ -82,14 +82,14 @@ def _called(_device: object, _stream: object, number: int | None, _status: objec
     except BaseException as error:
         _report(queued, error)
     finally:
-        # While the thread is still marked: this may drop the last reference to what a device made.
+        # Done while the thread is still marked: this may drop the last reference to a device resource.
         del queued
         pending.pop(number or 0, None)
         if is_outermost:
             _running.calling_back.discard(thread)
 
 
-# Made once, and kept by the module: a device may call it for as long as it has callbacks.
+# Kept alive by the module, because a device may call it as long as it has callbacks.
 _native = types.StreamCallback(_called)
 
 
@@ -100,14 +100,14 @@ def queue(
     arguments: tuple[Any, ...],
     device: int,
 ) -> None:
-    """Queues a call of a function on a stream.
+    """Queues a callback on a stream.
 
     Args:
-        session: That of the stream's device.
-        stream: The stream's native handle.
-        function: Called once, in a thread of the device's.
-        arguments: What it is called with.
-        device: The device's native handle.
+        session: The session of the device of the stream.
+        stream: The native handle of the stream.
+        function: The function, which is called once, in a thread of the device.
+        arguments: The arguments of the call.
+        device: The native handle of the device.
     """
     _running.leave_if_ended()
     number = next(_numbers)
@@ -120,7 +120,7 @@ def queue(
 
 
 def forget(session: _lifetime.Session) -> None:
-    """Drops what can never be called any more, because its device is closed."""
+    """Drops the callbacks of a closed device, which can no longer be called."""
     for number, queued in list(pending.items()):
         if queued.session is session:
             pending.pop(number, None)

@@ -1,7 +1,7 @@
-"""Which device and which stream are the current ones.
+"""The current device and the current stream.
 
-They are kept in a context variable: each thread has its own, and each task of an event loop too, where a `with` may
-wait in its middle while other tasks run in the same thread.
+They are stored in a context variable, so that each thread and each task has its own. A task may be suspended inside a
+`with` while other tasks run in the same thread.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class _Entered(NamedTuple):
-    """A `with` that is being executed."""
+    """An active `with` statement."""
 
     device: Device
     stream: Stream | None
@@ -26,14 +26,14 @@ _entered: ContextVar[_Entered | None] = ContextVar("tenon.current", default=None
 
 
 def enter(device: Device, stream: Stream | None = None) -> None:
-    """Makes a device the current one, and a stream that of the device."""
+    """Makes a device the current device, and a stream the current stream of the device."""
     _entered.set(_Entered(device, stream, _entered.get()))
 
 
 def leave(left: Device | Stream) -> None:
     """Ends the innermost `with` of a device or a stream.
 
-    It need not be the innermost of all: a generator may wait inside of its `with` while its caller begins one and ends.
+    It need not be the innermost of all: a generator may be suspended inside its `with` while its caller enters another.
     """
     inner = []
     entered = _entered.get()
@@ -41,7 +41,7 @@ def leave(left: Device | Stream) -> None:
         inner.append(entered)
         entered = entered.outer
     if entered is None:
-        # It was entered in another context, as a generator's may be that is ended elsewhere.
+        # It was entered in another context. This happens if a generator is closed in another context.
         return
     entered = entered.outer
     for kept in reversed(inner):
@@ -50,13 +50,13 @@ def leave(left: Device | Stream) -> None:
 
 
 def device() -> Device | None:
-    """The device of the innermost `with`; None outside of any."""
+    """Returns the device of the innermost `with`; None outside any."""
     entered = _entered.get()
     return None if entered is None else entered.device
 
 
 def stream(device: Device) -> Stream | None:
-    """The stream of the innermost `with` that has one of a device; None if none has."""
+    """Returns the stream of the innermost `with` that has a stream of the device; None if there is none."""
     entered = _entered.get()
     while entered is not None:
         if entered.stream is not None and entered.device is device:

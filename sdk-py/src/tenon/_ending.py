@@ -1,4 +1,4 @@
-"""How all of it ends: by `tenon.shutdown`, at the interpreter's end, or not at all in a forked child."""
+"""Shutdown of the library: by `tenon.shutdown` or at interpreter exit. A forked child does not shut it down."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
 
 
 def shutdown() -> None:
-    """Ends the library: waits for all devices, closes them and all that was made on them, and unloads the plugins.
+    """Shuts the library down: waits for all devices, closes them with their streams and events, and unloads plugins.
 
-    The next use of the package begins it anew; objects from before stay closed. It need not be called: it runs when the
-    interpreter ends.
+    The next use of the package initialises the library again; existing objects stay closed. The call is optional: it
+    also runs at interpreter exit.
 
-    What others of the process have from the library ends too. Calls of `acl` answer an error from then on, until it is
-    finalized and initialized anew.
+    The shutdown affects all users of the library in the process. Calls of `acl` return an error afterwards, until `acl`
+    is finalised and initialised again.
 
     Raises:
-        BusyError: The call comes from a stream's callback, calls of other threads do not end, or arrays of others
-            point into memory of a device.
+        BusyError: The call comes from a stream callback, calls of other threads do not end, or arrays of other packages
+            refer to device memory.
 
     Threads:
-        Any thread but a callback's. Other threads must expect `InvalidHandleError` from then on.
+        Any thread, except in a callback. Calls in other threads may raise `InvalidHandleError` afterwards.
     """
     _running.refuse_in_callback()
     if _running.is_forked():
@@ -40,7 +40,7 @@ def shutdown() -> None:
         if not _running.is_begun():
             return
         if _arrays_alive():
-            raise BusyError("arrays or views of somebody else's, such as NumPy's, point into memory: drop them first")
+            raise BusyError("arrays or views of other packages, such as NumPy, refer to device memory: drop them first")
         _lifetime.end_all()
         _running.end()
         for finish in _at_shutdown:
@@ -49,11 +49,11 @@ def shutdown() -> None:
 
 
 _users: list[Callable[[], int]] = []
-"""What counts the arrays of others that point into memory of the library."""
+"""Functions that count the arrays of other packages that refer to memory of the library."""
 
 
 def counts_use(count: Callable[[], int]) -> Callable[[], int]:
-    """Has a function asked, before the library ends, how many arrays would point nowhere."""
+    """Registers a function that counts arrays of other packages. `shutdown` is refused if the sum is not 0."""
     _users.append(count)
     return count
 
@@ -63,25 +63,25 @@ def _arrays_alive() -> int:
 
 
 _at_shutdown: list[Callable[[], None]] = []
-"""What forgets what it knows of the library that ends."""
+"""Functions that clear caches when the library is shut down."""
 
 
 def at_shutdown(forget: Callable[[], None]) -> Callable[[], None]:
-    """Has a function called when the library ends."""
+    """Registers a function that is called when the library is shut down."""
     _at_shutdown.append(forget)
     return forget
 
 
 def _has_daemons() -> bool:
-    """Whether other threads of Python's are left while the interpreter ends."""
-    # A device's thread is in the list too, once a callback has asked for its current thread, as `logging` does.
+    """Returns True if other Python threads still run at interpreter exit."""
+    # Device threads are in this list too, once a callback has called `current_thread`, as `logging` does.
     known = {_running.leaving(), *_callbacks.threads}
     return any(thread.ident not in known for thread in threading.enumerate())
 
 
 def _wait_for_work() -> None:
-    # A callback that came later would ask for an interpreter that is gone. Sleeping, because Ctrl-C ends a sleep, but
-    # not the native waits that follow.
+    # A later callback would need an interpreter that no longer exists. Polls with sleeps, because Ctrl-C ends a sleep
+    # but not a native wait.
     pause = 0.0001
     while _callbacks.pending or not (_has_daemons() or all(session.is_idle() for session in _lifetime.sessions)):
         time.sleep(pause)
@@ -89,20 +89,20 @@ def _wait_for_work() -> None:
 
 
 def _at_exit() -> None:
-    """Runs when the interpreter ends, while it can still run threads and callbacks."""
+    """Runs at interpreter exit, while threads and callbacks can still run."""
     if _running.is_forked() or not _running.is_begun():
         return
     _running.leave()
     try:
         _wait_for_work()
         if _has_daemons():
-            # Daemons are left. One may be reading memory of a device, or be about to call with a handle that it has
-            # read. So nothing goes away under them: all of it is the system's to take back.
+            # Daemon threads still run. One may be reading device memory or may be about to use a handle. So nothing is
+            # released here; the operating system frees everything.
             _lifetime.abandon()
         else:
             shutdown()
     except (Error, KeyboardInterrupt):
-        # There is nobody left to tell, and nothing that could still be done.
+        # At interpreter exit, no caller is left to handle the error.
         _lifetime.abandon()
 
 

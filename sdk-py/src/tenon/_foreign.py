@@ -1,4 +1,4 @@
-"""What other packages and Python itself have for arrays, as buffers over the same memory."""
+"""Converts arrays of other packages, numbers and lists to buffers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def as_buffer(array: Any, device: Device) -> Buffer | None:
-    """An array of somebody else's as a buffer, without a copy; None if it is none."""
+    """Returns a buffer that shares the memory of an array of another package; None if the object is not an array."""
     found = _host.find(array)
     if found is None:
         if hasattr(array, "__dlpack__"):
@@ -30,7 +30,7 @@ def as_buffer(array: Any, device: Device) -> Buffer | None:
 
 
 def source(array: Any, of: DType | None, device: Device) -> Buffer:
-    """What is copied from, as a buffer."""
+    """Returns a buffer to copy from. Numbers and lists are converted to elements of type `of`."""
     if array.__class__ not in _PLAIN:
         found = as_buffer(array, device)
         if found is not None:
@@ -44,34 +44,34 @@ def source(array: Any, of: DType | None, device: Device) -> Buffer:
 
 _NUMBERS = (bool, int, float, complex)
 _PLAIN = frozenset((*_NUMBERS, list, tuple))
-"""What is certainly no array, so that nobody has to ask."""
+"""Classes that are never arrays; skips the more expensive checks."""
 
 
 def _flattened(numbers: Any) -> tuple[Shape, list[Number]]:
-    """The shape of numbers in lists, and the numbers.
+    """Returns the shape of nested lists, and the numbers in them.
 
     Raises:
-        ValueError: Lists in one place are of different lengths.
-        TypeError: There is something else than numbers.
+        ValueError: Lists of the same level have different lengths.
+        TypeError: An element is not a number.
     """
     shape: list[int] = []
     values: list[Any] = [numbers]
     while values and all(isinstance(value, (list, tuple)) for value in values):
         lengths = {len(value) for value in values}
         if len(lengths) > 1:
-            raise ValueError(f"lists of different lengths are no array: {sorted(lengths)}")
+            raise ValueError(f"nested lists must have equal lengths, but the lengths are {sorted(lengths)}")
         shape.append(lengths.pop())
         values = [inner for value in values for inner in value]
     return tuple(shape), list(map(_number, values))
 
 
 def _number(value: Any) -> Number:
-    """A number as one of Python's own, which choose the type."""
+    """Converts a number to a Python number, which determines the element type."""
     if value.__class__ in _NUMBERS:
         return value  # type: ignore[no-any-return]
     if isinstance(value, (list, tuple)):
-        raise ValueError("numbers beside lists are no array")
+        raise ValueError("a list must contain either numbers or lists, not both")
     plain: Any = value.item() if hasattr(value, "item") and is_number(value) else value
     if not isinstance(plain, _NUMBERS):
-        raise TypeError(f"{type(value).__name__} is neither an array nor a number")
+        raise TypeError(f"{type(value).__name__} is not an array or a number")
     return plain

@@ -1,4 +1,4 @@
-"""What a device made and knows by a handle."""
+"""Base class of objects with a native handle."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
 
 
 class Handled(_lifetime.Resource):
-    """Base of streams and events. A subclass sets both members before it calls `_own`."""
+    """Base class of streams and events. A subclass sets both members before it calls `_own`."""
 
     __slots__ = ("_device", "_handle")
 
     _device: Device
     _handle: int | None
-    """None once it is closed."""
+    """None after the object is closed."""
     _kind: ClassVar[str]
-    """What it is, for people."""
+    """The class name in messages."""
 
     @property
     def device(self) -> Device:
-        """The device that it belongs to."""
+        """The device."""
         return self._device
 
     @property
@@ -34,12 +34,12 @@ class Handled(_lifetime.Resource):
         """The native handle; 0 for the default stream.
 
         Raises:
-            InvalidHandleError: It, or its device, is closed.
-            NotInitialisedError: This is a forked child.
+            InvalidHandleError: The object or its device is closed.
+            NotInitialisedError: The process is a forked child.
         """
         handle, session = self._handle, self._device._session
         if session.ended:
-            # It went with its device, so that this raises.
+            # The device is closed, so `open` raises the exception.
             session.open()
         if handle is None:
             raise InvalidHandleError(f"the {self._kind.lower()} is closed", device=self._device.name)

@@ -1,4 +1,4 @@
-"""Host memory that a stream still reads or writes, and that must stay until the stream has passed."""
+"""Keeps host memory alive while queued copies read or write it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 _MOST = 32
 _MOST_BYTES = 64 << 20
-"""With so many pieces, or so many bytes, an event is recorded behind them: it costs more than a copy of a few KiB."""
+"""An event is recorded after this many pieces or bytes. Not for each: an event costs more than a copy of a few KiB."""
 
 
 class _Line:
-    """What one stream uses, in the order in which it does."""
+    """The memory that one stream uses, in the order of use."""
 
     __slots__ = ("bytes", "handle", "marked", "native", "session", "stream", "unmarked")
 
@@ -29,13 +29,13 @@ class _Line:
         self.native = self.session.handle
         self.handle = stream.handle
         self.marked: deque[tuple[int, list[object]]] = deque()
-        """What is done with an event."""
+        """Events, each with the memory that is unused once the event is done."""
         self.unmarked: list[object] = []
-        """What has none yet, and is done when the whole stream is."""
+        """Memory without an event yet. It is unused once the whole stream is done."""
         self.bytes = 0
 
     def add(self, memory: Memory | Borrowed | Passing) -> None:
-        """Holds what work uses that is queued already."""
+        """Keeps memory that queued work uses."""
         self.unmarked.append(memory)
         self.bytes += memory.size
         if len(self.unmarked) >= _MOST or self.bytes > _MOST_BYTES:
@@ -55,9 +55,9 @@ class _Line:
             functions.destroy_event(self.native, event)
 
     def let_go(self) -> bool:
-        """Lets go what the stream has passed; answers whether that was all."""
+        """Releases memory that the stream no longer uses. Returns True if all of it was released."""
         if not _lock.acquire(blocking=False):
-            # Somebody else is about to.
+            # Another thread is doing it.
             return False
         try:
             self._let_marked_go()
@@ -82,10 +82,10 @@ def _renew() -> None:
 
 
 def hold(stream: Stream, memory: Memory | Borrowed | Passing) -> None:
-    """Keeps memory until a stream has done all that is queued on it now."""
+    """Keeps memory alive until all work queued on a stream so far is done."""
     session = stream.device._session
     if not session.can_query:
-        # Nobody would learn when it is done.
+        # Without queries it would be unknown when the work is done.
         stream.synchronize()
         return
     with _lock:
@@ -96,7 +96,7 @@ def hold(stream: Stream, memory: Memory | Borrowed | Passing) -> None:
         try:
             line.add(memory)
         except BaseException:
-            # The work is queued, and what it uses must not go before it.
+            # The work is queued, so its memory must stay until it is done.
             stream.synchronize()
             raise
 

@@ -1,6 +1,6 @@
-"""Host memory: finding where somebody's array lies, and moving its elements.
+"""Host memory: finds the memory of host arrays and copies their elements.
 
-Everything goes by addresses, and whoever passes one keeps the memory alive meanwhile.
+Functions take addresses. The caller keeps the memory alive during the call.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ if TYPE_CHECKING:
 
 
 class HostArray(NamedTuple):
-    """Where an array lies."""
+    """The memory of a host array."""
 
     address: int
-    """Of its first element."""
+    """The address of the first element."""
     shape: Shape
     strides: Shape
-    """In bytes."""
+    """The strides in bytes."""
     dtype: DType
     readonly: bool
     owner: object
-    """Keeps the memory as it is."""
+    """The object that keeps the memory alive."""
 
 
 class _PyBuffer(ctypes.Structure):
-    """What Python calls `Py_buffer`."""
+    """`Py_buffer` of the C API of Python."""
 
     _fields_ = (
         ("buf", ctypes.c_void_p),
@@ -52,7 +52,7 @@ class _PyBuffer(ctypes.Structure):
 
 
 _RECORDS_RO = 0x1C
-"""Asks for an array as it is, which need not be writable."""
+"""`PyBUF_RECORDS_RO`: requests any layout; the memory need not be writable."""
 
 _get_buffer = ctypes.pythonapi.PyObject_GetBuffer
 _get_buffer.argtypes = [ctypes.py_object, ctypes.POINTER(_PyBuffer), ctypes.c_int]
@@ -67,22 +67,22 @@ _WRITABLE = 0x200
 
 
 def find(array: Any) -> HostArray | None:
-    """Where an array lies; None if the object is none.
+    """Finds the memory of a host array. Returns None if the object is not an array.
 
     Raises:
-        TypeError: Its type of elements is none of ours.
-        BufferError: It does not show its memory.
+        TypeError: The element type is not supported.
+        BufferError: The array does not give access to its memory.
     """
     try:
         view = memoryview(array)
     except (TypeError, ValueError):
-        # NumPy has types that the buffer protocol has no name for.
+        # Some NumPy types have no format in the buffer protocol.
         return _by_interface(array)
     return _by_buffer(view)
 
 
 def plain(array: Any, shape: Shape, of: DType) -> memoryview | None:
-    """A view of an array if it can be written, is of a shape and a type, and its elements lie one behind the other."""
+    """Returns a view of an array if it is writable, contiguous, and of the given shape and type; otherwise None."""
     try:
         view = memoryview(array)
     except (TypeError, ValueError):
@@ -97,11 +97,11 @@ def _by_interface(array: Any) -> HostArray | None:
         return None
     place = interface.get("data")
     if place.__class__ is not tuple:
-        # The other form points to an object with a buffer, which the array has itself then.
+        # `data` may also be an object with a buffer. The array then supports the buffer protocol itself.
         return None
     of = of_typestr(interface["typestr"])
     if of is None:
-        # A type from another package, such as `bfloat16`, has a name only with NumPy.
+        # A type of another package, such as `bfloat16`, has no type string. NumPy knows its name.
         of = dtype(getattr(array, "dtype", interface["typestr"]))
     shape = interface["shape"]
     strides = interface.get("strides") or _layout.contiguous(shape, of.itemsize)
@@ -111,65 +111,64 @@ def _by_interface(array: Any) -> HostArray | None:
 def _by_buffer(view: memoryview) -> HostArray:
     of = of_format(view.format, view.itemsize)
     if of is None:
-        raise TypeError(f"elements of the format {view.format!r} have no type here")
+        raise TypeError(f"elements of the format {view.format!r} are not supported")
     if view.suboffsets:
-        raise BufferError("the array is an array of pointers to its rows")
+        raise BufferError("arrays with suboffsets (arrays of pointers to rows) are not supported")
     assert view.shape is not None and view.strides is not None
     return HostArray(address_of(view), view.shape, view.strides, of, view.readonly, view)
 
 
 def address_of(view: bytes | bytearray | memoryview) -> int:
-    """Where the first element is. Who keeps the object keeps the memory; a `bytearray` must not be resized."""
+    """Returns the address of the first element. It is valid while the object lives and a `bytearray` is not resized."""
     try:
-        # This is quick, and does for most.
+        # The fast path, which works for most objects.
         return ctypes.addressof(ctypes.c_char.from_buffer(view))
     except (TypeError, ValueError):
-        # It cannot be written, or is not contiguous, or empty.
+        # The memory is read-only, not contiguous, or empty.
         pass
     found = _PyBuffer()
     _get_buffer(view, found, _RECORDS_RO)
-    # The object itself is kept instead.
+    # Released at once: the caller keeps the object itself alive.
     _release_buffer(found)
     return found.buf or 0
 
 
 def bytes_at(address: int, size: int) -> memoryview:
-    """The bytes at an address, which nothing keeps alive."""
+    """Returns a view of the bytes at an address. The view does not keep the memory alive."""
     view: memoryview = _from_memory(address, size, _WRITABLE)
     return view
 
 
 def owned(address: int, size: int, owner: object) -> ctypes.Array[ctypes.c_char]:
-    """The bytes at an address, as an object that keeps the owner alive, and is kept by who makes a view of it."""
+    """Returns a ctypes array over the bytes at an address. The array, and each view of it, keeps the owner alive."""
     block = (ctypes.c_char * size).from_address(address)
     block.owner = owner  # type: ignore[attr-defined]
     return block
 
 
 def move(to: int, source: int, size: int) -> None:
-    """Copies bytes; the two may overlap."""
+    """Copies bytes. The ranges may overlap."""
     ctypes.memmove(to, source, size)
 
 
 _UNITS: dict[int, Literal["B", "H", "I", "Q"]] = {1: "B", 2: "H", 4: "I", 8: "Q"}
 _FEW = 8
-"""Up to how many units for each piece slices are quicker than a call."""
+"""Up to this many units per piece, slice assignment is faster than one call per piece."""
 
 
 def copy_runs(to: int, source: int, runs: Runs) -> None:
-    """Copies pieces. The two sides do not overlap.
+    """Copies contiguous pieces. Source and destination must not overlap.
 
     Args:
-        to: Address of the first element where it is copied to.
-        source: The same where it is copied from.
+        to: The address of the first element of the destination.
+        source: The address of the first element of the source.
         runs: The pieces.
     """
     length, shape, to_strides, from_strides = runs
     if not shape:
         ctypes.memmove(to, source, length)
         return
-    # A memory view copies the pieces of a row without a call for each, in units that divide all that
-    # is stepped over.
+    # Slice assignment of memory views copies all pieces of a row at once. It needs a unit that divides all strides.
     unit = gcd(8, length, *to_strides, *from_strides)
     if length // unit <= _FEW:
         _copy_rows(to, source, _layout.with_longest_last(runs), unit)
@@ -205,5 +204,5 @@ def _repeated(unit: memoryview, count: int) -> memoryview:
 
 def _row(first: int, step: int, count: int) -> slice:
     stop = first + step * count
-    # Before the first unit there is no number, but a stop that is left out.
+    # A negative stop would count from the end, so it is replaced by None.
     return slice(first, None if stop < 0 else stop, step)

@@ -1,7 +1,7 @@
-"""Where the elements of an array lie: shapes, strides in bytes, and what indexing makes of them.
+"""Array layouts: shapes, strides in bytes, indexing and reshaping.
 
-Arithmetic only: nothing here knows of memory. A layout is a shape with as many strides; where its first element is goes
-beside it, since negative strides lead to before it.
+This module only computes; it does not access memory. A layout is a shape with one stride per dimension. The address of
+the first element is stored separately, because negative strides lead to addresses before it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Key = Union[Part, tuple[Part, ...]]
 
 LARGEST = 2**63 - 1
-"""More bytes than this have no address."""
+"""The largest supported size in bytes."""
 
 
 class Layout(NamedTuple):
@@ -32,31 +32,31 @@ class Layout(NamedTuple):
 
 
 class Runs(NamedTuple):
-    """The pieces in which elements lie one behind the other on both sides of a copy."""
+    """The pieces of a copy that are contiguous in both the source and the destination."""
 
     length: int
-    """Of each piece, in bytes."""
+    """The size of each piece in bytes."""
     shape: Shape
-    """How many pieces there are in each direction; empty: there is one piece."""
+    """The number of pieces in each dimension. Empty: there is one piece."""
     to_strides: Shape
-    """From piece to piece where it is copied to, in bytes."""
+    """The strides between pieces in the destination, in bytes."""
     from_strides: Shape
-    """The same where it is copied from."""
+    """The strides between pieces in the source, in bytes."""
 
 
 def shape_of(shape: ShapeLike, itemsize: int) -> Shape:
-    """A shape as a tuple; a number stands for one dimension.
+    """Checks a shape and converts it to a tuple. A single number means one dimension.
 
     Raises:
-        TypeError: It is no shape.
-        ValueError: A length is negative, or the elements have more bytes than there are addresses.
+        TypeError: The argument is not a shape.
+        ValueError: A length is negative, or the size exceeds the address space.
     """
     lengths = _lengths(shape)
-    # An empty array has strides too, so a length of 0 hides nothing.
+    # A length of 0 counts as 1, because the strides of an empty array must be valid too.
     bytes = itemsize
     for length in lengths:
         if length < 0:
-            raise ValueError(f"a length must not be negative, but there is {length} in {lengths}")
+            raise ValueError(f"a length must not be negative, but the shape {lengths} contains {length}")
         bytes *= length or 1
     if bytes > LARGEST:
         raise ValueError(f"an array of shape {lengths} with {itemsize} bytes for each element is too large")
@@ -69,11 +69,11 @@ def _lengths(shape: Any) -> Shape:
             return tuple(map(index, shape))
         return (index(shape),)
     except TypeError:
-        raise TypeError(f"a shape is a number or several, not {shape!r}") from None
+        raise TypeError(f"a shape must be an integer or a sequence of integers, not {shape!r}") from None
 
 
 def contiguous(shape: Shape, itemsize: int) -> Shape:
-    """The strides of elements that lie one behind the other, the last index first, as in C."""
+    """Returns the strides of a contiguous array in row-major (C) order."""
     if len(shape) == 1:
         return (itemsize,)
     if len(shape) == 2:
@@ -86,7 +86,10 @@ def contiguous(shape: Shape, itemsize: int) -> Shape:
 
 
 def is_contiguous(shape: Shape, strides: Shape, itemsize: int) -> bool:
-    """Whether the elements lie so. The stride of a dimension of one element does not count, nor do those of none."""
+    """Returns True if the elements are contiguous in row-major order.
+
+    Strides of dimensions of length 1 are ignored, and so are all strides of an empty array.
+    """
     if len(shape) == 1:
         return strides[0] == itemsize or shape[0] <= 1
     if 0 in shape or strides == contiguous(shape, itemsize):
@@ -100,7 +103,7 @@ def is_contiguous(shape: Shape, strides: Shape, itemsize: int) -> bool:
 
 
 def span(shape: Shape, strides: Shape, itemsize: int) -> tuple[int, int]:
-    """Where the elements begin and end, in bytes from the first element; the same twice if there are none."""
+    """Returns the begin and end of the elements as byte offsets from the first element; (0, 0) if there are none."""
     if 0 in shape:
         return 0, 0
     begin, end = 0, itemsize
@@ -113,20 +116,20 @@ def span(shape: Shape, strides: Shape, itemsize: int) -> tuple[int, int]:
 
 
 def indexed(shape: Shape, strides: Shape, key: Key) -> tuple[int, Layout]:
-    """What a basic index leaves: where it begins, in bytes from the first element, and its layout.
+    """Applies a basic index. Returns the byte offset of the new first element, and the new layout.
 
     Raises:
-        IndexError: A number is out of range, or there are too many.
-        TypeError: It is no basic index, but an array, a list or a mask.
+        IndexError: An index is out of range, or there are too many indices.
+        TypeError: The index is an array, a list or a mask.
     """
     parts = key if isinstance(key, tuple) else (key,)
     taken = sum(part is not None and part is not Ellipsis for part in parts)
     if taken > len(shape):
         raise IndexError(f"{taken} indices are too many for {_dimensions(len(shape))}")
-    # By identity, since the parts may be arrays, which compare element by element.
+    # Compared by identity, because `==` of arrays compares element by element.
     gaps = [place for place, part in enumerate(parts) if part is Ellipsis]
     if len(gaps) > 1:
-        raise IndexError("an index has one ellipsis at most")
+        raise IndexError("an index must not contain more than one ellipsis")
     rest: tuple[Part, ...] = (slice(None),) * (len(shape) - taken)
     parts = parts[: gaps[0]] + rest + parts[gaps[0] + 1 :] if gaps else parts + rest
     offset, axis = 0, 0
@@ -147,37 +150,37 @@ def indexed(shape: Shape, strides: Shape, key: Key) -> tuple[int, Layout]:
         else:
             offset += _place(part, length, axis) * stride
         axis += 1
-    # Nothing begins where the whole does, so that no address lies outside of the memory.
+    # The offset of an empty selection is 0, so that its address stays within the memory.
     return 0 if 0 in lengths else offset, Layout(tuple(lengths), tuple(steps))
 
 
 def _place(part: Any, length: int, axis: int) -> int:
     if isinstance(part, bool):
-        raise TypeError("a mask cannot index a buffer; numbers, slices, ... and None can")
+        raise TypeError("a mask cannot index a buffer; use integers, slices, ... or None")
     try:
         place = index(part)
     except TypeError:
-        raise TypeError(f"{type(part).__name__} cannot index a buffer; numbers, slices, ... and None can") from None
+        raise TypeError(f"{type(part).__name__} cannot index a buffer; use integers, slices, ... or None") from None
     if not -length <= place < length:
         raise IndexError(out_of_range(place, length, axis))
     return place % length
 
 
 def out_of_range(place: int, length: int, axis: int) -> str:
-    """What is said of an index that is not there."""
+    """Returns the message for an index that is out of range."""
     return f"index {place} is out of range for dimension {axis}, which has {length} elements"
 
 
 def reshaped(shape: Shape, strides: Shape, itemsize: int, new: ShapeLike) -> Layout | None:
-    """The layout of the same elements in another shape; None if they would have to be moved.
+    """Returns the layout of the same elements in another shape; None if the elements would have to be moved.
 
     Raises:
-        ValueError: The new shape has not as many elements.
+        ValueError: The number of elements differs.
     """
     wanted = _filled(new, prod(shape), itemsize)
     if is_contiguous(shape, strides, itemsize):
         return Layout(wanted, contiguous(wanted, itemsize))
-    # What lies in one piece may be cut anew, and no cut may go across two pieces.
+    # Merges dimensions that form a regular piece. A new dimension must not span two pieces.
     pieces = [(length, stride) for length, stride in zip(shape, strides) if length != 1]
     made: list[int] = []
     while pieces:
@@ -190,7 +193,7 @@ def reshaped(shape: Shape, strides: Shape, itemsize: int, new: ShapeLike) -> Lay
 
 
 def _cut(wanted: Shape, pieces: list[tuple[int, int]], itemsize: int) -> Layout | None:
-    """Cuts pieces, the last dimension first, into lengths."""
+    """Splits pieces into the wanted lengths, the last dimension first; None if a length would span two pieces."""
     strides: list[int] = []
     pieces = pieces[::-1]
     left, stride = pieces.pop()
@@ -206,7 +209,7 @@ def _cut(wanted: Shape, pieces: list[tuple[int, int]], itemsize: int) -> Layout 
 
 
 def _filled(new: ShapeLike, count: int, itemsize: int) -> Shape:
-    """A new shape, in which one -1 stands for what is left."""
+    """Returns a new shape with -1 replaced by the computed length."""
     lengths = list(_lengths(new))
     if lengths.count(-1) == 1:
         gap = lengths.index(-1)
@@ -216,55 +219,55 @@ def _filled(new: ShapeLike, count: int, itemsize: int) -> Shape:
             lengths[gap] = count // rest
     wanted = shape_of(lengths, itemsize)
     if prod(wanted) != count:
-        raise ValueError(f"{count} elements do not fill the shape {new}")
+        raise ValueError(f"{count} elements do not match the shape {new}")
     return wanted
 
 
 def transposed(shape: Shape, strides: Shape, axes: Sequence[SupportsIndex]) -> Layout:
-    """The layout with the dimensions in another order; without one, the other way round.
+    """Returns the layout with permuted dimensions. If `axes` is empty, the order is reversed.
 
     Raises:
-        TypeError: There is something else than numbers.
-        ValueError: The order does not name each dimension once.
+        TypeError: An axis is not an integer.
+        ValueError: The axes do not contain each dimension once.
     """
     count = len(shape)
     order = tuple(map(index, axes)) or tuple(reversed(range(count)))
-    # A place from the end counts backwards, as in an index; one that is out of range stays so.
+    # A negative axis counts from the end. An axis out of range is kept and refused below.
     order = tuple(axis + count if -count <= axis < 0 else axis for axis in order)
     if sorted(order) != list(range(count)):
-        raise ValueError(f"{tuple(axes)} does not name each of {_dimensions(count)} once")
+        raise ValueError(f"{tuple(axes)} does not contain each of the {_dimensions(count)} once")
     return Layout(tuple(shape[axis] for axis in order), tuple(strides[axis] for axis in order))
 
 
 def resized(shape: Shape, strides: Shape, itemsize: int, wanted: int, name: str) -> Layout:
-    """The layout of the same bytes as elements of another length.
+    """Returns the layout of the same bytes with another element size.
 
     Args:
-        shape: The shape as it is.
-        strides: Its strides.
-        itemsize: The length of an element as it is, in bytes.
-        wanted: The length that it is to have.
-        name: What such an element is called, for messages.
+        shape: The current shape.
+        strides: The current strides.
+        itemsize: The current element size in bytes.
+        wanted: The new element size in bytes.
+        name: The name of the new type, for messages.
 
     Raises:
-        ValueError: The last dimension is not contiguous, or no whole number of elements.
+        ValueError: The last dimension is not contiguous, or its size is not a multiple of the new element size.
     """
     is_dense = is_contiguous(shape, strides, itemsize)
     if not shape or not (is_dense or strides[-1] == itemsize or shape[-1] == 1):
-        raise ValueError(f"the last dimension has to be contiguous for a view as {name}")
+        raise ValueError(f"the last dimension must be contiguous for a view as {name}")
     length = shape[-1] * itemsize
     if length % wanted or not (is_dense or all(stride % wanted == 0 for stride in strides[:-1])):
-        raise ValueError(f"rows of {length} bytes are no whole number of {name}")
+        raise ValueError(f"rows of {length} bytes are not a multiple of the size of {name}")
     lengths = (*shape[:-1], length // wanted)
     return Layout(lengths, contiguous(lengths, wanted) if is_dense else (*strides[:-1], wanted))
 
 
 def runs(shape: Shape, to_strides: Shape, from_strides: Shape, itemsize: int) -> Runs:
-    """Finds the longest pieces, and puts their directions in the order in which the destination lies."""
+    """Finds the longest contiguous pieces of a copy. Dimensions are sorted by the strides of the destination."""
     if 0 in shape:
         return Runs(0, (0,), (0,), (0,))
     dims = [dim for dim in zip(shape, to_strides, from_strides) if dim[0] != 1]
-    # A copy may go through the elements in any order; that of memory makes long pieces of transposed arrays too.
+    # The order of the copy does not matter. Memory order gives long pieces for transposed arrays too.
     dims.sort(key=lambda dim: -abs(dim[1]))
     length = itemsize
     while dims and dims[-1][1] == dims[-1][2] == length:
@@ -283,7 +286,7 @@ def runs(shape: Shape, to_strides: Shape, from_strides: Shape, itemsize: int) ->
 
 
 def with_longest_last(runs: Runs) -> Runs:
-    """The same pieces, with the direction last in which there are the most."""
+    """Returns the same pieces with the dimension of the most pieces last."""
     length, shape, to_strides, from_strides = runs
     order = sorted(range(len(shape)), key=shape.__getitem__)
     return Runs(
@@ -295,7 +298,7 @@ def with_longest_last(runs: Runs) -> Runs:
 
 
 def places(shape: Shape, strides: Shape) -> Iterator[int]:
-    """Where each element of a layout lies, in bytes from the first, the last index first."""
+    """Yields the byte offset of each element in row-major order."""
     if not shape:
         yield 0
         return

@@ -1,12 +1,11 @@
-"""What is alive, and who releases it: by hand, by its finaliser, or with its device.
+"""Tracks live device resources, which are released by `close`, by a finaliser, or with their device.
 
-Each thing that a device made is one entry in the table of its session, under a number of its own. Whoever takes the
-entry out of the table releases the thing. Taking it out is one operation of a dictionary, so that a thing is released
-once, whoever comes first, and without a lock: a finaliser may run at any allocation of any thread, also of one that
-holds a lock.
+Each resource is one entry in the table of its session. The code path that removes the entry releases the resource.
+Removal is a single dictionary operation, so a resource is released exactly once, without a lock. Finalisers must not
+take locks: they can run at any allocation in any thread, even in a thread that holds a lock.
 
-A finaliser never waits, and never calls a device from a stream's callback. What cannot be released at once is kept, and
-released when something is made, closed or waited for.
+A finaliser never waits, and never calls a device in a stream callback. A resource that cannot be released at once is
+deferred, and released when a later call creates, closes or waits for something.
 """
 
 from __future__ import annotations
@@ -24,19 +23,19 @@ if TYPE_CHECKING:
 
 
 class Release(NamedTuple):
-    """How a thing is given back."""
+    """The release of a resource."""
 
     session: Session
     now: Callable[[], object]
-    """Gives it back. It may fail, and then nobody is left to try again."""
+    """Releases the resource. If it fails, it is not called again."""
     is_ready: Callable[[], bool] | None
-    """Whether that would not wait; None: it never waits."""
+    """Returns True if `now` would not wait. None: `now` never waits."""
     is_memory: bool
-    """Whether something may point into it, so that its device must stay open."""
+    """True for memory, which other objects may refer to. The device must then stay open."""
 
 
 class Session:
-    """One opening of a device, from the first use to the close, with all that is alive of it."""
+    """An open device with its live resources, from the first use until it is closed."""
 
     __slots__ = ("asking", "can_query", "ended", "handle", "host_accessible", "live", "name", "open_native", "streams")
 
@@ -44,26 +43,26 @@ class Session:
         self.name = name
         self.open_native = open_native
         self.handle = 0
-        """The native handle; 0 before the opening, after the close, and in a forked child."""
+        """The native handle; 0 before the device is opened, after it is closed, and in a forked child."""
         self.ended = False
         self.live: dict[int, Release] = {}
-        """What has to be given back, oldest first."""
+        """Resources that must be released, oldest first."""
         self.streams: set[int] = {0}
-        """Native handles of the streams that were made here, and of the default stream."""
+        """Native handles of the streams of this session and of the default stream."""
         self.asking: set[object] = set()
-        """Who asks all of them at the moment. None is destroyed meanwhile, and that without a lock."""
+        """One token per running `is_idle` call. While there is one, no stream is destroyed; this replaces a lock."""
         self.can_query = False
-        """Whether the device tells without waiting if a stream or an event is done; known once it is open."""
+        """True if the device has native query functions for streams and events. Valid after the device is opened."""
         self.host_accessible = False
-        """Whether the host reaches the device's memory at its addresses; known once it is open."""
+        """True if the host can access device memory at device addresses. Valid after the device is opened."""
 
     def open(self) -> int:
-        """Opens the device if it is not open; what every use of a handle comes to when the handle is 0.
+        """Opens the device if it is not open. Called by each use of a handle that is 0.
 
         Raises:
-            InvalidHandleError: It was closed.
-            NotInitialisedError: This is a forked child.
-            BusyError: This is a stream's callback.
+            InvalidHandleError: The device was closed.
+            NotInitialisedError: The process is a forked child.
+            BusyError: The call comes from a stream callback.
         """
         _running.begin()
         with _running.lock:
@@ -77,7 +76,7 @@ class Session:
         return self.handle
 
     def is_idle(self) -> bool:
-        """Whether the streams that were made here are done, as far as it can tell without waiting."""
+        """Returns True if all streams of this session are done. Also True if the device has no query functions."""
         handle = self.handle
         if not (handle and self.can_query):
             return True
@@ -89,11 +88,11 @@ class Session:
             self.asking.discard(question)
 
     def memory_alive(self) -> int:
-        """How many pieces of memory are alive."""
+        """Returns the number of live memory blocks."""
         return sum(release.is_memory for release in list(self.live.values()))
 
     def end(self) -> None:
-        """Marks it as ended; nothing is released."""
+        """Marks the session as ended. Releases nothing."""
         self.handle = 0
         self.ended = True
         with contextlib.suppress(ValueError):
@@ -106,15 +105,15 @@ def _is_done(device: int, stream: int) -> bool:
     try:
         return functions.query_stream(device, stream)
     except Error:
-        # What has failed does nothing any more.
+        # Failed work no longer runs.
         return True
 
 
 class Resource:
-    """Base of what a device made and what has to be given back once.
+    """Base class of device resources, which must be released exactly once.
 
-    A subclass calls `_own` when the thing exists. It is then released by `close`, by the end of a `with` where the
-    class offers one, when the last reference goes, or when its device is closed, whichever is first.
+    A subclass calls `_own` when the native resource exists. The resource is released by `close`, at the end of a `with`
+    if the class supports it, when the last reference is dropped, or when its device is closed, whichever is first.
     """
 
     __slots__ = ("__weakref__", "_key", "_live")
@@ -130,33 +129,33 @@ class Resource:
         *,
         is_memory: bool = False,
     ) -> None:
-        """Takes over the thing.
+        """Takes ownership of the native resource.
 
         Args:
-            session: The device's.
-            release: Gives the thing back. It must not refer to this object, which could never be dropped then.
-            is_ready: Whether `release` would not wait; None: it never does.
-            is_memory: Whether it is memory, which keeps its device from being closed by hand.
+            session: The session of the device.
+            release: Releases the resource. It must not refer to this object, which would then never be finalised.
+            is_ready: Returns True if `release` would not wait. None: it never waits.
+            is_memory: True for memory. `Device.close` is refused while memory is alive.
         """
         if deferred:
             drain()
         self._key = next(_keys)
         session.live[self._key] = Release(session, release, is_ready, is_memory)
-        # Last, because the finaliser begins with it.
+        # Set last, because the finaliser does nothing without it.
         self._live = session.live
 
     def _take(self) -> Release | None:
-        """Takes the duty to release it; None: somebody else has it, or it is done."""
+        """Removes the entry, so that the caller must release the resource. None: it was removed already."""
         return self._live.pop(self._key, None)
 
     @property
     def closed(self) -> bool:
-        """Whether it has been given back."""
+        """True if the resource was released."""
         return self._key not in self._live
 
     def __del__(self) -> None:
-        # When an interpreter ends, names of modules may be gone already; the tables are empty then, so that this
-        # returns before it needs one. Without a table the constructor failed, and there is nothing to give back.
+        # At interpreter exit, module globals may be gone. The tables are empty then, so this returns before it uses a
+        # global. If there is no table, the constructor failed, and there is nothing to release.
         live = getattr(self, "_live", None)
         if live:
             release = live.pop(self._key, None)
@@ -164,42 +163,42 @@ class Resource:
                 _drop(release)
 
     def __reduce__(self) -> NoReturn:
-        # Also what `copy` asks for: a copy would be released twice.
+        # `copy` uses this method too. A copied object would release the resource twice.
         raise TypeError(f"cannot pickle or copy a {type(self).__name__}: it belongs to a device of this process")
 
 
 _keys = itertools.count(1)
 sessions: list[Session] = []
-"""Those of the devices that are open."""
+"""The sessions of the open devices."""
 deferred: deque[Release] = deque()
-"""What finalisers had to leave."""
+"""Releases that finalisers had to defer."""
 
 
 def _drop(release: Release) -> None:
-    """Releases without waiting; what would have to wait is kept for later."""
+    """Releases a resource without waiting. Defers the release if it would wait."""
     try:
         if _running.in_callback() or not (release.is_ready is None or release.is_ready()):
             release_later(release)
         else:
             release.now()
     except (Error, SystemExit):
-        # Its device is closed or has failed. Who waits for the device is told; who drops a reference cannot be. And a
-        # thread that is to end ends with its next call.
+        # The device is closed or has failed. A wait for the device reports the failure; a finaliser has no caller to
+        # report it to. A thread that must end (`SystemExit`) ends at its next call.
         pass
 
 
 def release_later(release: Release) -> None:
-    """Leaves a release to whoever makes, closes or waits for something next."""
+    """Defers a release to the next call that creates, closes or waits for something."""
     deferred.append(release)
 
 
 def drain(waiting_for: Session | None = None) -> None:
-    """Releases what finalisers had to leave, as far as it is ready.
+    """Runs the deferred releases that are ready.
 
     Args:
-        waiting_for: A device that the caller waits for anyway. If it cannot tell what is done, this waits too.
+        waiting_for: A device that the caller waits for anyway. If it has no query functions, this function waits too.
     """
-    # As many as there are now: what is not ready comes back at the end.
+    # Limited to the current length, because releases that are not ready are appended again.
     for _ in range(len(deferred)):
         try:
             release = deferred.popleft()
@@ -213,10 +212,10 @@ def drain(waiting_for: Session | None = None) -> None:
 
 
 def end_session(session: Session, close: Callable[[int], object]) -> None:
-    """Closes a device whose work is done, and the streams and events that were made on it.
+    """Closes a device whose work is done, with its streams and events.
 
     Raises:
-        BusyError: Memory of it is alive, which something may point into.
+        BusyError: Memory of the device is alive.
     """
     with _running.lock:
         handle = session.handle
@@ -227,15 +226,15 @@ def end_session(session: Session, close: Callable[[int], object]) -> None:
         alive = session.memory_alive()
         if alive:
             what = "a buffer is" if alive == 1 else f"{alive} buffers are"
-            raise BusyError(f"{what} alive: close what has memory of the device first", device=session.name)
-        # First, so that other threads are told that the device is closed, and not that its streams are gone.
+            raise BusyError(f"{what} alive: close all buffers of the device first", device=session.name)
+        # Marked first, so that other threads get the error for a closed device, not for an invalid stream.
         session.end()
         _release_all(session)
         close(handle)
 
 
 def _release_all(session: Session) -> None:
-    """Gives back what is alive, youngest first, as what is younger may depend on what is older."""
+    """Releases all live resources, newest first, because newer resources may depend on older ones."""
     live = session.live
     while live:
         try:
@@ -247,11 +246,11 @@ def _release_all(session: Session) -> None:
 
 
 def end_all() -> None:
-    """Waits for all devices, ends their sessions, and releases what is alive of them, as far as that does not fail."""
+    """Waits for all devices, ends their sessions, and releases their live resources. Ignores failures."""
     from tenon._native import functions
 
     for session in list(sessions):
-        # What was dropped with work left can be released only then.
+        # Deferred releases are ready only after the work is done.
         with contextlib.suppress(Error):
             functions.synchronize_device(session.handle)
         drain(session)
@@ -261,7 +260,7 @@ def end_all() -> None:
 
 
 def abandon() -> None:
-    """Makes every finaliser do nothing from now on."""
+    """Disables all finalisers."""
     for session in sessions:
         session.handle = 0
         session.ended = True

@@ -1,14 +1,13 @@
-"""Memory behind buffers: whose it is, which streams use it, and when it may go.
+"""Memory of buffers: ownership, the streams that use it, and its release.
 
-Memory of a device comes out of the library's pool, in the order of streams: giving it back neither
-waits nor asks the device. (`tenon_buffer_create` would do the same, with a handle beside the
-address, which takes a second call to ask for and a table to look it up in. Python's objects are
-handles already.)
+Device memory comes from the stream-ordered pool of the library. Freeing it neither waits nor calls the device.
+(`tenon_buffer_create` would do the same with an additional handle, which needs a second call for the address and a
+table for the lookup. Python objects serve as handles already.)
 
-What the pool gives may still be used by work that was queued on its stream before, and work on
-other streams may use it when it is given back. So memory knows the streams that use it. Another
-stream waits, on the device, for the one that it was allocated on; the host waits for all of them
-before it looks; and the last one waits, on the device, for the others before it is given back.
+Memory from the pool may still be in use by earlier work on the stream that it is allocated on, and other streams may
+still use it when it is freed. So each block tracks the streams that use it. Another stream waits, on the device, for
+the allocating stream. The host waits for all of them before it accesses the memory. Before the memory is freed, the
+last stream waits, on the device, for the others.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     Space = Literal["device", "pinned", "unified", "host"]
 
 _lock = threading.RLock()
-"""Held while streams are listed and struck out. A finaliser may run inside, and does not take it."""
+"""Held while pending streams are listed and removed. A finaliser may run meanwhile; it does not take the lock."""
 
 
 @_running.in_child
@@ -43,7 +42,7 @@ def _renew() -> None:
 
 
 class Uses:
-    """Which streams use a piece of memory, and how it is given back."""
+    """The streams that use a block of memory, and its release."""
 
     __slots__ = ("address", "born", "device", "last", "native", "pending", "size")
 
@@ -53,14 +52,14 @@ class Uses:
         self.address = address
         self.size = size
         self.born = born
-        """The stream whose earlier work may still use the memory."""
+        """The allocating stream, whose earlier work may still use the memory; None once that work is done."""
         self.last = None if born is None else ref(born)
-        """The stream that has begun to use it last, and whose blocks of the pool it joins. Not kept alive by that."""
+        """A weak reference to the stream that used the memory last. The block is freed in the order of this stream."""
         self.pending: dict[Stream, object] = {} if born is None else {born: born}
-        """The streams that may not be done with it; with each an object that is another one after each use."""
+        """The streams that may still use the memory, each with a token that is replaced at each use."""
 
     def begin(self, stream: Stream) -> None:
-        """Notes that work on a stream is about to use the memory."""
+        """Records that work on a stream will use the memory, and orders it after the allocating stream."""
         born = self.born
         if born is not None and born is not stream and stream not in self.pending:
             if born.closed or (born.device._session.can_query and born.query()):
@@ -73,53 +72,53 @@ class Uses:
         self.last = ref(stream)
 
     def settle(self) -> None:
-        """Waits until all streams are done with it. In the main thread Ctrl-C ends the wait."""
+        """Waits until no stream uses the memory. In the main thread, Ctrl-C ends the wait."""
         with _lock:
             pending = list(self.pending.items())
         for stream, use in pending:
-            # Closing a stream has waited for it.
+            # `Stream.close` waited for its work.
             if not stream.closed:
                 stream.synchronize()
             with _lock:
                 found = self.pending.pop(stream, use)
                 if found is not use:
-                    # Another thread has used it once more. It may have done so again since, which then counts.
+                    # Another thread has used the memory meanwhile. Keeps the newest token.
                     self.pending.setdefault(stream, found)
         self.born = None
 
     def order_before(self, handle: int) -> None:
-        """Has a stream of the same device, of which only the handle is known, wait for all that use it."""
+        """Makes a stream of the same device, given by its handle, wait for all streams that use the memory."""
         for stream in list(self.pending):
             if stream.device is self.device:
                 _wait_on_device(self.native, handle, stream)
 
     def free_in_order(self) -> None:
-        """Gives memory of the pool back, behind all work that uses it. Does not wait."""
+        """Frees pool memory in stream order, after all work that uses it. Does not wait."""
         last = None if self.last is None else self.last()
-        # A closed stream has no handle and no work, and one of another device none that this device knows.
+        # A closed stream has no work left, and a stream of another device is unknown to this pool: both use handle 0.
         handle = 0 if last is None or last.device is not self.device else last._handle or 0
         for stream in list(self.pending):
-            # Streams of other devices are done: what was queued there has kept the memory alive.
+            # Streams of other devices are done, because work queued there keeps the memory alive.
             if stream is not last and stream.device is self.device:
                 _wait_on_device(self.native, handle, stream)
         core.pool_free(self.native, self.address, handle)
 
     def free_after(self, deallocate: Callable[[int, int, int], None]) -> None:
-        """Gives memory of the device itself back, once it is not used."""
+        """Waits until no stream uses the memory, and frees it with a function of the device."""
         for stream in list(self.pending):
             if not stream.closed:
                 functions.synchronize_stream(stream.device.handle, stream.handle)
         deallocate(self.native, self.address, self.size)
 
     def is_done(self) -> bool:
-        """Whether no stream uses it, as far as can be told without waiting."""
+        """Returns True if it is known, without waiting, that no stream uses the memory."""
         return all(
             stream.closed or (stream.device._session.can_query and stream.query()) for stream in list(self.pending)
         )
 
 
 def _wait_on_device(native: int, handle: int, stream: Stream) -> None:
-    """Has a stream wait for another one, without objects that would have to be given back: a finaliser may be here."""
+    """Makes a stream wait for another one. Creates no `Resource`, because a finaliser may be running."""
     other = stream._handle
     if other is None or other == handle:
         return
@@ -132,16 +131,16 @@ def _wait_on_device(native: int, handle: int, stream: Stream) -> None:
 
 
 class Memory(_lifetime.Resource):
-    """A piece of memory that the library gave."""
+    """A block of memory that the library allocated."""
 
     __slots__ = ("address", "device", "exports", "host_accessible", "native", "on_device", "size", "space", "uses")
 
     def __init__(self, device: Device, size: int, space: Space, stream: Stream | None = None) -> None:
-        """Allocates.
+        """Allocates memory.
 
         Raises:
-            OutOfMemoryError: There is not so much.
-            UnsupportedError: The device has no such memory.
+            OutOfMemoryError: There is not enough memory.
+            UnsupportedError: The device does not support this kind of memory.
         """
         native = device.handle
         session = device._session
@@ -150,7 +149,7 @@ class Memory(_lifetime.Resource):
         self.size = size
         self.space: Space = space
         self.exports: set[int] = set()
-        """Arrays of others that point into it."""
+        """Identifiers of the exports: arrays of other packages that refer to the memory."""
         if stream is not None:
             handle = stream.handle
             try:
@@ -164,7 +163,7 @@ class Memory(_lifetime.Resource):
             self._own(session, self.uses.free_in_order, is_memory=True)
         else:
             allocate, deallocate = _HOST[space]
-            # Some devices give no address for no bytes.
+            # Some devices return null for a size of 0.
             size = size or 1
             try:
                 address = allocate(native, size)
@@ -178,29 +177,29 @@ class Memory(_lifetime.Resource):
         self.address = address
 
     def check(self) -> None:
-        """Sees that it is there.
+        """Checks that the memory is not freed.
 
         Raises:
-            InvalidHandleError: It was given back.
-            NotInitialisedError: This is a forked child.
+            InvalidHandleError: The memory was freed.
+            NotInitialisedError: The process is a forked child.
         """
         if self._key not in self._live:
-            # There, nobody has closed it.
+            # In a forked child the tables are empty although nothing was closed.
             _running.refuse_in_child()
             raise InvalidHandleError("the buffer is closed", device=self.device.name)
 
     def close(self) -> None:
-        """Gives it back.
+        """Frees the memory.
 
         Raises:
-            BusyError: Somebody's array points into it.
+            BusyError: An array of another package refers to the memory.
         """
         if self.closed:
             return
         _running.refuse_in_callback()
         refuse_if_lent(self)
         if not self.on_device:
-            # Here a wait can be interrupted.
+            # Waits here, because this wait can be interrupted; the one in `free_after` cannot.
             self.uses.settle()
         release = self._take()
         if release is not None:
@@ -214,13 +213,13 @@ _HOST = {
 
 
 def make_room() -> None:
-    """Gives back what others' arrays and finalisers have left."""
+    """Releases returned exports and deferred resources, to free memory."""
     reclaim_all()
     _lifetime.drain()
 
 
 class Borrowed:
-    """Memory that is somebody else's, and stays as long as its owner does."""
+    """Memory of another owner. The reference to the owner keeps it alive."""
 
     __slots__ = (
         "address",
@@ -250,11 +249,11 @@ class Borrowed:
         self.uses = Uses(device, self.native, address, size, None)
 
     def check(self) -> None:
-        """Sees that the owner was not let go.
+        """Checks that the memory is not closed.
 
         Raises:
-            InvalidHandleError: It was.
-            NotInitialisedError: This is a forked child, and it is memory of a device.
+            InvalidHandleError: It is closed.
+            NotInitialisedError: The process is a forked child, and the memory belongs to a device.
         """
         if self.on_device:
             _running.refuse_in_child()
@@ -262,10 +261,10 @@ class Borrowed:
             raise InvalidHandleError("the buffer is closed", device=self.device.name)
 
     def close(self) -> None:
-        """Lets the owner go.
+        """Waits for the streams that use the memory, and drops the reference to the owner.
 
         Raises:
-            BusyError: Somebody's array points into the memory.
+            BusyError: An array of another package refers to the memory.
         """
         if self.closed:
             return
@@ -276,16 +275,16 @@ class Borrowed:
 
 
 class _Untracked(Uses):
-    """What is known of memory that nobody can ask about."""
+    """Tracks no streams; for memory that exists only during one copy."""
 
     __slots__ = ()
 
     def begin(self, stream: Stream) -> None:
-        """Notes nothing: a queued copy keeps the memory by itself."""
+        """Does nothing: a queued copy keeps the memory alive itself."""
 
 
 class Passing:
-    """Memory of the host for the time of one copy, which is never shown to anybody."""
+    """Host memory for the duration of one copy. It is never exported."""
 
     __slots__ = ("address", "device", "exports", "owner", "size")
 
@@ -305,14 +304,14 @@ class Passing:
     uses = _Untracked(None, 0, 0, 0, None)  # type: ignore[arg-type]
 
     def check(self) -> None:
-        """It is there."""
+        """Does nothing: the memory is always valid."""
 
     def close(self) -> None:
         """Does nothing."""
 
 
 class Export:
-    """Held by somebody else's array as long as it points into memory, which it keeps alive."""
+    """A reference from an array of another package to memory. It keeps the memory alive."""
 
     __slots__ = ("__array_interface__", "__weakref__", "_memory")
 
@@ -320,7 +319,7 @@ class Export:
 
     def __init__(self, memory: Memory | Borrowed | Passing) -> None:
         self._memory = memory
-        # Operations of sets are one step each, which matters where finalisers run in between.
+        # Set operations are atomic, which matters because finalisers can run in between.
         memory.exports.add(id(self))
         _lent.add(id(self))
         if memory.on_device:
@@ -334,33 +333,33 @@ class Export:
 
 _lent: set[int] = set()
 shown: dict[int, Memory | Borrowed | Passing] = {}
-"""Memory of devices that arrays of others point into: such an array is not one on the host."""
+"""Device memory that arrays of other packages refer to. A copy must treat such an array as device memory."""
 _reclaim: list[Callable[[], object]] = []
-"""What takes back arrays that were dropped without telling."""
+"""Functions that detect exports whose consumer has returned them without a call to this package."""
 
 
 def reclaims(take_back: Callable[[], object]) -> Callable[[], object]:
-    """Has a function called before it matters whether memory is lent."""
+    """Registers a function that `reclaim_all` calls before exports are counted."""
     _reclaim.append(take_back)
     return take_back
 
 
 def refuse_if_lent(memory: Memory | Borrowed) -> None:
-    """Raises `BusyError` if somebody else's array points into memory."""
+    """Raises `BusyError` if an array of another package refers to the memory."""
     if memory.exports:
         reclaim_all()
     count = len(memory.exports)
     if count:
         what = "an array or a view" if count == 1 else f"{count} arrays or views"
         raise BusyError(
-            f"{what} of somebody else's, such as NumPy's, still points into the buffer: drop it first",
+            f"the buffer is shared with {what} of another package, such as NumPy: drop all references to it first",
             device=memory.device.name,
         )
 
 
 @_ending.counts_use
 def reclaim_all() -> int:
-    """Takes back what can be; answers how many arrays of others still point into memory."""
+    """Releases returned exports. Returns the number of arrays of other packages that still refer to memory."""
     for one in _reclaim:
         one()
     return len(_lent)

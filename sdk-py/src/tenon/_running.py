@@ -1,6 +1,6 @@
-"""Whether the library runs in this process: from the first use to the end, never in a forked child.
+"""State of the library in this process: initialised at the first use, never used in a forked child.
 
-Nothing here knows what is alive. That is in `_lifetime`, and how it comes to its end in `_ending`.
+`_lifetime` tracks live objects, and `_ending` implements the shutdown.
 """
 
 from __future__ import annotations
@@ -15,51 +15,54 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 lock = threading.RLock()
-"""Held while the library or a device is opened or closed. Finalisers and callbacks do not take it."""
+"""Held while the library is initialised or shut down and while a device is opened or closed.
+
+Finalisers and callbacks do not take it.
+"""
 _begun = False
 _forked = False
 _leaving: int | None = None
-"""The thread that ends the interpreter, once it does."""
+"""The thread that ends the interpreter; None before interpreter exit."""
 
 calling_back: set[int] = set()
-"""The threads that are inside of a stream's callback."""
+"""Identifiers of the threads that are in a stream callback."""
 
 
 def in_callback() -> bool:
-    """Whether the calling thread is inside of a stream's callback."""
+    """Returns True if the calling thread is in a stream callback."""
     return bool(calling_back) and get_ident() in calling_back
 
 
 def refuse_in_callback() -> None:
-    """Raises `BusyError` inside of a stream's callback, where a call to a device could wait for itself."""
+    """Raises `BusyError` in a stream callback, where a call to a device could deadlock."""
     if in_callback():
         raise BusyError(
-            "a stream's callback cannot call a device: the device waits for the callback. "
-            "Hand the work to another thread, or queue it on a stream before"
+            "a stream callback must not call a device, because the device waits for the callback. "
+            "Pass the work to another thread, or queue it on a stream beforehand"
         )
 
 
 def refuse_in_child() -> None:
-    """Raises `NotInitialisedError` in a forked child, where a lock of the library may be held by nobody."""
+    """Raises `NotInitialisedError` in a forked child, where locks may be held by threads that do not exist."""
     if _forked:
         raise NotInitialisedError(
-            "this is a forked child of a process that uses tenon, and the threads of its devices are not here. "
-            'Start it by multiprocessing.get_context("spawn"), or fork before the first use'
+            "this process was forked from a process that uses tenon, and device threads do not survive a fork. "
+            'Start it with multiprocessing.get_context("spawn"), or fork before the first use'
         )
 
 
 def begin(start: Callable[[], None] | None = None) -> bool:
-    """Begins the library, if it does not run.
+    """Initialises the library if necessary.
 
     Args:
-        start: How; None: as the environment says.
+        start: Initialises the library. None: initialises it from the environment variables.
 
     Returns:
-        Whether this call began it.
+        True if this call initialised the library.
 
     Raises:
-        NotInitialisedError: This is a forked child of a process that used the library.
-        BusyError: This is a stream's callback.
+        NotInitialisedError: The process is a forked child of a process that used the library.
+        BusyError: The call comes from a stream callback.
     """
     global _begun
     if _begun and not _forked and not calling_back:
@@ -81,56 +84,56 @@ def begin(start: Callable[[], None] | None = None) -> bool:
 
 
 def is_begun() -> bool:
-    """Whether it was begun, and has not ended since; in a forked child, whether the parent had."""
+    """Returns True if the library is initialised. In a forked child: True if it was initialised in the parent."""
     return _begun
 
 
 def end() -> None:
-    """Has the next use begin it anew."""
+    """Marks the library as shut down, so that the next use initialises it again."""
     global _begun
     _begun = False
 
 
 def is_forked() -> bool:
-    """Whether this is a forked child of a process that used the library."""
+    """Returns True in a forked child of a process that used the library."""
     return _forked
 
 
 def leave_if_ended() -> None:
-    """Ends a thread that still calls while the interpreter ends.
+    """Ends the calling thread if another thread is ending the interpreter.
 
-    The devices are closed then, and each call would fail. Such a thread is a daemon, which Python itself stops
-    a moment later, and `SystemExit` is the one exception that a thread may end with in silence.
+    At that point the devices are closed, and each call would fail. The calling thread is a daemon thread, which Python
+    itself stops shortly after. `SystemExit` is the only exception that ends a thread without a message.
     """
     if _leaving is not None and _leaving != get_ident():
         raise SystemExit
 
 
 def leave() -> None:
-    """Notes that the calling thread ends the interpreter."""
+    """Marks the calling thread as the one that ends the interpreter."""
     global _leaving
     _leaving = get_ident()
 
 
 def leaving() -> int | None:
-    """The thread that ends the interpreter, once it does."""
+    """Returns the thread that ends the interpreter; None before interpreter exit."""
     return _leaving
 
 
 _in_child: list[Callable[[], None]] = []
-"""What makes the locks of other modules anew."""
+"""Functions that replace the locks of other modules."""
 
 
 def in_child(renew: Callable[[], None]) -> Callable[[], None]:
-    """Has a function called in a forked child, before anything else of the package."""
+    """Registers a function that is called in a forked child before any other code of the package."""
     _in_child.append(renew)
     return renew
 
 
 def fork() -> None:
-    """Notes that this is a forked child, in which only the calling thread is left."""
+    """Marks this process as a forked child, in which only the calling thread exists."""
     global _forked, lock
-    # Another thread of the parent may have held it.
+    # Another thread of the parent may have held the lock.
     lock = threading.RLock()
     for renew in _in_child:
         renew()

@@ -1,4 +1,4 @@
-"""Buffers as NumPy, memory views and lists have them, over the same memory where the host has access."""
+"""Converts buffers to NumPy arrays, memory views and lists. Arrays and views share the memory of the buffer."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 
 _FORMATS = "?bBhHiIqQfd" + ("e" if sys.version_info >= (3, 12) else "")
-"""What a memory view can have."""
+"""The formats that `memoryview.cast` supports."""
 
 
 def as_numpy(buffer: Buffer) -> numpy.ndarray[Any, Any]:
-    """A NumPy array over the same memory."""
+    """Returns a NumPy array that shares the memory."""
     of = to_numpy(buffer.dtype)
     settle(buffer)
     export = Export(buffer._memory)
@@ -31,7 +31,7 @@ def as_numpy(buffer: Buffer) -> numpy.ndarray[Any, Any]:
         "version": 3,
         "shape": buffer.shape,
         "strides": buffer.strides,
-        # A type that NumPy has no name for is named afterwards.
+        # A type without a type string is exported as raw bytes; `view` below sets its type.
         "typestr": buffer.dtype.typestr or f"|V{buffer.itemsize}",
         "data": (buffer.ptr, buffer.readonly),
     }
@@ -40,9 +40,9 @@ def as_numpy(buffer: Buffer) -> numpy.ndarray[Any, Any]:
 
 
 def array_interface(buffer: Buffer) -> dict[str, Any]:
-    """What NumPy reads of a buffer."""
+    """Returns the array interface of a buffer."""
     if buffer.dtype.typestr is None:
-        raise BufferError(f"NumPy itself has no {buffer.dtype}: call numpy(), or take view('uint16')")
+        raise BufferError(f"NumPy has no type {buffer.dtype}: use numpy() or view('uint16')")
     settle(buffer)
     block, begin = _block(buffer)
     return {
@@ -50,18 +50,18 @@ def array_interface(buffer: Buffer) -> dict[str, Any]:
         "shape": buffer.shape,
         "strides": buffer.strides,
         "typestr": buffer.dtype.typestr,
-        # By an object, not by an address, since that is what the array then keeps.
+        # An object, not an address, because the array then keeps the object alive.
         "data": memoryview(block).toreadonly() if buffer.readonly else block,
         "offset": buffer.ptr - begin,
     }
 
 
 def as_memoryview(buffer: Buffer) -> memoryview:
-    """A view for the buffer protocol."""
+    """Returns a memory view that shares the memory."""
     settle(buffer)
     shape, itemsize, format = buffer.shape, buffer.itemsize, buffer.dtype.format
     if format is None or format not in _FORMATS:
-        raise BufferError(f"memory views have no elements of {buffer.dtype}: take view('uint8')")
+        raise BufferError(f"memoryview does not support elements of type {buffer.dtype}: use view('uint8')")
     block, begin = _block(buffer)
     view: memoryview[Any] = memoryview(block).cast("B")
     if not buffer.is_contiguous:
@@ -71,7 +71,7 @@ def as_memoryview(buffer: Buffer) -> memoryview:
         stop = first + step * shape[0]
         view = view.cast(format)[first : None if stop < 0 else stop : step]  # type: ignore[call-overload]
     elif 0 in shape:
-        # A memory view cannot have a dimension of 0 beside others, so that it has none but that.
+        # `cast` supports no dimension of length 0, so an empty buffer becomes a view of one dimension.
         view = view.cast(format)  # type: ignore[call-overload]
     else:
         view = view.cast(format, shape)  # type: ignore[call-overload]
@@ -79,35 +79,35 @@ def as_memoryview(buffer: Buffer) -> memoryview:
 
 
 def as_list(buffer: Buffer) -> Any:
-    """The elements as numbers, in lists for each dimension."""
+    """Returns the elements as nested lists of numbers."""
     data = bytearray(buffer.nbytes)
     copies.copy(copies.borrowed(data, buffer), buffer, None)
     shape = buffer.shape
     values: list[Any] = list(buffer.dtype.unpack(data))
     for place in range(len(shape) - 1, -1, -1):
-        # By counting, since the rows of nothing are still as many as the shape says.
+        # The number of rows comes from the shape, because rows may be empty.
         length = shape[place]
         values = [values[row * length : (row + 1) * length] for row in range(prod(shape[:place]))]
     return values[0]
 
 
 def settle(buffer: Buffer) -> None:
-    """Sees that the host may look at the memory now.
+    """Waits until the host may access the memory.
 
     Raises:
-        BufferError: It has no access.
+        BufferError: The host cannot access the memory.
         InvalidHandleError: The buffer is closed.
     """
     memory = buffer._memory
     memory.check()
     if not memory.host_accessible:
         raise BufferError(
-            f"the host has no access to the memory of {buffer.device.name}: copy it, by numpy() or copy_to()"
+            f"the host cannot access the memory of {buffer.device.name}: copy the elements with numpy() or copy_to()"
         )
     memory.uses.settle()
 
 
 def _block(buffer: Buffer) -> tuple[ctypes.Array[ctypes.c_char], int]:
-    """The memory in which the elements lie, as an object that keeps it; and where it begins."""
+    """Returns an object that exposes the extent of the elements and keeps it alive, and its begin address."""
     begin, end = buffer._extent
     return _host.owned(begin, end - begin, Export(buffer._memory)), begin

@@ -1,8 +1,8 @@
-"""Waiting for a device, so that Ctrl-C, a timeout and a cancelled task end the wait.
+"""Waits for devices. Ctrl-C, a timeout and the cancellation of a task end a wait.
 
-Python delivers signals to its main thread, between two of its own operations: never inside of a native call. So the
-main thread asks again and again, with pauses that grow with the wait; Ctrl-C ends a pause at once. Every other thread
-waits inside of the library, unless it has a timeout, of which the library knows nothing.
+Python handles signals in the main thread, between two bytecode instructions, never during a native call. So the main
+thread polls, with pauses that grow with the wait; Ctrl-C ends a pause at once. All other threads wait in the library,
+unless there is a timeout, which the library does not support.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _SPINS = 20
-"""How often is asked before the first pause: some microseconds, in which short work ends."""
+"""The number of polls before the first pause. They take a few microseconds, in which short work ends."""
 _FIRST_PAUSE = 20e-6
 _LONGEST_PAUSE = 1e-3
 _SHARE = 1 / 16
-"""How long a pause is against the wait so far. By so much a wait is longer than it had to be, at most."""
+"""The length of a pause relative to the wait so far. It bounds the relative delay that polling adds."""
 
 
 def wait(
@@ -33,18 +33,18 @@ def wait(
     handles: tuple[int, ...],
     timeout: float | None = None,
 ) -> None:
-    """Waits on the calling thread.
+    """Blocks the calling thread until work is done.
 
     Args:
-        what: What is waited for, for the message of a timeout.
-        is_done: Asks without waiting; None: the device cannot tell.
-        finish: Waits inside of the library, and raises what the work has failed with.
-        handles: What both are called with.
-        timeout: Seconds at most; None: however long it takes.
+        what: The object that is waited for, for the timeout message.
+        is_done: Queries without waiting. None: the device has no query function.
+        finish: Waits in the library, and raises the failure of the work.
+        handles: The arguments of `is_done` and `finish`.
+        timeout: The longest wait in seconds. None: no limit.
 
     Raises:
-        TimeoutError: It has taken longer. The work goes on.
-        TypeError, ValueError: `timeout` is no number of seconds.
+        TimeoutError: The work is not done after `timeout`. It continues.
+        TypeError, ValueError: `timeout` is not a valid number of seconds.
     """
     if timeout is not None:
         timeout = _arguments.seconds(timeout)
@@ -83,7 +83,7 @@ def _too_long(what: object, timeout: float) -> TimeoutError:
 
 
 def _in_helper(what: object, finish: Callable[..., object], handles: tuple[int, ...], timeout: float | None) -> None:
-    """Lets another thread wait inside of the library; the wait for a lock can be interrupted."""
+    """Waits in the library with a helper thread, because the calling thread's wait for a lock can be interrupted."""
     ended = threading.Lock()
     ended.acquire()
     failures: list[BaseException] = []
@@ -96,7 +96,7 @@ def _in_helper(what: object, finish: Callable[..., object], handles: tuple[int, 
         finally:
             ended.release()
 
-    # Not a `threading.Thread`, which the interpreter would wait for when it ends.
+    # Not a `threading.Thread`: the interpreter would wait for it at exit.
     _thread.start_new_thread(run, ())
     if not ended.acquire(timeout=-1 if timeout is None else timeout):
         assert timeout is not None
@@ -105,19 +105,19 @@ def _in_helper(what: object, finish: Callable[..., object], handles: tuple[int, 
         try:
             raise failures[0]
         finally:
-            # The failure's traceback has this frame, which would keep the failure.
+            # The traceback of the failure refers to this frame, which would keep the failure alive.
             failures.clear()
 
 
 async def wait_async(
     is_done: Callable[..., bool] | None, finish: Callable[..., object], handles: tuple[int, ...]
 ) -> None:
-    """Waits in a task, which may be cancelled: the work goes on, and nothing is left behind.
+    """Waits in a task. If the task is cancelled, the work continues, and no resources are left behind.
 
     Args:
-        is_done: Asks without waiting; None: the device cannot tell, and a thread of the loop's waits.
-        finish: Waits inside of the library, and raises what the work has failed with.
-        handles: What both are called with.
+        is_done: Queries without waiting. None: the device has no query function, and an executor thread waits.
+        finish: Waits in the library, and raises the failure of the work.
+        handles: The arguments of `is_done` and `finish`.
     """
     import asyncio
 
@@ -127,7 +127,7 @@ async def wait_async(
     begun = time.monotonic()
     spins = 0
     while not is_done(*handles):
-        # First only let others run: pauses of the loop are long against short work.
+        # At first only yields to other tasks, because even a short sleep is long compared to short work.
         await asyncio.sleep(0 if spins < _SPINS else _pause(time.monotonic() - begun))
         spins += 1
     finish(*handles)

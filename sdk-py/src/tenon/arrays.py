@@ -21,17 +21,18 @@ def empty(
     device: Device | str | None = None,
     stream: Stream | None = None,
 ) -> Buffer:
-    """A buffer with undefined content.
+    """Allocates a buffer with undefined content.
 
     Args:
-        shape: The length of each dimension; a number stands for one dimension.
-        dtype: The type of the elements.
-        device: The device, or its name; None: that of the stream, or the current one.
-        stream: The stream that uses it first; None: the current one of the device. Others wait for it by themselves.
+        shape: The length of each dimension. A single number means one dimension.
+        dtype: The element type.
+        device: The device or its name. None: the device of the stream, or the current device.
+        stream: The stream that uses the buffer first. None: the current stream of the device. When another stream
+            uses the buffer, it waits for this stream automatically.
 
     Raises:
-        OutOfMemoryError: The device has not so much memory.
-        ValueError: A length is negative, or there are more bytes than addresses.
+        OutOfMemoryError: The device does not have enough memory.
+        ValueError: A length is negative, or the size exceeds the address space.
     """
     return Buffer(shape, dtype, device, stream)
 
@@ -42,7 +43,10 @@ def zeros(
     device: Device | str | None = None,
     stream: Stream | None = None,
 ) -> Buffer:
-    """A buffer of zeros. With a stream they are queued on it. The parameters are those of `empty`."""
+    """Allocates a buffer filled with zeros.
+
+    The parameters are those of `empty`. With a stream, the fill is queued on it.
+    """
     return full(shape, 0, dtype, device, stream)
 
 
@@ -53,10 +57,12 @@ def full(
     device: Device | str | None = None,
     stream: Stream | None = None,
 ) -> Buffer:
-    """A buffer with one value everywhere. With a stream it is queued. The parameters are those of `empty`.
+    """Allocates a buffer with all elements set to one value.
+
+    The other parameters are those of `empty`. With a stream, the fill is queued on it.
 
     Raises:
-        TypeError: The value is of the wrong kind for the type.
+        TypeError: The value has the wrong kind for the element type.
     """
     buffer = Buffer(shape, dtype, device, stream)
     buffer.fill(value, stream)
@@ -64,43 +70,45 @@ def full(
 
 
 def pinned(shape: ShapeLike, dtype: DTypeLike = "float32", device: Device | str | None = None) -> Buffer:
-    """An array in pinned memory of the host, with undefined content. Queued copies from and to it need not wait.
+    """Allocates a buffer in pinned host memory, with undefined content.
 
-    `numpy(copy=False)` gives the NumPy array over it.
+    Queued copies from and to pinned memory do not block. `numpy(copy=False)` returns a NumPy array that shares the
+    memory.
 
     Raises:
         UnsupportedError: The device has no pinned memory.
-        OutOfMemoryError: There is not so much.
+        OutOfMemoryError: There is not enough pinned memory.
     """
     return Buffer(shape, dtype, device, space="pinned")
 
 
 def unified(shape: ShapeLike, dtype: DTypeLike = "float32", device: Device | str | None = None) -> Buffer:
-    """An array in memory that host and device reach at the same address, with undefined content.
+    """Allocates a buffer in memory that host and device access at the same address, with undefined content.
 
-    Copies take it for memory of the host. Who sees whose writes when is up to the device; after
-    `Device.synchronize` both see the same.
+    Copies treat it as host memory. The device determines when writes of one side become visible to the other; after
+    `Device.synchronize` both sides see the same content.
 
     Raises:
         UnsupportedError: The device has no unified memory.
-        OutOfMemoryError: There is not so much.
+        OutOfMemoryError: There is not enough unified memory.
     """
     return Buffer(shape, dtype, device, space="unified")
 
 
 def from_dlpack(array: Any, /, *, device: Device | str | None = None, copy: bool | None = None) -> Buffer:
-    """A buffer of an array of another framework's.
+    """Creates a buffer from an array of another framework, through DLPack.
 
     Args:
-        array: Anything with `__dlpack__` and `__dlpack_device__`.
-        device: The device in whose memory the elements are wanted: those of an array on the host are copied there, and
-            those of an array on a device that DLPack has no number for are taken to be there. None: they stay where
-            they are, which is the host or one of this package's devices.
-        copy: True: always a copy; False: never; None: where there is no other way.
+        array: Any object with `__dlpack__` and `__dlpack_device__`.
+        device: The device that is to hold the elements. An array on the host is copied to it. An array on a device
+            without a DLPack number is assumed to be on this device already. None: the elements stay where they are,
+            which must be the host or a device of this package.
+        copy: True: always copies. False: never copies. None: copies only if necessary.
 
     Raises:
-        BufferError: The elements are somewhere else, or of another type; or a copy is needed and not wanted.
-        TypeError: The object does not have DLPack.
+        BufferError: The location or the type of the elements is not supported; or a copy is necessary and `copy` is
+            False.
+        TypeError: The object does not support DLPack.
     """
     wanted = None if device is None else resolve(device)
     buffer = dlpack.ask(array, wanted or resolve(None), on_device=wanted is not None)
@@ -108,5 +116,5 @@ def from_dlpack(array: Any, /, *, device: Device | str | None = None, copy: bool
     if is_there and not copy:
         return buffer
     if copy is False:
-        raise BufferError(f"the array is not in the memory of {buffer.device.name}, and a copy is not wanted")
+        raise BufferError(f"the array is not in the memory of {buffer.device.name}, and copy=False forbids a copy")
     return buffer.copy() if wanted is None else Buffer.from_array(buffer, wanted)

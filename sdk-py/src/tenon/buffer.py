@@ -1,4 +1,4 @@
-"""Buffers: arrays in the memory of a device, in pinned or unified memory, or borrowed from the host."""
+"""Buffers: arrays in device memory, in pinned or unified memory, or in borrowed host memory."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ if TYPE_CHECKING:
 class Buffer:
     """An array of elements of one type, with a shape and strides.
 
-    `tenon.empty`, `zeros`, `full` and `Buffer.from_array` make buffers in the memory of a device,
-    `tenon.pinned` and `unified` in memory of the host that the device reaches by itself, and
-    `tenon.from_dlpack` makes one of somebody else's memory.
+    `tenon.empty`, `zeros`, `full` and `Buffer.from_array` create buffers in device memory. `tenon.pinned`
+    and `unified` create buffers in host memory that the device can access directly. `tenon.from_dlpack`
+    creates a buffer from memory of another framework.
 
-    Numbers, slices, `...` and None index it, as in NumPy; what comes out is a buffer over the same
-    memory, also for one element. The memory stays as long as a buffer or somebody's array over it
-    does, and `close` gives it back at once.
+    A buffer is indexed with numbers, slices, `...` and None, as in NumPy. The result is a buffer that
+    shares the memory, even for a single element. The memory stays allocated while a buffer or an array
+    of another package refers to it; `close` frees it at once.
 
-    Copies and fills without a stream wait: for the streams that use the memory, and for themselves.
-    With a stream they are queued. The order of several streams is the caller's, by events; only that
-    on which the memory was allocated comes before the others by itself.
+    A copy or fill without a stream waits for the streams that use the memory and returns when it is
+    done. With a stream it is queued. The caller orders work on several streams by events, with one
+    exception: other streams wait automatically for the stream on which the memory was allocated.
 
-    A buffer is equal to itself alone: `tolist` or `numpy` give elements to compare. One with a single
-    element is true, and a number, as that element is.
+    `==` compares identity. To compare elements, use `tolist` or `numpy`. A buffer with a single element
+    converts to that element by `bool`, `int`, `float` and `complex`.
 
     Threads:
-        Any thread may use any buffer. Who writes while another one reads is the program's to settle.
+        Any thread may use any buffer. The program must synchronise reads and writes of the same elements.
     """
 
     __slots__ = (
@@ -69,7 +69,7 @@ class Buffer:
     _contiguous: bool
     _nbytes: int
 
-    # NumPy must not take it for a sequence and go through it one by one.
+    # Keeps NumPy operators from treating a buffer as a sequence and iterating over its elements.
     __array_ufunc__ = None
 
     def __init__(
@@ -81,16 +81,16 @@ class Buffer:
         *,
         space: Space = "device",
     ) -> None:
-        """Allocates; the content is undefined. See `tenon.empty`."""
+        """Allocates a buffer with undefined content. See `tenon.empty`."""
         of = _dtype_of(dtype)
         lengths = _layout.shape_of(shape, of.itemsize)
         if space not in _SPACES:
-            raise ValueError(f"the space of a buffer is one of {', '.join(_SPACES)}, not {space!r}")
+            raise ValueError(f"the space of a buffer must be one of {', '.join(_SPACES)}, not {space!r}")
         if stream is not None:
             _arguments.expect(stream, Stream, "stream")
             found = stream.device
             if device is not None and resolve(device) is not found:
-                raise ValueError(f"the stream is of {found.name}, not of {resolve(device).name}")
+                raise ValueError(f"the stream belongs to {found.name}, not to {resolve(device).name}")
         else:
             found = resolve(device)
         if space != "device":
@@ -119,7 +119,7 @@ class Buffer:
         readonly: bool = False,
         contiguous: bool = False,
     ) -> Buffer:
-        """A buffer over memory that is there; it is contiguous also if that is only seen here."""
+        """Creates a buffer over existing memory. `contiguous=True` skips the check of the strides."""
         buffer = object.__new__(cls)
         buffer._memory = memory
         buffer._ptr = ptr
@@ -140,19 +140,19 @@ class Buffer:
         *,
         dtype: DTypeLike | None = None,
     ) -> Buffer:
-        """Makes a buffer on a device with the elements of an array.
+        """Creates a buffer on a device with the elements of an array.
 
         Args:
-            array: Anything with `__array_interface__`, the buffer protocol or DLPack, such as a NumPy array; a number;
-                or numbers in lists.
-            device: The device, or its name; None: that of the stream, or the current one.
-            stream: A stream on which the copy is queued; None: it is done when this returns.
-            dtype: The type of elements for numbers, which is chosen as NumPy does if it is None. An array has to be of
-                this type, if one is given.
+            array: An object with `__array_interface__`, the buffer protocol or DLPack, such as a NumPy array; a number;
+                or nested lists of numbers.
+            device: The device or its name. None: the device of the stream, or the current device.
+            stream: The stream on which the copy is queued. None: the copy is done when this returns.
+            dtype: The element type for numbers. None: chosen as NumPy does. If `array` is an array, it must have this
+                type.
 
         Raises:
-            TypeError: It is no array, or its elements have no type here.
-            OutOfMemoryError: The device has not so much memory.
+            TypeError: `array` is not an array, or its element type is not supported.
+            OutOfMemoryError: The device does not have enough memory.
         """
         of = None if dtype is None else _dtype_of(dtype)
         if stream is not None:
@@ -160,7 +160,7 @@ class Buffer:
         near = resolve(device) if stream is None else stream.device
         source = array if isinstance(array, Buffer) else _foreign.source(array, of, near)
         if of is not None and source._dtype is not of:
-            raise TypeError(f"the array is of {source._dtype}, not {of}")
+            raise TypeError(f"the array has elements of type {source._dtype}, not {of}")
         buffer = cls(source._shape, source._dtype, device, stream)
         copies.copy(buffer, source, stream)
         return buffer
@@ -172,12 +172,12 @@ class Buffer:
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """How far it is from one element to the next in each dimension, in bytes."""
+        """The distance between adjacent elements in each dimension, in bytes."""
         return self._strides
 
     @property
     def dtype(self) -> DType:
-        """The type of the elements."""
+        """The element type."""
         return self._dtype
 
     @property
@@ -192,42 +192,44 @@ class Buffer:
 
     @property
     def itemsize(self) -> int:
-        """Length of an element in bytes."""
+        """The size of an element in bytes."""
         return self._dtype.itemsize
 
     @property
     def nbytes(self) -> int:
-        """Length of all elements in bytes, without gaps between them."""
+        """The total size of the elements in bytes, without gaps between them."""
         return self._nbytes
 
     @property
     def device(self) -> Device:
-        """The device whose memory it is, or that reaches it."""
+        """The device that owns the memory or can access it."""
         return self._memory.device
 
     @property
     def space(self) -> Space:
-        """What memory it is: `device`, `pinned`, `unified`, or `host` where it is borrowed from the host."""
+        """The kind of memory: `device`, `pinned`, `unified`, or `host` for borrowed host memory."""
         return self._memory.space
 
     @property
     def host_accessible(self) -> bool:
-        """Whether the host may read and write it by address."""
+        """True if the host can access the memory by address."""
         return self._memory.host_accessible
 
     @property
     def readonly(self) -> bool:
-        """Whether it must not be written, which is so of borrowed memory that its owner does not give for writing."""
+        """True if the buffer must not be written: it borrows memory that its owner marked read-only."""
         return self._readonly
 
     @property
     def is_contiguous(self) -> bool:
-        """Whether the elements lie one behind the other, the last index first, as in C."""
+        """True if the elements are contiguous in row-major (C) order."""
         return self._contiguous
 
     @property
     def ptr(self) -> int:
-        """The address of the first element, for native functions. Whoever uses it calls `record_stream` for streams.
+        """The address of the first element, for native functions.
+
+        Before work on a stream uses the address, call `record_stream`.
 
         Raises:
             InvalidHandleError: The buffer is closed.
@@ -237,12 +239,12 @@ class Buffer:
 
     @property
     def closed(self) -> bool:
-        """Whether its memory was given back."""
+        """True if the memory was freed."""
         return self._memory.closed
 
     @property
     def _extent(self) -> tuple[int, int]:
-        """Where its memory begins and ends."""
+        """The begin and end address of the elements."""
         if self._contiguous:
             return self._ptr, self._ptr + self._nbytes
         begin, end = _layout.span(self._shape, self._strides, self._dtype.itemsize)
@@ -251,11 +253,11 @@ class Buffer:
     # Views
 
     def __getitem__(self, key: Key) -> Buffer:
-        """A view of some of the elements.
+        """Returns a view of some of the elements.
 
         Raises:
-            IndexError: A number is out of range, or there are too many.
-            TypeError: A list, an array or a mask does not index a buffer.
+            IndexError: An index is out of range, or there are too many indices.
+            TypeError: The index is a list, an array or a mask.
         """
         self._memory.check()
         if key.__class__ in _ALONG_THE_FIRST and self._shape:
@@ -264,7 +266,7 @@ class Buffer:
         return Buffer._of(self._memory, self._ptr + offset, shape, strides, self._dtype, self._readonly)
 
     def _first(self, key: Any) -> Buffer:
-        """A view of some rows, or of one; quicker than any other index."""
+        """Returns a view of one or more rows; the fast path for an integer or a slice."""
         length, stride = self._shape[0], self._strides[0]
         shape, strides = self._shape[1:], self._strides[1:]
         if key.__class__ is int:
@@ -281,12 +283,12 @@ class Buffer:
         return Buffer._of(self._memory, self._ptr + offset, shape, strides, self._dtype, self._readonly, contiguous)
 
     def __bool__(self) -> bool:
-        # By its length it would be true whatever is in it.
+        # Without this, Python would use `__len__`, and the result would not depend on the elements.
         if self.size != 1:
-            raise ValueError(f"{self.size} elements are neither true nor false: ask for size, or for one item()")
+            raise ValueError(f"a buffer of {self.size} elements has no truth value: use size, or item() of one element")
         return bool(self.item())
 
-    # Without these, numbers would be read from its bytes, as from a text.
+    # Without these, `int` and `float` would parse the bytes of the buffer as text.
 
     def __int__(self) -> int:
         return int(cast("Any", self.item()))
@@ -297,22 +299,23 @@ class Buffer:
     def __complex__(self) -> complex:
         return complex(self.item())
 
-    # Rows are compared by identity, so that the answer would be no.
+    # Rows compare by identity, so `in` would always return False.
     __contains__ = None
 
     def __len__(self) -> int:
         if not self._shape:
-            raise TypeError("a buffer without dimensions has no length")
+            raise TypeError("a buffer of zero dimensions has no length")
         return self._shape[0]
 
     def __iter__(self) -> Iterator[Buffer]:
         return (self[place] for place in range(len(self)))
 
     def reshape(self, *shape: ShapeLike) -> Buffer:
-        """A view in another shape, in which one -1 stands for what is left.
+        """Returns a view with another shape. One length may be -1 and is then computed.
 
         Raises:
-            ValueError: There are not as many elements; or they would have to be moved: `contiguous` makes a copy.
+            ValueError: The number of elements differs, or the elements would have to be moved. In the second case
+                call `contiguous` first, which makes a copy.
         """
         wanted = cast("Sequence[int]", shape[0] if len(shape) == 1 else shape)
         layout = _layout.reshaped(self._shape, self._strides, self._dtype.itemsize, wanted)
@@ -324,17 +327,17 @@ class Buffer:
         return self._viewed(*layout)
 
     def ravel(self) -> Buffer:
-        """A view with one dimension. Raises what `reshape` does."""
+        """Returns a view with one dimension. Raises the same exceptions as `reshape`."""
         return self.reshape(-1)
 
     flat = property(ravel, doc="The same as `ravel()`.")
 
     def transpose(self, *axes: ShapeLike) -> Buffer:
-        """A view with the dimensions in another order; without one, the other way round.
+        """Returns a view with permuted dimensions. Without arguments, the order is reversed.
 
         Raises:
-            TypeError: There is something else than numbers.
-            ValueError: The order does not name each dimension once.
+            TypeError: An axis is not an integer.
+            ValueError: The axes do not contain each dimension once.
         """
         order = axes[0] if len(axes) == 1 and isinstance(axes[0], (tuple, list)) else axes
         return self._viewed(*_layout.transposed(self._shape, self._strides, cast("Sequence[int]", order)))
@@ -342,10 +345,12 @@ class Buffer:
     T = property(transpose, doc="The same as `transpose()`.")
 
     def view(self, dtype: DTypeLike) -> Buffer:
-        """The same bytes as elements of another type. The last dimension changes with the length of an element.
+        """Returns a view of the same bytes with another element type.
+
+        If the element size differs, the length of the last dimension changes.
 
         Raises:
-            ValueError: The last dimension is not contiguous, or no whole number of elements.
+            ValueError: The last dimension is not contiguous, or its size is not a multiple of the new element size.
         """
         of = _dtype_of(dtype)
         have, wanted = self._dtype.itemsize, of.itemsize
@@ -360,22 +365,25 @@ class Buffer:
     # Copies
 
     def empty_like(self, stream: Stream | None = None) -> Buffer:
-        """A contiguous buffer of the same shape and type in the same memory; if it is borrowed, in the device's."""
+        """Allocates a contiguous buffer of the same shape and type in the same space.
+
+        If this buffer borrows host memory, the new buffer is in device memory.
+        """
         space: Space = "device" if self.space == "host" else self.space
         return Buffer(self._shape, self._dtype, self.device, _stream_of(self.device, stream), space=space)
 
     def copy(self, stream: Stream | None = None) -> Buffer:
-        """A contiguous buffer with the same elements, in memory as `empty_like` says."""
+        """Copies the elements to a new contiguous buffer, which `empty_like` allocates."""
         copied = self.empty_like(stream)
         copies.copy(copied, self, stream)
         return copied
 
     def contiguous(self, stream: Stream | None = None) -> Buffer:
-        """The buffer itself, if its elements lie one behind the other; else a copy."""
+        """Returns the buffer itself if it is contiguous, otherwise a copy."""
         return self if self._contiguous else self.copy(stream)
 
     def to(self, device: Device | str, stream: Stream | None = None) -> Buffer:
-        """The buffer itself, if it is in memory of that device; else a copy there."""
+        """Returns the buffer itself if it is in the memory of that device, otherwise a copy there."""
         wanted = resolve(device)
         if self.device is wanted and self.space == "device":
             return self
@@ -384,20 +392,21 @@ class Buffer:
         return copied
 
     def copy_from(self, array: Any, stream: Stream | None = None) -> None:
-        """Copies the elements of an array into this one.
+        """Copies the elements of an array into this buffer.
 
-        Memory of the host that a queued copy reads is kept until the stream has passed; whoever changes it before may
-        change what arrives. From and to pinned memory nothing waits. From other memory the call may wait until the
-        stream has come to it.
+        Host memory that a queued copy reads stays allocated until the copy is done; the program must not change it
+        before. A queued copy between pinned memory and the device does not block. With other host memory, the call may
+        block until the stream reaches the copy.
 
         Args:
-            array: A buffer, or what `from_array` takes, of the same shape and type.
-            stream: The stream on which it is queued, of the device of either side; None: it is done when this returns.
+            array: A buffer, or an object that `from_array` accepts, of the same shape and type.
+            stream: The stream on which the copy is queued, of the device of either side. None: the copy is done when
+                this returns.
 
         Raises:
-            ValueError: The shapes differ, this one is read-only, or the stream is of another device.
-            TypeError: The types of elements differ.
-            DeviceError: The copy failed, or work that it waited for.
+            ValueError: The shapes differ, this buffer is read-only, or the stream belongs to another device.
+            TypeError: The element types differ.
+            DeviceError: The copy failed, or work that it waited for failed.
         """
         if isinstance(array, Buffer):
             copies.copy(self, array, stream)
@@ -405,34 +414,34 @@ class Buffer:
             copies.copy(self, _foreign.source(array, self._dtype, self.device), stream)
 
     def copy_to(self, array: Any, stream: Stream | None = None) -> None:
-        """Copies the elements into an array. Memory of the host that a queued copy writes is kept, too.
+        """Copies the elements into an array. Host memory that a queued copy writes stays allocated until it is done.
 
         Args:
-            array: A buffer, or an array that can be written, of the same shape and type.
-            stream: As with `copy_from`. What is in the array before the stream has passed is undefined.
+            array: A buffer or a writable array, of the same shape and type.
+            stream: As for `copy_from`. The content of the array is undefined until the copy is done.
 
         Raises:
-            ValueError, TypeError, DeviceError: As with `copy_from`.
+            ValueError, TypeError, DeviceError: As for `copy_from`.
         """
         if isinstance(array, Buffer):
             copies.copy(array, self, stream)
         elif stream is not None or not copies.between_host(self, array, upload=False):
             to = _foreign.as_buffer(array, self.device)
             if to is None:
-                raise TypeError(f"{type(array).__name__} is no array that could be written")
+                raise TypeError(f"{type(array).__name__} is not a writable array")
             copies.copy(to, self, stream)
 
     def fill(self, value: Number, stream: Stream | None = None) -> None:
-        """Writes a value to all elements.
+        """Sets all elements to a value.
 
         Raises:
-            TypeError: The value is of the wrong kind, such as a float for integers.
-            ValueError: It is out of range, or the memory is read-only.
+            TypeError: The value has the wrong kind, such as a float for an integer type.
+            ValueError: The value is out of range, or the memory is read-only.
         """
         copies.fill(self, self._dtype.pack([value]), stream)
 
     def __setitem__(self, key: Key, value: Any) -> None:
-        """Copies an array, or a number, into some of the elements; done when it returns."""
+        """Assigns an array or a number to some of the elements. The assignment is done when this returns."""
         part = self if key is Ellipsis else self[key]
         if is_number(value):
             part.fill(value)
@@ -440,10 +449,10 @@ class Buffer:
             part.copy_from(value)
 
     def record_stream(self, stream: Stream) -> None:
-        """Tells that work on a stream, such as a kernel, is about to use the memory by its address.
+        """Announces that work on a stream, such as a kernel, will use the memory by address.
 
-        It is called before the work is queued. The memory is then not given to anybody else before the stream has
-        passed, and copies without a stream wait for it.
+        Call it before the work is queued. The memory is then not reused before that work is done, and copies without a
+        stream wait for the work.
         """
         _arguments.expect(stream, Stream, "stream")
         self._memory.check()
@@ -452,15 +461,15 @@ class Buffer:
     # To the host
 
     def numpy(self, *, copy: bool = True) -> numpy.ndarray[Any, Any]:
-        """A NumPy array of the elements.
+        """Returns a NumPy array of the elements.
 
         Args:
-            copy: False: an array over the same memory, for which the memory has to be accessible by the host. What
-                is queued later on a stream is then the caller's to wait for.
+            copy: False: the array shares the memory, which must be accessible by the host. The caller must then wait
+                for work that is queued later on a stream.
 
         Raises:
-            ImportError: NumPy is not there; or, for `bfloat16`, the package ml_dtypes.
-            BufferError: The host has no access, and `copy` is false.
+            ImportError: NumPy is not installed, or ml_dtypes is not installed and the type is `bfloat16`.
+            BufferError: `copy` is False and the host cannot access the memory.
         """
         if not copy:
             return _shown.as_numpy(self)
@@ -469,50 +478,50 @@ class Buffer:
         return array
 
     def tolist(self) -> Any:
-        """The elements as numbers in lists, or as one number if there is no dimension."""
+        """Returns the elements as nested lists of numbers, or as one number for a buffer of zero dimensions."""
         return _shown.as_list(self)
 
     def item(self) -> Number:
-        """The one element as a number.
+        """Returns the single element as a number.
 
         Raises:
-            ValueError: There are none, or several.
+            ValueError: The buffer does not have exactly one element.
         """
         if self.size != 1:
-            raise ValueError(f"{self.size} elements are not one number")
+            raise ValueError(f"item() needs a buffer of one element, not of {self.size} elements")
         return cast("Number", self.reshape(()).tolist())
 
     def memoryview(self) -> builtins.memoryview:
-        """A view of the elements for the buffer protocol, over the same memory.
+        """Returns a `memoryview` that shares the memory.
 
-        From Python 3.12 on `memoryview(buffer)` does the same.
+        From Python 3.12 on, `memoryview(buffer)` does the same.
 
         Raises:
-            BufferError: The host has no access; or the elements are not contiguous, or of a type that the protocol has
-                no name for: `bfloat16`, `complex64`, `complex128`, and `float16` before Python 3.12.
+            BufferError: The host cannot access the memory; or the elements are not contiguous; or `memoryview` does not
+                support the element type: `bfloat16`, `complex64`, `complex128`, and `float16` before Python 3.12.
         """
         return _shown.as_memoryview(self)
 
     def __buffer__(self, flags: int) -> builtins.memoryview:
-        """What `memoryview(buffer)` calls from Python 3.12 on."""
+        """Implements the buffer protocol (PEP 688) for Python 3.12 and newer."""
         if self._readonly and flags & 1:
             raise BufferError("the memory is read-only")
         view = self.memoryview()
         if view.ndim != self.ndim:
-            raise BufferError("a memory view cannot have this shape")
+            raise BufferError("memoryview does not support this shape")
         return view
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
-        """What NumPy reads to make an array over the same memory.
+        """The array interface, from which NumPy creates an array that shares the memory.
 
         Raises:
-            BufferError: The host has no access, or NumPy has no such type.
+            BufferError: The host cannot access the memory, or NumPy does not have the element type.
         """
         return _shown.array_interface(self)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        """The device in DLPack's numbers: the CPU where the host has access, else a device without a number."""
+        """Returns the DLPack device: `kDLCPU` if the host can access the memory, otherwise `kDLExtDev`."""
         return dlpack.device_of(self)
 
     def __dlpack__(
@@ -523,29 +532,32 @@ class Buffer:
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> CapsuleType:
-        """A capsule for `from_dlpack` of another framework.
+        """Returns a DLPack capsule for `from_dlpack` of another framework.
 
         Args:
-            stream: The native handle of the stream on which the consumer will use the elements; None: the default
-                stream; -1: nothing is waited for. On the host the elements are ready when this returns.
-            max_version: The newest version that the consumer understands.
-            dl_device: The device where the consumer wants them; None: where they are. A copy can be made to the host.
-            copy: True: always a copy; False: never; None: where there is no other way.
+            stream: The native handle of the stream on which the consumer will use the elements. None: the default
+                stream. -1: no synchronisation. For host memory, the elements are ready when this returns.
+            max_version: The newest DLPack version that the consumer supports.
+            dl_device: The device that the consumer requests. None: the device of the buffer. Copies are supported to
+                the host only.
+            copy: True: always copies. False: never copies. None: copies only if necessary.
 
         Raises:
-            BufferError: They are not there where they are wanted, and a copy is not; or the consumer cannot be told
-                what they are.
+            BufferError: The elements are on another device and a copy is not allowed or not supported; or DLPack cannot
+                describe the buffer.
             InvalidHandleError: The buffer is closed.
         """
         return dlpack.answer(self, stream, max_version, dl_device, copy)
 
-    # Life
+    # Lifetime
 
     def close(self) -> None:
-        """Gives the memory back, behind the work that uses it; buffers over it are closed. Does nothing if they are.
+        """Frees the memory after the work that uses it, and closes all buffers that share it.
+
+        Does nothing if the buffer is closed already.
 
         Raises:
-            BusyError: An array of somebody else's, such as NumPy's, points into the memory, which stays.
+            BusyError: An array of another package, such as NumPy, refers to the memory. The buffer stays open.
         """
         self._memory.close()
 
@@ -575,16 +587,16 @@ class Buffer:
         return f"<tenon.Buffer {', '.join(parts)}>"
 
     def __reduce__(self) -> tuple[object, ...]:
-        raise TypeError("cannot pickle a Buffer: its memory is of this process. Pickle numpy() or tolist()")
+        raise TypeError("cannot pickle a Buffer: its memory belongs to this process. Pickle numpy() or tolist()")
 
 
 _SPACES = ("device", "pinned", "unified")
-"""Where memory is made."""
+"""The spaces in which a buffer can be allocated."""
 _ALONG_THE_FIRST = (int, slice)
 
 
 def _stream_of(device: Device, stream: Stream | None) -> Stream | None:
-    """The stream to allocate on, where the one of a copy may be of the other device."""
+    """Returns the stream to allocate on: `stream`, or None if it belongs to another device."""
     if stream is not None:
         _arguments.expect(stream, Stream, "stream")
         if stream.device is device:

@@ -1,12 +1,11 @@
-"""Copies between buffers, of any layout, on one device, between two, and from and to the host.
+"""Copies between buffers of any layout: on one device, between two devices, and from and to the host.
 
-A copy without a stream is done when it returns: it waits for the streams that use either side, and
-then copies. A copy on a stream is queued behind what is queued there; nothing but the stream's
-events tells when it is done, and it is not ordered against work on other streams.
+A copy without a stream is synchronous: it waits for the streams that use either side, and then copies. A copy on a
+stream is queued after earlier work on that stream. Only events of the stream show when it is done, and it is not
+ordered with respect to other streams.
 
-Elements that lie one behind the other on both sides are copied at once. For others the library has
-no function, so each piece is copied by itself, or, where that is allowed and better, all of them at
-once through a contiguous array on the host.
+Contiguous elements are copied in one call. The library has no function for strided copies, so each contiguous run is
+copied separately, or, where allowed and faster, all elements at once through a contiguous array on the host.
 """
 
 from __future__ import annotations
@@ -29,24 +28,25 @@ if TYPE_CHECKING:
     Move = Callable[[int, int, int], object]
 
 _SPARSE = 4
-"""Up to how many times its elements the memory is fetched in which they lie."""
+"""A strided download fetches the whole extent if it is at most this many times the size of the elements."""
 _PATTERN = 1 << 16
-"""How much of a fill comes from the host, in bytes; the rest the device copies itself."""
+"""The largest part of a fill that is uploaded from the host, in bytes. The device copies the rest within itself."""
 
 
 def copy(to: Buffer, source: Buffer, stream: Stream | None) -> None:
     """Copies all elements.
 
     Args:
-        to: Where to; of the same shape and type.
-        source: Where from. The two may overlap: the outcome is as if they did not.
-        stream: The stream on which it is queued, of the device of either side; None: it is done when this returns.
+        to: The destination, of the same shape and type.
+        source: The source. It may overlap the destination; the result is as if it did not.
+        stream: The stream on which the copy is queued, of the device of either side. None: the copy is done when this
+            returns.
 
     Raises:
-        ValueError: The shapes differ, or `to` is read-only, or the stream is of another device.
-        TypeError: The types of elements differ.
+        ValueError: The shapes differ, the destination is read-only, or the stream belongs to another device.
+        TypeError: The element types differ.
         InvalidHandleError: A buffer is closed.
-        DeviceError: The copy failed, or work that it waited for.
+        DeviceError: The copy failed, or work that it waited for failed.
     """
     if to._shape != source._shape or to._dtype is not source._dtype or to._readonly:
         _refuse(to, source)
@@ -73,7 +73,7 @@ def copy(to: Buffer, source: Buffer, stream: Stream | None) -> None:
     if to._contiguous and source._contiguous:
         if there >= here + size or here >= there + size:
             if stream is None and memory.on_device is not other.on_device:
-                # By far the most copies are these.
+                # Fast path for the most frequent copies.
                 if _running.calling_back:
                     _running.refuse_in_callback()
                 if memory.on_device:
@@ -91,15 +91,15 @@ def copy(to: Buffer, source: Buffer, stream: Stream | None) -> None:
 
 
 def between_host(buffer: Buffer, array: Any, *, upload: bool) -> bool:
-    """Copies between a buffer and an array of the host, if nothing is queued and both are plain, which most are.
+    """Fast path for synchronous copies between a contiguous buffer and a contiguous host array.
 
     Args:
         buffer: The buffer.
-        array: What may be such an array.
-        upload: Whether the copy goes to the buffer.
+        array: Any object; other than host arrays are not copied here.
+        upload: True: copies to the buffer. False: copies from it.
 
     Returns:
-        Whether that was so; else the copy is left to `copy`, which sees to everything.
+        True if the elements were copied. False if the caller must use `copy`.
     """
     memory, size, there = buffer._memory, buffer._nbytes, buffer._ptr
     if shown or not (memory.on_device and buffer._contiguous and size) or (upload and buffer._readonly):
@@ -123,15 +123,18 @@ def between_host(buffer: Buffer, array: Any, *, upload: bool) -> bool:
 
 
 def fill(buffer: Buffer, item: bytes, stream: Stream | None) -> None:
-    """Writes one element to all places.
+    """Sets all elements to one value.
 
     Args:
-        buffer: The buffer, which is not read-only.
-        item: The bytes of the element.
-        stream: As with `copy`.
+        buffer: The buffer.
+        item: The bytes of one element.
+        stream: As for `copy`.
+
+    Raises:
+        ValueError: The buffer is read-only.
     """
     if buffer.readonly:
-        raise ValueError("the memory that is filled is read-only")
+        raise ValueError("the destination of the fill is read-only")
     memory = buffer._memory
     memory.check()
     if stream is not None:
@@ -146,7 +149,7 @@ def fill(buffer: Buffer, item: bytes, stream: Stream | None) -> None:
         if item.count(item[0]) == len(item):
             functions.device_memory_set(buffer.device.handle, buffer.ptr, item[0], buffer.nbytes)
             return
-    # What is there already is copied behind itself, twice as much each time.
+    # Uploads a pattern, then doubles the filled part by copies within the device.
     count = min(buffer.size, _PATTERN // len(item))
     pattern = borrowed(item * count, buffer, flat=True)
     if stream is not None and memory.on_device:
@@ -165,18 +168,18 @@ def _refuse(to: Buffer, source: Buffer) -> NoReturn:
         raise ValueError(f"cannot copy the shape {source.shape} into {to.shape}")
     if to.dtype is not source.dtype:
         raise TypeError(f"cannot copy {source.dtype} into {to.dtype}: copies do not convert")
-    raise ValueError("the memory that is copied to is read-only")
+    raise ValueError("the destination of the copy is read-only")
 
 
 def _unveiled(buffer: Buffer) -> Buffer:
-    """The same buffer; over memory of a device, if it is an array of the host over such memory.
+    """Returns a buffer over the device memory if `buffer` is a host array that shares device memory.
 
-    Devices mind: a copy from the host is not one within the device.
+    A copy within the device needs another function than a copy from the host, so the device must be known.
     """
     if not buffer._memory.on_device:
         for memory in list(shown.values()):
             if memory.address <= buffer._ptr < memory.address + memory.size:
-                # The array keeps the memory, and is kept by who called.
+                # The array keeps the memory alive, and the caller keeps the array alive.
                 shape, strides = buffer._shape, buffer._strides
                 return buffer._of(memory, buffer._ptr, shape, strides, buffer._dtype, buffer._readonly)
     return buffer
@@ -188,22 +191,22 @@ def _check_stream(stream: Stream, to: Buffer, source: Buffer) -> None:
     if device is (to if to._memory.on_device else source)._memory.device:
         return
     sides = [side.device for side in (to, source) if side._memory.on_device]
-    # Between two arrays on the host the stream is only waited for.
+    # A copy between two host arrays only waits for the stream, so any stream is accepted.
     if sides and device not in sides:
         raise InvalidArgumentError(
-            f"the stream is of {device.name}, but the buffer of {sides[0].name}", device=device.name
+            f"the stream belongs to {device.name}, but the buffer belongs to {sides[0].name}", device=device.name
         )
 
 
 def _overlap(to: Buffer, source: Buffer) -> bool:
-    # By address, whatever the memory: host memory may be that of a buffer, which NumPy shows.
+    # Compares addresses for any kind of memory: a NumPy array on the host may share the memory of a buffer.
     begin, end = to._extent
     other_begin, other_end = source._extent
     return begin < other_end and other_begin < end
 
 
 def _moved_away(source: Buffer, stream: Stream | None) -> Buffer:
-    """The same elements in memory of their own."""
+    """Copies the elements to temporary memory."""
     if source._memory.on_device:
         apart = source.empty_like(stream=stream)
         if stream is None:
@@ -216,7 +219,7 @@ def _moved_away(source: Buffer, stream: Stream | None) -> Buffer:
 
 
 def _transfer(to: Buffer, source: Buffer, stream: Stream | None) -> None:
-    """Copies between buffers that do not overlap and are ready."""
+    """Copies between buffers that do not overlap. The caller has done all waiting."""
     if to.is_contiguous and source.is_contiguous:
         runs = _layout.Runs(to.nbytes, (), (), ())
     else:
@@ -229,7 +232,7 @@ def _transfer(to: Buffer, source: Buffer, stream: Stream | None) -> None:
     elif from_device:
         _download(to, source, runs, stream)
     else:
-        # No device moves memory of the host, so the host does, when the stream has come to it.
+        # No device function copies between two host arrays, so the host copies after the work on the stream.
         if stream is not None:
             stream.synchronize()
         _host.copy_runs(to.ptr, source.ptr, runs)
@@ -242,7 +245,7 @@ def _upload(to: Buffer, source: Buffer, runs: _layout.Runs, stream: Stream | Non
             return
         if not source.is_contiguous:
             if stream is not None and source._memory.space != "host":
-                # It is read now, not when the stream comes to it.
+                # The host reads the source now, so earlier work on the stream must be done.
                 stream.synchronize()
             source = _packed(source)
             runs = _layout.runs(to.shape, to.strides, source.strides, to.dtype.itemsize)
@@ -272,7 +275,7 @@ def _download(to: Buffer, source: Buffer, runs: _layout.Runs, stream: Stream | N
 
 
 def _fetch(to: Buffer, source: Buffer, stream: Stream | None) -> None:
-    """Copies the memory in which the elements lie, and picks them on the host."""
+    """Downloads the whole extent of the elements, and selects the elements on the host."""
     begin, end = source._extent
     room = bytearray(end - begin)
     address, native = _host.address_of(room), source.device.handle
@@ -302,11 +305,11 @@ def _between(to: Buffer, source: Buffer, runs: _layout.Runs, stream: Stream | No
             source,
             runs,
         )
-        # The other device's pool knows nothing of this stream.
+        # The pool of the other device does not know this stream.
         away = source if stream.device is one else to
         _held.hold(stream, away._memory)
     else:
-        # Plugins do not know each other.
+        # Two plugins cannot copy between each other, so the copy goes through the host.
         if stream is not None:
             stream.synchronize()
         room = borrowed(bytearray(source.nbytes), source)
@@ -315,7 +318,7 @@ def _between(to: Buffer, source: Buffer, runs: _layout.Runs, stream: Stream | No
 
 
 def _within(buffer: Buffer, stream: Stream | None) -> Move:
-    """What moves bytes from one place of a buffer's memory to another."""
+    """Returns the function that copies bytes within the memory of a buffer."""
     if not buffer._memory.on_device:
         return _host.move
     native = buffer.device.handle
@@ -336,7 +339,7 @@ def _each(move: Move, to: Buffer, source: Buffer, runs: _layout.Runs) -> None:
 
 
 def _packed(source: Buffer) -> Buffer:
-    """The elements of an array on the host, one behind the other, in memory of their own."""
+    """Copies the elements of a host array to a new contiguous host array."""
     packed = borrowed(bytearray(source.nbytes), source)
     runs = _layout.runs(source.shape, packed.strides, source.strides, source.dtype.itemsize)
     _host.copy_runs(packed.ptr, source.ptr, runs)
@@ -344,7 +347,7 @@ def _packed(source: Buffer) -> Buffer:
 
 
 def _pinned(source: Buffer) -> Buffer:
-    """The same in pinned memory, if the device has any: from other memory a queued copy would wait for its turn."""
+    """Copies to pinned memory if the device has any: a queued copy from pageable memory would block until its turn."""
     try:
         pinned = source.__class__(source.shape, source.dtype, source.device, space="pinned")
     except UnsupportedError:
@@ -354,7 +357,7 @@ def _pinned(source: Buffer) -> Buffer:
 
 
 def borrowed(data: bytes | bytearray, like: Buffer, *, flat: bool = False) -> Buffer:
-    """Bytes as a contiguous buffer on the host, in the shape of another buffer or in a row."""
+    """Returns a contiguous host buffer over bytes, with the shape of another buffer or, if `flat`, one dimension."""
     itemsize = like.dtype.itemsize
     shape = (len(data) // itemsize,) if flat else like.shape
     memory = Passing(like.device, len(data), data)

@@ -1,4 +1,4 @@
-"""Devices: one object for each device and process, opened at its first use."""
+"""Devices: one object per device and process, opened at the first use."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 class Device:
     """A device: `tenon.Device("cpu", 0)` or `tenon.device("cpu:0")`.
 
-    There is one object for each device, until it is closed: `Device("cpu", 0) is Device("cpu", 0)`. The device is
-    opened when it is first used, and stays open until `close`, `tenon.shutdown`, or the interpreter's end.
+    There is one object per device until it is closed: `Device("cpu", 0) is Device("cpu", 0)`. The device is opened at
+    the first use, and stays open until `close`, `tenon.shutdown` or interpreter exit.
 
-    `with device:` makes it the current device of the thread or the task.
+    `with device:` makes it the current device of the thread or task.
 
     Threads:
         Any thread may use any device.
@@ -43,18 +43,19 @@ class Device:
     _default_stream: DefaultStream
 
     def __new__(cls, type: str, ordinal: int | None = None) -> Device:
-        """Finds a device.
+        """Returns the object of a device.
 
         Args:
-            type: The device type, such as `cpu`, or type and number, such as `cpu:0`.
-            ordinal: Which one, from 0; left out: the one that `type` names, else the first.
+            type: The device type, such as `cpu`, or type and ordinal, such as `cpu:0`.
+            ordinal: The index of the device, from 0. None: the ordinal in `type`, or 0.
 
         Raises:
-            NotFoundError: No plugin has such devices. That there is none of this number is seen when it is opened.
-            ValueError: The name is no name of a device.
+            NotFoundError: No plugin provides this device type. An ordinal that does not exist is an error only when
+                the device is opened.
+            ValueError: `type` is not a valid device name.
         """
         if not isinstance(type, str):
-            raise TypeError(f"the type of a device is a str, not {type.__class__.__name__}")
+            raise TypeError(f"the type of a device must be a str, not {type.__class__.__name__}")
         if ordinal is None:
             type, ordinal = _parsed(type)
         number = _arguments.ordinal(ordinal, type)
@@ -63,35 +64,35 @@ class Device:
 
     @property
     def type(self) -> str:
-        """The type, such as `cpu`."""
+        """The device type, such as `cpu`."""
         return self._type
 
     @property
     def ordinal(self) -> int:
-        """Its place among the devices of its plugin, from 0."""
+        """The index among the devices of the plugin, from 0."""
         return self._ordinal
 
     @property
     def name(self) -> str:
-        """Type and place: `cpu:0`."""
+        """Type and ordinal, such as `cpu:0`."""
         return self._session.name
 
     @property
     def plugin(self) -> Plugin:
-        """The plugin that it belongs to."""
+        """The plugin that provides the device."""
         from tenon.plugin import of_handle
 
         return of_handle(self._plugin)
 
     @property
     def handle(self) -> int:
-        """The native handle. Opens the device, if it is not open.
+        """The native handle. Opens the device if it is not open.
 
         Raises:
             InvalidHandleError: The device is closed.
             NotFoundError: There is no such device.
-            BusyError: This is a stream's callback, where no device may be used.
-            NotInitialisedError: This is a forked child.
+            BusyError: The call comes from a stream callback, which must not use a device.
+            NotInitialisedError: The process is a forked child.
         """
         if _running.calling_back:
             _running.refuse_in_callback()
@@ -99,25 +100,25 @@ class Device:
 
     @property
     def closed(self) -> bool:
-        """Whether it was closed; False for one that was not opened yet."""
+        """True if the device was closed; False if it was not opened yet."""
         return self._session.ended
 
     @property
     def info(self) -> DeviceInfo:
-        """What is known of it."""
+        """The properties of the device."""
         return info.of_device(self.handle, self._type, self._ordinal)
 
     def memory_stats(self) -> MemoryStats:
-        """How much memory there is, and what the pool has of it."""
+        """Returns the memory statistics of the device and its pool."""
         native = self.handle
         _memory.make_room()
         return info.of_memory(native)
 
     def trim_memory(self, keep: int = 0) -> None:
-        """Gives memory of the pool that is not in use back to the device.
+        """Releases unused memory of the pool to the device.
 
         Args:
-            keep: How many bytes may stay.
+            keep: The number of unused bytes that the pool may keep.
 
         Raises:
             ValueError: `keep` is negative.
@@ -127,50 +128,50 @@ class Device:
         core.pool_trim(native, size)
 
     def report(self) -> list[FunctionReport]:
-        """For each function of the spec, what stands behind it and how often it was called."""
+        """Returns, for each function of the spec, how it is implemented and how often it was called."""
         return info.of_functions(self.handle)
 
     @property
     def default_stream(self) -> Stream:
-        """The stream that it has from the beginning."""
+        """The default stream, which always exists."""
         return self._default_stream
 
     @property
     def current_stream(self) -> Stream:
-        """The stream of the innermost `with stream:` that is one of this device; else the default stream."""
+        """The stream of the innermost `with stream:` for this device; otherwise the default stream."""
         return _current.stream(self) or self._default_stream
 
     def create_stream(self) -> Stream:
-        """Makes a stream."""
+        """Creates a stream."""
         return Stream(self)
 
     def create_event(self) -> Event:
-        """Makes an event."""
+        """Creates an event."""
         return Event(self)
 
     def synchronize(self, timeout: float | None = None) -> None:
-        """Waits until all work on the device is done. In the main thread Ctrl-C ends the wait.
+        """Waits until all work on the device is done. In the main thread, Ctrl-C ends the wait.
 
         Args:
-            timeout: Seconds at most; None: however long it takes.
+            timeout: The longest wait in seconds. None: no limit.
 
         Raises:
-            TimeoutError: It has taken longer. The work goes on.
+            TimeoutError: The work is not done after `timeout`. It continues.
             DeviceError: Work on the device failed.
         """
         native, session = self.handle, self._session
         if not _arguments.seconds(timeout) and session.can_query and session.is_idle():
-            # Most often there is nothing to wait for, but a failure may have to be told.
+            # Usually there is nothing to wait for, but a failure may have to be reported.
             functions.synchronize_device(native)
         else:
-            # A device has no question for all of its work, so that a thread has to wait where a wait must have an end.
+            # Devices have no query for all of their work, so a helper thread waits if the wait must be interruptible.
             _wait.wait(self.name, None, functions.synchronize_device, (native,), timeout)
         _lifetime.drain(session)
 
     async def synchronize_async(self) -> None:
-        """The same in a task, without blocking the loop: one of the loop's threads waits.
+        """Does the same as `synchronize` in a task, without blocking the event loop.
 
-        If the task is cancelled, the work goes on.
+        A thread of the loop's executor waits. If the task is cancelled, the work continues.
 
         Raises:
             DeviceError: Work on the device failed.
@@ -178,13 +179,13 @@ class Device:
         await _wait.wait_async(None, functions.synchronize_device, (self.handle,))
 
     def close(self) -> None:
-        """Waits for its work, and closes the device with its streams and events; does nothing if it is closed.
+        """Waits for the work of the device, and closes the device, its streams and its events.
 
-        `Device(...)` of the same name makes a new object afterwards.
+        Does nothing if the device is closed. Afterwards, `Device(...)` with the same name returns a new object.
 
         Raises:
-            BusyError: Buffers of it are alive, or this is a stream's callback. The device stays open.
-            DeviceError: Its work failed. The device is closed nevertheless.
+            BusyError: Buffers of the device are alive, or the call comes from a stream callback. The device stays open.
+            DeviceError: Work on the device failed. The device is closed anyway.
         """
         if self.closed:
             return
@@ -203,7 +204,7 @@ class Device:
             raise failure
 
     def __enter__(self) -> Device:
-        # A device that cannot be opened is seen here, and not by whoever uses it first.
+        # Opens the device, so that a failure is raised here and not at the first use.
         _ = self.handle
         _current.enter(self)
         return self
@@ -218,12 +219,12 @@ class Device:
         return f"<tenon.Device {self.name}{state}>"
 
     def __reduce__(self) -> tuple[object, ...]:
-        # Another process has the device too, under the same name.
+        # The name identifies the device in another process too.
         return Device, (self._type, self._ordinal)
 
 
 _devices: dict[tuple[int, int], Device] = {}
-"""The object of each device, by plugin and number. One that is closed is replaced when somebody asks for it."""
+"""The object of each device, by plugin and ordinal. A closed device is replaced at the next request for it."""
 
 
 @_ending.at_shutdown
@@ -234,7 +235,7 @@ def _forget_all() -> None:
 
 
 def forget_plugin(plugin: int) -> None:
-    """Drops the objects of a plugin that is gone; their devices are not open."""
+    """Drops the device objects of an unloaded plugin. Their devices are not open."""
     for key in [key for key in _devices if key[0] == plugin]:
         gone = _devices.pop(key, None)
         if gone is not None:
@@ -242,13 +243,13 @@ def forget_plugin(plugin: int) -> None:
 
 
 def of_plugin(plugin: int, type: str, ordinal: int) -> Device:
-    """The object of a device, which is made if there is none."""
+    """Returns the object of a device, and creates it if necessary."""
     key = (plugin, ordinal)
     known = _devices.get(key)
     if known is not None:
         if not known.closed:
             return known
-        # Unless another thread was first, and has put a new one there.
+        # Another thread may have replaced it already.
         if _devices.get(key) is known:
             _devices.pop(key, None)
     device = object.__new__(Device)
@@ -257,12 +258,12 @@ def of_plugin(plugin: int, type: str, ordinal: int) -> Device:
     device._plugin = plugin
     device._session = _lifetime.Session(f"{type}:{ordinal}", partial(_open, plugin, ordinal))
     device._default_stream = DefaultStream(device)
-    # Of two threads the first wins, without a lock.
+    # If two threads race, `setdefault` keeps the first object; no lock is needed.
     return _devices.setdefault(key, device)
 
 
 def _open(plugin: int, ordinal: int) -> tuple[int, bool, bool]:
-    """Opens a device; says also whether it tells if work is done, and whether the host reaches its memory."""
+    """Opens a device. Returns its handle, whether it supports queries, and whether the host can access its memory."""
     handle = core.plugin_open_device(plugin, ordinal)
     native = {
         decode(entry.function) for entry in core.device_report(handle) if entry.availability == Availability.NATIVE
@@ -274,26 +275,26 @@ def _open(plugin: int, ordinal: int) -> tuple[int, bool, bool]:
 def _parsed(name: str) -> tuple[str, int]:
     type, colon, number = name.partition(":")
     if not type or (colon and not (number.isascii() and number.isdigit())):
-        raise ValueError(f"{name!r} is no name of a device: it should look like 'cpu' or 'cpu:0'")
+        raise ValueError(f"{name!r} is not a valid device name: expected a name such as 'cpu' or 'cpu:0'")
     return type, int(number) if colon else 0
 
 
 def device(name: Device | str) -> Device:
-    """The device of a name, such as `cpu:0`; a device is handed back as it is."""
+    """Returns the device with a name such as `cpu:0`. A `Device` is returned unchanged."""
     return name if isinstance(name, Device) else Device(name)
 
 
 def resolve(device: Device | str | None) -> Device:
-    """What a parameter `device` stands for: a device, its name, or, if None, the current one."""
+    """Resolves a `device` argument: a device, a name, or None for the current device."""
     if device is None:
         return current_device()
     return device if isinstance(device, Device) else Device(device)
 
 
 def devices(type: str | None = None) -> list[Device]:
-    """All devices of all plugins, or those of one type. None is opened.
+    """Returns all devices of all plugins, or those of one type. Opens no device.
 
-    A plugin that cannot count its devices is left out, with a `RuntimeWarning`.
+    A plugin that cannot count its devices is skipped with a `RuntimeWarning`.
     """
     from tenon.plugin import plugins
 
@@ -310,11 +311,11 @@ def devices(type: str | None = None) -> list[Device]:
 
 
 _built_in: Device | None = None
-"""The device that is current outside of any `with`, once somebody has asked."""
+"""The current device outside any `with`; None until the first request."""
 
 
 def current_device() -> Device:
-    """The device of the innermost `with device:` or `with stream:`; outside of any the built-in `cpu:0`."""
+    """Returns the device of the innermost `with device:` or `with stream:`; outside any, the built-in `cpu:0`."""
     global _built_in
     found = _current.device()
     if found is None:
@@ -325,9 +326,9 @@ def current_device() -> Device:
 
 
 def current_stream(device: Device | str | None = None) -> Stream:
-    """The stream of the innermost `with stream:` of a device; outside of any its default stream.
+    """Returns the stream of the innermost `with stream:` for a device; outside any, its default stream.
 
     Args:
-        device: The device, or its name; None: the current one.
+        device: The device or its name. None: the current device.
     """
     return resolve(device).current_stream

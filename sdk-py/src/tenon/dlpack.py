@@ -1,9 +1,9 @@
-"""Arrays to and from other frameworks without a copy, by DLPack, in its versions from before 1.0 and since.
+"""Zero-copy exchange of arrays with other frameworks through DLPack, versioned (1.0 and newer) and unversioned.
 
-A consumer may give an array back at any time: with an exception on its way, in a thread that Python
-does not know, after the interpreter has ended. Nothing written in Python may run there. So what is
-called is a function of the C library that empties the first word of the array's description, and
-whoever next makes, closes or waits for something sees that and lets the memory go.
+A consumer may call the deleter at any time: while an exception is pending, in a thread unknown to Python, or after the
+interpreter has ended. No Python code may run there. So the deleter is a function of the C library that clears the first
+word of the DLPack structure. Later calls that create, close or wait for objects detect the cleared word and release the
+memory.
 """
 
 from __future__ import annotations
@@ -44,11 +44,14 @@ CPU = 1
 CUDA_HOST = 3
 ROCM_HOST = 11
 EXT_DEV = 12
-"""A device for which DLPack has no number of its own."""
+"""The DLPack device type for devices without a type of their own, `kDLExtDev`."""
 _ON_HOST = (CPU, CUDA_HOST, ROCM_HOST)
 
 VERSION = (1, 1)
-"""The newest that is written and read."""
+"""The newest supported version."""
+
+_MOST_DIMENSIONS = 64
+"""The limit of Python's buffer protocol."""
 
 _READ_ONLY = 1
 _COPIED = 2
@@ -111,23 +114,23 @@ _c.free.argtypes = [c_void_p]
 _c.free.restype = None
 _c.strdup.argtypes = [ctypes.c_char_p]
 _c.strdup.restype = c_void_p
-# A capsule does not copy its name, and may outlive this module.
+# A capsule does not copy its name and may outlive this module, so the names are never freed.
 _UNVERSIONED = _c.strdup(b"dltensor")
 _VERSIONED = _c.strdup(b"dltensor_versioned")
 _USED_UNVERSIONED = _c.strdup(b"used_dltensor")
 _USED_VERSIONED = _c.strdup(b"used_dltensor_versioned")
 _EMPTY_SIGNALS = 128
-"""How many bytes `sigemptyset` clears, in the C libraries that there are; one word at least."""
+"""The number of bytes that `sigemptyset` clears: one word to 128 bytes, depending on the C library."""
 _give_back = ctypes.cast(_c.sigemptyset, c_void_p).value
 
 
 class _Lent:
-    """An array that was handed out, with its description, which is memory of the C library."""
+    """An exported array and its DLPack structure, which is allocated with `malloc`."""
 
     __slots__ = ("address", "buffer", "capsule", "export")
 
     own_references = 2
-    """What is counted for a capsule that nobody else has: the attribute, and the argument of the question."""
+    """The reference count of a capsule without other owners: the attribute, and the argument of `getrefcount`."""
 
     def __init__(self, buffer: Buffer, *, versioned: bool, copied: bool) -> None:
         shape, strides = buffer.shape, buffer.strides
@@ -136,7 +139,7 @@ class _Lent:
         numbers = max(sizeof(kind), _EMPTY_SIGNALS)
         address = _c.malloc(numbers + 2 * len(shape) * 8)
         if not address:
-            raise MemoryError("there is no memory to describe an array")
+            raise MemoryError("there is no memory for the DLPack structure")
         self.address = address
         self.buffer = buffer
         self.export = Export(buffer._memory)
@@ -146,7 +149,7 @@ class _Lent:
         steps[:] = [stride // itemsize for stride in strides]
         managed = kind.from_address(address)
         tensor = managed.tensor
-        # What has no elements needs no address; but none would look as if it had been given back.
+        # The first word must not be 0, even for an array without elements: 0 means that the consumer returned it.
         tensor.data = buffer.ptr or itemsize
         tensor.device.type, tensor.device.id = device_of(buffer)
         tensor.ndim = len(shape)
@@ -154,7 +157,7 @@ class _Lent:
         tensor.dtype.lanes = 1
         tensor.shape, tensor.strides = lengths, steps
         tensor.byte_offset = 0
-        # Nothing here needs one; but PaddlePaddle gives an array back only if it has one.
+        # The deleter does not use the context, but PaddlePaddle calls the deleter only if there is one.
         managed.context = address
         managed.deleter = _give_back
         if isinstance(managed, _ManagedVersioned):
@@ -163,33 +166,33 @@ class _Lent:
         self.capsule: Any = _capsule_new(address, _VERSIONED if versioned else _UNVERSIONED, None)
 
     def is_back(self) -> bool:
-        """Whether nobody has it any more."""
+        """Returns True if no consumer uses the array any more."""
         if not c_uint64.from_address(self.address).value:
             return True
         if self.capsule is None:
             return False
         if not (_capsule_is(self.capsule, _UNVERSIONED) or _capsule_is(self.capsule, _VERSIONED)):
-            # Somebody has taken the array out of it, and gives it back.
+            # A consumer has renamed the capsule and will call the deleter.
             self.capsule = None
             return False
         return sys.getrefcount(self.capsule) == _Lent.own_references
 
     def end(self) -> None:
-        """Lets the memory go."""
+        """Releases the buffer and the structure."""
         self.capsule = None
         _c.free(self.address)
 
 
 _lent: dict[int, _Lent] = {}
-"""By the address of the description."""
+"""Exported arrays by the address of their structure."""
 _round: deque[int] = deque()
-"""The same addresses, in the order in which they are looked at."""
+"""The same addresses, in the order in which they are checked."""
 _AT_ONCE = 8
-"""How many are looked at each time something is made, so that many that stay cost little."""
+"""The number of exports checked per call of `drain`, so that many long-lived exports cost little."""
 
 
 def _look(count: int) -> bool:
-    """Looks at some arrays, and answers whether none is lent any more."""
+    """Checks up to `count` exports and releases returned ones. Returns True if none are left."""
     for _ in range(min(count, len(_round))):
         try:
             address = _round.popleft()
@@ -210,24 +213,25 @@ def _look_at_all() -> None:
 
 
 def device_of(buffer: Buffer) -> tuple[int, int]:
-    """The device of a buffer, as DLPack counts."""
+    """Returns the DLPack device type and number of a buffer."""
     return (CPU, 0) if buffer.host_accessible else (EXT_DEV, buffer.device.ordinal)
 
 
 def export(buffer: Buffer, max_version: tuple[int, int] | None, *, copied: bool) -> CapsuleType:
-    """A capsule with a buffer in it.
+    """Returns a capsule for a buffer.
 
     Raises:
-        BufferError: A stride is no multiple of the element, or the memory is read-only and the consumer cannot be told.
+        BufferError: A stride is not a multiple of the element size; or the memory is read-only, which DLPack before 1.0
+            cannot express.
     """
     itemsize = buffer.dtype.itemsize
     if any(stride % itemsize for stride in buffer.strides):
-        raise BufferError("DLPack counts strides in elements, and these are no whole number of them")
+        raise BufferError("DLPack needs strides that are a multiple of the element size")
     versioned = max_version is not None and max_version[0] >= 1
     if buffer.readonly and not versioned:
-        raise BufferError("the memory is read-only, which only DLPack 1.0 and newer can tell")
+        raise BufferError("the memory is read-only, which versions before DLPack 1.0 cannot express")
     lent = _Lent(buffer, versioned=versioned, copied=copied)
-    # Held from here on: once it is among those that are looked at, it would be taken for one that nobody has.
+    # This reference must exist before the export is in `_round`: otherwise the export would count as returned.
     capsule: CapsuleType = lent.capsule
     _lent[lent.address] = lent
     _round.append(lent.address)
@@ -246,20 +250,20 @@ def answer(
     dl_device: tuple[int, int] | None,
     copy: bool | None,
 ) -> CapsuleType:
-    """What `Buffer.__dlpack__` says."""
+    """Implements `Buffer.__dlpack__`."""
     memory = buffer._memory
     memory.check()
     here = device_of(buffer)
     wanted = here if dl_device is None else (int(dl_device[0]), int(dl_device[1]))
     if wanted != here and (copy is False or wanted != (CPU, 0)):
-        raise BufferError(f"the elements are on {buffer.device.name}, and not on the device {wanted}")
+        raise BufferError(f"the elements are on {buffer.device.name}, not on the DLPack device {wanted}")
     if wanted != here and not buffer.host_accessible:
         return export(_on_the_host(buffer), max_version, copied=True)
     if copy:
         return export(buffer.copy(), max_version, copied=True)
     if buffer.host_accessible:
         if stream is not None:
-            raise BufferError("the host has no streams: stream must be None")
+            raise BufferError("stream must be None for host memory")
         memory.uses.settle()
     elif stream != -1:
         memory.uses.order_before(stream or 0)
@@ -276,13 +280,13 @@ def _on_the_host(buffer: Buffer) -> Buffer:
 
 
 class _Taken:
-    """An array of somebody else's, which is given back with the last reference."""
+    """An imported array. Its deleter is called when the last reference is dropped."""
 
     __slots__ = ("address", "give_back")
 
     def __init__(self, address: int, deleter: int | None) -> None:
         self.address = address
-        # Made now, because names of modules may be gone when the interpreter ends.
+        # Created now, because module globals may be gone at interpreter exit.
         self.give_back = _Deleter(deleter) if deleter else None
 
     def __del__(self) -> None:
@@ -291,41 +295,42 @@ class _Taken:
 
 
 def ask(array: Any, device: Device, *, on_device: bool) -> Buffer:
-    """The buffer of an array that has DLPack, without a copy. The parameters are those of `take`.
+    """Creates a buffer from an array that supports DLPack, without a copy. The parameters are those of `take`.
 
     Raises:
-        TypeError: It has not.
-        BufferError: What `take` raises, or the array itself.
+        TypeError: The array does not support DLPack.
+        BufferError: `take` or the `__dlpack__` of the array raised it.
     """
     if not hasattr(array, "__dlpack__"):
-        raise TypeError(f"{type(array).__name__} has no __dlpack__")
+        raise TypeError(f"{type(array).__name__} does not support DLPack: it has no __dlpack__")
     try:
         capsule = array.__dlpack__(max_version=VERSION)
     except TypeError:
-        # It is from before version 1.0, and knows no such parameter.
+        # Producers before DLPack 1.0 do not have this parameter.
         capsule = array.__dlpack__()
     return take(capsule, device, on_device=on_device)
 
 
 def take(capsule: Any, device: Device, *, on_device: bool) -> Buffer:
-    """The buffer in a capsule, without a copy. The capsule is used up.
+    """Creates a buffer from a capsule, without a copy. Consumes the capsule.
 
     Args:
         capsule: The capsule.
-        device: The device that the buffer is used with.
-        on_device: Whether an array on a device without a number is one of that device.
+        device: The device of the buffer.
+        on_device: True: an array with device type `kDLExtDev` is in the memory of `device`.
 
     Raises:
-        BufferError: It is not on the host or on that device, or of a type or a version that is none here.
+        BufferError: The array is neither on the host nor on that device, or its type or DLPack version is not
+            supported.
     """
     if _capsule_is(capsule, _VERSIONED):
         address = _capsule_get(capsule, _VERSIONED)
         managed: Any = _ManagedVersioned.from_address(address)
         flags = managed.flags
         if managed.major != VERSION[0]:
-            # Where the other fields are is not known; the capsule itself gives the array back.
+            # The layout of the other fields is unknown. The capsule stays unconsumed and calls the deleter itself.
             raise BufferError(
-                f"the array is described by DLPack {managed.major}.{managed.minor}; here is {VERSION[0]}.{VERSION[1]}"
+                f"the array uses DLPack {managed.major}.{managed.minor}; supported is {VERSION[0]}.{VERSION[1]}"
             )
         used = _USED_VERSIONED
     elif _capsule_is(capsule, _UNVERSIONED):
@@ -334,25 +339,45 @@ def take(capsule: Any, device: Device, *, on_device: bool) -> Buffer:
         flags = 0
         used = _USED_UNVERSIONED
     else:
-        raise BufferError("it is no capsule of DLPack's, or somebody has used it already")
+        raise BufferError("the object is not a DLPack capsule, or it is already consumed")
     own = _lent.get(address)
     if own is not None:
-        # It is one of this package's buffers, and nothing has to be taken out.
+        # The capsule contains a buffer of this package, so it need not be consumed.
         return own.buffer[...]
     tensor = managed.tensor
     if not (tensor.device.type in _ON_HOST or (on_device and tensor.device.type == EXT_DEV)):
-        raise BufferError(f"the array is on a device of DLPack's type {tensor.device.type}, not on the host")
+        raise BufferError(f"the array is on a device of DLPack type {tensor.device.type}, not on the host")
     of = of_dlpack(tensor.dtype.code, tensor.dtype.bits, tensor.dtype.lanes)
-    shape = tuple(tensor.shape[: tensor.ndim])
-    if tensor.strides:
-        strides = tuple(step * of.itemsize for step in tensor.strides[: tensor.ndim])
-    else:
-        strides = _layout.contiguous(shape, of.itemsize)
+    shape, strides = _shape_and_strides(tensor, of.itemsize)
     begin, end = _layout.span(shape, strides, of.itemsize)
     first = (tensor.data or 0) + tensor.byte_offset
-    # From here on it is ours to give back, and nobody else's.
+    # From here on, this module must call the deleter.
     _capsule_rename(capsule, used)
     owner = _Taken(address, managed.deleter)
     elsewhere = tensor.device.type not in _ON_HOST
     memory = Borrowed(device, first + begin, end - begin, owner, on_device=elsewhere)
     return _buffer.Buffer._of(memory, first, shape, strides, of, bool(flags & _READ_ONLY))
+
+
+def _shape_and_strides(tensor: Any, itemsize: int) -> _layout.Layout:
+    """Reads and checks the layout that a producer states.
+
+    Raises:
+        BufferError: The number of dimensions, a length or the size is invalid.
+    """
+    dimensions = tensor.ndim
+    if not 0 <= dimensions <= _MOST_DIMENSIONS:
+        raise BufferError(f"the array has {dimensions} dimensions; at most {_MOST_DIMENSIONS} are supported")
+    if dimensions and not tensor.shape:
+        raise BufferError(f"the array has {dimensions} dimensions but no shape")
+    try:
+        shape = _layout.shape_of(tuple(tensor.shape[:dimensions]), itemsize)
+    except ValueError as error:
+        raise BufferError(str(error)) from None
+    if not tensor.strides:
+        return _layout.Layout(shape, _layout.contiguous(shape, itemsize))
+    strides = tuple(step * itemsize for step in tensor.strides[:dimensions])
+    begin, end = _layout.span(shape, strides, itemsize)
+    if end - begin > _layout.LARGEST:
+        raise BufferError(f"an array of shape {shape} with strides of {strides} bytes is too large")
+    return _layout.Layout(shape, strides)

@@ -1,6 +1,6 @@
-"""Types of elements, by the names of the field: `float32`, `bfloat16`, `int64`.
+"""Element types by their usual names: `float32`, `bfloat16`, `int64`.
 
-Nothing here needs NumPy; its types are understood where somebody has them.
+This module does not need NumPy. If NumPy is imported, its types are accepted.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ if TYPE_CHECKING:
     DTypeLike = Union[str, type, "DType", DataType, "numpy.dtype[Any]"]
 
 _INT, _UINT, _FLOAT, _BFLOAT, _COMPLEX, _BOOL = 0, 1, 2, 4, 5, 6
-"""Codes of DLPack for what a type is."""
+"""DLPack type codes."""
 
 
 class DType:
-    """The type of one element. There is one object for each type, so that `is` compares them.
+    """An element type. There is one object per type, so types can be compared with `is`.
 
-    `==` also takes its name and NumPy's types: `x.dtype == "float32"`, `x.dtype == np.float32`. In a dictionary and in
-    a set it is found by its name, but not by a type of NumPy, which has a hash of its own.
+    `==` also accepts names and NumPy types: `x.dtype == "float32"`, `x.dtype == np.float32`. The hash is that of the
+    name, so a lookup in a dictionary or set works with the name, but not with a NumPy type.
 
     Attributes:
-        name: What it is called, such as `float32`.
-        itemsize: Length of an element in bytes.
-        native: Its number in the library.
-        code: What it is, as DLPack counts: 0 signed, 1 unsigned, 2 float, 4 bfloat, 5 complex, 6 bool.
-        format: How the buffer protocol calls it; None where it has no name there, which is so of `bfloat16`.
-        typestr: How `__array_interface__` calls it; None for `bfloat16`.
+        name: The name, such as `float32`.
+        itemsize: The size of an element in bytes.
+        native: The number of the type in the library.
+        code: The DLPack type code: 0 signed, 1 unsigned, 2 float, 4 bfloat, 5 complex, 6 bool.
+        format: The format character of the buffer protocol. None for `bfloat16`, which has none.
+        typestr: The type string of `__array_interface__`. None for `bfloat16`.
     """
 
     __slots__ = ("code", "format", "itemsize", "name", "native", "typestr")
@@ -51,17 +51,17 @@ class DType:
         self.typestr: str | None = None if format is None else f"{order}{_KINDS[code]}{itemsize}"
 
     def pack(self, values: Sequence[Number]) -> bytes:
-        """The elements as the device has them.
+        """Converts numbers to the bytes of elements.
 
         Raises:
-            TypeError: A value is of the wrong kind, such as a float for an integer.
+            TypeError: A value has the wrong kind, such as a float for an integer type.
             ValueError: A value is out of range.
         """
         if self.code in (_BOOL, _COMPLEX):
-            # The conversions below take any object for true, and texts for numbers.
+            # The conversions below would accept any object as a bool, and strings as complex numbers.
             for value in values:
                 if not is_number(value):
-                    raise TypeError(f"{value!r} is no {self.name}")
+                    raise TypeError(f"{value!r} is not a valid {self.name}")
         try:
             if self.code == _COMPLEX:
                 numbers = [part for value in map(complex, values) for part in (value.real, value.imag)]
@@ -75,7 +75,7 @@ class DType:
             raise ValueError(f"a value is out of the range of {self.name}") from None
 
     def unpack(self, data: bytes | bytearray | memoryview) -> list[Number]:
-        """The other way round."""
+        """Converts the bytes of elements to numbers; the inverse of `pack`."""
         count = len(data) // self.itemsize
         if self.code == _COMPLEX:
             parts = struct.unpack(f"={2 * count}{'f' if self.itemsize == 8 else 'd'}", data)
@@ -88,10 +88,10 @@ class DType:
 
     @property
     def dtype(self) -> numpy.dtype[Any]:
-        """NumPy's type. NumPy asks for it where it is given this one: `np.empty(3, x.dtype)`.
+        """The NumPy type. NumPy reads this attribute if it receives a `DType`, as in `np.empty(3, x.dtype)`.
 
         Raises:
-            AttributeError: NumPy is not there; or, for `bfloat16`, ml_dtypes.
+            AttributeError: NumPy is not installed, or ml_dtypes is not installed and the type is `bfloat16`.
         """
         try:
             return to_numpy(self)
@@ -120,7 +120,7 @@ class DType:
         return self.name
 
     def __reduce__(self) -> tuple[object, ...]:
-        # There is one object in each process.
+        # Unpickling returns the object of the type in that process.
         return dtype, (self.name,)
 
 
@@ -160,11 +160,11 @@ DTYPES: tuple[DType, ...] = (
     complex64,
     complex128,
 )
-"""All of them, in the order of the library's numbers."""
+"""All element types, in the order of their numbers in the library."""
 
 _BY_NAME: dict[object, DType] = {dtype.name: dtype for dtype in DTYPES}
 _BY_NAME.update((dtype.native, dtype) for dtype in DTYPES)
-# As `__array_interface__` writes them, and as people do: NumPy cannot be asked, since it is not there for everybody.
+# Type strings of `__array_interface__` and their short forms. NumPy may not be installed, so they are listed here.
 _BY_NAME.update(
     (order + dtype.typestr[1:], dtype)
     for dtype in DTYPES
@@ -173,22 +173,22 @@ _BY_NAME.update(
 )
 _BY_NAME.update({bool: bool_, int: int64, float: float64, complex: complex128})
 _NAMES = (str, type, DataType)
-"""What names a type. A plain number does not, although the library's numbers are equal to some."""
+"""Classes of keys in `_BY_NAME`. A plain int is not a key, although it may equal the number of a type."""
 _BY_DLPACK = {(dtype.code, dtype.itemsize * 8): dtype for dtype in DTYPES}
 _BY_TYPESTR = {dtype.typestr: dtype for dtype in DTYPES if dtype.typestr is not None}
 _BY_NUMPY: dict[object, DType] = {}
-"""Types of NumPy that were asked for; not in `_BY_NAME`, where some of them equal a name."""
+"""Cache of NumPy types. It is separate from `_BY_NAME` because some NumPy types compare equal to a name."""
 
 
 def dtype(of: DTypeLike) -> DType:
-    """The type that something stands for.
+    """Returns an element type.
 
     Args:
-        of: A type, its name, such as `float32` or `f4`, its number in the library, a type of NumPy, or `bool`, `int`,
-            `float` or `complex`, which are those that NumPy takes for them: `int64`, `float64`, `complex128`.
+        of: An element type; a name such as `float32` or `f4`; a `DataType` number of the library; a NumPy type; or
+            `bool`, `int`, `float` or `complex`, which mean `bool`, `int64`, `float64` and `complex128` as in NumPy.
 
     Raises:
-        TypeError: There is no such type, or it has fields, or its bytes are in another order than the machine's.
+        TypeError: The type is not supported, has fields, or does not have the byte order of the machine.
     """
     if isinstance(of, DType):
         return of
@@ -200,33 +200,33 @@ def dtype(of: DTypeLike) -> DType:
     if known is not None:
         return known
     names = ", ".join(dtype.name for dtype in DTYPES)
-    raise TypeError(f"{of!r} is no type of elements; there are {names}")
+    raise TypeError(f"{of!r} is not a supported element type; it must be one of {names}")
 
 
 def of_dlpack(code: int, bits: int, lanes: int) -> DType:
-    """The type that DLPack calls so.
+    """Returns the type for a DLPack data type.
 
     Raises:
-        BufferError: There is no such type.
+        BufferError: The type is not supported.
     """
     known = _BY_DLPACK.get((code, bits)) if lanes == 1 else None
     if known is None:
-        raise BufferError(f"no type of elements has the code {code}, {bits} bits and {lanes} lanes")
+        raise BufferError(f"the DLPack type with code {code}, {bits} bits and {lanes} lanes is not supported")
     return known
 
 
 def of_typestr(typestr: str) -> DType | None:
-    """The type that `__array_interface__` calls so; None if there is none."""
+    """Returns the type for a type string of `__array_interface__`; None if it is not supported."""
     return _BY_TYPESTR.get(typestr)
 
 
 def of_format(format: str, itemsize: int) -> DType | None:
-    """The type that the buffer protocol calls so; None if there is none, or its bytes are in another order."""
+    """Returns the type for a format of the buffer protocol; None if the format or its byte order is not supported."""
     return _BY_FORMAT.get((format, itemsize))
 
 
 _FORMATS = {"?": _BOOL, "c": _UINT, "e": _FLOAT, "f": _FLOAT, "d": _FLOAT, "Zf": _COMPLEX, "Zd": _COMPLEX}
-# How long `l` is depends on the order that stands before it, so that the length is asked for beside.
+# The size of `l` depends on the byte-order prefix, so the key below contains the size too.
 _FORMATS.update({letter: _INT for letter in "bhilqn"})
 _FORMATS.update({letter: _UINT for letter in "BHILQN"})
 _BY_FORMAT = {
@@ -239,7 +239,7 @@ _BY_FORMAT = {
 
 
 def is_number(value: object) -> bool:
-    """Whether it is a number of Python's or NumPy's, and no array or text."""
+    """Returns True for a Python or NumPy number; False for arrays and strings."""
     if isinstance(value, (bool, int, float, complex)):
         return True
     numpy = sys.modules.get("numpy")
@@ -247,8 +247,8 @@ def is_number(value: object) -> bool:
 
 
 def of_values(values: Sequence[Number]) -> DType:
-    """The type for such numbers, as NumPy would choose."""
-    # A bool is an int too, so that the narrowest kind that all of them are is the first.
+    """Returns the type that NumPy would choose for these numbers."""
+    # The narrowest kind comes first, because a bool is an int too.
     for kinds in ((bool,), (int,), (int, float)):
         if all(isinstance(value, kinds) for value in values):
             return _BY_NAME[kinds[-1]]
@@ -256,7 +256,7 @@ def of_values(values: Sequence[Number]) -> DType:
 
 
 def _of_numpy(of: object) -> DType | None:
-    # Who has a type of NumPy has imported it.
+    # A NumPy type exists only if NumPy is imported.
     numpy = sys.modules.get("numpy")
     if numpy is None or not (isinstance(of, type) or hasattr(of, "newbyteorder")):
         return None
@@ -265,7 +265,7 @@ def _of_numpy(of: object) -> DType | None:
     except TypeError:
         return None
     known = _BY_NUMPY.get(found)
-    # A type with fields may have the name of one without; object is what NumPy takes for any class.
+    # A type with fields may have the name of a plain type. NumPy converts arbitrary classes to `object`.
     if known is None and found.isnative and found.fields is None and found.kind != "O":
         known = _BY_NAME.get(found.name)
         if known is not None and known.itemsize == found.itemsize:
@@ -274,18 +274,18 @@ def _of_numpy(of: object) -> DType | None:
 
 
 def to_numpy(of: DType) -> numpy.dtype[Any]:
-    """NumPy's type. Imports NumPy.
+    """Returns the NumPy type. Imports NumPy.
 
     Raises:
-        ImportError: NumPy is not there; or, for `bfloat16`, ml_dtypes.
+        ImportError: NumPy is not installed, or ml_dtypes is not installed and the type is `bfloat16`.
     """
     if of is bfloat16:
         try:
             import ml_dtypes  # type: ignore[import-not-found,unused-ignore]
         except ImportError:
             raise ImportError(
-                "NumPy itself has no bfloat16; the package ml_dtypes adds it: pip install ml_dtypes. "
-                "Or take the bits, with .view('uint16')"
+                "NumPy has no bfloat16 type; the package ml_dtypes adds it: pip install ml_dtypes. "
+                "To access the bits instead, use .view('uint16')"
             ) from None
         found: numpy.dtype[Any] = import_numpy().dtype(ml_dtypes.bfloat16)
     else:
@@ -294,15 +294,15 @@ def to_numpy(of: DType) -> numpy.dtype[Any]:
 
 
 def import_numpy() -> Any:
-    """NumPy, for who asks for its arrays.
+    """Imports NumPy.
 
     Raises:
-        ImportError: It is not there; the message says how to get it.
+        ImportError: NumPy is not installed. The message says how to install it.
     """
     try:
         import numpy
     except ImportError:
-        raise ImportError("this makes a NumPy array, and NumPy is not there: pip install numpy") from None
+        raise ImportError("this function needs NumPy, which is not installed: pip install numpy") from None
     return numpy
 
 
@@ -312,9 +312,9 @@ def _pack_bfloat16(values: Sequence[float]) -> bytes:
 
 
 def _upper(bits: int) -> int:
-    """The upper half of a `float32`, rounded to the nearest and, between two, to the even one."""
+    """Returns the upper half of a `float32`, rounded to nearest, ties to even."""
     if bits & 0x7FFFFFFF > 0x7F800000:
-        # What is no number must not become infinite by losing its lower bits.
+        # A NaN must not become infinity when its lower bits are cut off.
         return bits >> 16 | 0x40
     return (bits + 0x7FFF + (bits >> 16 & 1)) >> 16
 
@@ -322,7 +322,7 @@ def _upper(bits: int) -> int:
 def _cannot_pack(dtype: DType, values: Sequence[Number], error: struct.error) -> NoReturn:
     for value in values:
         if not isinstance(value, (int, float)) or (dtype.code in (_INT, _UINT) and isinstance(value, float)):
-            raise TypeError(f"{value!r} is no {dtype.name}") from None
-    # Of a float it says that it is none.
+            raise TypeError(f"{value!r} is not a valid {dtype.name}") from None
+    # For float types the message of `struct` is misleading.
     why = f": {error}" if dtype.code in (_INT, _UINT) else ""
     raise ValueError(f"a value is out of the range of {dtype.name}{why}") from None

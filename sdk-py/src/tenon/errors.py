@@ -1,7 +1,7 @@
-"""What goes wrong, as exceptions.
+"""Exceptions.
 
-Each is a `tenon.Error` and also what Python has for the case: running out of memory is a `MemoryError`, a wrong
-argument a `ValueError`. So code that knows nothing of Tenon handles them too.
+Each exception derives from `tenon.Error` and from the matching built-in exception: `OutOfMemoryError` is also a
+`MemoryError`, `InvalidArgumentError` also a `ValueError`. Code that does not know Tenon can therefore handle them.
 """
 
 from __future__ import annotations
@@ -24,17 +24,18 @@ __all__ = [
 
 
 class Error(Exception):
-    """A call to a device, or to the library, did not succeed.
+    """A call to a device or to the library failed.
 
     Attributes:
-        status: What the library answered, a number of `tenon._native.types.Status`.
-        message: What went wrong, for people.
-        function: The function that failed, as the spec names it: `device_memory_allocate`; None if none was called.
-        device: The device, as `cpu:0`; None if the call is about none.
-        plugin: The name of the device's plugin; None if the call reached none.
-        plugin_message: What the plugin itself said; None if it said nothing.
-        layer: The layer that refused the call; None if none did.
-        rule: The rule that was broken, such as `V001`; None if it was none. `tenon rules V001` explains it.
+        status: The status code of the library, a value of `tenon._native.types.Status`.
+        message: The error message.
+        function: The function that failed, by its name in the spec, such as `device_memory_allocate`. None if no
+            function was called.
+        device: The device, such as `cpu:0`. None if the call does not concern a device.
+        plugin: The name of the plugin. None if the call did not reach a plugin.
+        plugin_message: The error message of the plugin. None if it did not set one.
+        layer: The layer that refused the call. None if no layer did.
+        rule: The rule that was violated, such as `V001`. None if it was not a rule. `tenon rules V001` explains it.
     """
 
     status: int
@@ -46,7 +47,7 @@ class Error(Exception):
     layer: str | None
     rule: str | None
 
-    # What a subclass stands for; the status of what the package itself finds wrong, without asking the library.
+    # The status of the class. It is used for errors that the package detects without a call to the library.
     _status: int = 2
 
     def __init__(
@@ -61,7 +62,8 @@ class Error(Exception):
         layer: str | None = None,
         rule: str | None = None,
     ) -> None:
-        # Only the message goes to the base: an exception is unpickled with its `args`, and then gets its attributes.
+        # Only the message is passed to the base class, because unpickling calls the class with `args`. The attributes
+        # are then restored from the state.
         super().__init__(message)
         self.message = message
         self.status = self._status if status is None else status
@@ -77,68 +79,68 @@ class Error(Exception):
         text = f"{place}: {self.message}" if place else self.message
         if self.plugin_message and self.plugin_message != self.message:
             text += f"; the plugin says: {self.plugin_message}"
-        # A layer's message often begins with the rule already.
+        # The message of a layer often contains the rule already.
         if self.rule and self.rule not in self.message:
             text += f" ({self.rule})"
         return text
 
 
 class InvalidArgumentError(Error, ValueError):
-    """An argument is out of range, or does not fit the others."""
+    """An argument is out of range or inconsistent with the others."""
 
     _status = 16
 
 
 class InvalidHandleError(Error, ValueError):
-    """Something is closed, or was never open."""
+    """The object is closed, or its handle was never valid."""
 
     _status = 17
 
 
 class OutOfMemoryError(Error, MemoryError):
-    """There is not as much memory as was asked for."""
+    """There is not enough memory for the request."""
 
     _status = 18
 
 
 class UnsupportedError(Error, NotImplementedError):
-    """The device has no such function, and nothing can stand in for it."""
+    """The device does not implement the function, and there is no fallback."""
 
     _status = 19
 
 
 class NotFoundError(Error, LookupError):
-    """There is nothing of this name or number."""
+    """Nothing with this name or number exists."""
 
     _status = 20
 
 
 class LoadFailedError(Error, ImportError):
-    """A plugin could not be loaded; the message says why."""
+    """A plugin could not be loaded. The message states the reason."""
 
     _status = 21
 
 
 class BusyError(Error, RuntimeError):
-    """Something is still in use, or it is too late for this, or it may not be done from inside of a callback."""
+    """An object is still in use, the call comes too late, or the call is not allowed in a callback."""
 
     _status = 22
 
 
 class NotInitialisedError(Error, RuntimeError):
-    """The library does not run: it was shut down, or this is a forked child of a process that uses it."""
+    """The library is not initialised: it was shut down, or the process is a forked child of a process that uses it."""
 
     _status = 23
 
 
 class RefusedError(Error, RuntimeError):
-    """A layer refused the call; the device has not seen it."""
+    """A layer refused the call. The call did not reach the device."""
 
     _status = 24
 
 
 class DeviceError(Error, RuntimeError):
-    """The device, or its plugin, failed."""
+    """The device or its plugin reported a failure."""
 
     _status = 2
 
@@ -154,4 +156,4 @@ BY_STATUS: Final[dict[int, type[Error]]] = {
     23: NotInitialisedError,
     24: RefusedError,
 }
-"""Which exception stands for which status; every other status is a `DeviceError`."""
+"""The exception class of each status. Every other status is a `DeviceError`."""

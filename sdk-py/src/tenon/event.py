@@ -1,4 +1,4 @@
-"""Events: marks in a stream that others can wait for."""
+"""Events: points in a stream that threads, tasks and other streams can wait for."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 
 class Event(_handled.Handled):
-    """A mark in a stream, which is done once the stream has passed it.
+    """A point in a stream. The event is done when all work before this point is done.
 
-    An event that was never recorded counts as done. It can be waited for by a thread (`synchronize`), by a stream
-    (`Stream.wait_event`), and by a task (`await event`). It is given back when the last reference goes, at `close`, or
-    at the end of a `with`; streams that wait for it keep waiting for what they saw.
+    An event that was never recorded counts as done. A thread waits for an event with `synchronize`, a stream with
+    `Stream.wait_event`, a task with `await event`. The event is destroyed when the last reference is dropped, by
+    `close`, or at the end of a `with`. A stream that already waits for it keeps waiting for the recorded point.
 
     Threads:
         Any thread may use any event.
@@ -34,13 +34,13 @@ class Event(_handled.Handled):
     _kind = "Event"
 
     def __init__(self, device: Device | str | None = None) -> None:
-        """Makes an event.
+        """Creates an event.
 
         Args:
-            device: The device, or its name; None: the current one.
+            device: The device or its name. None: the current device.
 
         Raises:
-            DeviceError: The device can make no further event.
+            DeviceError: The device cannot create another event.
         """
         from tenon.device import resolve
 
@@ -50,18 +50,18 @@ class Event(_handled.Handled):
         self._own(self._device._session, partial(functions.destroy_event, native, self._handle))
 
     def record(self, stream: Stream | None = None) -> Event:
-        """Puts the event into a stream: it is done when all work that was queued there before is done.
+        """Records the event on a stream: it is done when all work queued there so far is done.
 
         The call does not wait. Recording again moves the event.
 
         Args:
-            stream: The stream, of the same device; None: the current one of the device.
+            stream: A stream of the same device. None: the current stream of the device.
 
         Returns:
             The event itself.
 
         Raises:
-            InvalidArgumentError: The stream is of another device.
+            InvalidArgumentError: The stream belongs to another device.
         """
         if stream is None:
             stream = self._device.current_stream
@@ -71,17 +71,17 @@ class Event(_handled.Handled):
         return self
 
     def query(self) -> bool:
-        """Whether it is done. Does not wait, unless the device has no way to tell."""
+        """Returns True if the event is done. Does not wait, unless the device has no query function."""
         return functions.query_event(self._device.handle, self.handle)
 
     def synchronize(self, timeout: float | None = None) -> None:
-        """Waits until the event is done. In the main thread Ctrl-C ends the wait.
+        """Waits until the event is done. In the main thread, Ctrl-C ends the wait.
 
         Args:
-            timeout: Seconds at most; None: however long it takes.
+            timeout: The longest wait in seconds. None: no limit.
 
         Raises:
-            TimeoutError: It has taken longer.
+            TimeoutError: The event is not done after `timeout`.
             DeviceError: Work before the event failed.
         """
         session, handle = self._device._session, self._handle
@@ -94,7 +94,7 @@ class Event(_handled.Handled):
             and not _running.calling_back
             and functions.query_event(native, handle)
         ):
-            # Most often there is nothing to wait for, but a failure may have to be told.
+            # Usually there is nothing to wait for, but a failure may have to be reported.
             functions.synchronize_event(native, handle)
         else:
             handles = self._device.handle, self.handle
@@ -104,13 +104,13 @@ class Event(_handled.Handled):
             _lifetime.drain()
 
     def __await__(self) -> Generator[Any, None, None]:
-        """Waits in a task, without blocking the loop and without a thread.
+        """Waits in a task without blocking the event loop. Uses a thread only if the device has no query function.
 
         Raises:
             DeviceError: Work before the event failed.
         """
         handles = self._device.handle, self.handle
-        # The event itself is part of it: it must not be given back while a task waits.
+        # The coroutine refers to the event, so the event is not destroyed while a task waits.
         return self._awaited(handles).__await__()
 
     async def _awaited(self, handles: tuple[int, int]) -> None:
@@ -118,10 +118,10 @@ class Event(_handled.Handled):
         await _wait.wait_async(query, functions.synchronize_event, handles)
 
     def close(self) -> None:
-        """Gives the event back; does nothing if it is closed.
+        """Destroys the event. Does nothing if it is closed.
 
         Raises:
-            BusyError: This is a stream's callback; the event stays open.
+            BusyError: The call comes from a stream callback. The event stays open.
         """
         if self.closed:
             return
@@ -141,7 +141,7 @@ class Event(_handled.Handled):
 
 
 def _wrong_stream(stream: Any, own: Device) -> InvalidArgumentError:
-    """The exception for a stream of another device. Raises `TypeError` for what is no stream."""
+    """Returns the exception for a stream of another device. Raises `TypeError` if `stream` is not a stream."""
     from tenon.stream import Stream
 
     _arguments.expect(stream, Stream, "stream")
@@ -149,5 +149,7 @@ def _wrong_stream(stream: Any, own: Device) -> InvalidArgumentError:
 
 
 def other_device(what: str, device: Device, whose: str, own: Device) -> InvalidArgumentError:
-    """The exception for two things that have to be of one device."""
-    return InvalidArgumentError(f"the {what} is of {device.name}, but the {whose} of {own.name}", device=own.name)
+    """Returns the exception for two objects that must belong to the same device."""
+    return InvalidArgumentError(
+        f"the {what} belongs to {device.name}, but the {whose} belongs to {own.name}", device=own.name
+    )

@@ -1,4 +1,4 @@
-"""What a device tells of itself: its properties, its memory, and what stands behind each of its functions."""
+"""Information about a device: properties, memory statistics, and how each function is implemented."""
 
 from __future__ import annotations
 
@@ -11,80 +11,80 @@ from tenon._native.text import decode, decode_or_none
 
 @dataclass(frozen=True)
 class DeviceInfo:
-    """What is known of a device. What its plugin does not tell is 0 or False."""
+    """The properties of a device. A property that the plugin does not report is 0 or False."""
 
     type: str
-    """The type under which it is opened."""
+    """The device type, as used to open the device."""
     ordinal: int
-    """Its place among the plugin's devices."""
+    """The index among the devices of the plugin, from 0."""
     plugin: str
-    """The name of its plugin."""
+    """The name of the plugin."""
     total_memory: int
-    """All of its memory in bytes."""
+    """The total memory in bytes."""
     free_memory: int
-    """What of that was free when this was asked."""
+    """The free memory in bytes at the time of the call."""
     min_chunk_size: int
-    """The unit, in bytes, that allocations are rounded up to."""
+    """The allocation granularity in bytes. Allocations are rounded up to a multiple of it."""
     compute_capability: int
-    """Its generation, in CUDA's way ten times the major plus the minor number."""
+    """The compute capability, in the convention of CUDA: 10 × major + minor."""
     runtime_version: int
-    """Version of what programs link to."""
+    """The version of the vendor's runtime library."""
     driver_version: int
-    """Version of the driver."""
+    """The version of the driver."""
     multi_processors: int
-    """How many processors work at the same time."""
+    """The number of multiprocessors."""
     float16: bool
-    """Whether its kernels compute in `float16`."""
+    """True if the kernels support `float16`."""
     bfloat16: bool
-    """Whether its kernels compute in `bfloat16`."""
+    """True if the kernels support `bfloat16`."""
     host_accessible: bool
-    """Whether the host reaches its memory at the addresses of the device. True for the built-in one only."""
+    """True if the host can access device memory at its device addresses. True only for the built-in device."""
 
 
 @dataclass(frozen=True)
 class MemoryStats:
-    """The memory of a device, and what its pool has and has done. Sizes are in bytes."""
+    """Memory statistics of a device and its pool. Sizes are in bytes."""
 
     total: int
-    """All of the device's memory."""
+    """The total memory of the device."""
     free: int
-    """What of that the device can still give."""
+    """The memory that the device can still allocate."""
     in_use: int
-    """Blocks of the pool that are in use, which may be larger than was asked for."""
+    """The size of all pool blocks in use. A block can be larger than the requested size."""
     cached: int
-    """What the pool has from the device, and not in use."""
+    """Memory that the pool holds and that is not in use."""
     peak: int
-    """The most that was in use at once."""
+    """The largest value of `in_use` so far."""
     from_device: int
-    """What the device has given to the pool and not got back."""
+    """Memory that the pool has allocated from the device and not freed."""
     hits: int
-    """Allocations that were served without the device."""
+    """The number of allocations served from the pool."""
     misses: int
-    """Allocations for which the device gave memory."""
+    """The number of allocations for which the pool allocated memory from the device."""
     splits: int
-    """Allocations of the device that were cut into several blocks."""
+    """The number of device allocations that were split into several blocks."""
 
 
 @dataclass(frozen=True)
 class FunctionReport:
-    """What is known of a function of a device."""
+    """How a device implements a function of the spec."""
 
     function: str
-    """Its name in the spec."""
+    """The name in the spec."""
     group: str
-    """The group that describes it."""
+    """The group in the spec."""
     availability: Availability
-    """What stands behind it."""
+    """How the function is implemented: by the plugin, by a fallback, or not at all."""
     fallback: str | None
-    """What the fallback does; None if none stands in."""
+    """The description of the fallback; None if no fallback is used."""
     costs: str | None
-    """What the fallback costs; None if none stands in, or nothing is said."""
+    """The costs of the fallback; None if no fallback is used or the spec states no costs."""
     calls: int
-    """How often it was called since the device was opened, failed calls included."""
+    """The number of calls since the device was opened, including failed calls."""
 
 
 def of_device(device: int, type: str, ordinal: int) -> DeviceInfo:
-    """What is known of the device of a native handle."""
+    """Returns the properties of a device, given its native handle."""
     info = core.device_get_info(device)
     return DeviceInfo(
         type=type,
@@ -104,7 +104,7 @@ def of_device(device: int, type: str, ordinal: int) -> DeviceInfo:
 
 
 def of_memory(device: int) -> MemoryStats:
-    """How much memory there is, and what the pool has of it."""
+    """Returns the memory statistics of a device and its pool, given its native handle."""
     total, free = functions.device_memory_stats(device)
     pool = core.pool_get_statistics(device)
     return MemoryStats(
@@ -121,7 +121,7 @@ def of_memory(device: int) -> MemoryStats:
 
 
 def of_functions(device: int) -> list[FunctionReport]:
-    """For each function of the spec, what stands behind it and how often it was called."""
+    """Returns, for each function of the spec, how it is implemented and how often it was called."""
     return [
         FunctionReport(
             function=decode(entry.function),

@@ -1,4 +1,4 @@
-"""Plugins: what brings devices, and why one was not loaded."""
+"""Plugins: libraries that provide devices."""
 
 from __future__ import annotations
 
@@ -19,60 +19,60 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PluginFailure:
-    """Something that was to be loaded and was not."""
+    """A plugin that could not be loaded."""
 
     path: str
-    """The library, the manifest, or the folder that could not be read."""
+    """The path of the library or manifest, or of a folder that could not be read."""
     reason: str
-    """Why it was not loaded."""
+    """The reason."""
 
 
 @dataclass(frozen=True)
 class Plugin:
-    """A library that brings devices, or what is built in."""
+    """A loaded plugin, or the built-in CPU device."""
 
     handle: int
     """The native handle."""
     name: str
-    """What people call it."""
+    """The display name."""
     path: str | None
-    """The library; None for the built-in device."""
+    """The path of the library; None for the built-in device."""
     device_type: str
-    """The name under which its devices are opened."""
+    """The device type, as used to open its devices."""
     sub_device_type: str | None
-    """A finer type, if the plugin states one."""
+    """The sub-type of its devices; None if the plugin does not state one."""
     release: str | None
-    """The release of the host that it was built for; None for the built-in device."""
+    """The host release that the plugin was built for; None for the built-in device."""
     recognition: str
-    """How the release was found, as a clause that begins with the plugin as "it"."""
+    """How the release was determined, as a clause with the subject "it" for the plugin."""
     version: tuple[int, int, int]
-    """The version of the interface that it states."""
+    """The interface version that the plugin states."""
 
     @property
     def open_devices(self) -> int:
-        """How many of its devices are open now."""
+        """The number of its devices that are open."""
         _running.refuse_in_child()
         return int(core.plugin_get_info(self.handle).open_devices)
 
     def device(self, ordinal: int = 0) -> Device:
-        """One of its devices, also where another plugin has the same device type."""
+        """Returns a device of this plugin, even if another plugin has the same device type."""
         from tenon.device import of_plugin
 
         return of_plugin(self.handle, self.device_type, _arguments.ordinal(ordinal, self.device_type))
 
     def devices(self) -> list[Device]:
-        """All of its devices. None is opened, but the plugin begins."""
+        """Returns all devices of this plugin. Initialises the plugin but opens no device."""
         _running.refuse_in_child()
         _running.refuse_in_callback()
         return [self.device(ordinal) for ordinal in range(functions.get_device_count(self.handle))]
 
     def unload(self) -> None:
-        """Ends the plugin and closes its library.
+        """Finalises the plugin and closes its library.
 
         Raises:
-            InvalidHandleError: It is unloaded already.
-            InvalidArgumentError: It is the built-in device, which stays.
-            BusyError: One of its devices is open: close it first.
+            InvalidHandleError: The plugin is unloaded already.
+            InvalidArgumentError: The plugin is the built-in device, which cannot be unloaded.
+            BusyError: A device of the plugin is open. Close it first.
         """
         from tenon.device import forget_plugin
 
@@ -87,7 +87,7 @@ class Plugin:
 
 
 def of_handle(handle: int) -> Plugin:
-    """What is known of a plugin."""
+    """Returns the `Plugin` of a native handle."""
     _running.refuse_in_child()
     info = core.plugin_get_info(handle)
     major, minor, patch = info.version
@@ -104,13 +104,13 @@ def of_handle(handle: int) -> Plugin:
 
 
 def plugins() -> list[Plugin]:
-    """All plugins that are loaded, the built-in device first."""
+    """Returns all loaded plugins, the built-in device first."""
     _running.begin()
     return [of_handle(core.plugin_get(index)) for index in range(core.plugin_count())]
 
 
 def plugin_failures() -> list[PluginFailure]:
-    """What was found in the places of `TENON_PLUGIN_PATH` and could not be loaded."""
+    """Returns the plugins on `TENON_PLUGIN_PATH` that could not be loaded."""
     _running.begin()
     return [PluginFailure(decode(failure.path), decode(failure.reason)) for failure in core.plugin_failures()]
 
@@ -118,17 +118,18 @@ def plugin_failures() -> list[PluginFailure]:
 def load_plugin(
     path: str | os.PathLike[str], release: str | None = None, name: str | None = None, *, lazy: bool = False
 ) -> Plugin:
-    """Loads a plugin, or finds it if it is loaded already. Opening a library runs its code.
+    """Loads a plugin, or returns it if it is loaded already. Loading a library runs its code.
 
     Args:
-        path: A library, or a manifest that ends in `.json`.
-        release: The release of the host that it was built for, such as `3.1`, for one that does not show it.
-        name: What it is called; None: the name in the manifest, or that of the file.
-        lazy: Whether symbols that are not found may stay open until they are called, which then ends the process.
+        path: The path of a library, or of a manifest that ends in `.json`.
+        release: The host release that the plugin was built for, such as `3.1`. Needed only if it cannot be detected.
+        name: The display name. None: the name in the manifest, or the file name.
+        lazy: True: unresolved symbols are bound at the first call (`RTLD_LAZY`). Calling one that does not exist ends
+            the process.
 
     Raises:
-        NotFoundError: There is no such file.
-        LoadFailedError: It cannot be loaded; the message says why, and what to do.
+        NotFoundError: The file does not exist.
+        LoadFailedError: The plugin cannot be loaded. The message states the reason and a remedy.
     """
     _running.begin()
     options = core.LoadOptions(release=release, name=name, lazy=lazy)
@@ -139,17 +140,17 @@ def init(
     plugin_path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | None = None,
     layers: str | Iterable[str] | None = None,
 ) -> None:
-    """Begins the library with something else than the environment says.
+    """Initialises the library with options that replace the environment variables.
 
-    It need not be called: the first use begins the library. So it has to come before that.
+    The call is optional: the first use of the package initialises the library. So call `init` before any other use.
 
     Args:
-        plugin_path: Where plugins are looked for: folders, libraries and manifests; None: `TENON_PLUGIN_PATH`.
-        layers: Which layers there are, such as `["validate", "trace"]`; None: `TENON_LAYERS`.
+        plugin_path: Where to search for plugins: folders, libraries and manifests. None: `TENON_PLUGIN_PATH`.
+        layers: The layers to enable, such as `["validate", "trace"]`. None: `TENON_LAYERS`.
 
     Raises:
-        BusyError: The library runs already.
-        InvalidArgumentError: There is no such layer.
+        BusyError: The library is initialised already.
+        InvalidArgumentError: A layer does not exist.
     """
     if isinstance(plugin_path, (str, os.PathLike)):
         plugin_path = [plugin_path]
@@ -160,18 +161,20 @@ def init(
         core.init(core.Options(plugin_path=paths, layers=names))
 
     if not _running.begin(start):
-        raise BusyError("the library runs already: call `tenon.init` before anything else", function="init")
+        raise BusyError(
+            "the library is initialised already: call `tenon.init` before any other function", function="init"
+        )
 
 
 def enable_layers(*names: str) -> None:
-    """Puts layers between the program and its devices, in place of those of `TENON_LAYERS`.
+    """Enables layers between the program and its devices. Replaces the layers of `TENON_LAYERS`.
 
     Args:
-        names: Such as `"validate"` and `"trace"`; none: no layers.
+        names: The layers, such as `"validate"` and `"trace"`. Without arguments, all layers are disabled.
 
     Raises:
-        InvalidArgumentError: There is no such layer.
-        BusyError: A plugin is in use already, and layers come too late.
+        InvalidArgumentError: A layer does not exist.
+        BusyError: A plugin is in use already, so layers can no longer be enabled.
     """
     _running.begin()
     core.layers_enable(",".join(names))

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 class Stream(_handled.Handled):
     """A queue of work that a device runs in order.
 
-    `with stream:` makes it the current stream of its device, and the device the current one, for the thread or the
-    task; it does not close it. When the last reference goes, nobody waits: a stream that still has work is given back
-    once that is done. `close` waits.
+    `with stream:` makes it the current stream of its device, and its device the current device, for the thread or task.
+    It does not close the stream. Dropping the last reference does not block: a stream with pending work is destroyed
+    after that work is done. `close` waits.
 
     Threads:
         Any thread may use any stream.
@@ -34,24 +34,24 @@ class Stream(_handled.Handled):
     _kind = "Stream"
 
     def __init__(self, device: Device | str | None = None) -> None:
-        """Makes a stream.
+        """Creates a stream.
 
         Args:
-            device: The device, or its name; None: the current one.
+            device: The device or its name. None: the current device.
 
         Raises:
-            DeviceError: The device can make no further stream.
+            DeviceError: The device cannot create another stream.
         """
         from tenon.device import resolve
 
         self._device = resolve(device)
         session, native = self._device._session, self._device.handle
         if not session.can_query:
-            # Nobody knows when streams that were dropped are done, so that whoever makes a new one waits for them.
+            # Without queries, only a wait tells that a dropped stream is done. Waits here, before another one is made.
             _lifetime.drain(session)
         handle = functions.create_stream(native)
         self._handle = handle
-        # 0 where a device has its default stream only.
+        # The handle is 0 if the device supports only its default stream.
         session.streams.add(handle)
         self._own(
             session,
@@ -60,17 +60,17 @@ class Stream(_handled.Handled):
         )
 
     def query(self) -> bool:
-        """Whether all its work is done. Does not wait, unless the device has no way to tell."""
+        """Returns True if all work on the stream is done. Does not wait, unless the device has no query function."""
         return functions.query_stream(self._device.handle, self.handle)
 
     def synchronize(self, timeout: float | None = None) -> None:
-        """Waits until all work that was queued before is done. In the main thread Ctrl-C ends the wait.
+        """Waits until all work queued so far is done. In the main thread, Ctrl-C ends the wait.
 
         Args:
-            timeout: Seconds at most; None: however long it takes.
+            timeout: The longest wait in seconds. None: no limit.
 
         Raises:
-            TimeoutError: It has taken longer. The work goes on.
+            TimeoutError: The work is not done after `timeout`. It continues.
             DeviceError: Work on the stream failed.
         """
         session, handle = self._device._session, self._handle
@@ -83,7 +83,7 @@ class Stream(_handled.Handled):
             and not _running.calling_back
             and functions.query_stream(native, handle)
         ):
-            # Most often there is nothing to wait for, but a failure may have to be told.
+            # Usually there is nothing to wait for, but a failure may have to be reported.
             functions.synchronize_stream(native, handle)
         else:
             handles = self._device.handle, self.handle
@@ -93,7 +93,9 @@ class Stream(_handled.Handled):
             _lifetime.drain()
 
     async def synchronize_async(self) -> None:
-        """The same in a task, without blocking the loop. If the task is cancelled, the work goes on.
+        """Does the same as `synchronize` in a task, without blocking the event loop.
+
+        If the task is cancelled, the work continues.
 
         Raises:
             DeviceError: Work on the stream failed.
@@ -103,10 +105,10 @@ class Stream(_handled.Handled):
         await _wait.wait_async(query, functions.synchronize_stream, handles)
 
     def wait_event(self, event: Event) -> None:
-        """Makes work that is queued from now on wait for an event. The caller does not wait.
+        """Makes work queued from now on wait for an event. The caller does not wait.
 
         Raises:
-            InvalidArgumentError: The event is of another device.
+            InvalidArgumentError: The event belongs to another device.
         """
         _arguments.expect(event, Event, "event")
         if event.device is not self._device:
@@ -114,10 +116,10 @@ class Stream(_handled.Handled):
         functions.stream_wait_event(self._device.handle, self.handle, event.handle)
 
     def wait_stream(self, other: Stream) -> None:
-        """Makes work that is queued from now on wait for what is queued on another stream now.
+        """Makes work queued from now on wait for all work queued on another stream so far.
 
         Raises:
-            InvalidArgumentError: The stream is of another device.
+            InvalidArgumentError: The other stream belongs to another device.
         """
         _arguments.expect(other, Stream, "other")
         if other.device is not self._device:
@@ -126,10 +128,10 @@ class Stream(_handled.Handled):
             self.wait_event(event)
 
     def record_event(self, event: Event | None = None) -> Event:
-        """Puts an event into the stream.
+        """Records an event on the stream.
 
         Args:
-            event: The event, of the same device; None: a new one.
+            event: An event of the same device. None: a new event.
 
         Returns:
             The event.
@@ -140,19 +142,19 @@ class Stream(_handled.Handled):
         return event.record(self)
 
     def add_callback(self, function: Callable[..., object], *arguments: Any) -> None:
-        """Queues a call of a function: it runs when all work before it is done, and work after it waits for it.
+        """Queues a callback, which runs after all earlier work on the stream. Later work waits for the callback.
 
-        It runs once, in a thread of the device. There it must not use a device, which raises `BusyError`: the device
-        waits for it. What it raises goes to `sys.unraisablehook`, and the stream goes on. It and its arguments are let
-        go when it has run.
+        The callback runs once, in a thread of the device. It must not use a device: the device waits for the callback,
+        so each such call raises `BusyError`. Exceptions of the callback are passed to `sys.unraisablehook`, and the
+        stream continues. The references to the callback and its arguments are dropped after it has run.
 
         Args:
-            function: What is called.
-            arguments: What it is called with.
+            function: The function to call.
+            arguments: The arguments of the call.
 
         Raises:
-            TypeError: `function` cannot be called.
-            UnsupportedError: The device calls nobody back.
+            TypeError: `function` is not callable.
+            UnsupportedError: The device does not support callbacks.
         """
         if not callable(function):
             raise TypeError(f"function must be callable, not {type(function).__name__}")
@@ -160,11 +162,11 @@ class Stream(_handled.Handled):
         _callbacks.queue(self._device._session, self.handle, function, arguments, native)
 
     def close(self) -> None:
-        """Waits for the stream's work and gives the stream back; does nothing if it is closed, or the default stream.
+        """Waits for the work on the stream and destroys it. Does nothing for a closed stream and the default stream.
 
         Raises:
-            DeviceError: Work on the stream failed. The stream is given back nevertheless.
-            BusyError: This is a stream's callback; the stream stays open.
+            DeviceError: Work on the stream failed. The stream is destroyed anyway.
+            BusyError: The call comes from a stream callback. The stream stays open.
         """
         if self.closed:
             return
@@ -176,19 +178,19 @@ class Stream(_handled.Handled):
             try:
                 self.synchronize()
             finally:
-                # First, so that other threads are told that it is closed, and not that there is no such stream.
+                # Cleared before the stream is destroyed, so that other threads see a closed stream, not a bad handle.
                 self._handle = None
         except Error:
             release.now()
             raise
         except BaseException:
-            # Ctrl-C ends the wait, so this must not begin another one.
+            # Ctrl-C has ended the wait. Destroying the stream now could wait again.
             _lifetime.release_later(release)
             raise
         release.now()
 
     def __enter__(self) -> Stream:
-        # Asking for the handle sees that it is open.
+        # Raises an exception if the stream is closed.
         _ = self.handle
         _current.enter(self._device, self)
         return self
@@ -200,7 +202,7 @@ class Stream(_handled.Handled):
 
 
 class DefaultStream(Stream):
-    """The stream that a device has from the beginning, and that nobody closes."""
+    """The default stream of a device. It always exists and cannot be closed."""
 
     __slots__ = ()
 
@@ -210,7 +212,7 @@ class DefaultStream(Stream):
 
     @property
     def closed(self) -> bool:
-        """Whether its device is closed."""
+        """True if the device is closed."""
         return self._device.closed
 
     def close(self) -> None:
@@ -222,14 +224,14 @@ class DefaultStream(Stream):
 
 
 def _is_idle(session: _lifetime.Session, device: int, handle: int) -> bool:
-    # A device that cannot tell would wait, so that its streams are left to whoever waits for the device.
+    # Without a query function the call would wait. Such streams are destroyed when a caller waits for the device.
     return session.can_query and functions.query_stream(device, handle)
 
 
 def _destroy(session: _lifetime.Session, device: int, handle: int) -> None:
     if handle:
         session.streams.discard(handle)
-    # Who asks for all streams may have seen this one before that line, but not after it.
+    # `Session.is_idle` may have copied the set of streams before the line above and may query this stream.
     if session.asking and not session.ended:
         again = partial(_destroy, session, device, handle)
         _lifetime.release_later(_lifetime.Release(session, again, lambda: not session.asking, is_memory=False))

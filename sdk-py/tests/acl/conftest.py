@@ -1,4 +1,4 @@
-"""What the tests of `acl` share: a device that is set for a test and given back after it."""
+"""Fixtures of the tests of `acl`: a device that is set before a test and reset after it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Callbacks: who calls them, when, and what happens when they go wrong."""
+"""Callbacks: the thread and time of the call, and failures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a program may rely on in every function: how it takes arguments and how it answers."""
+"""Conventions of all functions: how they take arguments and return results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Callbacks: who may subscribe to what, which code a mistake has, and what ends with the stream."""
+"""Callbacks: subscription, error codes, and the end of a stream."""
 
 from __future__ import annotations
 

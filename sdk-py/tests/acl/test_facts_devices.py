@@ -1,4 +1,4 @@
-"""Initialising, devices, contexts and streams: what is counted, what is current, and what ends with what."""
+"""Initialisation, devices, contexts and streams: reference counts, current objects and lifetimes."""
 
 from __future__ import annotations
 

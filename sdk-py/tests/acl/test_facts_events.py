@@ -1,4 +1,4 @@
-"""Events: the kinds of them, the three questions, times, and what is not for which kind."""
+"""Events: kinds, the three queries, times, and calls that a kind does not support."""
 
 from __future__ import annotations
 

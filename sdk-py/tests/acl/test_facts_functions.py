@@ -1,4 +1,4 @@
-"""Each function: where it is, how many arguments it takes, and what it returns, in which order."""
+"""All functions: module, number of arguments, and order of the results."""
 
 from __future__ import annotations
 

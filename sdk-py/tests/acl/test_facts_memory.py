@@ -1,4 +1,4 @@
-"""Memory and copies: every mistake has its code, and the kinds do what the addresses say."""
+"""Memory and copies: the error code of each invalid call, and kinds of copies that must match the addresses."""
 
 from __future__ import annotations
 

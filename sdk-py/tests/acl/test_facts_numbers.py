@@ -1,4 +1,4 @@
-"""The numbers that programs define for themselves are those of the headers, by the names that they have there."""
+"""Constants that programs define themselves, compared with the headers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ten thousand rounds leave nothing behind: not in the process, and not by the account of the validation layer."""
+"""Leak tests: ten thousand rounds must leave nothing behind in the process or in the validation layer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Memory: what is given, what is refused, and copies in all kinds."""
+"""Memory: allocation, refused calls, and all kinds of copies."""
 
 from __future__ import annotations
 

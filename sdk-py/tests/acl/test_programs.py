@@ -1,4 +1,4 @@
-"""Programs as people write them for Ascend. None of them knows that the device is another one."""
+"""Typical programs for Ascend, run on the built-in device without changes."""
 
 from __future__ import annotations
 

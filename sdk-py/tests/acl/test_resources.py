@@ -1,4 +1,4 @@
-"""Programs that allocate and release in the order that the documents of pyACL show."""
+"""Programs that allocate and release in the order of the pyACL documentation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Contexts, streams and events, in one thread and in several."""
+"""Contexts, streams and events in one thread and in several."""
 
 from __future__ import annotations
 

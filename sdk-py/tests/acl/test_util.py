@@ -1,4 +1,4 @@
-"""`acl.util`: addresses of Python's memory, and Python's views of addresses."""
+"""`acl.util`: addresses of Python memory, and Python views of addresses."""
 
 from __future__ import annotations
 

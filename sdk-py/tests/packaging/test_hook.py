@@ -1,4 +1,4 @@
-"""The hook that builds wheels: where a file says that it runs, and what is said when something is missing."""
+"""The build hook of the wheel: platform tags, and messages for missing requirements."""
 
 from __future__ import annotations
 

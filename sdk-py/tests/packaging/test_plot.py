@@ -1,4 +1,4 @@
-"""What `tenon bench --plot` draws, where there is matplotlib."""
+"""The plot of `tenon bench --plot`, if matplotlib is installed."""
 
 from __future__ import annotations
 

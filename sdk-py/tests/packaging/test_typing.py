@@ -1,4 +1,4 @@
-"""What type checkers say of programs that use the installed package."""
+"""Type checks of programs that use the installed package."""
 
 from __future__ import annotations
 

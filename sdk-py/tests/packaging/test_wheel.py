@@ -1,4 +1,4 @@
-"""The wheel that `TENON_WHEEL` names: what is in it, where it says that it runs, and what tools say of it."""
+"""The wheel that `TENON_WHEEL` names: content, platform tags, and checks by packaging tools."""
 
 from __future__ import annotations
 
@@ -39,6 +39,7 @@ def test_it_holds_the_packages_and_what_cargo_built(wheel: Path) -> None:
     for file in ("tenon/py.typed", "acl/py.typed", "tenon/__init__.py", "acl/__init__.py", "_tenon_command.py"):
         assert file in names
     assert any(name.endswith("/licenses/LICENSE") for name in names)
+    assert any(name.endswith("/licenses/THIRD-PARTY.txt") for name in names)
     known = ("tenon/", "acl/", "_tenon_command.py", "tenon-")
     assert [name for name in names if not name.startswith(known) or name.endswith(".pyc")] == []
 

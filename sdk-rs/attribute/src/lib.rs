@@ -21,8 +21,6 @@ pub struct Trait<'a> {
     pub name: &'a str,
     /// The module of its interface.
     pub module: &'a str,
-    /// Whether an implementation fills a table, where the spec's fallbacks can have slots.
-    pub fills_table: bool,
     /// How a host comes by the table.
     pub entry: Option<Entry<'a>>,
     /// Its methods, in the order of the spec.
@@ -86,10 +84,7 @@ pub fn expand(
     };
     let target = &item.self_ty;
     let variants = provided.iter().map(|function| ident(function.variant));
-    let fallbacks = implemented.fills_table.then(|| {
-        let fallbacks = attribute.fallbacks;
-        quote! { const FALLBACKS: bool = #fallbacks; }
-    });
+    let fallbacks = attribute.fallbacks;
     let new = match &attribute.new {
         Some(new) => quote!(#new),
         None => quote!(<#target as ::core::default::Default>::default()),
@@ -108,7 +103,7 @@ pub fn expand(
             type Instance = Self;
             const PROVIDED: #module::Provided =
                 #module::Provided::of(&[#(#module::Function::#variants),*]);
-            #fallbacks
+            const FALLBACKS: bool = #fallbacks;
 
             fn instance() -> &'static Self {
                 static INSTANCE: ::std::sync::OnceLock<#target> = ::std::sync::OnceLock::new();

@@ -14,37 +14,37 @@ pub enum LoadError {
     /// There is nothing at the path.
     #[error("there is no file `{}`", path.display())]
     NotFound {
-        /// What was to be loaded.
+        /// The library or manifest.
         path: PathBuf,
     },
     /// The file, or the folder, cannot be read.
     #[error("`{}` cannot be read: {source}", path.display())]
     Unreadable {
-        /// What was to be loaded.
+        /// The library or manifest.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The path leads to a folder, or to something else that is no file.
-    #[error("`{}` is no file, where a library or a manifest was expected", path.display())]
+    #[error("`{}` is not a file: a library or a manifest is expected", path.display())]
     NotAFile {
-        /// What was to be loaded.
+        /// The library or manifest.
         path: PathBuf,
     },
     /// The dynamic linker does not open it.
-    #[error("the system does not open `{}`: {reason}{help}", path.display())]
+    #[error("cannot load `{}`: {reason}{help}", path.display())]
     Open {
-        /// What was to be loaded.
+        /// The library or manifest.
         path: PathBuf,
-        /// What the dynamic linker says.
+        /// The error of the dynamic linker.
         reason: String,
-        /// What helps, as a sentence; may be empty.
+        /// Advice, as a sentence; may be empty.
         help: String,
     },
     /// A part of the library is missing: a download or a build that was cut off.
-    #[error("`{}` is cut off: it has {bytes} bytes, and its header speaks of {stated}", path.display())]
+    #[error("`{}` is incomplete: it has {bytes} bytes, and {stated} according to its header", path.display())]
     Truncated {
-        /// What was to be loaded.
+        /// The library or manifest.
         path: PathBuf,
         /// The length of the file.
         bytes: u64,
@@ -52,9 +52,9 @@ pub enum LoadError {
         stated: u64,
     },
     /// It is a library, and no plugin.
-    #[error("`{}` is no plugin: it exports no `{symbol}`", path.display())]
+    #[error("`{}` is not a plugin: it does not export `{symbol}`", path.display())]
     NoEntry {
-        /// What was to be loaded.
+        /// The library or manifest.
         path: PathBuf,
         /// The symbol that is missing.
         symbol: &'static str,
@@ -67,11 +67,11 @@ pub enum LoadError {
         if *wrote { ", though it wrote to the params or cleared the table" } else { "" }
     )]
     Declined {
-        /// What was to be loaded.
+        /// The library or manifest.
         path: PathBuf,
         /// What it was offered, in that order.
         offered: Vec<Release>,
-        /// Whether it wrote anything at all.
+        /// True if it wrote anything at all.
         wrote: bool,
     },
     /// It wrote more than any release that is known.
@@ -81,11 +81,11 @@ pub enum LoadError {
         path.display(), NEWEST.name()
     )]
     Newer {
-        /// What was to be loaded.
+        /// The library or manifest.
         path: PathBuf,
         /// The table, or the params.
         what: &'static str,
-        /// How much it wrote.
+        /// The number of words that it wrote.
         bytes: usize,
         /// How much the newest release has.
         known: usize,
@@ -96,11 +96,11 @@ pub enum LoadError {
         path.display(), release.name(), release.table_size()
     )]
     PastTheEnd {
-        /// What was to be loaded.
+        /// The library or manifest.
         path: PathBuf,
         /// What it accepted.
         release: Release,
-        /// How much it wrote.
+        /// The number of words that it wrote.
         bytes: usize,
     },
     /// It put a table of its own in place of the host's.
@@ -110,7 +110,7 @@ pub enum LoadError {
         path.display()
     )]
     ReplacedTable {
-        /// What was to be loaded.
+        /// The library or manifest.
         path: PathBuf,
     },
     /// It compares no size, and what it wrote fits no release.
@@ -119,9 +119,9 @@ pub enum LoadError {
         path.display()
     )]
     NoReleaseFits {
-        /// What was to be loaded.
+        /// The library or manifest.
         path: PathBuf,
-        /// What it wrote.
+        /// The words that it wrote.
         evidence: Evidence,
     },
     /// It compares no size, and what it wrote fits several releases that differ in what the pointers mean.
@@ -132,11 +132,11 @@ pub enum LoadError {
         path.display(), releases(candidates), library(path)
     )]
     UnknownRelease {
-        /// What was to be loaded.
+        /// The library or manifest.
         path: PathBuf,
-        /// What fits, oldest first.
+        /// The matching releases, oldest first.
         candidates: Vec<Release>,
-        /// What it wrote.
+        /// The words that it wrote.
         evidence: Evidence,
     },
     /// What was declared is not what the plugin does.
@@ -145,7 +145,7 @@ pub enum LoadError {
         path.display(), declared.name(), releases(found)
     )]
     Contradicted {
-        /// What was to be loaded.
+        /// The library or manifest.
         path: PathBuf,
         /// What the options or the manifest say.
         declared: Release,
@@ -160,11 +160,11 @@ pub enum LoadError {
         path.display(), loaded.name(), declared.name()
     )]
     LoadedOtherwise {
-        /// What was to be loaded.
+        /// The library or manifest.
         path: PathBuf,
-        /// What it was loaded with.
+        /// The release that it was loaded as.
         loaded: Release,
-        /// What is asked for now.
+        /// The release that is declared now.
         declared: Release,
     },
     /// Its version is older than hosts take, or was not written.
@@ -173,7 +173,7 @@ pub enum LoadError {
         path.display(), version[0], version[1], version[2]
     )]
     Version {
-        /// What was to be loaded.
+        /// The library or manifest.
         path: PathBuf,
         /// What it states.
         version: [usize; 3],
@@ -184,10 +184,21 @@ pub enum LoadError {
         path.display(), if *empty { "empty" } else { "null" }
     )]
     NoDeviceType {
+        /// The library or manifest.
+        path: PathBuf,
+        /// True if there was a text, with nothing in it.
+        empty: bool,
+    },
+    /// The name that it gave the device is not one that can be shown or typed.
+    #[error(
+        "`{}` has the device type `{}`, which has control characters or more than {LONGEST_NAME} bytes",
+        path.display(), device_type.escape_debug()
+    )]
+    BadDeviceType {
         /// What was to be loaded.
         path: PathBuf,
-        /// Whether there was a text, with nothing in it.
-        empty: bool,
+        /// What it stated.
+        device_type: String,
     },
     /// It lacks what every host needs.
     #[error(
@@ -195,9 +206,9 @@ pub enum LoadError {
         functions.iter().map(|function| format!("`{}`", function.name())).collect::<Vec<_>>().join(", ")
     )]
     MissingRequired {
-        /// What was to be loaded.
+        /// The library or manifest.
         path: PathBuf,
-        /// What is missing, in the order of the spec.
+        /// The missing functions, in the order of the spec.
         functions: Vec<Function>,
     },
     /// The manifest does not say what a manifest says.
@@ -205,10 +216,13 @@ pub enum LoadError {
     Manifest {
         /// The manifest.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
 }
+
+/// The most bytes of the name of a device type.
+pub(crate) const LONGEST_NAME: usize = 256;
 
 /// The library as its manifest would name it.
 fn library(path: &std::path::Path) -> String {

@@ -1,7 +1,7 @@
-//! The host's side of a plugin: finding it, opening it, and learning which release's table it fills.
+//! Loads device plugins: finds a plugin, opens it, and detects the release whose table it fills.
 //!
-//! What lives here: everything up to the moment when a plugin is a [`Device`](tenon::device::Device) like any
-//! other. What does not: C exports, layers, and the life of devices; nobody here calls `initialize`.
+//! The result is a [`Device`](tenon::device::Device). The crate has no C exports and no layers, and does not initialise
+//! devices: the caller calls `initialize`.
 //!
 //! ```
 //! use tenon_host::Plugin;

@@ -8,13 +8,13 @@ use tenon::device::{Function, Loaded, Release};
 use tenon::reflect::Need;
 
 use crate::elf;
-use crate::error::LoadError;
+use crate::error::{LONGEST_NAME, LoadError};
 use crate::library::{Binding, Library};
 use crate::manifest::Manifest;
 use crate::negotiate::{self, Memory, Question};
 use crate::plugin::Plugin;
 
-/// How a plugin is loaded.
+/// Options for loading a plugin.
 #[derive(Clone, Debug, Default)]
 pub struct LoadOptions {
     /// The release that the plugin was built for, for one that does not show it. A wrong one is an error.
@@ -124,6 +124,11 @@ impl Answers {
         if device_type.is_empty() {
             return Err(LoadError::NoDeviceType { path: path(), empty: true });
         }
+        let shown = device_type.to_string_lossy();
+        if shown.len() > LONGEST_NAME || shown.chars().any(char::is_control) {
+            let device_type = shown.chars().take(LONGEST_NAME).collect();
+            return Err(LoadError::BadDeviceType { path: path(), device_type });
+        }
         let version = memory.version();
         if !is_taken(version) {
             return Err(LoadError::Version { path: path(), version });
@@ -147,7 +152,7 @@ unsafe fn text(pointer: *const c_char) -> Option<CString> {
     (!pointer.is_null()).then(|| unsafe { CStr::from_ptr(pointer) }.to_owned())
 }
 
-/// Whether a host takes a plugin of this version; PaddlePaddle counts like this, and so lets 0.0.101 pass.
+/// Returns true if a host takes a plugin of this version; PaddlePaddle counts like this, and so lets 0.0.101 pass.
 fn is_taken([major, minor, patch]: [usize; 3]) -> bool {
     major.saturating_mul(10_000).saturating_add(minor.saturating_mul(100)).saturating_add(patch) >= 101
 }

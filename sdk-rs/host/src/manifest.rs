@@ -1,5 +1,8 @@
 //! Manifests: a small JSON file that names a plugin's library, and says what the library does not.
 
+use std::fs::OpenOptions;
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -11,8 +14,10 @@ use crate::load::LoadOptions;
 
 /// The format that is described here.
 const FORMAT: u64 = 1;
+/// The most bytes that a manifest may have.
+const LONGEST: u64 = 64 * 1024;
 
-/// What a manifest says.
+/// The content of a manifest.
 ///
 /// ```json
 /// {
@@ -37,7 +42,7 @@ pub struct Manifest {
     pub name: Option<String>,
     /// The release that the plugin was built for.
     pub release: Option<Release>,
-    /// Whether symbols that the library does not find may stay open until they are called.
+    /// True if symbols that the library does not find may stay open until they are called.
     pub lazy: bool,
     /// For people.
     pub description: Option<String>,
@@ -66,13 +71,10 @@ impl Manifest {
     /// Reads a manifest. The library is not looked for.
     ///
     /// # Errors
-    /// [`LoadError::NotFound`], [`LoadError::Unreadable`], and [`LoadError::Manifest`] with the line and what is
-    /// wrong.
+    /// [`LoadError::NotFound`], [`LoadError::NotAFile`], [`LoadError::Unreadable`], and [`LoadError::Manifest`] with the
+    /// line and what is wrong.
     pub fn read(path: &Path) -> Result<Self, LoadError> {
-        let text = std::fs::read_to_string(path).map_err(|source| match source.kind() {
-            std::io::ErrorKind::NotFound => LoadError::NotFound { path: path.into() },
-            _ => LoadError::Unreadable { path: path.into(), source },
-        })?;
+        let text = contents(path)?;
         Self::parse(path, &text).map_err(|reason| LoadError::Manifest { path: path.into(), reason })
     }
 
@@ -114,6 +116,25 @@ impl Manifest {
             binding: given.binding.max(if self.lazy { Binding::Later } else { Binding::AtOnce }),
         }
     }
+}
+
+/// Reads a file that anybody may have put into a plugin folder: a FIFO would block, and a device never ends.
+fn contents(path: &Path) -> Result<String, LoadError> {
+    let unreadable = |source: io::Error| match source.kind() {
+        io::ErrorKind::NotFound => LoadError::NotFound { path: path.into() },
+        _ => LoadError::Unreadable { path: path.into(), source },
+    };
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path).map_err(unreadable)?;
+    if !file.metadata().map_err(unreadable)?.is_file() {
+        return Err(LoadError::NotAFile { path: path.into() });
+    }
+    let mut text = String::new();
+    file.take(LONGEST + 1).read_to_string(&mut text).map_err(unreadable)?;
+    if text.len() as u64 > LONGEST {
+        let reason = format!("it has more than {LONGEST} bytes");
+        return Err(LoadError::Manifest { path: path.into(), reason });
+    }
+    Ok(text)
 }
 
 fn release_of_name(name: &str) -> Result<Release, String> {

@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_LAZY};
 use serde::{Deserialize, Serialize};
@@ -25,6 +26,14 @@ print(json.dumps({"libpython": next(filter(os.path.isfile, libraries), None), "p
 /// How many libraries may be missing one after the other before the search ends.
 const MOST_MISSING: usize = 64;
 
+/// True once the libraries of a PaddlePaddle were loaded for the process.
+static IS_LOADED: AtomicBool = AtomicBool::new(false);
+
+/// Returns true if [`PaddleLibraries::open`] has loaded the libraries of a PaddlePaddle.
+pub(crate) fn is_loaded() -> bool {
+    IS_LOADED.load(Ordering::Relaxed)
+}
+
 /// The libraries of an installed PaddlePaddle, and of the Python that it is installed for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PaddleLibraries {
@@ -45,17 +54,17 @@ pub enum PaddleError {
     /// The interpreter cannot be started.
     #[error("`{}` cannot be started: {source}", python.display())]
     Start {
-        /// What was to be asked.
+        /// The interpreter.
         python: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The interpreter did not answer.
     #[error("`{}` is no Python that answers where its packages are: {said}", python.display())]
     NoAnswer {
-        /// What was asked.
+        /// The interpreter.
         python: PathBuf,
-        /// What it said.
+        /// Its output.
         said: String,
     },
     /// There is no PaddlePaddle.
@@ -64,15 +73,15 @@ pub enum PaddleError {
          installed in", python.display()
     )]
     NoPaddle {
-        /// What was asked.
+        /// The interpreter.
         python: PathBuf,
     },
     /// The dynamic linker does not open a library.
-    #[error("the system does not open `{}`: {reason}", library.display())]
+    #[error("cannot load `{}`: {reason}", library.display())]
     Open {
         /// The library.
         library: PathBuf,
-        /// What the dynamic linker says.
+        /// The error of the dynamic linker.
         reason: String,
     },
 }
@@ -117,7 +126,9 @@ impl PaddleLibraries {
         if let Some(libpython) = &self.libpython {
             self.open_with_needed(libpython, MOST_MISSING)?;
         }
-        self.open_with_needed(&self.libpaddle, MOST_MISSING)
+        self.open_with_needed(&self.libpaddle, MOST_MISSING)?;
+        IS_LOADED.store(true, Ordering::Relaxed);
+        Ok(())
     }
 
     fn open_with_needed(&self, library: &Path, most: usize) -> Result<(), PaddleError> {

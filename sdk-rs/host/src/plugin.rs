@@ -40,7 +40,7 @@ impl std::fmt::Debug for BuiltIn {
     }
 }
 
-/// What stands behind a function.
+/// The implementation of a function.
 #[derive(Clone, Copy, Debug)]
 pub enum Availability {
     /// The plugin has it.
@@ -146,7 +146,7 @@ impl Plugin {
         }
     }
 
-    /// How its release was found.
+    /// The evidence for its release.
     pub fn recognised_by(&self) -> &Recognition {
         &self.recognition
     }
@@ -189,7 +189,7 @@ impl Plugin {
         &self.answers.open_symbols
     }
 
-    /// Whether the plugin filled the slot of a function with the spec's fallback, so that its author did not write it.
+    /// Returns true if the plugin filled the slot of a function with the spec's fallback, so that its author did not write it.
     ///
     /// A plugin says so by exporting `tenon_fallbacks`, a function that answers with the names, separated by spaces.
     pub fn is_filled_by_fallback(&self, function: Function) -> bool {
@@ -201,7 +201,7 @@ impl Plugin {
         self.availability[function as usize]
     }
 
-    /// What stands behind each function, in the order of the spec.
+    /// The implementation of each function, in the order of the spec.
     pub fn functions(&self) -> impl ExactSizeIterator<Item = (Function, Availability)> {
         Function::ALL.into_iter().zip(self.availability)
     }

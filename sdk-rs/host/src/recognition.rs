@@ -1,4 +1,4 @@
-//! How the release of a plugin was found.
+//! The evidence for the release of a plugin.
 
 use std::fmt;
 
@@ -21,16 +21,16 @@ pub enum Recognition {
     /// It does not look at the table's size, and each pointer that it wrote means the same in all of these
     /// releases.
     Indifferent {
-        /// What fits, oldest first.
+        /// The matching releases, oldest first.
         candidates: Vec<Release>,
-        /// What it wrote.
+        /// The words that it wrote.
         evidence: Evidence,
     },
     /// It does not look at the table's size; what it wrote fits several releases, and this one was declared.
     Declared {
-        /// What fits, oldest first.
+        /// The matching releases, oldest first.
         candidates: Vec<Release>,
-        /// What it wrote.
+        /// The words that it wrote.
         evidence: Evidence,
     },
 }
@@ -69,7 +69,7 @@ impl fmt::Display for Recognition {
 /// What a plugin that looks at no size of the table wrote; as text, clauses about "it".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Evidence {
-    /// How many pointers it filled.
+    /// Number of pointers that it filled.
     pub pointers: usize,
     /// Bytes from the start of the table to the end of the last member that it wrote, also of one that it cleared.
     pub extent: usize,
@@ -81,7 +81,7 @@ pub struct Evidence {
     pub params: Option<usize>,
 }
 
-/// How a plugin cleared the table.
+/// The way in which a plugin cleared the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clearing {
     /// Not at all.

@@ -22,9 +22,11 @@ pub struct Candidate {
     pub outcome: Result<Arc<Plugin>, LoadError>,
 }
 
-/// Loads all that [`PATH_VARIABLE`] names. It finds nothing if that is not set.
+/// Loads all that [`PATH_VARIABLE`] names. It finds nothing if that is not set, or if the process is a set-user-ID
+/// program.
 pub fn search() -> Vec<Candidate> {
-    std::env::var_os(PATH_VARIABLE).map_or_else(Vec::new, |paths| search_in(&paths, &LoadOptions::default()))
+    tenon::trusted_variable(PATH_VARIABLE)
+        .map_or_else(Vec::new, |paths| search_in(&paths, &LoadOptions::default()))
 }
 
 /// Loads all that a list of paths with colons between them names.

@@ -98,6 +98,25 @@ fn a_wrong_manifest_says_what_is_wrong() {
 }
 
 #[test]
+fn only_a_regular_file_of_some_size_is_read_as_a_manifest() {
+    let folder = folder("odd-manifests");
+    let fifo = folder.join("fifo.json");
+    let c_path = std::ffi::CString::new(fifo.as_os_str().as_encoded_bytes()).expect("a path has no NUL");
+    // SAFETY: the path is a text with a NUL at its end.
+    assert_eq!(unsafe { libc::mkfifo(c_path.as_ptr(), 0o600) }, 0);
+    std::os::unix::fs::symlink("/dev/zero", folder.join("endless.json")).expect("a link can be made");
+    write(&folder.join("long.json"), &format!("{{ \"tenon_manifest\": 1{} }}", " ".repeat(1 << 20)));
+
+    let found = search(&[&folder]);
+    assert_eq!(names(&found), ["endless.json", "fifo.json", "long.json"]);
+    let text =
+        |index: usize| found[index].outcome.as_ref().err().map(ToString::to_string).unwrap_or_default();
+    assert!(matches!(found[0].outcome, Err(LoadError::NotAFile { .. })), "{}", text(0));
+    assert!(matches!(found[1].outcome, Err(LoadError::NotAFile { .. })), "{}", text(1));
+    assert!(text(2).ends_with("it has more than 65536 bytes"), "{}", text(2));
+}
+
+#[test]
 fn a_folder_is_searched_in_the_order_of_names() {
     let folder = folder("searched");
     compile(&folder.join("b-good.so"), Release::V3_1, &KNOWN);

@@ -3,8 +3,8 @@
 //! They run the generator while a crate is compiled. The other way is to commit what it writes: `rust` in `outputs` of
 //! `spec.yaml`.
 
-use codegen::emit::rust::{TraitEntry, TraitTable, expand_interface};
-use codegen::model::Interface;
+use codegen::emit::rust::{TraitEntry, TraitTable, expand_exports, expand_interface};
+use codegen::model::{Interface, Spec};
 use codegen::source::Folder;
 use codegen::{Loaded, load};
 use proc_macro::TokenStream;
@@ -24,7 +24,27 @@ use tenon_attribute::{Attribute, Entry, Function, Purpose, Specs, Trait};
 #[proc_macro]
 pub fn interface(input: TokenStream) -> TokenStream {
     let arguments = syn::parse_macro_input!(input as InterfaceArguments);
-    finish(expand_interface_arguments(&arguments))
+    finish(expand_arguments(&arguments, expand_interface))
+}
+
+/// Exports the C functions of an interface of the kind `export`.
+///
+/// ```text
+/// use crate::kit as api;
+///
+/// fn instance() -> &'static Kit { … }
+///
+/// mod functions {
+///     tenon_interface::exports!("kit", spec = "path/to/spec");
+/// }
+/// ```
+///
+/// It stands in a module of its own. The module above has the interface as `api`, and a function `instance` that returns
+/// the implementation.
+#[proc_macro]
+pub fn exports(input: TokenStream) -> TokenStream {
+    let arguments = syn::parse_macro_input!(input as InterfaceArguments);
+    finish(expand_arguments(&arguments, expand_exports))
 }
 
 /// Makes an `impl` of a trait of a spec fill the slots of exactly the functions that it has, and a library a plugin.
@@ -66,7 +86,6 @@ fn expand_attribute(purpose: Purpose, arguments: TokenStream, item: TokenStream)
         let traits = tables.iter().zip(&functions).map(|(table, functions)| Trait {
             name: &table.name,
             module: &table.module,
-            fills_table: table.fills_table,
             entry: table.entry.as_ref().map(entry),
             functions,
         });
@@ -108,10 +127,13 @@ impl Parse for InterfaceArguments {
     }
 }
 
-fn expand_interface_arguments(arguments: &InterfaceArguments) -> syn::Result<proc_macro2::TokenStream> {
+fn expand_arguments(
+    arguments: &InterfaceArguments,
+    expand: fn(&Spec, &Interface) -> proc_macro2::TokenStream,
+) -> syn::Result<proc_macro2::TokenStream> {
     let (loaded, tracked) = load_spec(&arguments.spec)?;
     let interface = find(&loaded, &arguments.name)?;
-    let module = expand_interface(&loaded.spec, interface);
+    let module = expand(&loaded.spec, interface);
     Ok(quote! {
         #(const _: &str = include_str!(#tracked);)*
         #module

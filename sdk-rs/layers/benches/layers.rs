@@ -12,6 +12,7 @@ use tenon::DevicePtr;
 use tenon::device::*;
 use tenon_layers::trace::{self, Trace};
 use tenon_layers::validate::{self, Checker};
+use tenon_testing::stub_device;
 
 /// A device that does next to nothing, so that what is measured is the way to it.
 #[derive(Default)]
@@ -19,94 +20,73 @@ struct Idle;
 
 static NEXT: AtomicUsize = AtomicUsize::new(1);
 
-#[tenon::device]
-impl Device for Idle {
-    #[inline(never)]
-    fn set_device(&self, device: DeviceId) -> Result<()> {
-        black_box(device);
-        Ok(())
-    }
+stub_device! {
+    #[tenon::device]
+    impl Idle {
+        #[inline(never)]
+        fn set_device(&self, device: DeviceId) -> Result<()> {
+            black_box(device);
+            Ok(())
+        }
 
-    fn get_device(&self) -> Result<DeviceId> {
-        Ok(DeviceId(0))
-    }
+        fn get_device_count(&self) -> Result<usize> {
+            Ok(2)
+        }
 
-    fn get_device_count(&self) -> Result<usize> {
-        Ok(2)
-    }
+        fn create_event(&self, _: DeviceId) -> Result<Event> {
+            Ok(Event::from_addr(NEXT.fetch_add(1, Ordering::Relaxed) * 64))
+        }
 
-    fn get_device_list(&self) -> Result<Vec<usize>> {
-        Ok(vec![0, 1])
-    }
+        #[inline(never)]
+        fn record_event(&self, _: DeviceId, stream: Stream, event: Event) -> Result<()> {
+            black_box((stream, event));
+            Ok(())
+        }
 
-    fn synchronize_device(&self, _: DeviceId) -> Result<()> {
-        Ok(())
-    }
+        #[inline(never)]
+        fn device_memory_allocate(&self, _: DeviceId, _: usize) -> Result<DevicePtr> {
+            Ok(DevicePtr::from_addr(NEXT.fetch_add(1, Ordering::Relaxed) * 4096 + (1 << 40)))
+        }
 
-    fn create_stream(&self, _: DeviceId) -> Result<Stream> {
-        Ok(Stream::from_addr(NEXT.fetch_add(1, Ordering::Relaxed) * 64))
-    }
+        #[inline(never)]
+        fn device_memory_deallocate(&self, _: DeviceId, ptr: DevicePtr, _: usize) -> Result<()> {
+            black_box(ptr);
+            Ok(())
+        }
 
-    fn query_stream(&self, _: DeviceId, _: Stream) -> Result<bool> {
-        Ok(true)
+        #[inline(never)]
+        fn memory_copy_h2d(&self, device: DeviceId, dst: DevicePtr, src: &[u8]) -> Result<()> {
+            black_box((device, dst, src));
+            Ok(())
+        }
     }
+    optional {
+        fn create_stream(&self, _: DeviceId) -> Result<Stream> {
+            Ok(Stream::from_addr(NEXT.fetch_add(1, Ordering::Relaxed) * 64))
+        }
 
-    fn create_event(&self, _: DeviceId) -> Result<Event> {
-        Ok(Event::from_addr(NEXT.fetch_add(1, Ordering::Relaxed) * 64))
-    }
+        fn query_stream(&self, _: DeviceId, _: Stream) -> Result<bool> {
+            Ok(true)
+        }
 
-    #[inline(never)]
-    fn record_event(&self, _: DeviceId, stream: Stream, event: Event) -> Result<()> {
-        black_box((stream, event));
-        Ok(())
-    }
+        #[inline(never)]
+        fn stream_wait_event(&self, _: DeviceId, stream: Stream, event: Event) -> Result<()> {
+            black_box((stream, event));
+            Ok(())
+        }
 
-    #[inline(never)]
-    fn stream_wait_event(&self, _: DeviceId, stream: Stream, event: Event) -> Result<()> {
-        black_box((stream, event));
-        Ok(())
-    }
-
-    fn synchronize_event(&self, _: DeviceId, _: Event) -> Result<()> {
-        Ok(())
-    }
-
-    fn destroy_event(&self, _: DeviceId, _: Event) -> Result<()> {
-        Ok(())
-    }
-
-    #[inline(never)]
-    fn device_memory_allocate(&self, _: DeviceId, _: usize) -> Result<DevicePtr> {
-        Ok(DevicePtr::from_addr(NEXT.fetch_add(1, Ordering::Relaxed) * 4096 + (1 << 40)))
-    }
-
-    #[inline(never)]
-    fn device_memory_deallocate(&self, _: DeviceId, ptr: DevicePtr, _: usize) -> Result<()> {
-        black_box(ptr);
-        Ok(())
-    }
-
-    #[inline(never)]
-    fn memory_copy_h2d(&self, device: DeviceId, dst: DevicePtr, src: &[u8]) -> Result<()> {
-        black_box((device, dst, src));
-        Ok(())
-    }
-
-    fn memory_copy_d2h(&self, _: DeviceId, _: &mut [u8], _: DevicePtr) -> Result<()> {
-        Ok(())
-    }
-
-    #[inline(never)]
-    fn async_memory_copy_d2d(
-        &self,
-        device: DeviceId,
-        stream: Stream,
-        dst: DevicePtr,
-        src: DevicePtr,
-        size: usize,
-    ) -> Result<()> {
-        black_box((device, stream, dst, src, size));
-        Ok(())
+        #[inline(never)]
+        fn async_memory_copy_d2d(
+            &self,
+            device: DeviceId,
+            stream: Stream,
+            dst: DevicePtr,
+            src: DevicePtr,
+            size: usize,
+        ) -> Result<()> {
+            black_box((device, stream, dst, src, size));
+            Ok(())
+        }
     }
 }
 

@@ -1,14 +1,14 @@
 //! Layers between a program and a device.
 //!
-//! A [`Layer`](tenon::device::Layer) sees each call on its way to a plugin and on its way back. There are two here:
+//! A [`Layer`](tenon::device::Layer) sees each call to a plugin before and after it. There are two:
 //!
-//! - [`validate`] refuses calls that break the rules of the interface, and says which rule and how;
-//! - [`trace`] writes down what was called, and what the streams did, for a viewer of traces.
+//! - [`validate`] rejects calls that break the rules of the interface, and reports the rule and the reason;
+//! - [`trace`] records calls and the work of streams for a trace viewer.
 //!
-//! A program names the layers that it wants in `TENON_LAYERS=validate,trace`; [`open`] makes them. The trace is always
-//! the outer one, so that it also shows the calls that validation refused.
+//! A program selects layers with `TENON_LAYERS=validate,trace`; [`open`] creates them. The trace is always the outer
+//! one, so that it also shows the calls that validation rejected.
 //!
-//! What a layer knows about functions it reads from [`tenon::reflect`]. No code for a certain device belongs here.
+//! A layer reads the description of functions from [`tenon::reflect`]. Code for a certain device does not belong here.
 
 mod clock;
 mod setting;

@@ -6,9 +6,9 @@
 pub struct BadSetting {
     /// The variable.
     pub variable: &'static str,
-    /// What it says.
+    /// Its value.
     pub value: String,
-    /// Why that is no use.
+    /// The reason.
     pub reason: String,
 }
 
@@ -18,9 +18,9 @@ impl BadSetting {
     }
 }
 
-/// The text of a variable; one that is empty counts as not set.
+/// The text of a variable; one that is empty counts as not set. A set-user-ID program reads none: a trace is a file.
 pub(crate) fn text(variable: &'static str) -> Option<String> {
-    let value = std::env::var_os(variable)?.to_string_lossy().into_owned();
+    let value = tenon::trusted_variable(variable)?.to_string_lossy().into_owned();
     (!value.is_empty()).then_some(value)
 }
 

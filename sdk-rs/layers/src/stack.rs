@@ -16,9 +16,9 @@ pub const NAMES: [&str; 2] = ["trace", "validate"];
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// There is no such layer.
-    #[error("there is no layer `{name}`{}; there are {}", did_you_mean(.nearest), NAMES.join(" and "))]
+    #[error("there is no layer `{name}`{} TENON_LAYERS takes {}", did_you_mean(.nearest), NAMES.join(" and "))]
     UnknownLayer {
-        /// What was asked for.
+        /// The name.
         name: String,
         /// The name that is most like it.
         nearest: Option<&'static str>,
@@ -32,7 +32,7 @@ pub enum OpenError {
 }
 
 fn did_you_mean(nearest: &Option<&'static str>) -> String {
-    nearest.map(|name| format!(", did you mean `{name}`?")).unwrap_or_default()
+    nearest.map_or_else(|| ";".to_owned(), |name| format!("; did you mean `{name}`?"))
 }
 
 /// The layers of a process, for all of its plugins.
@@ -83,7 +83,7 @@ impl Stack {
         Self { checker, trace, plugins: Mutex::default() }
     }
 
-    /// Whether there are no layers, so that plugins can be called as they are.
+    /// Returns true if there are no layers, so that plugins can be called directly.
     pub fn is_empty(&self) -> bool {
         self.checker.is_none() && self.trace.is_none()
     }
@@ -109,7 +109,7 @@ impl Stack {
         forgotten.and_then(|layers| layers.validate).map(|validate| validate.finish()).unwrap_or_default()
     }
 
-    /// How validation fared, if it is on.
+    /// The counts of validation, if it is on.
     pub fn checker(&self) -> Option<&Arc<Checker>> {
         self.checker.as_ref()
     }

@@ -1,4 +1,4 @@
-//! The page of the rules says what the catalogue says.
+//! The page of the rules is generated from the catalogue.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -8,10 +8,10 @@ use tenon_layers::validate;
 const PAGE: &str = "../../docs/src/guide/validation-rules.md";
 
 fn page() -> String {
-    let mut page = "# The rules of validation\n\n\
-        What the layer [`validate`](layers.md) checks. An error is refused: the call does not reach the plugin. A \
-        warning is reported, and the call goes on. `tenon rules V001` prints one of them; `TENON_VALIDATE_IGNORE` \
-        switches some off.\n\n"
+    let mut page = "# Validation rules\n\n\
+        The layer [`validate`](layers.md) checks these rules. A call that breaks a rule of the severity **error** is \
+        rejected and does not reach the plugin. A **warning** is reported, and the call continues. `tenon rules V001` \
+        prints one rule; `TENON_VALIDATE_IGNORE` disables rules.\n\n"
         .to_owned();
     for rule in validate::catalogue() {
         // Writing to a string does not fail.

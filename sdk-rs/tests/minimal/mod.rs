@@ -1,4 +1,4 @@
-//! The least that a device can be: host memory, two devices, nothing asynchronous.
+//! The smallest useful device: host memory, two devices, nothing asynchronous.
 
 use std::alloc::Layout;
 use std::cell::Cell;
@@ -19,76 +19,53 @@ macro_rules! minimal {
         #[derive(Default)]
         struct $name;
 
-        #[$($attribute),*]
-        impl Device for $name {
-            fn set_device(&self, device: DeviceId) -> Result<()> {
-                match device.0 {
-                    -1 => Err(Error::new(Status::SUCCESS, "a failure that calls itself a success")),
-                    0 | 1 => {
-                        minimal::CURRENT.set(device.0);
-                        Ok(())
+        tenon_testing::stub_device! {
+            $(#[$attribute])*
+            impl $name {
+                fn set_device(&self, device: DeviceId) -> Result<()> {
+                    match device.0 {
+                        -1 => Err(Error::new(Status::SUCCESS, "a failure that calls itself a success")),
+                        0 | 1 => {
+                            minimal::CURRENT.set(device.0);
+                            Ok(())
+                        }
+                        13 => panic!("unlucky device {}", device.0),
+                        other => Err(Error::invalid(format!("there is no device {other}"))),
                     }
-                    13 => panic!("unlucky device {}", device.0),
-                    other => Err(Error::invalid(format!("there is no device {other}"))),
+                }
+
+                fn get_device(&self) -> Result<DeviceId> {
+                    Ok(DeviceId(minimal::CURRENT.get()))
+                }
+
+                fn get_device_count(&self) -> Result<usize> {
+                    Ok(2)
+                }
+
+                fn device_memory_allocate(&self, _: DeviceId, size: usize) -> Result<DevicePtr> {
+                    // SAFETY: the layout has at least one byte.
+                    Ok(DevicePtr::from_ptr(unsafe { std::alloc::alloc(minimal::layout(size)?) }))
+                }
+
+                fn device_memory_deallocate(&self, _: DeviceId, ptr: DevicePtr, size: usize) -> Result<()> {
+                    // SAFETY: the tests give back what they got, with its size.
+                    unsafe { std::alloc::dealloc(ptr.as_ptr().cast(), minimal::layout(size)?) };
+                    Ok(())
+                }
+
+                fn memory_copy_h2d(&self, _: DeviceId, dst: DevicePtr, src: &[u8]) -> Result<()> {
+                    // SAFETY: device memory is host memory here, and the tests stay inside of it.
+                    unsafe { std::ptr::copy(src.as_ptr(), dst.as_ptr().cast(), src.len()) };
+                    Ok(())
+                }
+
+                fn memory_copy_d2h(&self, _: DeviceId, dst: &mut [u8], src: DevicePtr) -> Result<()> {
+                    // SAFETY: device memory is host memory here, and the tests stay inside of it.
+                    unsafe { std::ptr::copy(src.as_ptr().cast::<u8>(), dst.as_mut_ptr(), dst.len()) };
+                    Ok(())
                 }
             }
-
-            fn get_device(&self) -> Result<DeviceId> {
-                Ok(DeviceId(minimal::CURRENT.get()))
-            }
-
-            fn get_device_count(&self) -> Result<usize> {
-                Ok(2)
-            }
-
-            fn get_device_list(&self) -> Result<Vec<usize>> {
-                Ok(vec![0, 1])
-            }
-
-            fn synchronize_device(&self, _: DeviceId) -> Result<()> {
-                Ok(())
-            }
-
-            fn create_event(&self, _: DeviceId) -> Result<Event> {
-                Ok(Event::from_addr(1))
-            }
-
-            fn record_event(&self, _: DeviceId, _: Stream, _: Event) -> Result<()> {
-                Ok(())
-            }
-
-            fn synchronize_event(&self, _: DeviceId, _: Event) -> Result<()> {
-                Ok(())
-            }
-
-            fn destroy_event(&self, _: DeviceId, _: Event) -> Result<()> {
-                Ok(())
-            }
-
-            fn device_memory_allocate(&self, _: DeviceId, size: usize) -> Result<DevicePtr> {
-                // SAFETY: the layout has at least one byte.
-                Ok(DevicePtr::from_ptr(unsafe { std::alloc::alloc(minimal::layout(size)?) }))
-            }
-
-            fn device_memory_deallocate(&self, _: DeviceId, ptr: DevicePtr, size: usize) -> Result<()> {
-                // SAFETY: the tests give back what they got, with its size.
-                unsafe { std::alloc::dealloc(ptr.as_ptr().cast(), minimal::layout(size)?) };
-                Ok(())
-            }
-
-            fn memory_copy_h2d(&self, _: DeviceId, dst: DevicePtr, src: &[u8]) -> Result<()> {
-                // SAFETY: device memory is host memory here, and the tests stay inside of it.
-                unsafe { std::ptr::copy(src.as_ptr(), dst.as_ptr().cast(), src.len()) };
-                Ok(())
-            }
-
-            fn memory_copy_d2h(&self, _: DeviceId, dst: &mut [u8], src: DevicePtr) -> Result<()> {
-                // SAFETY: device memory is host memory here, and the tests stay inside of it.
-                unsafe { std::ptr::copy(src.as_ptr().cast::<u8>(), dst.as_mut_ptr(), dst.len()) };
-                Ok(())
-            }
-
-            $($more)*
+            optional { $($more)* }
         }
     };
 }

@@ -1,7 +1,7 @@
-//! The command `tenon`: whether a plugin is right, what a trace says, and what the rules of validation mean.
+//! The command `tenon`: tests plugins, summarises traces, and explains the rules of validation.
 //!
-//! The work is done by libraries; here are the options, and how answers and failures are shown. The Python package has a
-//! command of the same name, with more in it, and hands these over to this one.
+//! Libraries do the work; the crate contains the options and the output. The Python package has a command of the same
+//! name with more subcommands, which runs this program for these.
 
 use std::io::{ErrorKind, Write as _};
 use std::process::ExitCode;
@@ -41,7 +41,7 @@ enum Command {
     Rules(rules::Options),
 }
 
-/// What a command has to say.
+/// The output of a command.
 struct Answer {
     text: String,
     code: ExitCode,
@@ -59,7 +59,7 @@ fn main() -> ExitCode {
     }
     let (outcome, on_failure) = match Cli::parse().command {
         Command::Check(options) => (check::run(&options).map_err(Report::msg), 2),
-        Command::Trace(command) => (trace::run(&command).map(Answer::done).map_err(Report::new), 1),
+        Command::Trace(command) => (trace::run(&command).map_err(Report::new), 1),
         Command::Rules(options) => (rules::run(&options).map(Answer::done).map_err(Report::new), 1),
     };
     match outcome {

@@ -3,13 +3,18 @@
 use std::fs::File;
 use std::io::BufReader;
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use tenon_layers::trace::summary::{Summary, SummaryError};
 
+use crate::Answer;
+
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// What was called most, what took longest, what streams did, and how much memory was in use
+    ///
+    /// The exit status is 1 if events are missing in the trace, or its end.
     Summary(Options),
 }
 
@@ -34,13 +39,15 @@ pub struct Failure {
     source: SummaryError,
 }
 
-pub fn run(Command::Summary(options): &Command) -> Result<String, Failure> {
+pub fn run(Command::Summary(options): &Command) -> Result<Answer, Failure> {
     let opened = File::open(&options.file).map_err(SummaryError::from);
     let summary = opened
         .and_then(|file| Summary::read(BufReader::new(file)))
         .map_err(|source| Failure { file: options.file.clone(), source })?;
-    Ok(match options.json {
+    let text = match options.json {
         true => crate::json(&serde_json::json!(summary)),
         false => summary.tables(options.top).to_string(),
-    })
+    };
+    let is_complete = summary.dropped == 0 && !summary.truncated;
+    Ok(Answer { text, code: if is_complete { ExitCode::SUCCESS } else { ExitCode::FAILURE } })
 }

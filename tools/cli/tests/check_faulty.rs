@@ -15,7 +15,7 @@ const FAULTS: [(&str, &str, &str); 49] = [
         "another thread's `set_device` of 1 made it current here",
     ),
     ("no-synchronize-device", "presence.synchronize_device", "`synchronize_device` is missing"),
-    ("threads-survive", "life.threads-end", "threads of the plugin are left after `finalize`"),
+    ("threads-survive", "lifecycle.threads-end", "threads of the plugin are left after `finalize`"),
     ("misaligned", "memory.allocate.aligned", "4 bytes past a multiple of 16"),
     (
         "address-not-written",
@@ -38,7 +38,7 @@ const FAULTS: [(&str, &str, &str); 49] = [
     ),
     (
         "writes-on-failure",
-        "hostile.device_memory_allocate.failure-writes-nothing.device",
+        "invalid-argument.device_memory_allocate.failure-writes-nothing.device",
         "`device_memory_allocate` failed and still wrote",
     ),
     (
@@ -84,12 +84,12 @@ const FAULTS: [(&str, &str, &str); 49] = [
     ),
     (
         "stale-stream-crashes",
-        "hostile.synchronize_stream.destroyed.stream",
+        "invalid-argument.synchronize_stream.destroyed.stream",
         "the process died of signal 11 (segmentation fault), in or after `synchronize_stream`",
     ),
     (
         "stale-stream-hangs",
-        "hostile.synchronize_stream.destroyed.stream",
+        "invalid-argument.synchronize_stream.destroyed.stream",
         "the process did not end within 2s, in or after `synchronize_stream`",
     ),
     ("callback-twice", "callback.once", "callback 0 was called 2 times"),
@@ -171,21 +171,62 @@ fn a_crash_costs_the_cases_that_crash() {
     let output = check()
         .env("FAULT", "stale-stream-crashes")
         .arg(&library)
-        .args(["--filter", "hostile.synchronize_", "--level", "good"])
+        .args(["--filter", "invalid-argument.synchronize_", "--level", "good"])
         .output()
         .expect("the command runs");
     let text = text(&output);
     let failed: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("FAILED ")).collect();
-    assert_eq!(failed[0], "hostile.synchronize_stream.unknown-device.device", "{text}");
+    assert_eq!(failed[0], "invalid-argument.synchronize_stream.unknown-device.device", "{text}");
     for case in [
-        "hostile.synchronize_stream.null-device.device",
-        "hostile.synchronize_stream.destroyed.stream",
-        "hostile.synchronize_stream.garbage.stream",
-        "hostile.synchronize_stream.of-another-device.stream",
+        "invalid-argument.synchronize_stream.null-device.device",
+        "invalid-argument.synchronize_stream.destroyed.stream",
+        "invalid-argument.synchronize_stream.garbage.stream",
+        "invalid-argument.synchronize_stream.of-another-device.stream",
     ] {
         assert!(text.contains(case), "{case}: {text}");
     }
     assert!(text.contains(" passed, 5 failed for "), "{text}");
+}
+
+/// The processes that run `sleep 3600`, which a plugin of the test has started.
+fn helpers() -> Vec<String> {
+    let commands = std::fs::read_dir("/proc").expect("this is Linux").flatten().filter_map(|entry| {
+        let command = std::fs::read(entry.path().join("cmdline")).ok()?;
+        (command == b"sleep\x003600\x00").then(|| entry.file_name().to_string_lossy().into_owned())
+    });
+    commands.collect()
+}
+
+#[test]
+fn a_helper_that_a_plugin_leaves_behind_ends_with_its_case() {
+    let library = compile("tools/conformance/tests/faulty/plugin.c", "faulty-helper");
+    let start = std::time::Instant::now();
+    let output = check()
+        .env("FAULT", "leaves-a-helper")
+        .arg(&library)
+        .args(["--timeout", "5", "--filter", "device."])
+        .output()
+        .expect("the command runs");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    assert!(start.elapsed().as_secs() < 60, "the helper was waited for");
+    assert_eq!(helpers(), Vec::<String>::new());
+}
+
+#[test]
+fn a_number_of_devices_that_can_only_be_a_mistake_is_refused() {
+    let library = compile("tools/conformance/tests/faulty/plugin.c", "faulty-countless");
+    let output = check().env("FAULT", "countless-devices").arg(&library).output().expect("the command runs");
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+    assert!(text(&output).contains("wrote 2147483648"), "{}", text(&output));
+}
+
+#[test]
+fn a_name_that_a_terminal_would_obey_is_refused() {
+    let library = compile("tools/conformance/tests/faulty/plugin.c", "faulty-name");
+    let output = check().env("FAULT", "odd-name").arg(&library).output().expect("the command runs");
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+    assert!(text(&output).contains(r"device type `\u{1b}"), "{}", text(&output));
+    assert!(!text(&output).contains('\u{1b}'));
 }
 
 #[test]

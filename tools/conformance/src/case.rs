@@ -1,11 +1,11 @@
-//! What a case is: a promise, where it was made, and the code that holds a plugin to it.
+//! Cases: a promise, its source, and the code that checks it.
 
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 use tenon::device::Function;
 
-use crate::subject::Subject;
+use crate::plugin_under_test::PluginUnderTest;
 
 /// Who is let down when a case fails. A stricter level includes those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, clap::ValueEnum)]
@@ -32,7 +32,7 @@ impl Level {
 
 /// Where a promise was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum PromisedBy {
     /// In the documentation of a function or a group of the spec, word by word.
     Spec(&'static str),
     /// By the way in which PaddlePaddle calls.
@@ -41,13 +41,13 @@ pub enum Source {
     Practice,
 }
 
-impl Source {
+impl PromisedBy {
     /// For people.
     pub fn text(self) -> String {
         match self {
-            Source::Spec(name) => format!("spec, `{name}`"),
-            Source::Host => "PaddlePaddle".to_owned(),
-            Source::Practice => "good practice".to_owned(),
+            PromisedBy::Spec(name) => format!("spec, `{name}`"),
+            PromisedBy::Host => "PaddlePaddle".to_owned(),
+            PromisedBy::Practice => "good practice".to_owned(),
         }
     }
 }
@@ -55,15 +55,15 @@ impl Source {
 /// A broken promise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// How it is broken, in one line.
+    /// The message, in one line.
     pub message: String,
     /// The functions whose answer was wrong; empty where the case judges what it saw.
     pub blamed: Vec<Function>,
-    /// Whether those functions were tried by themselves and found broken, whatever the case did before.
+    /// True if those functions were tried by themselves and found broken, whatever the case did before.
     pub certain: bool,
 }
 
-/// How a case ended before its end.
+/// The reason why a case ended early.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stop {
     /// The promise is broken.
@@ -72,7 +72,7 @@ pub enum Stop {
     Skipped(String),
 }
 
-/// What the code of a case yields.
+/// The result of a case.
 pub type Verdict<T = ()> = Result<T, Stop>;
 
 /// Ends a case: what the plugin does is not what was promised.
@@ -103,9 +103,9 @@ pub(crate) use ensure;
 /// The code of a case.
 pub(crate) enum Body {
     /// Written by hand.
-    Written(fn(&Subject) -> Verdict),
+    Written(fn(&PluginUnderTest) -> Verdict),
     /// Made from the spec.
-    Made(Box<dyn Fn(&Subject) -> Verdict + Send + Sync>),
+    Made(Box<dyn Fn(&PluginUnderTest) -> Verdict + Send + Sync>),
 }
 
 /// Where a case runs.
@@ -121,20 +121,20 @@ pub(crate) enum Place {
 pub struct Case {
     /// Its name, by group: `copy.d2d.odd-lengths`.
     pub id: Cow<'static, str>,
-    /// Who is let down when it fails.
+    /// Its level.
     pub level: Level,
     /// The functions that it speaks of.
     pub functions: Vec<Function>,
-    /// What else has to be there for it to be tried.
+    /// Other functions that it needs.
     pub(crate) uses: Vec<Function>,
-    /// Whether fallbacks, which may wait where a device may not, cannot take part.
+    /// True if fallbacks, which may wait where a device may not, cannot take part.
     pub(crate) native: bool,
-    /// Whether functions that are left out are no obstacle.
+    /// True if functions that are left out are no obstacle.
     pub(crate) always: bool,
-    /// What was promised.
+    /// The promise.
     pub promise: Cow<'static, str>,
     /// Where.
-    pub source: Source,
+    pub source: PromisedBy,
     pub(crate) place: Place,
     pub(crate) body: Body,
 }
@@ -146,7 +146,7 @@ impl Case {
     }
 
     /// A case that is written by hand.
-    pub(crate) fn written(id: &'static str, level: Level, body: fn(&Subject) -> Verdict) -> Self {
+    pub(crate) fn written(id: &'static str, level: Level, body: fn(&PluginUnderTest) -> Verdict) -> Self {
         Self {
             id: id.into(),
             level,
@@ -155,7 +155,7 @@ impl Case {
             native: false,
             always: false,
             promise: "".into(),
-            source: Source::Practice,
+            source: PromisedBy::Practice,
             place: Place::Group,
             body: Body::Written(body),
         }
@@ -189,41 +189,41 @@ impl Case {
 
     /// What the spec says, word by word, in the entry of a function or a group.
     pub(crate) fn spec(mut self, name: &'static str, quote: &'static str) -> Self {
-        (self.source, self.promise) = (Source::Spec(name), quote.into());
+        (self.source, self.promise) = (PromisedBy::Spec(name), quote.into());
         self
     }
 
     pub(crate) fn host(mut self, promise: &'static str) -> Self {
-        (self.source, self.promise) = (Source::Host, promise.into());
+        (self.source, self.promise) = (PromisedBy::Host, promise.into());
         self
     }
 
     pub(crate) fn practice(mut self, promise: &'static str) -> Self {
-        (self.source, self.promise) = (Source::Practice, promise.into());
+        (self.source, self.promise) = (PromisedBy::Practice, promise.into());
         self
     }
 
-    pub(crate) fn run(&self, subject: &Subject) -> Verdict {
+    pub(crate) fn run(&self, plugin: &PluginUnderTest) -> Verdict {
         match &self.body {
-            Body::Written(body) => body(subject),
-            Body::Made(body) => body(subject),
+            Body::Written(body) => body(plugin),
+            Body::Made(body) => body(plugin),
         }
     }
 
     /// Why it cannot be tried; `None`: it can.
-    pub(crate) fn obstacle(&self, subject: &Subject) -> Option<String> {
+    pub(crate) fn obstacle(&self, plugin: &PluginUnderTest) -> Option<String> {
         if self.always {
             return None;
         }
-        if subject.device_count() == 0 && self.place == Place::Group {
+        if plugin.device_count() == 0 && self.place == Place::Group {
             return Some("the plugin has no devices".to_owned());
         }
         let needed = || self.functions.iter().chain(&self.uses).copied();
-        if let Some(absent) = needed().find(|function| !subject.answers(*function)) {
+        if let Some(absent) = needed().find(|function| !plugin.answers(*function)) {
             return Some(format!("`{}` is left out", absent.name()));
         }
         if self.native
-            && let Some(absent) = needed().find(|function| !subject.is_native(*function))
+            && let Some(absent) = needed().find(|function| !plugin.is_native(*function))
         {
             return Some(format!(
                 "`{}` is a fallback, which may wait where this case must not",

@@ -1,4 +1,4 @@
-//! What failed for the same reason, and what could not be tested because of it.
+//! Groups failed cases by their cause, with the cases that could not be tested because of it.
 
 use serde::Serialize;
 
@@ -76,7 +76,7 @@ pub(crate) fn settle(cases: &mut [CaseResult]) -> Vec<Cause> {
     causes
 }
 
-/// Whether a case failed by a function that it is not about, and a case that is about the function failed alike.
+/// Returns true if a case failed by a function that it is not about, and a case that is about the function failed alike.
 fn follows(cases: &[CaseResult], index: usize) -> bool {
     let case = &cases[index];
     let Ending::Failed(message) = &case.ending else { return false };
@@ -91,7 +91,7 @@ fn follows(cases: &[CaseResult], index: usize) -> bool {
         })
 }
 
-/// Whether two messages are the same but for their numbers.
+/// Returns true if two messages are the same but for their numbers.
 fn alike(first: &str, second: &str) -> bool {
     let words = |text: &str| -> Vec<String> {
         let is_number = |word: &str| word.starts_with(|first: char| first.is_ascii_digit());

@@ -11,8 +11,8 @@ use tenon::support::panic_text;
 
 use crate::case::{Case, Failure, Stop, Verdict};
 use crate::cases;
+use crate::plugin_under_test::{PluginUnderTest, begin_case, current_function, set_timeout, was_reached};
 use crate::protocol::{Ending, PluginInfo, Reply, Request};
-use crate::subject::{Subject, begin_case, current_function, set_timeout, was_reached};
 
 /// Where the signal handler writes; -1 before there is a place.
 static REPLIES: AtomicI32 = AtomicI32::new(-1);
@@ -22,6 +22,7 @@ static REPLIES: AtomicI32 = AtomicI32::new(-1);
 /// What the plugin prints goes to standard error, so that it cannot be taken for an answer. Does not return: the end of
 /// the plugin's own exit handlers is no case.
 pub fn serve() -> ! {
+    end_with_parent();
     let mut replies = take_standard_output();
     REPLIES.store(replies.as_raw_fd(), Ordering::Relaxed);
     report_signals();
@@ -48,34 +49,39 @@ pub fn serve() -> ! {
 
 /// Opens the plugin of a request, and runs the cases.
 fn run(request: &Request, say: &mut dyn FnMut(Reply)) {
-    let subject = match Subject::open(&request.source, request.fallbacks) {
-        Ok(subject) => subject,
+    let under_test = match PluginUnderTest::open(&request.source, request.fallbacks) {
+        Ok(under_test) => under_test,
         Err(error) => return say(Reply::Refused { message: error.to_string(), loaded: false }),
     };
     if !request.fresh
-        && let Err(message) = start(&subject)
+        && let Err(message) = start(&under_test)
     {
         return say(Reply::Refused { message, loaded: true });
     }
-    cases(&subject, request, false, say);
+    cases(&under_test, request, false, say);
 }
 
 /// Starts the plugin; the message of what went wrong.
-pub(crate) fn start(subject: &Subject) -> Result<(), String> {
-    subject.start().map_err(|stop| match stop {
+pub(crate) fn start(under_test: &PluginUnderTest) -> Result<(), String> {
+    under_test.start().map_err(|stop| match stop {
         Stop::Failed(failure) => failure.message,
         Stop::Skipped(reason) => reason,
     })
 }
 
 /// Runs the cases of a request, up to the first that fails or to the end.
-pub(crate) fn cases(subject: &Subject, request: &Request, to_the_end: bool, say: &mut dyn FnMut(Reply)) {
+pub(crate) fn cases(
+    under_test: &PluginUnderTest,
+    request: &Request,
+    to_the_end: bool,
+    say: &mut dyn FnMut(Reply),
+) {
     set_timeout(Duration::from_millis(request.timeout));
-    say(Reply::Loaded(info(subject)));
+    say(Reply::Loaded(info(under_test)));
     for case in request.cases.iter().filter_map(|id| cases::all().iter().find(|case| case.id == *id)) {
         say(Reply::Begin { case: case.id.to_string() });
         let start = Instant::now();
-        let (verdict, blamed) = one(case, subject);
+        let (verdict, blamed) = one(case, under_test);
         let blamed = blamed.into_iter().map(|function| function.name().to_owned()).collect();
         let micros = u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX);
         // What a case that failed left behind must not be blamed on the next one.
@@ -89,15 +95,15 @@ pub(crate) fn cases(subject: &Subject, request: &Request, to_the_end: bool, say:
 }
 
 /// Runs a case: how it ended, and the functions whose answer was wrong.
-fn one(case: &Case, subject: &Subject) -> (Ending, Vec<Function>) {
-    if let Some(obstacle) = case.obstacle(subject) {
+fn one(case: &Case, under_test: &PluginUnderTest) -> (Ending, Vec<Function>) {
+    if let Some(obstacle) = case.obstacle(under_test) {
         return (Ending::Skipped(obstacle), Vec::new());
     }
     begin_case(&case.functions);
-    let run = || -> Verdict { case.run(subject) };
+    let run = || -> Verdict { case.run(under_test) };
     match catch_unwind(AssertUnwindSafe(run)) {
         Ok(Ok(())) => (Ending::Passed, Vec::new()),
-        Ok(Err(Stop::Failed(failure))) => failed(case, subject, failure),
+        Ok(Err(Stop::Failed(failure))) => failed(case, under_test, failure),
         Ok(Err(Stop::Skipped(reason))) => (Ending::Skipped(reason), Vec::new()),
         Err(panic) => {
             let text = panic_text(&*panic);
@@ -108,13 +114,14 @@ fn one(case: &Case, subject: &Subject) -> (Ending, Vec<Function>) {
 }
 
 /// Tells a failure of what the case is about from one of what it only needs.
-fn failed(case: &Case, subject: &Subject, failure: Failure) -> (Ending, Vec<Function>) {
+fn failed(case: &Case, under_test: &PluginUnderTest, failure: Failure) -> (Ending, Vec<Function>) {
     let Failure { mut message, blamed, certain } = failure;
     let about = blamed.is_empty() || blamed.iter().any(|function| case.functions.contains(function));
     if !about && (certain || !was_reached()) {
         return (Ending::Blocked(message), blamed);
     }
-    if let Some(filled) = case.functions.iter().find(|function| subject.is_filled_by_fallback(**function)) {
+    if let Some(filled) = case.functions.iter().find(|function| under_test.is_filled_by_fallback(**function))
+    {
         message.push_str(&format!(
             "; `{}` is the spec's fallback here, which the plugin was filled with: its author did not write it",
             filled.name()
@@ -123,23 +130,23 @@ fn failed(case: &Case, subject: &Subject, failure: Failure) -> (Ending, Vec<Func
     (Ending::Failed(message), blamed)
 }
 
-fn info(subject: &Subject) -> PluginInfo {
-    let plugin = &subject.opened().plugin;
+fn info(under_test: &PluginUnderTest) -> PluginInfo {
+    let plugin = &under_test.opened().plugin;
     PluginInfo {
         name: plugin.name().to_owned(),
         device_type: plugin.device_type().to_string_lossy().into_owned(),
         release: plugin.release().map(|release| release.name().to_owned()),
         recognition: plugin.recognised_by().to_string(),
         version: plugin.version(),
-        devices: subject.known_devices(),
+        devices: under_test.known_devices(),
         native: Function::ALL
             .into_iter()
-            .filter(|function| subject.is_native(*function))
+            .filter(|function| under_test.is_native(*function))
             .map(|function| function.name().to_owned())
             .collect(),
         filled: Function::ALL
             .into_iter()
-            .filter(|function| subject.is_filled_by_fallback(*function))
+            .filter(|function| under_test.is_filled_by_fallback(*function))
             .map(|function| function.name().to_owned())
             .collect(),
         open_symbols: plugin.open_symbols().to_vec(),
@@ -150,9 +157,24 @@ fn info(subject: &Subject) -> PluginInfo {
 fn take_standard_output() -> std::fs::File {
     // SAFETY: both numbers are open in every process that was started with pipes, and the new one is nobody else's.
     unsafe {
-        let copy = libc::dup(1);
+        let copy = libc::fcntl(1, libc::F_DUPFD_CLOEXEC, 3);
         libc::dup2(2, 1);
         std::fs::File::from(OwnedFd::from_raw_fd(copy))
+    }
+}
+
+/// Ends this process and what the plugin started in its group when the runner ends, as by Ctrl-C.
+fn end_with_parent() {
+    extern "C" fn end_group(_: i32) {
+        // SAFETY: `kill` may be called in a signal handler; the group was made for this process.
+        unsafe { libc::kill(0, libc::SIGKILL) };
+    }
+    // SAFETY: the handler only does what a handler may; the system sends the signal when the parent ends.
+    unsafe {
+        if libc::getpgrp() == libc::getpid() {
+            libc::signal(libc::SIGHUP, end_group as extern "C" fn(i32) as usize);
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGHUP);
+        }
     }
 }
 

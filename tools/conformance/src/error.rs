@@ -9,27 +9,27 @@ pub enum Error {
     /// The plugin was not loaded.
     #[error("{message}")]
     Load {
-        /// What the loader says.
+        /// The loader's message.
         message: String,
     },
     /// There is no such device in Tenon.
     #[error("there is no device `{name}` in Tenon itself; there is `cpu`")]
     UnknownBuiltin {
-        /// What was asked for.
+        /// The name.
         name: String,
     },
     /// There is no such release.
     #[error("there is no release `{name}`; the spec has {known}")]
     UnknownRelease {
-        /// What was asked for.
+        /// The name.
         name: String,
-        /// What there is.
+        /// The releases of the spec.
         known: String,
     },
     /// No case has a name with this text in it.
-    #[error("no case fits `{filter}` at level `{level}`; `--list` shows all")]
+    #[error("no case matches `{filter}` at level `{level}`; `--list` shows all")]
     NoCases {
-        /// What was asked for.
+        /// The name.
         filter: String,
         /// Up to which level.
         level: &'static str,
@@ -37,17 +37,26 @@ pub enum Error {
     /// The plugin ended the process while it was loaded.
     #[error("the process {how} while the plugin was loaded{output}")]
     DiedLoading {
-        /// How it ended.
+        /// The result.
         how: String,
         /// The last that it printed, on lines of its own.
         output: String,
     },
     /// The plugin called a function of its host that is not there.
     #[error(
-        "the plugin called `{symbol}`, which no library that is loaded has: if it is PaddlePaddle's, name the Python that \
-         has PaddlePaddle, `tenon check --host PYTHON`"
+        "the plugin called `{symbol}`, which no loaded library has: if it is PaddlePaddle's, name the Python that has \
+         PaddlePaddle, `tenon check --host PYTHON`"
     )]
     NeedsHost {
+        /// The function.
+        symbol: String,
+    },
+    /// The plugin called a function that the PaddlePaddle of `--host` does not have.
+    #[error(
+        "the plugin called `{symbol}`, which neither the PaddlePaddle of `--host` nor another loaded library has: the \
+         plugin may have been built for another release of PaddlePaddle"
+    )]
+    HostLacks {
         /// The function.
         symbol: String,
     },
@@ -57,7 +66,7 @@ pub enum Error {
     /// The plugin could not be started.
     #[error("the plugin was loaded, but did not start: {message}{output}")]
     Start {
-        /// What went wrong.
+        /// The error.
         message: String,
         /// The last that it printed, on lines of its own.
         output: String,
@@ -67,13 +76,13 @@ pub enum Error {
     Spawn {
         /// The program.
         program: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The process that runs the cases said something else than it should.
     #[error("the process that runs the cases cannot be understood: {reason}")]
     Protocol {
-        /// What is wrong.
+        /// The problem.
         reason: String,
     },
     /// A report cannot be written.
@@ -81,7 +90,7 @@ pub enum Error {
     Write {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: std::io::Error,
     },
 }

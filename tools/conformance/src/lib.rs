@@ -1,7 +1,7 @@
-//! Holds any device plugin to the spec's contract.
+//! Tests any device plugin against the spec's contract.
 //!
-//! What lives here: the cases, the processes that run them, and the reports. What does not: how a plugin is loaded and
-//! its release is found, which is `tenon-host`'s; the command line, which is `tenon check` of the crate `tenon-cli`.
+//! The crate contains the cases, the processes that run them, and the reports. `tenon-host` loads the plugin and finds
+//! its release; the command line, `tenon check`, is in `tenon-cli`.
 //!
 //! ```no_run
 //! use tenon_conformance::{Options, Source, run};
@@ -25,21 +25,21 @@ mod child;
 mod error;
 mod outcome;
 mod output;
+mod plugin_under_test;
 mod protocol;
 pub mod report;
 mod runner;
 mod source;
-mod subject;
 
 pub use case::{Case, Failure, Level, Stop, Verdict};
 pub use cause::Cause;
 pub use child::serve;
 pub use error::Error;
 pub use outcome::{CaseResult, Counts, FunctionRow, Outcome, Presence};
+pub use plugin_under_test::PluginUnderTest;
 pub use protocol::{Ending, PluginInfo};
 pub use runner::{Options, Progress, SERVE, run};
 pub use source::Source;
-pub use subject::Subject;
 pub use tenon_host::PaddleLibraries;
 
 /// All cases there are, in the order in which they run.

@@ -1,4 +1,4 @@
-//! What came of a run, for those who show it.
+//! The result of a run, for reports.
 
 use serde::Serialize;
 use tenon::device::{Function, reflection};
@@ -10,18 +10,18 @@ use crate::protocol::{Ending, PluginInfo};
 use crate::runner::Options;
 use crate::source::Source;
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Outcome {
-    /// What was tested.
+    /// The plugin that was tested.
     pub source: Source,
-    /// What the plugin says of itself.
+    /// The plugin's description of itself.
     pub plugin: PluginInfo,
     /// Up to which level.
     pub level: Level,
-    /// Whether fallbacks stood in for what the plugin lacks.
+    /// True if fallbacks stood in for what the plugin lacks.
     pub fallbacks: bool,
-    /// Whether cases were chosen by their names.
+    /// True if cases were chosen by their names.
     pub filtered: bool,
     /// All functions of the interface, in the order of the spec.
     pub functions: Vec<FunctionRow>,
@@ -29,11 +29,11 @@ pub struct Outcome {
     pub causes: Vec<Cause>,
     /// All cases that were chosen, in the order in which they are listed.
     pub cases: Vec<CaseResult>,
-    /// How long it took, in milliseconds.
+    /// Duration, in milliseconds.
     pub milliseconds: u64,
 }
 
-/// What stands behind a function.
+/// The implementation of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Presence {
@@ -66,17 +66,17 @@ pub struct FunctionRow {
     pub name: &'static str,
     /// Its group in the spec.
     pub group: &'static str,
-    /// What stands behind it.
+    /// Its implementation.
     pub presence: Presence,
-    /// Whether a host needs it.
+    /// True if a host needs it.
     pub required: bool,
-    /// How many cases that speak of it passed.
+    /// Number of passed cases about it.
     pub passed: usize,
-    /// How many failed.
+    /// Number of failed cases.
     pub failed: usize,
-    /// How many were not tested, since a function that they need failed.
+    /// Number of cases that were not tested, because a function that they need failed.
     pub blocked: usize,
-    /// How many could not be tried.
+    /// Number of skipped cases.
     pub skipped: usize,
     /// The message of the first that failed.
     pub first_failure: Option<String>,
@@ -87,15 +87,15 @@ pub struct FunctionRow {
 pub struct CaseResult {
     /// Its name.
     pub id: String,
-    /// Who is let down when it fails.
+    /// Its level.
     pub level: Level,
     /// The functions that it speaks of, by name.
     pub functions: Vec<&'static str>,
-    /// What was promised.
+    /// The promise.
     pub promise: String,
     /// Where.
     pub source: String,
-    /// How it ended.
+    /// The result.
     #[serde(flatten)]
     pub ending: Ending,
     /// The functions whose answer was wrong, by name; empty where the case judged what it saw.
@@ -110,7 +110,7 @@ pub struct CaseResult {
     /// The last that the plugin printed before its process ended, if it did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
-    /// How long it took, in microseconds.
+    /// Duration, in microseconds.
     pub micros: u64,
 }
 
@@ -140,7 +140,7 @@ impl CaseResult {
     }
 }
 
-/// How many cases ended in which way.
+/// Number of cases by result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// The promise was kept.
@@ -191,7 +191,7 @@ impl Outcome {
         }
     }
 
-    /// How many cases ended in which way.
+    /// Number of cases by result.
     pub fn counts(&self) -> Counts {
         Counts::of(&self.cases)
     }

@@ -1,6 +1,6 @@
-//! What is shown of the prints of a plugin whose process has ended.
+//! Excerpts from the output of a plugin whose process has ended.
 
-/// How many bytes are shown.
+/// Number of bytes that are shown.
 const SHOWN: usize = 2048;
 
 /// The part that tells why a process ended, its lines indented, each after a line break: the last panic, without the
@@ -57,7 +57,7 @@ fn last_bytes<'a>(lines: &[&'a str]) -> Vec<&'a str> {
     lines[lines.len() - fit..].to_vec()
 }
 
-/// How many lines are shown.
+/// Number of lines that are shown.
 fn fitting<'a>(lines: impl Iterator<Item = &'a &'a str>) -> usize {
     let mut bytes = 0;
     lines

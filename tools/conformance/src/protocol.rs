@@ -1,22 +1,22 @@
-//! What the process that runs cases and the one that reads them say to each other, one JSON object on a line.
+//! The protocol between the process that runs cases and the one that reads them: one JSON object on a line.
 
 use serde::{Deserialize, Serialize};
 
 use crate::source::Source;
 
-/// What a child is to do; the one line that it reads.
+/// The request to a child process: the one line that it reads.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Request {
     pub(crate) source: Source,
     pub(crate) fallbacks: bool,
-    /// Whether the cases start the plugin themselves.
+    /// True if the cases start the plugin themselves.
     pub(crate) fresh: bool,
     pub(crate) cases: Vec<String>,
-    /// How long a case may take, in milliseconds.
+    /// Time limit of a case, in milliseconds.
     pub(crate) timeout: u64,
 }
 
-/// What a child says.
+/// A message of a child process.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Reply {
@@ -37,14 +37,14 @@ pub(crate) enum Reply {
     /// The process dies of a signal, in a call of this function.
     Dying {
         function: String,
-        /// Whether a function that the case is about was called before.
+        /// True if a function that the case is about was called before.
         reached: bool,
     },
     /// All is done.
     Done,
 }
 
-/// How a case ended.
+/// The result of a case.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "verdict", content = "message", rename_all = "lowercase")]
 pub enum Ending {
@@ -58,7 +58,7 @@ pub enum Ending {
     Skipped(String),
 }
 
-/// What a plugin says of itself.
+/// A plugin's description of itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PluginInfo {
     /// Its name.
@@ -67,11 +67,11 @@ pub struct PluginInfo {
     pub device_type: String,
     /// The release whose table it filled; `None` for a device of Tenon's own.
     pub release: Option<String>,
-    /// How the release was found.
+    /// The evidence for the release.
     pub recognition: String,
     /// The version that it states.
     pub version: [usize; 3],
-    /// How many devices there are, once it was started.
+    /// Number of devices, once the plugin is started.
     pub devices: Option<i32>,
     /// The functions that it has, by name.
     pub native: Vec<String>,

@@ -1,11 +1,12 @@
 //! Runs cases in processes of their own, so that a crash or a hang costs one case.
 
 use std::io::{BufRead, BufReader, Read, Write};
+use std::mem::MaybeUninit;
+use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::Error;
@@ -13,9 +14,9 @@ use crate::case::{Case, Level, Place};
 use crate::child;
 use crate::outcome::{CaseResult, Outcome};
 use crate::output;
+use crate::plugin_under_test::PluginUnderTest;
 use crate::protocol::{Ending, PluginInfo, Reply, Request};
 use crate::source::Source;
-use crate::subject::Subject;
 
 /// The hidden subcommand under which a program runs [`child::serve`].
 pub const SERVE: &str = "__serve";
@@ -23,16 +24,16 @@ pub const SERVE: &str = "__serve";
 /// How much of a plugin's prints is kept until its process ends.
 const OUTPUT_KEPT: usize = 1 << 18;
 
-/// How a run goes.
+/// Options of a run.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Up to which level cases are chosen.
     pub level: Level,
     /// The case of such a name, or those whose name or functions have the text in them; all, if there is none.
     pub filters: Vec<String>,
-    /// Whether the spec's fallbacks stand in for what the plugin lacks, and are tested in its place.
+    /// True if the spec's fallbacks stand in for what the plugin lacks, and are tested in its place.
     pub fallbacks: bool,
-    /// How long a case may take.
+    /// Time limit of a case.
     pub timeout: Duration,
     /// The program that runs the cases, called with [`SERVE`]; `None`: they run in this process, where a crash ends all
     /// and a hang is for ever.
@@ -51,16 +52,16 @@ impl Default for Options {
     }
 }
 
-/// How far a run is.
+/// The progress of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress<'a> {
-    /// How many cases have ended.
+    /// Number of cases that have ended.
     pub done: usize,
-    /// How many there are.
+    /// The number of devices.
     pub all: usize,
-    /// How many have failed.
+    /// Number of failed cases.
     pub failed: usize,
-    /// What runs now.
+    /// The group that runs now.
     pub case: &'a str,
 }
 
@@ -75,8 +76,15 @@ pub fn run(
 ) -> Result<Outcome, Error> {
     let start = Instant::now();
     let cases = crate::chosen(options)?;
-    let mut run =
-        Run { source, options, progress, all: cases.len(), plugin: None, subject: None, results: Vec::new() };
+    let mut run = Run {
+        source,
+        options,
+        progress,
+        all: cases.len(),
+        plugin: None,
+        under_test: None,
+        results: Vec::new(),
+    };
     for batch in batches(&cases) {
         run.batch(&batch)?;
     }
@@ -111,7 +119,7 @@ struct Run<'a> {
     all: usize,
     plugin: Option<PluginInfo>,
     /// The plugin, where cases run in this process.
-    subject: Option<Subject>,
+    under_test: Option<PluginUnderTest>,
     results: Vec<CaseResult>,
 }
 
@@ -156,18 +164,27 @@ impl Run<'_> {
             self.end(batch[0], Ending::Skipped(reason.to_owned()), Vec::new(), 0, None);
             return Ok(());
         }
-        if self.subject.is_none() {
-            let subject = Subject::open(&request.source, request.fallbacks)?;
+        if self.under_test.is_none() {
+            let under_test = PluginUnderTest::open(&request.source, request.fallbacks)?;
             if !request.fresh {
-                child::start(&subject).map_err(|message| Error::Start { message, output: String::new() })?;
+                child::start(&under_test)
+                    .map_err(|message| Error::Start { message, output: String::new() })?;
             }
-            self.subject = Some(subject);
+            self.under_test = Some(under_test);
         }
         let mut replies = Vec::new();
-        if let Some(subject) = &self.subject {
-            child::cases(subject, request, true, &mut |reply| replies.push(reply));
+        if let Some(under_test) = &self.under_test {
+            child::cases(under_test, request, true, &mut |reply| replies.push(reply));
         }
         replies.into_iter().try_for_each(|reply| self.reply(batch, reply, ""))
+    }
+
+    /// The error for a function of the host that is not there.
+    fn missing(&self, symbol: String) -> Error {
+        match self.source.has_host() {
+            true => Error::HostLacks { symbol },
+            false => Error::NeedsHost { symbol },
+        }
     }
 
     fn listen(&mut self, batch: &[&Case], process: &mut Process) -> Result<(), Error> {
@@ -176,7 +193,7 @@ impl Run<'_> {
         let mut dying = None;
         loop {
             let left = self.options.timeout.saturating_sub(running.elapsed());
-            let how = match process.replies.recv_timeout(left) {
+            let how = match process.reply(left) {
                 Ok(Reply::Done) => return Ok(()),
                 Ok(Reply::Dying { function, reached }) => {
                     dying = Some((function, reached));
@@ -205,7 +222,7 @@ impl Run<'_> {
             let missing = output::missing_symbol(&output);
             let Some(case) = batch.get(self.results.len() - before).filter(|_| self.plugin.is_some()) else {
                 return Err(match missing {
-                    Some(symbol) => Error::NeedsHost { symbol },
+                    Some(symbol) => self.missing(symbol),
                     None => {
                         Error::DiedLoading { how: format!("{how}{place}"), output: output::excerpt(&output) }
                     }
@@ -213,7 +230,7 @@ impl Run<'_> {
             };
             let micros = u64::try_from(running.elapsed().as_micros()).unwrap_or(u64::MAX);
             if let Some(symbol) = missing {
-                let reason = Error::NeedsHost { symbol }.to_string();
+                let reason = self.missing(symbol).to_string();
                 self.end(case, Ending::Skipped(reason), Vec::new(), micros, None);
                 return Ok(());
             }
@@ -267,7 +284,10 @@ struct Process {
     child: Child,
     replies: Receiver<Reply>,
     printed: Arc<Mutex<Vec<u8>>>,
-    listener: Option<JoinHandle<()>>,
+    /// True once the process has been waited for: its number may be another's from then on.
+    is_collected: bool,
+    /// Disconnected once the standard error has ended.
+    listener: Receiver<()>,
 }
 
 impl Process {
@@ -277,6 +297,8 @@ impl Process {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
+            // Programs that the plugin starts are in the same group, and end with it.
+            .process_group(0)
             .spawn();
         let mut child = spawned.map_err(|source| Error::Spawn { program: program.clone(), source })?;
         let mut line =
@@ -299,16 +321,58 @@ impl Process {
             });
         }
         let printed = Arc::new(Mutex::new(Vec::new()));
-        let listener = child.stderr.take().map(|output| {
+        let (ended, listener) = channel();
+        if let Some(output) = child.stderr.take() {
             let printed = printed.clone();
-            std::thread::spawn(move || keep_last(output, &printed))
-        });
-        Ok(Self { child, replies, printed, listener })
+            std::thread::spawn(move || {
+                keep_last(output, &printed);
+                drop(ended);
+            });
+        }
+        Ok(Self { child, replies, printed, is_collected: false, listener })
     }
 
+    /// Ends the process and all programs that the plugin started and left in its group, and collects the process.
     fn kill(&mut self) {
-        // It may have ended by itself just now.
-        let _ = self.child.kill();
+        if self.is_collected {
+            return;
+        }
+        if let Ok(group) = i32::try_from(self.child.id()) {
+            // SAFETY: the process has not been collected, so the number is still that of its group.
+            unsafe { libc::killpg(group, libc::SIGKILL) };
+        }
+        self.is_collected = true;
+        let _ = self.child.wait();
+    }
+
+    /// Returns true if the process has ended; with `wait`, once it has. Its number stays its own until it is collected.
+    fn has_ended(&self, wait: bool) -> bool {
+        let options = libc::WEXITED | libc::WNOWAIT | if wait { 0 } else { libc::WNOHANG };
+        let mut found = MaybeUninit::<libc::siginfo_t>::zeroed();
+        // SAFETY: the place can be written; zeros are valid for it.
+        let (answer, found) = unsafe {
+            let answer = libc::waitid(libc::P_PID, self.child.id(), found.as_mut_ptr(), options);
+            (answer, found.assume_init())
+        };
+        // SAFETY: filled by the call, or zeros if the process still runs.
+        answer == 0 && unsafe { found.si_pid() } != 0
+    }
+
+    /// The next reply. It also ends when the process has ended, whoever else still holds its standard output.
+    fn reply(&mut self, timeout: Duration) -> Result<Reply, RecvTimeoutError> {
+        const SLICE: Duration = Duration::from_millis(100);
+        let start = Instant::now();
+        loop {
+            let left = timeout.saturating_sub(start.elapsed());
+            match self.replies.recv_timeout(left.min(SLICE)) {
+                Err(RecvTimeoutError::Timeout) if self.has_ended(false) => {
+                    // What it wrote last may still be on its way through the pipe.
+                    return self.replies.recv_timeout(SLICE).map_err(|_| RecvTimeoutError::Disconnected);
+                }
+                Err(RecvTimeoutError::Timeout) if left > SLICE => {}
+                outcome => return outcome,
+            }
+        }
     }
 
     /// Ends the process by a signal to which it answers with the function that was called last.
@@ -322,8 +386,11 @@ impl Process {
         }
     }
 
-    /// How the process ended.
+    /// The end of the process, such as a signal.
     fn ending(&mut self) -> String {
+        self.has_ended(true);
+        // Before the process is collected: afterwards its group may be another's.
+        self.kill();
         match self.child.wait() {
             Ok(status) => ending(status),
             Err(error) => format!("is lost: {error}"),
@@ -333,10 +400,8 @@ impl Process {
     /// The last that the plugin printed.
     fn output(&mut self) -> String {
         self.kill();
-        let _ = self.child.wait();
-        if let Some(listener) = self.listener.take() {
-            let _ = listener.join();
-        }
+        // A program that left the group may hold the standard error open for as long as it likes.
+        let _ = self.listener.recv_timeout(Duration::from_secs(1));
         let printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
         String::from_utf8_lossy(&printed).into_owned()
     }
@@ -345,7 +410,6 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         self.kill();
-        let _ = self.child.wait();
     }
 }
 

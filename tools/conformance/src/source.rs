@@ -46,6 +46,11 @@ impl Source {
         }
     }
 
+    /// Returns true if the libraries of a PaddlePaddle are loaded first.
+    pub(crate) fn has_host(&self) -> bool {
+        matches!(self, Source::File { host: Some(_), .. })
+    }
+
     pub(crate) fn open(&self) -> Result<Opened, Error> {
         let plugin = match self {
             Source::Builtin(name) if name == "cpu" => Plugin::builtin(),

@@ -7,7 +7,7 @@ fn a_library_can_run_it_in_its_own_process() {
     let cpu = Source::Builtin("cpu".to_owned());
     let options = Options {
         level: Level::Good,
-        filters: vec!["order.".to_owned(), "life.".to_owned()],
+        filters: vec!["order.".to_owned(), "lifecycle.".to_owned()],
         program: None,
         ..Options::default()
     };
@@ -15,9 +15,9 @@ fn a_library_can_run_it_in_its_own_process() {
     let outcome = run(&cpu, &options, &mut |progress| seen.push(progress.case.to_owned())).expect("it runs");
     assert!(outcome.failures().next().is_none(), "{:?}", outcome.failures().collect::<Vec<_>>());
     assert!(seen.contains(&"order.rerecord".to_owned()), "{seen:?}");
-    let life = outcome.cases.iter().find(|case| case.id == "life.threads-end").expect("it was chosen");
+    let case = outcome.cases.iter().find(|one| one.id == "lifecycle.threads-end").expect("it was chosen");
     assert!(
-        matches!(&life.ending, Ending::Skipped(reason) if reason.contains("needs a process")),
-        "{life:?}"
+        matches!(&case.ending, Ending::Skipped(reason) if reason.contains("needs a process")),
+        "{case:?}"
     );
 }

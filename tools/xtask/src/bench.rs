@@ -1,18 +1,18 @@
-//! Benchmarks: each prints what it measures beside what it is compared to, from one run.
+//! Benchmarks. Each prints its results and its baseline from the same run.
 
 use clap::Args;
 
 use crate::process::{Failure, cargo};
 use crate::sdk;
 
-/// What is measured.
+/// Options of `cargo xtask bench`.
 #[derive(Args)]
 pub struct Options {
-    /// One benchmark, rather than all: `table`, `streams`, `memory`, `call`, `load`, `layers`, `pool`, `codegen` or `python`
+    /// Run one benchmark only: `table`, `streams`, `memory`, `call`, `load`, `layers`, `pool`, `codegen` or `python`
     name: Option<String>,
 }
 
-/// The benchmarks and the packages that they are in.
+/// The benchmarks and their packages.
 const BENCHES: &[(&str, &str)] = &[
     ("table", "tenon"),
     ("streams", "tenon-cpu"),

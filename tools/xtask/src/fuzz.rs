@@ -1,4 +1,4 @@
-//! Fuzzers, led by coverage: libFuzzer with what a stable compiler can instrument.
+//! Coverage-guided fuzzers: libFuzzer with the instrumentation that a stable compiler supports.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,27 +10,27 @@ use crate::process::{Failure, at, cargo};
 use crate::project;
 use crate::test::rust::TRIPLE;
 
-/// What is fuzzed, and for how long.
+/// Options of `cargo xtask fuzz`.
 #[derive(Args)]
 pub struct Options {
-    /// One target, rather than both
+    /// Run one target only
     target: Option<Target>,
-    /// How long, for each target
+    /// Duration per target in seconds
     #[arg(long, default_value_t = 60)]
     seconds: u32,
 }
 
-/// What there is to be fuzzed.
+/// A fuzz target.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Target {
-    /// The C SDK: random calls, hostile handles
+    /// The C SDK: random calls, invalid handles
     Sdk,
     /// The generator: damaged specs
     Spec,
 }
 
-/// Where the counters are that the engine follows, and what the comparisons compared. This is the pass of LLVM that
-/// `-Z sanitizer` brings along; it is named here directly, which the stable compiler accepts.
+/// Compiler flags that add coverage counters and trace comparisons. They enable the LLVM pass that `-Z sanitizer` uses.
+/// The stable compiler accepts the pass by name.
 const INSTRUMENTED: &str = "--cfg fuzzing -Cpasses=sancov-module -Ccodegen-units=1 -Cdebug-assertions=on \
     -Coverflow-checks=on -Cllvm-args=-sanitizer-coverage-level=4 \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
@@ -46,16 +46,16 @@ impl Target {
         }
     }
 
-    /// What the engine is told beside the time.
+    /// Options of libFuzzer, in addition to the duration.
     fn flags(self) -> &'static [&'static str] {
         match self {
-            // Programs are short, and the layer's warnings go to standard error.
+            // Inputs are short. Standard error is closed because the validation layer writes warnings to it.
             Target::Sdk => &["-max_len=1024", "-len_control=0", "-timeout=20", "-close_fd_mask=2"],
             Target::Spec => &["-max_len=65536", "-timeout=20"],
         }
     }
 
-    /// Inputs to begin with, beside those that are kept.
+    /// Writes seed inputs, in addition to the committed corpus.
     fn seeds(self, to: &Path) -> Result<(), Failure> {
         let Target::Spec = self else { return Ok(()) };
         for entry in project::entries(&project::path("codegen/tests/bad"))? {
@@ -76,7 +76,7 @@ impl Target {
     }
 }
 
-/// Runs the fuzzers; fails when one has found something.
+/// Runs the fuzzers. Fails if one of them reports a finding.
 pub fn run(options: &Options) -> Result<(), Failure> {
     let targets: Vec<Target> = Target::ALL
         .into_iter()
@@ -86,7 +86,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     for target in &targets {
         cargo()
             .args(["build", "--quiet", "--release", "--package", "tenon-fuzz", "--features", "engine"])
-            // With an explicit target, build scripts and macros are left without counters.
+            // With an explicit target, build scripts and macros are not instrumented.
             .args(["--bin", &format!("fuzz-{}", target.name()), "--target", TRIPLE, "--target-dir"])
             .arg(&built)
             .env("RUSTFLAGS", INSTRUMENTED)
@@ -112,7 +112,7 @@ struct Outcome {
     line: String,
 }
 
-/// Runs one fuzzer, until the time is over or it finds something.
+/// Runs one fuzzer until the time is over or it reports a finding.
 fn fuzz(target: Target, built: &Path, seconds: u32) -> Result<Outcome, Failure> {
     let name = target.name();
     let corpus = folder(built.join("corpus").join(name))?;
@@ -123,7 +123,7 @@ fn fuzz(target: Target, built: &Path, seconds: u32) -> Result<Outcome, Failure> 
     let program = built.join(TRIPLE).join("release").join(format!("fuzz-{name}"));
     let log = built.join(format!("{name}.log"));
     let output = fs::File::create(&log).map_err(at(&log))?;
-    eprintln!("── {name}: {seconds} s, written down in {}", log.display());
+    eprintln!("── {name}: {seconds} s, log in {}", log.display());
     let mut command = Command::new(&program);
     command
         .current_dir(project::root())
@@ -145,13 +145,13 @@ fn fuzz(target: Target, built: &Path, seconds: u32) -> Result<Outcome, Failure> 
     Ok(Outcome { findings: found, line })
 }
 
-/// The figure behind a word of the log; where the engine ended early, there is none.
+/// Returns the figure after a key in the log; `?` if the fuzzer ended early and the log has no such line.
 fn figure(log: &str, word: &str) -> String {
     let found = log.lines().rev().find_map(|line| line.strip_prefix(word));
     found.map_or("?".to_owned(), |figure| figure.trim().to_owned())
 }
 
-/// How many edges were covered at last: `#1234 NEW cov: 5678 ft: …`.
+/// Returns the last number of covered edges, from lines such as `#1234 NEW cov: 5678 ft: …`.
 fn covered(log: &str) -> String {
     let found = log.lines().rev().find_map(|line| line.split_once(" cov: "));
     found.and_then(|(_, rest)| rest.split(' ').next()).unwrap_or("?").to_owned()

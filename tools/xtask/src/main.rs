@@ -1,8 +1,9 @@
-//! What people run: `cargo xtask …`. Each module is one thing that can be asked for.
+//! The commands `cargo xtask …`. Each module implements one command.
 
 mod bench;
 mod docs;
 mod fuzz;
+mod notices;
 mod paddle;
 mod process;
 mod project;
@@ -16,7 +17,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use miette::Result;
 
-/// Builds, tests and shows Tenon.
+/// Builds, tests and packages Tenon.
 #[derive(Parser)]
 #[command(name = "cargo xtask", max_term_width = 100)]
 struct Arguments {
@@ -26,37 +27,39 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Every test: lints, generated files, Rust, C, the book, and PaddlePaddle itself; `--quick` for the daily loop
+    /// Run all tests: lints, generated files, Rust, C, Python, the book and PaddlePaddle; `--quick` runs a subset
     Test(test::Options),
-    /// Format, lints and type checks, and nothing else
+    /// Run format, lint and type checks only
     Lint,
-    /// The headers out of PaddlePaddle's wheels, for the layout tests
+    /// Extract the headers of PaddlePaddle's wheels for the layout tests
     Headers,
-    /// The C SDK: headers, libraries, pkg-config, CMake package and examples, below a prefix
+    /// Install the C SDK below a prefix: headers, libraries, pkg-config files, CMake package and examples
     Install(sdk::install::Options),
-    /// The part of the tests that is about the installed C SDK
+    /// Test the installed C SDK only
     Sdk,
-    /// The README's commands in a clone of `HEAD`, on a machine that has the requirements and no other tool
+    /// Run the commands of the README in a clone of `HEAD`, with only the required tools on the `PATH`
     Bare,
-    /// The part of the tests that is about the Python SDK, with each Python from 3.9 to 3.13 of this machine
+    /// Test the Python SDK only, with each installed Python from 3.9 to 3.13
     Python,
-    /// The wheels of the Python SDK and of the plugin for PaddlePaddle, in `dist/`
+    /// Build the wheels of the Python SDK and of the PaddlePaddle plugin in `dist/`
     Wheel(sdk::wheel::Options),
-    /// Trains LeNet and a small Transformer on the device, beside PaddlePaddle's own CPU
+    /// Write the licence notices of all linked crates to `THIRD-PARTY.txt`
+    Notices,
+    /// Train LeNet and a small Transformer on the plugin's device and on PaddlePaddle's CPU
     Demo(paddle::DemoOptions),
-    /// The book, in `target/book`
+    /// Build the book in `target/book`
     Docs(docs::Options),
-    /// The pictures of the command `tenon` in the book
+    /// Draw the pictures of the command `tenon` for the book
     Pictures,
-    /// Fuzzers, led by coverage: random calls of the C SDK, damaged specs
+    /// Run the coverage-guided fuzzers: random calls of the C SDK, damaged specs
     Fuzz(fuzz::Options),
-    /// Benchmarks, each side by side with what it is compared to
+    /// Run the benchmarks, each next to its baseline
     Bench(bench::Options),
 }
 
 fn main() -> Result<ExitCode> {
     let outcome = match Arguments::parse().task {
-        // Failures of its parts are in its summary, which ends with the line that a continuous integration reads.
+        // The summary contains the failures. CI reads its last line, so no error may follow it.
         Task::Test(options) => return Ok(test::run(options)?),
         Task::Bare => test::bare::test(),
         Task::Sdk => return Ok(test::c_sdk()?),
@@ -65,6 +68,7 @@ fn main() -> Result<ExitCode> {
         Task::Install(options) => sdk::install::run(&options),
         Task::Python => sdk::python::test(true),
         Task::Wheel(options) => sdk::wheel::run(&options),
+        Task::Notices => notices::run(),
         Task::Demo(options) => paddle::demo(&options),
         Task::Docs(options) => docs::run(&options),
         Task::Pictures => sdk::python::pictures(),

@@ -1,4 +1,4 @@
-//! Running programs, and saying what is missing when one is not there.
+//! Runs programs, and reports missing ones with the command that installs them.
 
 use std::ffi::OsStr;
 use std::io;
@@ -11,7 +11,7 @@ use thiserror::Error;
 use crate::project;
 use crate::tools::{self, fetch, left_out};
 
-/// Why a step did not succeed.
+/// The reason why a step failed.
 #[derive(Debug, Error, Diagnostic)]
 pub enum Failure {
     /// The program is not installed.
@@ -19,14 +19,14 @@ pub enum Failure {
     Missing {
         /// The program.
         program: String,
-        /// The line that installs it.
+        /// The command that installs it.
         #[help]
         install: String,
     },
-    /// Programs that everything needs are not there.
+    /// Required programs are missing.
     #[error("{} missing:\n{}", if lines.len() == 1 { "one requirement is" } else { "some requirements are" }, lines.join("\n"))]
     Requirements {
-        /// One line for each: its name, and the line that installs it.
+        /// One line per program: its name and the command that installs it.
         lines: Vec<String>,
         /// A hint for other systems.
         #[help]
@@ -41,12 +41,12 @@ pub enum Failure {
         #[source]
         source: io::Error,
     },
-    /// The program ended in failure.
+    /// The program returned a failure.
     #[error("`{command}` failed with {status}")]
     Failed {
         /// The program and its arguments.
         command: String,
-        /// How it ended.
+        /// The exit status.
         status: std::process::ExitStatus,
     },
     /// A file could not be read or written.
@@ -58,24 +58,25 @@ pub enum Failure {
         #[source]
         source: io::Error,
     },
-    /// Something is not as it has to be.
+    /// Any other failure, with its message.
     #[error("{0}")]
     Wrong(String),
 }
 
-/// A file error with its path.
+/// Converts an I/O error to a failure with the path of the file.
 pub fn at(path: &Path) -> impl Fn(io::Error) -> Failure {
     let path = path.to_owned();
     move |source| Failure::File { path: path.clone(), source }
 }
 
-/// A program to be run in the root of the repository.
+/// A program to run, by default in the root of the repository.
 pub struct Step {
     command: Command,
     errors: fn() -> Stdio,
 }
 
-/// A step that runs a program. It finds the fetched tools, shows no backtraces, and knows what it may leave out.
+/// Creates a step that runs a program. Its environment has the fetched tools on the `PATH`, disables backtraces, and
+/// names the file for skipped tests if tests may be skipped.
 pub fn step(program: impl AsRef<OsStr>) -> Step {
     let mut command = Command::new(program);
     command.current_dir(project::root()).stdin(Stdio::null());
@@ -87,43 +88,43 @@ pub fn step(program: impl AsRef<OsStr>) -> Step {
     Step { command, errors: Stdio::inherit }
 }
 
-/// A step that runs the cargo that runs this.
+/// Creates a step that runs the cargo that runs this command.
 pub fn cargo() -> Step {
     step(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
 impl Step {
-    /// One more argument.
+    /// Adds an argument.
     pub fn arg(mut self, argument: impl AsRef<OsStr>) -> Self {
         self.command.arg(argument);
         self
     }
 
-    /// More arguments.
+    /// Adds arguments.
     pub fn args<S: AsRef<OsStr>>(mut self, arguments: impl IntoIterator<Item = S>) -> Self {
         self.command.args(arguments);
         self
     }
 
-    /// A variable of the environment.
+    /// Sets an environment variable.
     pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         self.command.env(name, value);
         self
     }
 
-    /// The folder to run in.
+    /// Sets the working folder.
     pub fn within(mut self, folder: &Path) -> Self {
         self.command.current_dir(folder);
         self
     }
 
-    /// Discards its standard error.
+    /// Discards the standard error of `read`.
     pub fn quietly(mut self) -> Self {
         self.errors = Stdio::null;
         self
     }
 
-    /// Exactly these variables of the environment.
+    /// Replaces the environment by these variables.
     pub fn env_only<V: AsRef<OsStr>>(mut self, variables: impl IntoIterator<Item = (V, V)>) -> Self {
         self.command.env_clear().envs(variables);
         self
@@ -147,13 +148,13 @@ impl Step {
         }
     }
 
-    /// Runs it, and shows what it prints.
+    /// Runs the program. Its output goes to the terminal.
     pub fn run(mut self) -> Result<(), Failure> {
         let status = self.command.status().map_err(|source| self.not_started(source))?;
         if status.success() { Ok(()) } else { Err(Failure::Failed { command: self.text(), status }) }
     }
 
-    /// Runs it beside others, and shows what it has printed when it is done.
+    /// Runs the program and prints its output at the end, so that outputs of parallel steps do not mix.
     pub fn run_beside_others(mut self, title: &str) -> Result<(), Failure> {
         let output = self.command.output().map_err(|source| self.not_started(source))?;
         let said =
@@ -165,7 +166,7 @@ impl Step {
         }
     }
 
-    /// Runs it, and returns what it prints to standard output.
+    /// Runs the program and returns its standard output.
     pub fn read(mut self) -> Result<String, Failure> {
         let output =
             self.command.stderr((self.errors)()).output().map_err(|source| self.not_started(source))?;

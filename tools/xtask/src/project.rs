@@ -1,4 +1,4 @@
-//! Where things are.
+//! Paths in the repository, and operations on folders.
 
 use std::env;
 use std::fs;
@@ -7,40 +7,40 @@ use std::sync::OnceLock;
 
 use crate::process::{Failure, at};
 
-/// The root of the repository that the command was given in.
+/// Returns the root of the checkout in which the command was started.
 ///
-/// The path is looked up at run time: checkouts that share `CARGO_TARGET_DIR` also share the built command.
+/// It is determined at run time, because checkouts that share `CARGO_TARGET_DIR` also share the built command.
 pub fn root() -> &'static Path {
     static ROOT: OnceLock<PathBuf> = OnceLock::new();
     ROOT.get_or_init(|| {
         let here = env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
-        // `cargo run` names the manifest's folder; without cargo, the current folder decides.
+        // `cargo run` sets the folder of the manifest. Without cargo, the current folder is used.
         let manifest = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
         manifest.as_deref().and_then(root_above).or_else(|| root_above(&here)).unwrap_or(here)
     })
 }
 
-/// The nearest folder, from this one upwards, that has this crate in it.
+/// Returns the nearest folder, from `start` upwards, that contains this crate.
 fn root_above(start: &Path) -> Option<PathBuf> {
     start.ancestors().find(|folder| folder.join("tools/xtask/Cargo.toml").is_file()).map(Path::to_owned)
 }
 
-/// A path below the root.
+/// Returns a path below the root.
 pub fn path(relative: &str) -> PathBuf {
     root().join(relative)
 }
 
-/// Where cargo builds: `target`, or where the environment says.
+/// Returns the build folder of cargo: `CARGO_TARGET_DIR` if it is set, otherwise `target`.
 pub fn target() -> PathBuf {
     root().join(env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()))
 }
 
-/// A folder for what is downloaded or installed: it outlives `cargo clean -p`, and goes with `cargo clean`.
+/// Returns a folder for downloads and installed tools. `cargo clean` deletes it; `cargo clean -p` does not.
 pub fn cache(name: &str) -> PathBuf {
     root().join("target").join("tenon").join(name)
 }
 
-/// What a folder holds, by name.
+/// Returns the entries of a folder, sorted by name.
 pub fn entries(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let entries = fs::read_dir(folder).map_err(at(folder))?;
     let mut paths: Vec<PathBuf> =
@@ -49,7 +49,7 @@ pub fn entries(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(paths)
 }
 
-/// Makes a folder empty, whether it was there before or not.
+/// Creates an empty folder. Deletes its previous content.
 pub fn empty(folder: &Path) -> Result<(), Failure> {
     if folder.exists() {
         fs::remove_dir_all(folder).map_err(at(folder))?;

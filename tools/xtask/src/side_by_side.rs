@@ -1,4 +1,4 @@
-//! Work that is the same for several things, done for as many at a time as there are processors.
+//! Runs a function for several items in parallel, on as many threads as there are processors.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -6,7 +6,7 @@ use std::thread;
 
 use crate::process::Failure;
 
-/// Does it for each; what has not begun when one fails does not begin.
+/// Runs the function for each item. After a failure, no further item is started.
 pub fn each<T: Sync>(things: &[T], work: impl Fn(&T) -> Result<(), Failure> + Sync) -> Result<(), Failure> {
     let (next, failed) = (AtomicUsize::new(0), Mutex::new(None));
     let first_failure = || failed.lock().unwrap_or_else(PoisonError::into_inner);

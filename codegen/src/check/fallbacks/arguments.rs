@@ -23,12 +23,10 @@ pub(in super::super) fn check_given(check: &Check) {
             if let [first, ..] = missing[..] {
                 let names = show_list(missing.iter().map(|param| param.name.value.as_str()));
                 let message = format!("`{}` is not given {names}", callee.name.value);
-                check.report(
-                    check
-                        .error(Code::FallbackIncomplete, call.function.span, message)
-                        .label("the call lacks arguments")
-                        .related(first.name.span, "this is not given"),
-                );
+                Diagnostic::new(Code::FallbackIncomplete, call.function.span, message)
+                    .label("the call lacks arguments")
+                    .related(first.name.span, "this is not given")
+                    .report(check);
             }
         }
     }
@@ -73,10 +71,10 @@ impl Passing<'_> {
                     return None;
                 }
                 self.other_type(check, given)
-                    .or_else(|| self.other_direction(check, given, written))
-                    .or_else(|| self.other_life(check, given))
-                    .or_else(|| self.other_space(check, given))
-                    .or_else(|| self.other_length(check, given.length.as_ref(), &given.name.value))
+                    .or_else(|| self.other_direction(given, written))
+                    .or_else(|| self.other_life(given))
+                    .or_else(|| self.other_space(given))
+                    .or_else(|| self.other_length(given.length.as_ref(), &given.name.value))
             }
             Argument::Buffer(index) => self.misused_buffer(check, index, written),
             Argument::Constant(constant) => {
@@ -94,7 +92,7 @@ impl Passing<'_> {
         (!same).then(|| self.unfit(check, &given.name.value, &check.show_param(given)))
     }
 
-    fn other_direction(&self, check: &Check, given: &Param, written: &[Argument]) -> Option<Diagnostic> {
+    fn other_direction(&self, given: &Param, written: &[Argument]) -> Option<Diagnostic> {
         let (name, parameter) = (&given.name.value, &self.param.name.value);
         let callee = &self.callee.name.value;
         let is_written = written.contains(&self.argument.value);
@@ -107,19 +105,18 @@ impl Passing<'_> {
                 let message = format!("`{callee}` reads `{name}`, which nothing has written yet");
                 let label = format!("`{name}` is `out`");
                 Some(
-                    self.error(check, message, label)
-                        .related(given.places.span("dir"), "this is written, not read"),
+                    self.error(message, label).related(given.places.span("dir"), "this is written, not read"),
                 )
             }
             (Direction::Out | Direction::InOut, Direction::In) => {
                 let message = format!("`{callee}` writes `{parameter}`, and `{name}` is only read");
                 let label = format!("`{name}` is `in`");
-                Some(self.error(check, message, label).related(self.param.places.span("dir"), "as this says"))
+                Some(self.error(message, label).related(self.param.places.span("dir"), "as this says"))
             }
         }
     }
 
-    fn other_life(&self, check: &Check, given: &Param) -> Option<Diagnostic> {
+    fn other_life(&self, given: &Param) -> Option<Diagnostic> {
         let (name, callee) = (&given.name.value, &self.callee.name.value);
         let is_pointer = self.param.ty == Ty::Pointer;
         let message = match (self.param.role, given.role) {
@@ -134,11 +131,11 @@ impl Passing<'_> {
             }
             (Role::Creates | Role::Destroys | Role::Uses, _) => return None,
         };
-        let diagnostic = self.error(check, message, "another role is expected");
+        let diagnostic = self.error(message, "another role is expected");
         Some(diagnostic.related(self.param.places.span("role"), "the role"))
     }
 
-    fn other_space(&self, check: &Check, given: &Param) -> Option<Diagnostic> {
+    fn other_space(&self, given: &Param) -> Option<Diagnostic> {
         if reaches(self.param.space, given.space) {
             return None;
         }
@@ -147,12 +144,12 @@ impl Passing<'_> {
             Some(space) => format!("`{name}` is memory of {}, and `{parameter}` is not", show_space(space)),
             None => format!("nothing says which memory `{name}` is, and `{parameter}` has to know"),
         };
-        let diagnostic = self.error(check, message, "memory of another space is expected");
+        let diagnostic = self.error(message, "memory of another space is expected");
         Some(diagnostic.related(self.param.places.span("space"), "as this says"))
     }
 
     /// Memory goes with its own length; any other might lead past its end.
-    fn other_length(&self, check: &Check, given: Option<&Length>, name: &str) -> Option<Diagnostic> {
+    fn other_length(&self, given: Option<&Length>, name: &str) -> Option<Diagnostic> {
         let (taken, unit) = extent(self.param.length.as_ref()?);
         let (known, _) = extent(given?);
         let (Extent::Param(taken), Extent::Param(known)) = (taken, known) else { return None };
@@ -164,7 +161,7 @@ impl Passing<'_> {
         let [known, passed] = [*known, passed].map(|id| &self.site.function.param(id).name.value);
         let message = format!("`{name}` has `{known}` {unit}, and the call says `{passed}`");
         let code = Code::FallbackTypes;
-        let diagnostic = check.error(code, length.span, message).label(format!("`{known}` is expected"));
+        let diagnostic = Diagnostic::new(code, length.span, message).label(format!("`{known}` is expected"));
         Some(diagnostic.related(self.argument.span, "this is the memory"))
     }
 
@@ -179,17 +176,17 @@ impl Passing<'_> {
         }
         if !reaches(self.param.space, Some(Space::Host)) {
             let message = format!("`{name}` is memory of the host, and `{}` is not", self.param.name.value);
-            let diagnostic = self.error(check, message, "a buffer is always the host's");
+            let diagnostic = self.error(message, "a buffer is always the host's");
             return Some(diagnostic.related(self.param.places.span("space"), "as this says"));
         }
         let is_read = self.param.dir != Direction::Out;
         if is_read && buffer.fill.is_none() && !written.contains(&self.argument.value) {
             let message =
                 format!("`{}` reads `{name}`, which nothing has written yet", self.callee.name.value);
-            let diagnostic = self.error(check, message, "the content is not defined");
+            let diagnostic = self.error(message, "the content is not defined");
             return Some(diagnostic.related(buffer.name.span, "`fill` would fill it"));
         }
-        self.other_length(check, Some(&Length::Bytes(Extent::Param(buffer.bytes))), name)
+        self.other_length(Some(&Length::Bytes(Extent::Param(buffer.bytes))), name)
     }
 
     /// An argument of a wrong kind.
@@ -197,12 +194,12 @@ impl Passing<'_> {
         let (callee, parameter) = (&self.callee.name.value, &self.param.name.value);
         let message = format!("`{argument}` does not fit `{parameter}` of `{callee}`");
         let expected = format!("{} is expected", check.show_param(self.param));
-        let diagnostic = self.error(check, message, format!("this is {given}"));
+        let diagnostic = self.error(message, format!("this is {given}"));
         diagnostic.related(self.param.places.span("type"), expected)
     }
 
-    fn error(&self, check: &Check, message: String, label: impl Into<String>) -> Diagnostic {
-        check.error(Code::FallbackTypes, self.argument.span, message).label(label)
+    fn error(&self, message: String, label: impl Into<String>) -> Diagnostic {
+        Diagnostic::new(Code::FallbackTypes, self.argument.span, message).label(label)
     }
 }
 

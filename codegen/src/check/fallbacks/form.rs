@@ -1,6 +1,6 @@
 //! The form of a fallback: keys that go together, and what has to be said beside it.
 
-use crate::diagnostic::Code;
+use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Direction, FallbackKind, InterfaceKind, Param, ResultKind, Rule, Ty};
 
 use super::super::Check;
@@ -16,12 +16,10 @@ pub(in super::super) fn check_keys(check: &Check) {
                 && !site.places.has(form)
             {
                 let message = format!("`{key}` means nothing here");
-                check.report(
-                    check
-                        .error(Code::FallbackIncomplete, place.key, message)
-                        .label(format!("it goes with `{form}`"))
-                        .related(site.fallback.span, "this is the form of the fallback"),
-                );
+                Diagnostic::new(Code::FallbackIncomplete, place.key, message)
+                    .label(format!("it goes with `{form}`"))
+                    .related(site.fallback.span, "this is the form of the fallback")
+                    .report(check);
             }
         }
     }
@@ -36,12 +34,10 @@ pub(in super::super) fn check_reason(check: &Check) {
             let message =
                 format!("nothing says why the fallback of `{}` is not the host's", site.function.name.value);
             let place = site.places.get("rule").map_or(site.fallback.span, |rule| rule.value);
-            check.report(
-                check
-                    .error(Code::OwnRule, place, message)
-                    .label("this needs `why` beside it")
-                    .help("`rule: host` says that hosts do the same"),
-            );
+            Diagnostic::new(Code::OwnRule, place, message)
+                .label("this needs `why` beside it")
+                .help("`rule: host` says that hosts do the same")
+                .report(check);
         }
     }
 }
@@ -58,18 +54,16 @@ pub(in super::super) fn check_refusal(check: &Check) {
         let reports = leaves || site.function.params.iter().any(|param| param.is_status);
         if value.is_some_and(|value| value.value == 0) {
             let message = format!("`{name}` refuses with a status that means success");
-            let diagnostic = check.error(Code::BadStatus, place.value, message);
+            let diagnostic = Diagnostic::new(Code::BadStatus, place.value, message);
             let success = value.map(|value| value.places.span("value"));
             check.report(diagnostic.label("another one is expected").related_if(success, "0 is success"));
         } else if !matches!(site.function.result, ResultKind::Status) && !reports {
             let message = format!("`{name}` has no status to refuse with");
             let related = site.function.places.at("result").key;
-            check.report(
-                check
-                    .error(Code::FallbackIncomplete, place.key, message)
-                    .label("nobody would see this")
-                    .related(related, "no status is returned"),
-            );
+            Diagnostic::new(Code::FallbackIncomplete, place.key, message)
+                .label("nobody would see this")
+                .related(related, "no status is returned")
+                .report(check);
         }
     }
 }
@@ -83,8 +77,7 @@ pub(in super::super) fn check_strategy(check: &Check) {
             continue;
         }
         let message = format!("there is no strategy `{}`", name.value);
-        let diagnostic = check
-            .error(Code::UnknownStrategy, name.span, message)
+        let diagnostic = Diagnostic::new(Code::UnknownStrategy, name.span, message)
             .label("not one of `strategies` in `interface.yaml`")
             .nearest(&name.value, known.iter().map(|strategy| strategy.value.as_str()));
         check.report(diagnostic);
@@ -102,17 +95,15 @@ pub(in super::super) fn check_buffers(check: &Check) {
                 site.function.params.iter().find(|param| param.name.value == buffer.name.value)
             {
                 let message = format!("`{}` is a parameter and a buffer", param.name.value);
-                let diagnostic = check.error(Code::DuplicateName, buffer.name.span, message);
+                let diagnostic = Diagnostic::new(Code::DuplicateName, buffer.name.span, message);
                 check.report(diagnostic.label("the buffer").related(param.name.span, "the parameter"));
             }
             if check.is_sound(bytes) && !is_given_number(bytes) {
                 let message = format!("`{}` cannot be the length of a buffer", bytes.name.value);
-                check.report(
-                    check
-                        .error(Code::LengthType, place.span("bytes"), message)
-                        .label("a whole number that the caller gives is expected")
-                        .related(bytes.name.span, format!("this is {}", check.show_param(bytes))),
-                );
+                Diagnostic::new(Code::LengthType, place.span("bytes"), message)
+                    .label("a whole number that the caller gives is expected")
+                    .related(bytes.name.span, format!("this is {}", check.show_param(bytes)))
+                    .report(check);
             }
             let Some(fill) = buffer.fill.map(|id| site.function.param(id)) else { continue };
             if check.is_sound(fill) && !matches!(fill.ty, Ty::Int { bits: 8, .. } | Ty::Char) {
@@ -121,12 +112,10 @@ pub(in super::super) fn check_buffers(check: &Check) {
                     fill.name.value,
                     check.show_a(fill.ty)
                 );
-                check.report(
-                    check
-                        .error(Code::FallbackTypes, place.span("fill"), message)
-                        .label("a `u8` is expected")
-                        .related(fill.places.span("type"), "its type"),
-                );
+                Diagnostic::new(Code::FallbackTypes, place.span("fill"), message)
+                    .label("a `u8` is expected")
+                    .related(fill.places.span("type"), "its type")
+                    .report(check);
             }
         }
     }

@@ -1,6 +1,6 @@
 //! What a fallback needs: functions that are there when it runs.
 
-use crate::diagnostic::Code;
+use crate::diagnostic::{Code, Diagnostic};
 use crate::model::FunctionId;
 use crate::source::{At, Span};
 
@@ -16,13 +16,14 @@ pub(in super::super) fn check_cycles(check: &Check) {
         let mut names: Vec<String> = cycle.iter().map(|(id, _)| format!("`{}`", name(id))).collect();
         names.push(format!("`{}`", name(first)));
         let message = format!("fallbacks go in a circle: {}", names.join(" → "));
-        let diagnostic = check.error(Code::FallbackCycle, *call, message);
-        check.report(match cycle.get(1) {
+        let diagnostic = Diagnostic::new(Code::FallbackCycle, *call, message);
+        match cycle.get(1) {
             Some((next, back)) => diagnostic
                 .label(format!("`{}` needs `{}` here", name(first), name(next)))
                 .related(*back, format!("and `{}` goes on here", name(next))),
             None => diagnostic.label("this is the function itself"),
-        });
+        }
+        .report(check);
     }
 }
 
@@ -78,12 +79,10 @@ pub(in super::super) fn check_absent(check: &Check) {
             let (name, callee_name) = (&site.function.name.value, &callee.name.value);
             let message =
                 format!("the fallback of `{name}` needs `{callee_name}`, which may be absent itself");
-            check.report(
-                check
-                    .error(Code::FallbackNeedsAbsent, need.span, message)
-                    .label("a required function, or one with a fallback, is expected")
-                    .related(callee.name.span, "optional and without a fallback"),
-            );
+            Diagnostic::new(Code::FallbackNeedsAbsent, need.span, message)
+                .label("a required function, or one with a fallback, is expected")
+                .related(callee.name.span, "optional and without a fallback")
+                .report(check);
         }
     }
 }
@@ -96,12 +95,10 @@ pub(in super::super) fn check_newer(check: &Check) {
         let (name, callee_name) = (&site.function.name.value, &callee.name.value);
         let message = format!("there is no `{callee_name}` {gap}, when the fallback of `{name}` needs it");
         let key = if gap.starts_with("before") { "since" } else { "until" };
-        check.report(
-            check
-                .error(Code::FallbackNewer, need.span, message)
-                .label(format!("not there in every release that has `{name}`"))
-                .related(callee.places.span(key), "as this says"),
-        );
+        Diagnostic::new(Code::FallbackNewer, need.span, message)
+            .label(format!("not there in every release that has `{name}`"))
+            .related(callee.places.span(key), "as this says")
+            .report(check);
     }
 }
 

@@ -1,6 +1,6 @@
 //! The order of a fallback: what stands in for queued work waits for the queue first.
 
-use crate::diagnostic::Code;
+use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Argument, Call, Direction, FallbackKind, Function, Param, ParamId, TypeKind};
 
 use super::super::Check;
@@ -17,16 +17,14 @@ pub(in super::super) fn check_waits(check: &Check) {
         let name = &site.function.param(stream).name.value;
         let callee = &check.interface.function(early.function.value).name.value;
         let message = format!("`{callee}` runs before the work on `{name}` is done");
-        check.report(
-            check
-                .error(Code::FallbackOrder, early.function.span, message)
-                .label(format!("nothing has waited for `{name}` yet"))
-                .related(
-                    site.function.places.at("stream_ordered").key,
-                    "the work runs in the order of the stream",
-                )
-                .help(help(check, site.function, stream)),
-        );
+        Diagnostic::new(Code::FallbackOrder, early.function.span, message)
+            .label(format!("nothing has waited for `{name}` yet"))
+            .related(
+                site.function.places.at("stream_ordered").key,
+                "the work runs in the order of the stream",
+            )
+            .help(help(check, site.function, stream))
+            .report(check);
     }
 }
 

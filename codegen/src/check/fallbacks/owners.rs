@@ -1,6 +1,6 @@
 //! Owners in a fallback: a stream or memory goes with the device that it belongs to.
 
-use crate::diagnostic::Code;
+use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Argument, Param, ParamId};
 
 use super::super::Check;
@@ -26,18 +26,16 @@ pub(in super::super) fn check_owners(check: &Check) {
                     continue;
                 }
                 let expected = &site.function.param(owner.0).name.value;
-                check.report(
-                    check
-                        .error(Code::FallbackOwner, span, owner_message(site, param, expected))
-                        .label(format!("of `{expected}` is expected"))
-                        .related(
-                            owner.1,
-                            format!(
-                                "this is the `{}` of the call",
-                                name_of(callee.params.get(taken.of.map_or(0, |id| id.0)))
-                            ),
+                Diagnostic::new(Code::FallbackOwner, span, owner_message(site, param, expected))
+                    .label(format!("of `{expected}` is expected"))
+                    .related(
+                        owner.1,
+                        format!(
+                            "this is the `{}` of the call",
+                            name_of(callee.params.get(taken.of.map_or(0, |id| id.0)))
                         ),
-                );
+                    )
+                    .report(check);
             }
         }
     }

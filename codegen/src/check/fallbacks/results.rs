@@ -31,12 +31,12 @@ fn misfit(check: &Check, param: &Param, constant: Constant, span: Span) -> Optio
         None
     } else if !param.is_output() {
         let message = format!("a constant cannot be the value of `{name}`");
-        let diagnostic = check.error(Code::FallbackIncomplete, span, message).label("not an out-parameter");
+        let diagnostic =
+            Diagnostic::new(Code::FallbackIncomplete, span, message).label("not an out-parameter");
         Some(diagnostic.related(param.name.span, "described here"))
     } else if !fits(check, constant, param.ty) {
         let message = format!("`{}` is no value of `{name}`", show_constant(constant));
-        let diagnostic = check
-            .error(Code::FallbackTypes, span, message)
+        let diagnostic = Diagnostic::new(Code::FallbackTypes, span, message)
             .label(format!("{} is expected", check.show_a(param.ty)));
         Some(diagnostic.related(param.places.span("type"), "the type"))
     } else {
@@ -50,7 +50,7 @@ pub(in super::super) fn check_results(check: &Check) {
         let diagnostic = match &site.fallback.kind {
             FallbackKind::Constant(values) => {
                 let given: Vec<ParamId> = values.iter().map(|(id, _)| *id).collect();
-                pointless(check, site).or_else(|| left_out(check, site, &given))
+                pointless(site).or_else(|| left_out(site, &given))
             }
             FallbackKind::Call(call) => {
                 let given = passed(check, call);
@@ -58,16 +58,15 @@ pub(in super::super) fn check_results(check: &Check) {
                 handed_on(check, site, call, rest)
             }
             FallbackKind::Sequence { calls, answer: None, .. } if calls.is_empty() => Some(
-                check
-                    .error(Code::FallbackIncomplete, site.fallback.span, "this sequence has no steps")
+                Diagnostic::new(Code::FallbackIncomplete, site.fallback.span, "this sequence has no steps")
                     .label("empty")
                     .help("`nothing: true` does nothing and succeeds"),
             ),
             FallbackKind::Sequence { calls, .. } => {
                 let given: Vec<ParamId> = calls.iter().flat_map(|call| passed(check, call)).collect();
-                left_out(check, site, &given)
+                left_out(site, &given)
             }
-            FallbackKind::Nothing => left_out(check, site, &[]),
+            FallbackKind::Nothing => left_out(site, &[]),
             FallbackKind::Strategy { .. } | FallbackKind::Refuse { .. } => None,
         };
         if let Some(diagnostic) = diagnostic {
@@ -77,25 +76,24 @@ pub(in super::super) fn check_results(check: &Check) {
 }
 
 /// A constant where there is nothing that could get it.
-fn pointless(check: &Check, site: Site) -> Option<Diagnostic> {
+fn pointless(site: Site) -> Option<Diagnostic> {
     let has_results = results(site.function, &[]).next().is_some();
     if has_results || !matches!(site.function.result, ResultKind::Status) || is_question(site.function) {
         return None;
     }
     let message = format!("`{}` has no out-parameter that could get the constant", site.function.name.value);
     Some(
-        check
-            .error(Code::FallbackIncomplete, site.fallback.span, message)
+        Diagnostic::new(Code::FallbackIncomplete, site.fallback.span, message)
             .label("nothing gets this")
             .help("`nothing: true` does nothing and succeeds"),
     )
 }
 
 /// The out-parameters that nothing has given a value, and the value that is returned.
-fn left_out(check: &Check, site: Site, given: &[ParamId]) -> Option<Diagnostic> {
+fn left_out(site: Site, given: &[ParamId]) -> Option<Diagnostic> {
     let name = &site.function.name.value;
     let left: Vec<&Param> = results(site.function, given).map(|(_, param)| param).collect();
-    let error = |message| check.error(Code::FallbackIncomplete, site.fallback.span, message);
+    let error = |message| Diagnostic::new(Code::FallbackIncomplete, site.fallback.span, message);
     if let Some(first) = left.first() {
         let names = show_list(left.iter().map(|param| param.name.value.as_str()));
         let message = format!("the fallback of `{name}` does not say what {names} becomes");
@@ -137,8 +135,7 @@ fn handed_on<'a>(
         let message =
             format!("`{name}` yields {}, and `{callee_name}` yields {}", count(&wanted), count(&yielded));
         return Some(
-            check
-                .error(Code::FallbackIncomplete, call.function.span, message)
+            Diagnostic::new(Code::FallbackIncomplete, call.function.span, message)
                 .label("a call stands in for a function that yields the same")
                 .related(callee.name.span, "the function that it calls"),
         );
@@ -153,8 +150,7 @@ fn handed_on<'a>(
         check.show_a(other.ty)
     );
     Some(
-        check
-            .error(Code::FallbackTypes, call.function.span, message)
+        Diagnostic::new(Code::FallbackTypes, call.function.span, message)
             .label(format!("its `{}` becomes `{}`", other.name.value, param.name.value))
             .related(param.places.span("type"), "the type that is expected")
             .related(other.places.span("type"), "the type that it yields"),
@@ -166,7 +162,7 @@ pub(in super::super) fn check_answer(check: &Check) {
     for site in sites(check) {
         let name = &site.function.name.value;
         let then = site.places.get("then");
-        let error = |span, message| check.error(Code::FallbackIncomplete, span, message);
+        let error = |span, message| Diagnostic::new(Code::FallbackIncomplete, span, message);
         let diagnostic = match (is_question(site.function), &site.fallback.kind) {
             (false, FallbackKind::Sequence { .. }) => {
                 let Some(then) = then else { continue };

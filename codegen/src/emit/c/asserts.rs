@@ -53,10 +53,7 @@ impl Asserts<'_> {
         let mut used = BTreeSet::new();
         for function in &self.interface.functions {
             if release.is_none_or(|release| function.availability.contains(release)) {
-                let result = match &function.result {
-                    ResultKind::Value(value) => Some(&**value),
-                    _ => None,
-                };
+                let result = function.result.value();
                 function.params_in(release).chain(result).for_each(|param| self.follow(param.ty, &mut used));
             }
         }
@@ -68,12 +65,7 @@ impl Asserts<'_> {
         if !std::ptr::eq(&self.spec.interfaces[id.interface.0], self.interface) || !used.insert(id.index) {
             return;
         }
-        match &self.spec.ty(id).kind {
-            TypeKind::Struct { fields: params, .. } | TypeKind::Callback { params, .. } => {
-                params.iter().for_each(|param| self.follow(param.ty, used));
-            }
-            _ => {}
-        }
+        self.spec.ty(id).params().iter().for_each(|param| self.follow(param.ty, used));
     }
 
     fn assert(&mut self, condition: String, what: String) {

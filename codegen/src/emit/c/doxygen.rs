@@ -1,8 +1,10 @@
 //! Doxygen comments, as lines without the stars.
 
-use crate::emit::text::{capital, collapse, count, enumerate, map_code_spans, sentence, uncapital, wrap};
+use crate::emit::text::{
+    capital, collapse, count, ended, enumerate, map_code_spans, sentence, uncapital, wrap,
+};
 use crate::emit::words::Words;
-use crate::headers::Headers;
+use crate::language::headers::Headers;
 use crate::model::*;
 use crate::sdk::Face;
 
@@ -59,7 +61,7 @@ impl<'a> Comments<'a> {
     /// The comment of a header that the interface's own includes.
     fn part(self, headers: &Headers, name: &str) -> Vec<String> {
         let interface = self.words.interface;
-        let groups: Vec<String> = headers.groups(name).map(|group| title_in_list(&group.title)).collect();
+        let groups: Vec<String> = headers.groups(name).map(|group| uncapital(&group.title)).collect();
         let brief = format!("@brief {}: {}.", interface.title, enumerate(&groups));
         let mut lines = vec![format!("@file {name}")];
         lines.extend(wrap(&brief, WIDTH));
@@ -84,7 +86,7 @@ impl<'a> Comments<'a> {
 
     /// The heading of a group or a block.
     pub fn heading(self, group: &Group) -> Vec<String> {
-        let mut lines = vec![format!("{}: {}", group.title, uncapital(&sentence(&group.summary)))];
+        let mut lines = vec![format!("{}: {}", group.title, sentence(&group.summary))];
         if !group.doc.is_empty() {
             lines.push(String::new());
             lines.extend(self.prose(&group.doc));
@@ -101,7 +103,7 @@ impl<'a> Comments<'a> {
         }
         match &ty.kind {
             TypeKind::Handle { null: Some(null), .. } => {
-                lines.extend(tagged("@note", &format!("Null is allowed: {}", sentence_end(null))));
+                lines.extend(tagged("@note", &format!("Null is allowed: {}", ended(null))));
             }
             TypeKind::Callback { params, result, .. } => {
                 lines.push(String::new());
@@ -190,7 +192,7 @@ impl<'a> Comments<'a> {
         let mut text = sentence(&capital(self.words.need(function)));
         let when_null = self.words.when_null(function);
         if !when_null.is_empty() {
-            text = format!("{text} When null: {}", uncapital(&when_null));
+            text = format!("{text} When null: {}", when_null);
         }
         let mut lines = tagged("@note", &text);
         if let Some(fallback) = &function.fallback {
@@ -334,22 +336,6 @@ pub(super) fn tagged(tag: &str, text: &str) -> Vec<String> {
     let lines = wrap(&format!("{tag} {text}"), WIDTH - 4);
     let indent = |(index, line): (usize, String)| if index == 0 { line } else { format!("    {line}") };
     lines.into_iter().enumerate().map(indent).collect()
-}
-
-/// A title between others: abbreviations keep their capitals.
-fn title_in_list(title: &str) -> String {
-    let mut letters = title.chars();
-    match (letters.next(), letters.next()) {
-        (Some(first), Some(second)) if second.is_lowercase() => {
-            first.to_lowercase().chain([second]).chain(letters).collect()
-        }
-        _ => title.to_owned(),
-    }
-}
-
-fn sentence_end(text: &str) -> String {
-    let text = collapse(text);
-    if text.ends_with('.') { text } else { format!("{text}.") }
 }
 
 /// Lines as a comment, with a newline behind it; nothing if there are none. Templates use it as a filter.

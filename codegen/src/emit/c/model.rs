@@ -8,9 +8,9 @@ use super::doxygen::Comments;
 use super::fill::FillItem;
 use super::names::{self, Names};
 use super::table::{OwnedItem, PluginItem, ReleasesItem, TableItem};
-use super::types::{Dialect, Speller};
+use super::types::{self, Dialect, Speller};
 use crate::abi::{self, ArgsMember, StructLayout};
-use crate::headers::Headers;
+use crate::language::headers::Headers;
 use crate::model::*;
 use crate::sdk::Face;
 
@@ -166,19 +166,8 @@ impl Builder<'_> {
 
     /// The types of this interface that a type names.
     fn named_by(&self, ty: &Type) -> Vec<usize> {
-        let own = |ty: Ty| match ty {
-            Ty::Named(id) => {
-                std::ptr::eq(&self.spec.interfaces[id.interface.0], self.interface).then_some(id.index)
-            }
-            _ => None,
-        };
-        match &ty.kind {
-            TypeKind::Struct { fields, .. } => fields.iter().filter_map(|field| own(field.ty)).collect(),
-            TypeKind::Callback { params, result, .. } => {
-                params.iter().chain(result.as_deref()).filter_map(|param| own(param.ty)).collect()
-            }
-            TypeKind::Handle { .. } | TypeKind::Id { .. } | TypeKind::Enum { .. } => Vec::new(),
-        }
+        let is_own = |id: &TypeId| std::ptr::eq(&self.spec.interfaces[id.interface.0], self.interface);
+        ty.names().filter(is_own).map(|id| id.index).collect()
     }
 
     /// The names of a type and of the struct behind it, if there is one.
@@ -199,16 +188,9 @@ impl Builder<'_> {
         let (name, tag) = &self.type_names(ty);
         let plain = |declaration| TypeItem::Plain { comment: comment.clone(), declaration };
         match &ty.kind {
-            TypeKind::Handle { form, const_name, .. } => plain(match form {
-                HandleForm::Void => format!("typedef void* {name};"),
-                HandleForm::Tagged(_) => match const_name {
-                    Some(const_name) => {
-                        format!("typedef struct {tag}* {name};\ntypedef const struct {tag}* {const_name};")
-                    }
-                    None => format!("typedef struct {tag}* {name};"),
-                },
-                HandleForm::Pointee(_) => format!("typedef struct {tag} {name};"),
-            }),
+            TypeKind::Handle { form, const_name, .. } => {
+                plain(types::handle(form, name, tag, const_name.as_deref()))
+            }
             TypeKind::Id { field, ty, .. } => {
                 let member = format!("{} {}", self.newest.base(*ty), self.names.variable(field));
                 plain(format!("typedef struct {tag} {{\n  {member};\n}}* {name};"))

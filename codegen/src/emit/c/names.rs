@@ -1,8 +1,9 @@
 //! Every identifier of the C output is spelled here.
 
-use crate::c::{is_of_standard_header, keyword_of};
+use heck::ToPascalCase;
+
+use crate::language::c::{is_of_standard_header, keyword_of};
 use crate::model::*;
-use crate::sdk::pascal;
 
 /// Spells the names that belong to one interface.
 #[derive(Clone, Copy, Debug)]
@@ -50,7 +51,7 @@ impl<'a> Names<'a> {
 
     /// `TenonDeviceRelease`
     pub fn release_type(self) -> String {
-        format!("{}{}Release", pascal(&self.spec.project), pascal(&self.interface.name.value))
+        format!("{}{}Release", self.spec.project.to_pascal_case(), self.interface.name.value.to_pascal_case())
     }
 
     /// `TENON_DEVICE_RELEASE_2_6`

@@ -178,11 +178,7 @@ fn sections(face: Face) -> Vec<Section> {
     let groups = face.interface.groups.iter().enumerate();
     groups
         .map(|(index, group)| Section {
-            comment: comments.finish(vec![format!(
-                "{}: {}",
-                group.title,
-                uncapital(&sentence(&group.summary))
-            )]),
+            comment: comments.finish(vec![format!("{}: {}", group.title, sentence(&group.summary))]),
             functions: face
                 .interface
                 .in_group(GroupId(index))
@@ -208,10 +204,11 @@ impl Comments<'_> {
             lines.push(format!("@param[in] {PLUGIN} The plugin that is asked."));
         }
         lines.extend(function.params.iter().flat_map(|param| self.param(param, &function.params)));
-        lines.extend(self.sdk_answer(function));
+        let answer = face.answer(function, Prose::callers);
+        lines.extend(answer.iter().flat_map(|text| tagged("@param[out]", &format!("{ANSWER} {text}"))));
         lines.extend(self.sdk_result(face, function));
-        for note in self.sdk_notes(face, function) {
-            lines.extend(tagged("@note", &note));
+        for note in face.notes(function, self.words, "The caller waits for the device.") {
+            lines.extend(tagged("@note", &self.translate(&note)));
         }
         lines.push("@par Threads".to_owned());
         lines.extend(wrap(&face.threads(function), WIDTH - 4).into_iter().map(|line| format!("    {line}")));
@@ -223,81 +220,19 @@ impl Comments<'_> {
         self.finish(lines)
     }
 
-    /// The answer of a question, in the words of the two statuses that say it in the table.
-    fn sdk_answer(self, function: &Function) -> Vec<String> {
-        let Some((yes, no)) = function.question else { return Vec::new() };
-        let when = |status: StatusValue| {
-            let told = function.returns.iter().find(|(known, _)| *known == status);
-            told.map(|(_, when)| collapse(&when.callers())).unwrap_or_default()
-        };
-        let text = match (when(yes), when(no)) {
-            (yes, no) if yes.is_empty() || no.is_empty() => "The answer.".to_owned(),
-            (yes, no) => format!("True: {yes}. False: {no}."),
-        };
-        tagged("@param[out]", &format!("{ANSWER} {text}"))
-    }
-
     fn sdk_result(self, face: Face, function: &Function) -> Vec<String> {
-        let is_answer =
-            |status: StatusValue| function.question.is_some_and(|(yes, no)| status == yes || status == no);
-        let success = self.words.success();
-        let is_success =
-            |status: StatusValue| success.is_some_and(|value| std::ptr::eq(value, self.words.status(status)));
+        let success = (!face.manages(function)).then(|| (face.status("success"), "on success".to_owned()));
+        let mut cases: Vec<(String, String)> = success.into_iter().collect();
+        for (status, when) in face.cases(function) {
+            let (status, when) = (face.status(&status), collapse(&when.callers()));
+            match cases.first_mut().filter(|(success, _)| *success == status) {
+                _ if when.is_empty() => {}
+                Some(success) => success.1 = when,
+                None => cases.push((status, when)),
+            }
+        }
         let tagged_case =
             |(status, when): &(String, String)| tagged("@retval", &format!("{status} {}", sentence(when)));
-        if face.manages(function) {
-            let case = (face.status("busy"), "always: the library calls it by itself".to_owned());
-            return tagged_case(&case);
-        }
-        let mut cases = vec![(face.status("success"), "on success".to_owned())];
-        for (status, when) in &function.returns {
-            let when = collapse(&when.callers());
-            match is_success(*status) {
-                _ if is_answer(*status) || when.is_empty() => {}
-                true => cases[0].1 = when,
-                false => cases.push((face.status(&self.words.status(*status).name.value), when)),
-            }
-        }
-        for param in &function.params {
-            if face.is_device(param) && param.dir != Direction::In {
-                cases.push((face.status("not_found"), "nobody has opened that device".to_owned()));
-            }
-            if let Some(Extent::Param(size)) = face.allocates(param) {
-                let size = &function.param(*size).name.value;
-                cases.push((face.status("out_of_memory"), format!("there are no `{size}` bytes")));
-            }
-        }
-        if face.may_be_unsupported(function) {
-            cases.push((face.status("unsupported"), "the plugin has no such function".to_owned()));
-        }
         cases.iter().flat_map(tagged_case).collect()
     }
-
-    fn sdk_notes(self, face: Face, function: &Function) -> Vec<String> {
-        if face.manages(function) {
-            return Vec::new();
-        }
-        let mut notes = self.words.order(function);
-        if let Some(fallback) = &function.fallback
-            && !face.may_be_unsupported(function)
-        {
-            let action = uncapital(&self.words.fallback_action(function, &fallback.kind));
-            let costs = match fallback.costs.is_empty() {
-                true => String::new(),
-                false => format!(" It costs: {}", sentence_end(&fallback.costs)),
-            };
-            notes.push(format!("Where the plugin has none: {action}{costs}"));
-        }
-        let lacking = [("before", function.availability.since), ("after", function.availability.until)];
-        for (word, release) in lacking.into_iter().filter_map(|(word, release)| Some((word, release?))) {
-            let release = self.words.release(release);
-            notes.push(format!("Plugins for releases {word} {release} of the host have none."));
-        }
-        notes.iter().map(|note| self.translate(note)).collect()
-    }
-}
-
-fn sentence_end(text: &str) -> String {
-    let text = collapse(text);
-    if text.ends_with('.') { text } else { format!("{text}.") }
 }

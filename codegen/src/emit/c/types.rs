@@ -296,6 +296,18 @@ impl<'a> Speller<'a> {
     }
 }
 
+/// The declaration of a handle.
+pub fn handle(form: &HandleForm, name: &str, tag: &str, const_name: Option<&str>) -> String {
+    match (form, const_name) {
+        (HandleForm::Void, _) => format!("typedef void* {name};"),
+        (HandleForm::Tagged(_), None) => format!("typedef struct {tag}* {name};"),
+        (HandleForm::Tagged(_), Some(const_name)) => {
+            format!("typedef struct {tag}* {name};\ntypedef const struct {tag}* {const_name};")
+        }
+        (HandleForm::Pointee(_), _) => format!("typedef struct {tag} {name};"),
+    }
+}
+
 fn constness(param: &Param, usual: bool) -> &'static str {
     if param.constness.unwrap_or(usual) { "const " } else { "" }
 }

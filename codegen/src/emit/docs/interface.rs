@@ -6,7 +6,7 @@ use super::links::{Links, c_api_page, group_page, interface_page, layout_page};
 use crate::abi::{self, MemberKind, TableLayout};
 use crate::emit::changes::{Explained, Kind, changes};
 use crate::emit::text::{count, enumerate, sentence};
-use crate::headers::Headers;
+use crate::language::headers::Headers;
 use crate::model::*;
 
 /// What the page of an interface says.

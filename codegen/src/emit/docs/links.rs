@@ -79,10 +79,7 @@ impl<'a> Links<'a> {
     pub fn type_name(self, ty: Ty) -> String {
         match ty {
             Ty::Named(id) => format!("[`{}`]({})", self.spec.ty(id).name.value, self.ty(id)),
-            ty => {
-                let known = Ty::PRIMITIVES.iter().find(|(_, primitive)| *primitive == ty);
-                format!("`{}`", known.map_or("?", |(name, _)| name))
-            }
+            ty => format!("`{}`", ty.name(self.spec)),
         }
     }
 }

@@ -6,28 +6,18 @@ mod group;
 mod interface;
 mod links;
 
-use minijinja::Environment;
 use minijinja::value::Serde;
 use serde::Serialize;
 
-use super::stamp::Stamp;
 use super::text::{capital, count, sentence};
+use super::{EmitError, Emitter, Job, Takes};
 use crate::diagnostic::Code;
-use crate::model::{FunctionId, GroupId, Interface, Spec};
+use crate::grammar::needed;
+use crate::model::{FunctionId, GroupId, Interface, OutputPlace, Spec};
 use crate::out::Output;
 use crate::sdk::Face;
+use crate::source::shape::{Shape, Value};
 use links::{c_api_page, function_page, group_page, interface_page, layout_page, relative};
-
-/// Names and texts of the templates.
-pub const TEMPLATES: [(&str, &str); 7] = [
-    ("docs/c-api.md.j2", include_str!("../../../templates/docs/c-api.md.j2")),
-    ("docs/index.md.j2", include_str!("../../../templates/docs/index.md.j2")),
-    ("docs/interface.md.j2", include_str!("../../../templates/docs/interface.md.j2")),
-    ("docs/layout.md.j2", include_str!("../../../templates/docs/layout.md.j2")),
-    ("docs/group.md.j2", include_str!("../../../templates/docs/group.md.j2")),
-    ("docs/function.md.j2", include_str!("../../../templates/docs/function.md.j2")),
-    ("docs/mistakes.md.j2", include_str!("../../../templates/docs/mistakes.md.j2")),
-];
 
 #[derive(Serialize)]
 struct IndexPage {
@@ -58,15 +48,30 @@ struct Rule {
     explanation: String,
 }
 
-/// Every page, with paths relative to the folder of the reference.
-///
-/// # Errors
-/// When a template does not fit its data, which is a mistake of ours.
-pub fn reference(
-    templates: &Environment,
-    spec: &Spec,
-    stamp: &Stamp,
-) -> Result<Vec<Output>, minijinja::Error> {
+/// The pages of the reference.
+pub struct Reference;
+
+impl Emitter for Reference {
+    const KEY: &'static str = "reference";
+    const DOC: &'static str = "Folder of the Markdown reference.";
+    const TAKES: Takes = Takes::OwnFolder;
+    const TEMPLATES: &'static [(&'static str, &'static str)] = &[
+        ("docs/c-api.md.j2", include_str!("../../../templates/docs/c-api.md.j2")),
+        ("docs/index.md.j2", include_str!("../../../templates/docs/index.md.j2")),
+        ("docs/interface.md.j2", include_str!("../../../templates/docs/interface.md.j2")),
+        ("docs/layout.md.j2", include_str!("../../../templates/docs/layout.md.j2")),
+        ("docs/group.md.j2", include_str!("../../../templates/docs/group.md.j2")),
+        ("docs/function.md.j2", include_str!("../../../templates/docs/function.md.j2")),
+        ("docs/mistakes.md.j2", include_str!("../../../templates/docs/mistakes.md.j2")),
+    ];
+
+    fn emit(job: &Job, _: &OutputPlace) -> Result<Vec<Output>, EmitError> {
+        Ok(pages(job)?)
+    }
+}
+
+fn pages(job: &Job) -> Result<Vec<Output>, minijinja::Error> {
+    let Job { spec, stamp, templates, .. } = *job;
     let render = |name: &str, page: &dyn ErasedPage| templates.get_template(name)?.render(page.value());
     let mut outputs = Vec::new();
     let text = render("docs/index.md.j2", &index(spec, stamp.spec()))?;
@@ -142,12 +147,43 @@ fn mistakes(marker: String) -> MistakesPage {
 /// The line of the table of contents that the reference takes the place of.
 const PLACE: &str = "{{ reference }}";
 
-/// The table of contents: the chapters written by hand, and the reference in its place. `None` where there is none.
-pub fn summary(spec: &Spec, stamp: &Stamp, folder: &str, to: &str, template: &str) -> Option<Output> {
+/// The table of contents: the chapters written by hand, and the reference in its place.
+pub struct Contents;
+
+impl Emitter for Contents {
+    const KEY: &'static str = "summary";
+    const DOC: &'static str = "The table of contents of the book around the reference.";
+    const TAKES: Takes = Takes::FileFrom(&SUMMARY_FILE);
+
+    fn emit(job: &Job, place: &OutputPlace) -> Result<Vec<Output>, EmitError> {
+        let (Some(reference), Some(template)) = (job.spec.outputs.place(Reference::KEY), job.inputs.summary)
+        else {
+            return Ok(Vec::new());
+        };
+        let output = contents(job, &reference.path.value, &place.path.value, template);
+        let output = output.ok_or_else(|| EmitError::NoReference(place.read("template").to_owned()))?;
+        Ok(vec![output])
+    }
+}
+
+static SUMMARY_FILE: Shape = Shape {
+    name: "a table of contents",
+    keys: &[
+        needed(
+            "template",
+            Value::Line,
+            "The file with the chapters written by hand and a line `{{ reference }}`.",
+        ),
+        needed("to", Value::Line, "The file that mdBook reads."),
+    ],
+};
+
+/// `None` where the template has no place for the reference.
+fn contents(job: &Job, folder: &str, to: &str, template: &str) -> Option<Output> {
     let place = template.lines().find(|line| line.trim() == PLACE)?;
     let path = |page: &str| relative(to, &format!("{folder}/{page}"));
     let mut lines = vec![format!("- [Reference]({})", path("index.md"))];
-    for interface in &spec.interfaces {
+    for interface in &job.spec.interfaces {
         lines.push(format!("  - [{}]({})", interface.title, path(&interface_page(interface))));
         if interface.table().is_some() {
             lines.push(format!("    - [Layout]({})", path(&layout_page(interface))));
@@ -165,6 +201,6 @@ pub fn summary(spec: &Spec, stamp: &Stamp, folder: &str, to: &str, template: &st
     }
     lines.push(format!("  - [Mistakes in a spec]({})", path("mistakes.md")));
     let text = template.replace(place, &lines.join("\n"));
-    let text = format!("<!-- {} -->\n\n{}\n", stamp.spec(), text.trim());
-    Some(Output::new(to, text, "the table of contents"))
+    let text = format!("<!-- {} -->\n\n{}\n", job.stamp.spec(), text.trim());
+    Some(Output::new("", text, "the table of contents"))
 }

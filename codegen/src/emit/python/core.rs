@@ -1,13 +1,15 @@
 //! The functions and types that the library exports beside those of the spec.
 
+use heck::ToPascalCase;
+
 use super::class::{Class, Field, Member};
 use super::ctype::CType;
 use super::docstring::{Docstring, spans};
 use super::function::{Answer, Call};
+use super::names;
 use super::param::{Param, Pass};
 use super::raises::Exceptions;
-use super::{names, nullless};
-use crate::emit::text::{capital, enumerate};
+use crate::emit::text::{enumerate, uncapital};
 use crate::exports::{Direction, Doc, Exports, Function, Ty, Type, TypeKind};
 use crate::sdk::Face;
 
@@ -47,20 +49,12 @@ impl Core<'_> {
     }
 
     fn function(self, function: &Function) -> Result<Call, String> {
-        let outputs: Vec<&str> = function
-            .doc
-            .params
-            .iter()
-            .filter(|(_, direction, _)| *direction != Direction::In)
-            .map(|(name, ..)| name.as_str())
-            .collect();
         let params = function.params.iter().map(|(name, ty)| self.param(function, name, ty));
-        let mut doc = self.docstring(&function.doc, &outputs);
         let mut raises = Vec::new();
         for (status, reason) in &function.doc.results {
-            let reason = self.prose(&without(reason, &outputs));
+            let reason = self.prose(reason, "None");
             match self.exceptions.of_c(status) {
-                Some("success") => doc.paragraph(reason.trim_start_matches("On success.")),
+                Some("success") => {}
                 _ if reason.is_empty() => {}
                 Some(status) => raises.extend(self.exceptions.raised(status, &reason)),
                 None if status == "other" => raises.push(Exceptions::other(&reason)),
@@ -70,24 +64,24 @@ impl Core<'_> {
         let answer = match &function.result {
             None => Answer::Nothing,
             Some(ty) if self.is_status(ty) => Answer::Status,
-            Some(ty) => Answer::Value(self.value(ty)?, self.prose(&nullless(&function.doc.returned, "None"))),
+            Some(ty) => Answer::Value(self.value(ty)?, self.prose(&function.doc.returned, "None")),
         };
-        let threads = self.prose(&function.doc.threads);
+        let threads = self.prose(&function.doc.threads, "None");
         Ok(Call {
             name: names::variable(self.bare(&function.name)),
             symbol: function.name.clone(),
             params: params.collect::<Result<_, _>>()?,
             answer,
-            doc,
+            doc: self.docstring(&function.doc),
             raises,
-            notes: Vec::from([format!("Threads: {}{}", threads[..1].to_lowercase(), &threads[1..])]),
+            notes: Vec::from([format!("Threads: {}", uncapital(&threads))]),
         })
     }
 
     fn param(self, function: &Function, name: &str, ty: &Ty) -> Result<Param, String> {
         let told = function.doc.params.iter().find(|(known, ..)| known == name);
         let (_, direction, doc) = told.ok_or_else(|| format!("nothing is said of `{name}`"))?;
-        let nullable = doc.contains("null");
+        let nullable = doc.contains("`null`");
         let counter = function.doc.params.iter().find(|(_, direction, _)| *direction == Direction::InOut);
         let (ctype, pass) = match (direction, ty) {
             (Direction::InOut, Ty::Pointer(to)) => (self.value(to)?, Pass::Filling),
@@ -102,29 +96,28 @@ impl Core<'_> {
             (Direction::In, _) => (self.value(ty)?, Pass::Value),
             _ => return Err(format!("`{name}` is written, and is no pointer")),
         };
-        let doc = doc.strip_prefix("Gets ").map_or_else(|| doc.clone(), capital);
         let null = if matches!(pass, Pass::Value | Pass::Address) { ctype.null() } else { "None" };
-        let doc = self.prose(&nullless(&room(&doc), null));
+        let doc = self.prose(doc, null);
         Ok(Param { name: names::variable(name), ctype, pass, nullable, returned: doc.clone(), doc })
     }
 
     fn ty(self, ty: &Type) -> Result<Option<Class>, String> {
         let name = self.class(&ty.name);
-        let mut doc = self.docstring(&self.sizeless(&ty.doc), &[]);
+        let mut doc = self.docstring(&ty.doc);
         Ok(match &ty.kind {
             TypeKind::Handle => None,
             TypeKind::Enum(values) => {
                 let members = values.iter().map(|(name, value, doc)| Member {
                     name: names::member(name),
                     value: *value,
-                    doc: self.prose(doc),
+                    doc: self.prose(doc, "None"),
                 });
                 Some(Class::numbers(name, &doc, false, members.collect()))
             }
             TypeKind::Struct(fields) => {
                 let sized = fields.first().is_some_and(|field| field.doc.starts_with("Size of this struct"));
                 let fields = fields.iter().map(|field| {
-                    let doc = self.prose(&nullless(&field.doc, "None"));
+                    let doc = self.prose(&field.doc, "None");
                     Ok(Field { name: names::variable(&field.name), ctype: self.value(&field.ty)?, doc })
                 });
                 let fields: Vec<Field> = fields.collect::<Result<_, String>>()?;
@@ -139,16 +132,6 @@ impl Core<'_> {
                 Some(Class::callback(name, &doc, &params, result.as_ref()))
             }
         })
-    }
-
-    /// The doc of a struct that fills in its own size, without the request to do so.
-    fn sizeless(self, doc: &Doc) -> Doc {
-        let told = |text: &String| {
-            let Some((before, rest)) = text.split_once(" Set `size` to ") else { return text.clone() };
-            let end = rest.find([';', '.']).map_or(rest.len(), |end| end + 1);
-            format!("{before} {}", capital(rest[end..].trim()).replace("left zero", "left out"))
-        };
-        Doc { paragraphs: doc.paragraphs.iter().map(told).collect(), ..doc.clone() }
     }
 
     /// What is there, as long as no parameter says that it is one of many.
@@ -211,12 +194,12 @@ impl Core<'_> {
         matches!(ty, Ty::Named(name) if self.exports.renamed.get(name) == Some(&self.face.handle("status")))
     }
 
-    /// `DeviceInfo` → `tenon_device_info` → `DeviceInfo`, and `PoolFigures` → `PoolStatistics`.
+    /// `DeviceInfo` → `tenon_device_info` → `DeviceInfo`.
     fn class(self, name: &str) -> String {
         self.exports
             .renamed
             .get(name)
-            .map_or_else(|| name.to_owned(), |c_name| names::class(self.bare(c_name)))
+            .map_or_else(|| name.to_owned(), |c_name| self.bare(c_name).to_pascal_case())
     }
 
     /// A symbol without what all of them begin with.
@@ -224,23 +207,18 @@ impl Core<'_> {
         symbol.strip_prefix(&self.face.handle("")).unwrap_or(symbol)
     }
 
-    fn docstring(self, doc: &Doc, outputs: &[&str]) -> Docstring {
-        let mut paragraphs = doc
-            .paragraphs
-            .iter()
-            // How the library is asked twice is no matter of Python's.
-            .filter(|text| !outputs.iter().any(|name| text.starts_with(&format!("With `{name}` null"))));
-        let told = |text: &String| self.prose(&nullless(text, "None"));
-        let mut docstring = Docstring::new(&paragraphs.next().map(told).unwrap_or_default());
-        paragraphs.for_each(|text| docstring.paragraph(&told(text)));
+    fn docstring(self, doc: &Doc) -> Docstring {
+        let mut paragraphs = doc.paragraphs.iter().map(|text| self.prose(text, "None"));
+        let mut docstring = Docstring::new(&paragraphs.next().unwrap_or_default());
+        paragraphs.for_each(|text| docstring.paragraph(&text));
         docstring
     }
 
-    /// Prose of C as docstrings have it: `#tenon_init` and `` `tenon_init` `` are functions, `#TENON_BUSY` is raised.
-    fn prose(self, text: &str) -> String {
-        let raised = text.replace("may answer #", "may raise #").replace("answers #", "raises #");
-        let mut linked = String::with_capacity(raised.len());
-        let mut rest = raised.as_str();
+    /// Prose as docstrings have it: `#tenon_init` and `` `tenon_init` `` are functions, `#TENON_BUSY` is an exception, and
+    /// `` `null` `` is `null`.
+    fn prose(self, text: &str, null: &str) -> String {
+        let mut linked = String::with_capacity(text.len());
+        let mut rest = text;
         while let Some(at) = rest.find('#') {
             let name = &rest[at + 1..];
             let end = name.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(name.len());
@@ -253,59 +231,12 @@ impl Core<'_> {
             let status = self.exceptions.of_c(span).and_then(|status| self.exceptions.spelled(status));
             let known = self.exports.functions.iter().any(|function| function.name == span)
                 || self.face.interface.functions.iter().any(|function| self.face.function(function) == span);
-            let class = span.strip_prefix("sizeof(").and_then(|span| span.strip_suffix(')'));
-            let class = class.map(|name| format!("sizeof({})", names::class(self.bare(name))));
-            status.or(class).or_else(|| known.then(|| self.bare(span).to_owned()))
+            let null = (span == "null").then(|| null.to_owned());
+            status.or(null).or_else(|| known.then(|| self.bare(span).to_owned()))
         })
     }
 }
 
 fn mistake(item: &str, reason: String) -> CoreError {
     CoreError { item: item.to_owned(), reason }
-}
-
-/// What there is room for in C is what Python returns: `Room for the nodes, or null to count them.` → `The nodes.`
-fn room(text: &str) -> String {
-    let Some(rest) = text.strip_prefix("Room for ") else { return text.to_owned() };
-    let end = [";", ", or null", ", as in", "."].iter().filter_map(|stop| rest.find(stop)).min();
-    match rest[..end.unwrap_or(rest.len())].trim_end_matches(" and its zero byte") {
-        "them" => "All of them.".to_owned(),
-        "it" => "The text.".to_owned(),
-        rest => format!("{}.", capital(rest)),
-    }
-}
-
-/// What is said of a failure, without the part that cannot be: what Python makes room for itself is never null, and
-/// never too small.
-fn without(reason: &str, outputs: &[&str]) -> String {
-    let mut reason = reason.to_owned();
-    for name in outputs {
-        reason = reason.replace(&format!(" or `{name}` is null"), " is null");
-    }
-    let is_ours = |clause: &str| {
-        outputs.iter().any(|name| {
-            [format!("`{name}` is null"), format!("then `{name}` gets")]
-                .iter()
-                .any(|known| clause.starts_with(known))
-        })
-    };
-    let told = |clause: &str| clause.trim().trim_start_matches("or ").to_owned();
-    let clauses: Vec<String> =
-        reason.split(';').map(str::trim).filter(|clause| !is_ours(clause)).map(told).collect();
-    clauses.join("; ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn nothing_is_said_of_what_cannot_be() {
-        assert_eq!(without("`ptr` is null.", &["ptr"]), "");
-        let reason =
-            "`count` is null, or the room is too small; then `count` gets what is needed; or this is late.";
-        assert_eq!(without(reason, &["failures", "count"]), "this is late.");
-        assert_eq!(without("`path` or `plugin` is null, or odd.", &["plugin"]), "`path` is null, or odd.");
-        assert_eq!(without("It is no buffer.", &["size"]), "It is no buffer.");
-    }
 }

@@ -1,7 +1,7 @@
 //! Types of C as ctypes spells them, and what callers and type checkers see of them.
 
+use crate::language::python::Item;
 use crate::model::*;
-use crate::python::Item;
 
 /// A type of C as Python sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]

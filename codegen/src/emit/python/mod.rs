@@ -27,35 +27,53 @@ use self::function::{Call, Ending, Function};
 use self::module::{Modules, Source};
 use self::raises::Exceptions;
 use self::sdk::Sdk;
-use crate::emit::EmitError;
 use crate::emit::text::{count, sentence, uncapital, wrap};
+use crate::emit::{EmitError, Emitter, Job, Takes};
 use crate::exports::Exports;
-use crate::model::GroupId;
+use crate::model::{GroupId, OutputPlace};
 use crate::out::Output;
 use crate::sdk::Face;
 
 pub use self::core::CoreError;
-pub use self::package::{package, signature};
+use self::package::package;
+pub use self::package::signature;
 
-/// Names and texts of the templates.
-pub const TEMPLATES: [(&str, &str); 11] = [
-    ("python/calls.py.j2", include_str!("../../../templates/python/calls.py.j2")),
-    ("python/classes.py.j2", include_str!("../../../templates/python/classes.py.j2")),
-    ("python/core.py.j2", include_str!("../../../templates/python/core.py.j2")),
-    ("python/functions.py.j2", include_str!("../../../templates/python/functions.py.j2")),
-    ("python/imports.py.j2", include_str!("../../../templates/python/imports.py.j2")),
-    ("python/module.py.j2", include_str!("../../../templates/python/module.py.j2")),
-    ("python/package.py.j2", include_str!("../../../templates/python/package.py.j2")),
-    ("python/package.pyi.j2", include_str!("../../../templates/python/package.pyi.j2")),
-    ("python/structs.py.j2", include_str!("../../../templates/python/structs.py.j2")),
-    ("python/types.py.j2", include_str!("../../../templates/python/types.py.j2")),
-    ("python/version.py.j2", include_str!("../../../templates/python/version.py.j2")),
-];
+/// The bindings of the SDK, and the packages of exports.
+pub struct Packages;
 
-/// Adds the filters that the templates use.
-pub fn add_filters(templates: &mut Environment) {
-    layout::add_filters(templates);
-    templates.add_filter("docstring", |text: &str| format!("{}\n", Docstring::of_text(text).text(0)));
+impl Emitter for Packages {
+    const KEY: &'static str = "python";
+    const DOC: &'static str = "Folder of the Python packages.";
+    const TAKES: Takes = Takes::Folder;
+    const TEMPLATES: &'static [(&'static str, &'static str)] = &[
+        ("python/calls.py.j2", include_str!("../../../templates/python/calls.py.j2")),
+        ("python/classes.py.j2", include_str!("../../../templates/python/classes.py.j2")),
+        ("python/core.py.j2", include_str!("../../../templates/python/core.py.j2")),
+        ("python/functions.py.j2", include_str!("../../../templates/python/functions.py.j2")),
+        ("python/imports.py.j2", include_str!("../../../templates/python/imports.py.j2")),
+        ("python/module.py.j2", include_str!("../../../templates/python/module.py.j2")),
+        ("python/package.py.j2", include_str!("../../../templates/python/package.py.j2")),
+        ("python/package.pyi.j2", include_str!("../../../templates/python/package.pyi.j2")),
+        ("python/structs.py.j2", include_str!("../../../templates/python/structs.py.j2")),
+        ("python/types.py.j2", include_str!("../../../templates/python/types.py.j2")),
+        ("python/version.py.j2", include_str!("../../../templates/python/version.py.j2")),
+    ];
+
+    fn add_filters(templates: &mut Environment) {
+        layout::add_filters(templates);
+        templates.add_filter("docstring", |text: &str| format!("{}\n", Docstring::of_text(text).text(0)));
+    }
+
+    fn emit(job: &Job, _: &OutputPlace) -> Result<Vec<Output>, EmitError> {
+        let mut outputs = Vec::new();
+        for interface in &job.spec.interfaces {
+            outputs.extend(package(job.templates, job.spec, interface, &job.stamp.interface(interface))?);
+        }
+        for face in job.spec.interfaces.iter().filter_map(|interface| Face::of(job.spec, interface)) {
+            outputs.extend(bindings(job, face)?);
+        }
+        Ok(outputs)
+    }
 }
 
 /// What the bindings take from the modules beside them that are written by hand.
@@ -96,16 +114,9 @@ struct Version {
 }
 
 /// The bindings of a library, with paths relative to the folder of packages: of the functions of the spec, and of what
-/// the library exports beside them, with the marker of that.
-///
-/// # Errors
-/// When an export has no form in Python; or a template does not fit its data, which is a mistake of ours.
-pub fn bindings(
-    templates: &Environment,
-    face: Face,
-    marker: &str,
-    exports: Option<(&Exports, String)>,
-) -> Result<Vec<Output>, EmitError> {
+/// the library exports beside them.
+fn bindings(job: &Job, face: Face) -> Result<Vec<Output>, EmitError> {
+    let (templates, marker) = (job.templates, &job.stamp.interface(face.interface));
     let exceptions = Exceptions::of(face);
     let sdk = Sdk::new(face, &exceptions);
     let types = Classes { classes: in_order(sdk.types()) };
@@ -117,7 +128,7 @@ pub fn bindings(
     let functions = count(face.interface.functions.len(), "function");
     let groups = face.interface.groups.iter().enumerate();
     let sections = groups.map(|(index, group)| {
-        let comment = format!("{}: {}", group.title, uncapital(&sentence(&group.summary)));
+        let comment = format!("{}: {}", group.title, sentence(&group.summary));
         Section::new(&comment, &sdk.functions(GroupId(index)))
     });
     let data = Bindings::new(face, functions.clone(), Vec::new(), sections.collect());
@@ -125,7 +136,8 @@ pub fn bindings(
         modules.write(path("types"), "python/types.py.j2", &types, class_count(&types.classes))?,
         modules.write(path("functions"), "python/functions.py.j2", &data, functions)?,
     ];
-    if let Some((exports, marker)) = exports {
+    if let Some((exports, place)) = job.inputs.exports.zip(job.spec.outputs.place("exports")) {
+        let marker = job.stamp.file(place.read("from"));
         let core = Core { exports, face, exceptions: &exceptions };
         let functions = core.functions()?;
         let note = count(functions.len(), "function");
@@ -175,16 +187,4 @@ fn class_count(classes: &[Class]) -> String {
         1 => "1 class".to_owned(),
         number => format!("{number} classes"),
     }
-}
-
-/// Python's word for null.
-fn nullless(text: &str, null: &str) -> String {
-    let word = |word: &str| {
-        let bare = word.trim_end_matches([';', ':', '.', ',']);
-        match bare {
-            "null" | "Null" => format!("{null}{}", &word[bare.len()..]),
-            _ => word.to_owned(),
-        }
-    };
-    text.split(' ').map(word).collect::<Vec<_>>().join(" ")
 }

@@ -14,36 +14,14 @@ use crate::out::Output;
 pub type Source<'a> = (&'a str, Vec<&'a str>);
 
 /// What all modules take from Python's own.
-const STANDARD: &[(&str, &[&str])] = &[
-    ("collections.abc", &["Callable", "Mapping", "Sequence"]),
+const STANDARD: [(&str, &str); 3] = [
+    ("collections.abc", "Callable Mapping Sequence"),
     (
         "ctypes",
-        &[
-            "Array",
-            "POINTER",
-            "Structure",
-            "c_bool",
-            "c_char",
-            "c_char_p",
-            "c_double",
-            "c_float",
-            "c_int",
-            "c_int8",
-            "c_int16",
-            "c_int32",
-            "c_int64",
-            "c_size_t",
-            "c_uint8",
-            "c_uint16",
-            "c_uint32",
-            "c_uint64",
-            "c_ulonglong",
-            "c_void_p",
-            "create_string_buffer",
-            "sizeof",
-        ],
+        "Array POINTER Structure c_bool c_char c_char_p c_double c_float c_int c_int8 c_int16 c_int32 c_int64 c_size_t \
+         c_uint8 c_uint16 c_uint32 c_uint64 c_ulonglong c_void_p create_string_buffer sizeof",
     ),
-    ("typing", &["Any", "TYPE_CHECKING"]),
+    ("typing", "Any TYPE_CHECKING"),
 ];
 
 /// Writes modules that share a marker and know the same names.
@@ -94,7 +72,9 @@ impl Modules<'_> {
         if page.points {
             words.insert("TYPE_CHECKING");
         }
-        let standard = STANDARD.iter().flat_map(|(module, names)| import(module, names, &words));
+        let standard = STANDARD
+            .iter()
+            .flat_map(|(module, names)| import(module, &names.split(' ').collect::<Vec<_>>(), &words));
         let mut beside: Vec<_> = self.beside.iter().collect();
         beside.sort();
         let beside = beside.into_iter().flat_map(|(module, names)| import(module, names, &words));

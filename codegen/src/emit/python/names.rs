@@ -2,8 +2,7 @@
 
 use std::cmp::Ordering;
 
-use crate::emit::text::capital;
-use crate::python::is_keyword;
+use crate::language::python::is_keyword;
 
 /// `stream`; a keyword of Python gets an underscore behind it.
 pub fn variable(name: &str) -> String {
@@ -13,11 +12,6 @@ pub fn variable(name: &str) -> String {
 /// `FLOAT32`: a member of an enum.
 pub fn member(name: &str) -> String {
     name.to_uppercase()
-}
-
-/// `pool_statistics` → `PoolStatistics`
-pub fn class(snake: &str) -> String {
-    snake.split('_').map(capital).collect()
 }
 
 /// `_device_open`: the function of ctypes below `device_open`.
@@ -92,10 +86,5 @@ mod tests {
             names,
             ["CDLL", "POINTER", "Array", "Structure", "c_int", "c_uint8", "c_uint16", "c_void_p"]
         );
-    }
-
-    #[test]
-    fn snake_becomes_a_class() {
-        assert_eq!(class("pool_statistics"), "PoolStatistics");
     }
 }

@@ -16,9 +16,9 @@ use super::param::{Param, Pass, of_export};
 use crate::abi;
 use crate::emit::text::{alternatives, collapse, count, map_code_spans, sentence};
 use crate::emit::words::Words;
+use crate::language::python::{Form, Item as One, form, optional_args};
 use crate::model::{Param as ModelParam, *};
 use crate::out::Output;
-use crate::python::{Form, Item as One, form, optional_args};
 
 /// Enums with more values than this are not listed with each parameter.
 const LISTED: usize = 16;

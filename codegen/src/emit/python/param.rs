@@ -2,10 +2,11 @@
 
 use super::ctype::CType;
 use super::names;
+use crate::language::python::{self, Item, list_of};
 use crate::model::{
-    self, Direction, Extent, Function, HandleForm, Length, ParamId, PythonFunction, Role, Spec, Ty, TypeKind,
+    self, Carrier, Direction, Extent, Form, Function, HandleForm, Length, Output, ParamId, PythonFunction,
+    Role, Spec, Ty, TypeKind,
 };
-use crate::python::{Form, Item, form};
 use crate::sdk::{Face, Handle, PLUGIN};
 
 /// How a parameter is passed.
@@ -98,62 +99,49 @@ impl Param {
 }
 
 /// How a function of the SDK's face passes a parameter.
-pub fn of_face(face: Face, function: &Function, param: &model::Param) -> (CType, Pass) {
+pub fn of_face(face: Face, function: &Function, id: ParamId) -> (CType, Pass) {
+    let param = function.param(id);
     let ctype = CType::of(face.spec, param.ty);
-    let pass = pass_of_face(face, function, param, &ctype);
+    let pass = pass_of_face(face, function, id, &ctype);
     // Memory of the caller's goes by its address, whatever is in it.
     let is_memory = param.dir == Direction::Out && pass == Pass::Value;
     (if is_memory { CType::Address } else { ctype }, pass)
 }
 
-fn pass_of_face(face: Face, function: &Function, param: &model::Param, ctype: &CType) -> Pass {
-    let counter_of = |param: &model::Param| match &param.length {
-        Some(Length::Count(Extent::Param(id))) => Some(function.param(*id)),
-        _ => None,
+fn pass_of_face(face: Face, function: &Function, id: ParamId, ctype: &CType) -> Pass {
+    let name = |id: ParamId| names::variable(&function.param(id).name.value);
+    let is_filled = |form: &Form| {
+        let is_counter = |len: &Extent| *len == Extent::Param(id);
+        matches!(form, Form::Slice { len, mutable: true } if is_counter(len))
     };
-    // An array of addresses is read, whatever happens to the memory behind them.
-    let is_list = |param: &model::Param| {
-        counter_of(param).is_some() && (param.dir == Direction::In || param.ty == Ty::Pointer)
-    };
-    let counted =
-        |other: &&model::Param| counter_of(other).is_some_and(|counter| std::ptr::eq(counter, param));
-    if let Some(list) = function.params.iter().find(counted) {
-        if is_list(list) {
-            return Pass::Length(names::variable(&list.name.value));
+    match &function.forms[id.0] {
+        Form::Carried(Carrier::Slice(list)) if matches!(function.forms[list.0], Form::Slice { .. }) => {
+            Pass::Length(name(*list))
         }
-        if param.dir == Direction::InOut {
-            return Pass::Filling;
+        Form::Slice { len: Extent::Param(counter), mutable: false } => Pass::List(Some(name(*counter))),
+        Form::Slice { len: Extent::Param(counter), mutable: true }
+            if function.param(*counter).dir == Direction::InOut =>
+        {
+            Pass::Filled(name(*counter))
         }
-    }
-    if let Some(counter) = counter_of(param) {
-        let name = names::variable(&counter.name.value);
-        if is_list(param) {
-            return Pass::List(Some(name));
-        }
-        if counter.dir == Direction::InOut {
-            return Pass::Filled(name);
-        }
-    }
-    match (param.dir, &param.length) {
-        (Direction::Out, Some(Length::Count(Extent::Number(count)))) => Pass::Room(count.to_string()),
-        (Direction::Out, Some(Length::Count(Extent::Call(id)))) => {
+        Form::Output(Output::Array(count) | Output::Text(count)) => Pass::Room(count.to_string()),
+        Form::Output(Output::Vec(counted)) => {
             let first = match face.called_with(function) {
                 Handle::Plugin => PLUGIN.to_owned(),
-                Handle::Device(id) => names::variable(&function.param(id).name.value),
+                Handle::Device(id) => name(id),
             };
-            Pass::Room(format!("{}({first})", names::variable(&face.interface.function(*id).name.value)))
+            let counted = names::variable(&face.interface.function(*counted).name.value);
+            Pass::Room(format!("{counted}({first})"))
         }
-        // A message is of use where the call fails, and then nothing is returned: its memory is the caller's.
-        (Direction::Out, _) if param.is_caller_memory() => Pass::Value,
-        (Direction::Out, _) => Pass::Output,
-        (Direction::InOut, _) if param.ty == Ty::Pointer => Pass::Value,
-        (Direction::InOut, _) => match ctype {
-            CType::Struct(_) => Pass::Address,
+        Form::Output(_) => Pass::Output,
+        Form::StructRef { mutable: true } | Form::ByteBuffer { mutable: true } => Pass::Address,
+        Form::InOut if function.forms.iter().any(is_filled) => Pass::Filling,
+        Form::InOut => match ctype {
             // The handle that comes by its address is only read, or is gone afterwards.
             CType::Address => Pass::Copy,
             _ => Pass::Exchange,
         },
-        (Direction::In, _) => Pass::Value,
+        _ => Pass::Value,
     }
 }
 
@@ -166,8 +154,7 @@ pub fn of_export(
     local: &dyn Fn(ParamId) -> String,
 ) -> (CType, Pass) {
     let param = function.param(id);
-    let list_of =
-        |length| function.params.iter().position(|other| other.is_python_list_of(length)).map(ParamId);
+    let list_of = |length| list_of(&function.params, length);
     let plain = |item| CType::plain(spec, item);
     if let Some(list) = list_of(id) {
         return (plain(Item::Number(param.ty)), Pass::Length(local(list)));
@@ -179,11 +166,11 @@ pub fn of_export(
     };
     let is_taken = python.args.contains(&id);
     let is_used = is_taken || python.returns.contains(&id);
-    match form(spec, param) {
+    match python::form(spec, param) {
         _ if param.context_of.is_some() => (CType::Object("Any"), Pass::Value),
-        Some(Form::Text) => (CType::Text, if is_taken { Pass::Value } else { Pass::Null(false) }),
-        Some(Form::Buffer(extent)) => (CType::Char, Pass::Room(count(extent))),
-        Some(Form::List(item, extent)) if param.dir == Direction::In => {
+        Some(python::Form::Text) => (CType::Text, if is_taken { Pass::Value } else { Pass::Null(false) }),
+        Some(python::Form::Buffer(extent)) => (CType::Char, Pass::Room(count(extent))),
+        Some(python::Form::List(item, extent)) if param.dir == Direction::In => {
             // Lists of one length have to agree, as the second one is read as far as the first one goes.
             let length = match extent {
                 Extent::Param(length) => list_of(*length)
@@ -193,8 +180,8 @@ pub fn of_export(
             };
             (plain(item), Pass::List(length))
         }
-        Some(Form::List(item, extent)) => (plain(item), Pass::Room(count(extent))),
-        Some(Form::One(item)) => {
+        Some(python::Form::List(item, extent)) => (plain(item), Pass::Room(count(extent))),
+        Some(python::Form::One(item)) => {
             let is_place = is_place(spec, param);
             let by_address = is_place || param.by_pointer;
             let pass = match item {

@@ -1,5 +1,7 @@
 //! Which exception stands for which status, and how docstrings speak of statuses.
 
+use heck::ToPascalCase;
+
 use super::names;
 use crate::sdk::{Face, SdkStatus};
 
@@ -25,7 +27,7 @@ impl Exceptions {
         let status = self.statuses.iter().find(|known| known.name == status)?;
         match status.value {
             0 => None,
-            _ if status.is_own() => Some(format!("{}Error", names::class(&status.name))),
+            _ if status.is_own() => Some(format!("{}Error", status.name.to_pascal_case())),
             _ => Some(DEVICE.to_owned()),
         }
     }
@@ -56,7 +58,7 @@ impl Exceptions {
     pub fn spelled(&self, status: &str) -> Option<String> {
         let known = self.statuses.iter().find(|known| known.name == status)?;
         Some(match known.is_own() {
-            true => format!("{}Error", names::class(&known.name)),
+            true => format!("{}Error", known.name.to_pascal_case()),
             false => format!("Status.{}", names::member(&known.name)),
         })
     }

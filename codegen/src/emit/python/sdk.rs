@@ -39,14 +39,13 @@ impl<'a> Sdk<'a> {
             doc: "The plugin that is asked.".to_owned(),
             returned: String::new(),
         });
-        let own = function.params.iter().map(|param| self.param(function, param));
-        let asked = function.question.map(|question| self.answer(function, question));
+        let own = (0..function.params.len()).map(|index| self.param(function, ParamId(index)));
         let mut doc = Docstring::new(&self.prose(&function.summary));
         doc.paragraphs(&self.prose(&function.doc.passed()));
         Call {
             name: names::variable(&function.name.value),
             symbol: self.face.function(function),
-            params: plugin.into_iter().chain(own).chain(asked).collect(),
+            params: plugin.into_iter().chain(own).chain(self.answer(function)).collect(),
             answer: Answer::Status,
             doc,
             raises: self.raises(function),
@@ -54,8 +53,8 @@ impl<'a> Sdk<'a> {
         }
     }
 
-    fn param(self, function: &Function, param: &ModelParam) -> Param {
-        let (ctype, pass) = param::of_face(self.face, function, param);
+    fn param(self, function: &Function, id: ParamId) -> Param {
+        let (param, (ctype, pass)) = (function.param(id), param::of_face(self.face, function, id));
         let (passed, returned) = (param.doc.passed(), param.doc.returned());
         let returned = match pass {
             Pass::Room(_) | Pass::Filled(_) => sentence(&self.value(&returned, &ctype)),
@@ -69,89 +68,30 @@ impl<'a> Sdk<'a> {
         Param { name, ctype, pass, nullable: param.nullable, doc, returned }
     }
 
-    /// The answer of a question, in the words of the two statuses that say it in the table.
-    fn answer(self, function: &Function, (yes, no): (StatusValue, StatusValue)) -> Param {
-        let when = |status: StatusValue| {
-            let told = function.returns.iter().find(|(known, _)| *known == status);
-            told.map(|(_, when)| self.prose(&collapse(&when.passed()))).unwrap_or_default()
-        };
-        let doc = match (when(yes), when(no)) {
-            (yes, no) if yes.is_empty() || no.is_empty() => "The answer.".to_owned(),
-            (yes, no) => format!("True: {yes}. False: {no}."),
-        };
+    /// What takes the answer of a question.
+    fn answer(self, function: &Function) -> Option<Param> {
+        let returned = self.face.answer(function, |when| self.prose(&collapse(&when.passed())))?;
         let (name, ctype) = (ANSWER.to_owned(), CType::Bool);
-        Param { name, ctype, pass: Pass::Output, nullable: false, doc: String::new(), returned: doc }
+        Some(Param { name, ctype, pass: Pass::Output, nullable: false, doc: String::new(), returned })
     }
 
     fn raises(self, function: &Function) -> Vec<(String, String)> {
-        let words = Words::new(self.face.spec, self.face.interface);
-        let is_answer =
-            |status: StatusValue| function.question.is_some_and(|(yes, no)| status == yes || status == no);
-        if self.face.manages(function) {
-            return self
-                .exceptions
-                .raised("busy", "always: the library calls it by itself")
-                .into_iter()
-                .collect();
-        }
-        let told = function.returns.iter().filter(|(status, _)| !is_answer(*status));
-        let told = told.filter_map(|(status, when)| {
+        let told = self.face.cases(function).into_iter().filter_map(|(status, when)| {
             let when = self.prose(&collapse(&when.passed()));
-            let name = &words.status(*status).name.value;
-            if when.is_empty() { None } else { self.exceptions.raised(name, &when) }
+            if when.is_empty() { None } else { self.exceptions.raised(&status, &when) }
         });
-        let mut raises: Vec<(String, String)> = told.collect();
-        let mut own = |status: &str, reason: &str| raises.extend(self.exceptions.raised(status, reason));
-        for param in &function.params {
-            if self.face.is_device(param) && param.dir != Direction::In {
-                own("not_found", "nobody has opened that device");
-            }
-            if let Some(Extent::Param(size)) = self.face.allocates(param) {
-                own("out_of_memory", &format!("there are no ``{}`` bytes", function.param(*size).name.value));
-            }
-        }
-        if self.face.may_be_unsupported(function) {
-            own("unsupported", "the plugin has no such function");
-        }
-        raises
+        told.collect()
     }
 
     fn notes(self, function: &Function) -> Vec<String> {
-        let threads = self.face.threads(function);
-        let mut notes = Vec::new();
-        if !self.face.manages(function) {
-            let words = Words::new(self.face.spec, self.face.interface);
-            let words = Words { constant: literal, argument: "=", ..words };
-            if function.blocking {
-                let waits = "The caller waits for the device; other threads of Python run meanwhile.";
-                notes.push(waits.to_owned());
-            }
-            notes.extend(words.stream_order(function));
-            if let Some(fallback) = &function.fallback
-                && !self.face.may_be_unsupported(function)
-            {
-                let action = uncapital(&words.fallback_action(function, &fallback.kind));
-                let costs = match collapse(&fallback.costs) {
-                    costs if costs.is_empty() => costs,
-                    costs => format!(" It costs: {}.", costs.trim_end_matches('.')),
-                };
-                notes.push(format!("Where the plugin has none: {action}{costs}"));
-            }
-            let lacking = [("before", function.availability.since), ("after", function.availability.until)];
-            for (word, release) in lacking.into_iter().filter_map(|(word, release)| Some((word, release?))) {
-                let release = words.release(release);
-                notes.push(format!("Plugins for releases {word} {release} of the host have none."));
-            }
-        }
-        notes.push(format!("Threads: {}", uncapital_first(&threads)));
-        let see: Vec<String> = function
-            .see
-            .iter()
-            .map(|id| format!("`{}`", names::variable(&self.face.interface.function(*id).name.value)))
-            .collect();
-        if !see.is_empty() {
-            notes.push(format!("See also: {}.", see.join(", ")));
-        }
+        let words = Words::new(self.face.spec, self.face.interface);
+        let words = Words { constant: literal, argument: "=", ..words };
+        let waits = "The caller waits for the device; other threads of Python run meanwhile.";
+        let mut notes = self.face.notes(function, words, waits);
+        notes.push(format!("Threads: {}", uncapital(&self.face.threads(function))));
+        let name = |id: &FunctionId| names::variable(&self.face.interface.function(*id).name.value);
+        let see: Vec<String> = function.see.iter().map(|id| format!("`{}`", name(id))).collect();
+        notes.extend((!see.is_empty()).then(|| format!("See also: {}.", see.join(", "))));
         notes.iter().map(|note| self.prose(note)).collect()
     }
 
@@ -279,9 +219,4 @@ fn literal(value: Constant) -> String {
         Constant::Bool(false) => "False".to_owned(),
         Constant::Null => "0".to_owned(),
     }
-}
-
-fn uncapital_first(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| first.to_lowercase().chain(chars).collect())
 }

@@ -74,17 +74,21 @@ pub(super) fn input(args: &ArgsStruct) -> TokenStream {
 }
 
 /// Binds each member under the name of its parameter, as if it had been passed by itself.
-pub(super) fn unpack(context: Context, function: &Function, args: &ArgsStruct) -> TokenStream {
+pub(super) fn unpack(
+    context: Context,
+    function: &Function,
+    args: &ArgsStruct,
+    this: &TokenStream,
+) -> TokenStream {
     let layout = abi::args_layout(context.spec, function, args);
     let (size_field, least) = (names::snake(&args.size_field), names::number(layout.least));
     let members = layout.members.iter().filter_map(|(member, offset, size)| match member {
-        ArgsMember::Param(id) => Some(unpack_member(context, function.param(*id), offset + size)),
+        ArgsMember::Param(id) => Some(unpack_member(context, function.param(*id), offset + size, this)),
         ArgsMember::Size | ArgsMember::Extension => None,
     });
     quote! {
         let __packed = ::tenon::support::place("args", __packed)?;
-        __comment!("SAFETY: checked to be not null and aligned; every such struct begins with its size.");
-        let __known = unsafe { (&raw const (*__packed).#size_field).read() };
+        let __known = (&raw const (*__packed).#size_field).read();
         if __known < #least {
             return ::core::result::Result::Err(Error::invalid(::std::format!(
                 "`args` has {} bytes, and {} are needed", __known, #least
@@ -94,47 +98,40 @@ pub(super) fn unpack(context: Context, function: &Function, args: &ArgsStruct) -
     }
 }
 
-fn unpack_member(context: Context, param: &Param, end: u64) -> TokenStream {
+fn unpack_member(context: Context, param: &Param, end: u64, this: &TokenStream) -> TokenStream {
     let name = names::snake(&param.name.value);
     let is_written = context.spec.is_written_in_args(param);
     let member = match is_written {
-        true => quote!(unsafe { &raw mut (*__packed).#name }),
-        false => quote!(unsafe { (&raw const (*__packed).#name).read() }),
+        true => quote!(&raw mut (*__packed).#name),
+        false => quote!((&raw const (*__packed).#name).read()),
     };
-    let safety = quote! { __comment!("SAFETY: the member lies within the bytes that the caller has."); };
     if param.availability.since.is_none() {
-        return quote! { #safety let #name = #member; };
+        return quote! { let #name = #member; };
     }
     let end = names::number(end);
-    let zero_is_value = quote! { __comment!("SAFETY: zero is a value of the type."); };
-    let (stand_in, stand_in_safety) = match absent(context, param) {
-        Some(value) => (value, None),
-        None => (zero(), Some(&zero_is_value)),
-    };
+    let stand_in = absent(context, param, this).unwrap_or_else(zero);
     if !is_written {
-        return quote! {
-            let #name = if __known >= #end { #safety #member } else { #stand_in_safety #stand_in };
-        };
+        return quote! { let #name = if __known >= #end { #member } else { #stand_in }; };
     }
     let (spare, ty) = (format_ident!("__spare_{}", param.name.value), raw_written(context, param));
-    let (initial, initial_safety) = match param.dir {
-        Direction::InOut => (stand_in, stand_in_safety),
-        _ => (zero(), Some(&zero_is_value)),
+    let initial = match param.dir {
+        Direction::InOut => stand_in,
+        _ => zero(),
     };
     quote! {
-        #initial_safety
         let mut #spare: #ty = #initial;
-        let #name = if __known >= #end { #safety #member } else { &raw mut #spare };
+        let #name = if __known >= #end { #member } else { &raw mut #spare };
     }
 }
 
 /// What stands in for a member that the caller does not have, as the ABI would pass it; `None`: zero.
-fn absent(context: Context, param: &Param) -> Option<TokenStream> {
+fn absent(context: Context, param: &Param, this: &TokenStream) -> Option<TokenStream> {
     Some(match &param.absent {
         Some(Absent::Call(function)) => {
-            let trait_name = names::trait_of(context.interface);
-            let method = names::snake(&context.interface.function(*function).name.value);
-            to_raw(context, param, &quote!(#trait_name::#method(__this)?))
+            let function = context.interface.function(*function);
+            let (trait_name, method) =
+                (names::trait_with(context.interface, function), names::snake(&function.name.value));
+            to_raw(context, param, &quote!(#trait_name::#method(#this)?))
         }
         Some(Absent::Constant(Constant::Integer(number))) => {
             let number = proc_macro2::Literal::i64_unsuffixed(*number);
@@ -151,8 +148,9 @@ fn absent(context: Context, param: &Param) -> Option<TokenStream> {
     })
 }
 
+/// Zero, which is a value of every type that is passed or written.
 fn zero() -> TokenStream {
-    quote!(unsafe { ::core::mem::zeroed() })
+    quote!(::core::mem::zeroed())
 }
 
 /// Puts the struct together from what would have been passed, by the parameters' indices.
@@ -175,7 +173,6 @@ pub(super) fn pack(
                 let local = local(param);
                 quote!(#local)
             }
-            // SAFETY of the emitted code: zero is a value of every type that is written.
             (true, _) => zero(),
             (false, _) => passed(param, form),
         };
@@ -185,7 +182,6 @@ pub(super) fn pack(
         }
     });
     quote! {
-        __comment!("SAFETY: zero is a value of every type that a function writes.");
         let mut __packed = ffi::#name { #size_field: ::core::mem::size_of::<ffi::#name>(), #extension #(#members)* };
     }
 }
@@ -197,7 +193,7 @@ pub(super) fn written(context: Context, function: &Function, forms: &[Form]) -> 
         let (field, local) = (names::snake(&param.name.value), local(param));
         match form {
             Form::InOut => Some(quote! { #local = __packed.#field; }),
-            Form::Output(Output::Value | Output::Lent { .. }) | Form::Consumed => {
+            Form::Output(Output::Value | Output::Lent { .. }) | Form::Carried(_) => {
                 Some(quote! { #local.write(__packed.#field); })
             }
             _ => None,

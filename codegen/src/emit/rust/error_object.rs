@@ -50,6 +50,10 @@ pub(super) fn reader(context: Context, error: ErrorObject) -> TokenStream {
         .map(|id| names::pascal(&context.interface.function(id).name.value));
     let status = context.interface.status.map(|id| type_path(context, id));
     quote! {
+        fn check(&self, function: &'static str, object: *mut ::core::ffi::c_void) -> Result<()> {
+            self.refused(function, object).map_or(::core::result::Result::Ok(()), ::core::result::Result::Err)
+        }
+
         /// What an error object says; it is destroyed. `None`: null, which is success.
         fn refused(
             &self,

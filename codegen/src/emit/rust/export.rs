@@ -1,90 +1,57 @@
-//! Symbols that a library offers: a macro that puts them into the library that asks for it.
+//! Functions that a library offers: one C export for each, which calls the implementation.
+//!
+//! They stand in the library, in a module below one that has the interface as `api` and a function `instance`, which
+//! returns the implementation.
 
-use proc_macro2::{Ident, TokenStream};
-use quote::{format_ident, quote};
+use proc_macro2::TokenStream;
+use quote::quote;
 
-use super::ffi::{convention, raw_param, raw_result};
+use super::ffi::{convention, raw_result};
+use super::thunk::{body, failure, inputs};
+use super::types::{doc, type_path};
 use super::{Context, names};
-use crate::model::{Function, InterfaceKind};
-
-pub(super) fn emit(context: Context) -> TokenStream {
-    let macro_name = format_ident!("export_{}", context.interface.name.value);
-    let convention = convention(context);
-    let docs = format!(
-        " Exports the C functions of the `{}` interface for an implementation: `{macro_name}!(crate::path, MyType)`,",
-        context.interface.name.value
-    );
-    let signatures: Vec<_> =
-        context.interface.functions.iter().map(|function| Signature::of(context, function)).collect();
-    let shims = signatures.iter().map(|Signature { name, c_name, inputs, arguments, output }| {
-        let docs = format!(" `{c_name}` for an implementation.");
-        quote! {
-            #[doc = #docs]
-            ///
-            /// # Safety
-            /// The arguments are as the interface says; what can be checked is checked.
-            pub unsafe extern #convention fn #name<D: Plugin>(#inputs) #output {
-                __comment!("SAFETY: the caller's promise is handed on.");
-                unsafe { thunk::#name::<D>(#arguments) }
-            }
-        }
-    });
-    let exports = signatures.iter().map(|Signature { name, c_name, inputs, arguments, output }| {
-        quote! {
-            #[unsafe(no_mangle)]
-            unsafe extern #convention fn #c_name(#inputs) #output {
-                __comment!("SAFETY: the caller's promise is handed on.");
-                unsafe { symbols::#name::<$implementation>(#arguments) }
-            }
-        }
-    });
-    let failures = keeps_failures(context).then(failures);
-    quote! {
-        #failures
-
-        /// An implementation that can be exported: one instance.
-        pub trait Plugin: 'static {
-            /// What the symbols call. Mostly the type itself.
-            type Instance: Partial + ?::core::marker::Sized;
-            /// The functions that the implementation has.
-            const PROVIDED: Provided;
-            /// The instance that the symbols call. It is made at the first call.
-            fn instance() -> &'static Self::Instance;
-        }
-
-        /// The C functions, for any implementation.
-        #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-        pub mod symbols {
-            use super::*;
-
-            #(#shims)*
-        }
-
-        #[doc = #docs]
-        /// where the path is that of this module.
-        #[macro_export]
-        macro_rules! #macro_name {
-            ($module:path, $implementation:ty) => {
-                const _: () = {
-                    #[allow(unused_imports, reason = "an interface may name no type but its own")]
-                    use $module::*;
-                    #(#exports)*
-                };
-            };
-        }
-    }
-}
+use crate::model::{Function, GroupId, InterfaceKind, ResultKind};
 
 /// Whether the exported functions keep what went wrong for each thread: in the status of the interface, if it has one.
 pub(super) fn keeps_failures(context: Context) -> bool {
     matches!(context.interface.kind, InterfaceKind::Export) && context.interface.status.is_some()
 }
 
-/// What the exported functions keep of a failure, and how an implementation reads it.
-fn failures() -> TokenStream {
+/// What the module of the interface has for its exported functions, and for an implementation that reads failures.
+pub(super) fn failures(context: Context) -> TokenStream {
+    let Some(status) = context.interface.status else { return TokenStream::new() };
+    let status = type_path(context, status);
+    let question =
+        context.interface.functions.iter().any(|function| function.question.is_some()).then(|| {
+            quote! {
+                /// Runs the body of an exported function as [`call`] does. The body answers a question with a status.
+                pub fn call_question(
+                    function: &'static str,
+                    body: impl FnOnce() -> Result<#status>,
+                ) -> #status {
+                    ::tenon::support::call_export_question(&LAST, function, body)
+                }
+            }
+        });
     quote! {
         ::std::thread_local! {
             static LAST: ::tenon::support::LastFailure = const { ::tenon::support::LastFailure::new() };
+        }
+
+        /// Runs the body of an exported function. A failure is kept for the calling thread, and nothing unwinds.
+        pub fn call(function: &'static str, body: impl FnOnce() -> Result<()>) -> #status {
+            ::tenon::support::call_export(&LAST, function, body)
+        }
+
+        #question
+
+        /// Runs the body of an exported function without a status as [`call`] does. One that fails yields `failure`.
+        pub fn call_value<T>(
+            function: &'static str,
+            failure: T,
+            body: impl FnOnce() -> Result<T>,
+        ) -> T {
+            ::tenon::support::call_export_value(&LAST, function, failure, body)
         }
 
         /// Takes the message of the last exported function that failed on the calling thread: `function: why`.
@@ -106,28 +73,45 @@ fn failures() -> TokenStream {
     }
 }
 
-/// The parts of a function's signature in the ABI.
-struct Signature {
-    name: Ident,
-    c_name: Ident,
-    inputs: TokenStream,
-    arguments: TokenStream,
-    output: TokenStream,
+/// The names that the exported functions use.
+pub(super) fn head() -> TokenStream {
+    quote! {
+        #[allow(unused_imports, reason = "which of the names are needed is the spec's to say")]
+        use super::{api::{self, *}, instance};
+    }
 }
 
-impl Signature {
-    fn of(context: Context, function: &Function) -> Self {
-        let inputs = function.params.iter().map(|param| {
-            let (name, ty) = (names::snake(&param.name.value), raw_param(context, param));
-            quote!(#name: #ty)
-        });
-        let arguments = function.params.iter().map(|param| names::snake(&param.name.value));
-        Signature {
-            name: names::snake(&function.name.value),
-            c_name: names::symbol(&function.c_name),
-            inputs: quote!(#(#inputs),*),
-            arguments: quote!(#(#arguments),*),
-            output: raw_result(context, function),
+/// The exported functions of a group.
+pub(super) fn functions(context: Context, group: GroupId) -> TokenStream {
+    let functions = context.interface.in_group(group).map(|function| exported(context, function));
+    quote! { #(#functions)* }
+}
+
+fn exported(context: Context, function: &Function) -> TokenStream {
+    let name = names::symbol(&function.c_name);
+    let convention = convention(context);
+    let (inputs, output) = (inputs(context, function, None), raw_result(context, function));
+    let many = (inputs.len() > 7)
+        .then(|| quote! { #[allow(clippy::too_many_arguments, reason = "the spec has that many")] });
+    let docs = doc(&function.summary, "");
+    let body = body(context, function, None, &quote!(instance()));
+    let text = &function.c_name;
+    let call = match &function.result {
+        ResultKind::Status if function.question.is_some() => quote!(call_question(#text, __body)),
+        ResultKind::Status => quote!(call(#text, __body)),
+        ResultKind::Value(result) => {
+            let failure = failure(context, result);
+            quote!(call_value(#text, #failure, __body))
+        }
+        ResultKind::None => quote!(call_value(#text, (), __body)),
+    };
+    quote! {
+        #docs
+        #many
+        #[unsafe(no_mangle)]
+        pub unsafe extern #convention fn #name(#(#inputs),*) #output {
+            #body
+            api::#call
         }
     }
 }

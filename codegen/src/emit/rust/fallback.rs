@@ -3,12 +3,12 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use super::form::{Form, Output, forms, is_fallible, outputs, parameters};
+use super::form::{Form, Output, is_fallible, outputs, parameters};
 use super::traits::signature;
 use super::types::type_path;
 use super::{Context, names};
 use crate::model::{
-    Argument, Buffer, Call, Constant, Extent, FallbackKind, Function, Param, ParamId, Ty, TypeKind,
+    Argument, Buffer, Call, Carrier, Constant, Extent, FallbackKind, Function, Param, ParamId, Ty, TypeKind,
 };
 
 pub(super) fn emit(context: Context) -> TokenStream {
@@ -36,6 +36,7 @@ pub(super) fn emit(context: Context) -> TokenStream {
         }
 
         #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
+        #[allow(unused_variables, reason = "a fallback may ignore some")]
         impl<P> #name for WithFallbacks<P>
         where
             P: ::core::ops::Deref<Target: Partial> + ::core::marker::Send + ::core::marker::Sync + 'static,
@@ -46,28 +47,33 @@ pub(super) fn emit(context: Context) -> TokenStream {
 }
 
 fn method(context: Context, function: &Function) -> TokenStream {
-    let forms = forms(context, function);
-    let signature = signature(context, function, &forms);
+    let forms = &function.forms;
+    let signature = signature(context, function, forms);
     let trait_name = names::trait_of(context.interface);
     let name = names::snake(&function.name.value);
-    let arguments: Vec<_> = parameters(context, function, &forms).map(|(name, _)| name).collect();
+    let arguments: Vec<_> = parameters(context, function, forms).map(|(name, _)| name).collect();
     let Some(fallback) = &function.fallback else {
         return quote! { #signature { #trait_name::#name(&*self.0, #(#arguments),*) } };
     };
     let variant = names::pascal(&function.name.value);
-    let body = body(context, function, &forms, &fallback.kind);
+    let body = body(context, function, forms, &fallback.kind);
     quote! {
         #signature {
             if Partial::provides(&*self.0, Function::#variant) {
                 return #trait_name::#name(&*self.0, #(#arguments),*);
             }
-            let _ = (#(&#arguments,)*);
             #body
         }
     }
 }
 
-fn body(context: Context, function: &Function, forms: &[Form], kind: &FallbackKind) -> TokenStream {
+/// What stands in for a function.
+pub(super) fn body(
+    context: Context,
+    function: &Function,
+    forms: &[Form],
+    kind: &FallbackKind,
+) -> TokenStream {
     let wrap = |value: TokenStream| {
         if is_fallible(context, function) { quote!(::core::result::Result::Ok(#value)) } else { value }
     };
@@ -174,19 +180,16 @@ fn constant_value(context: Context, param: &Param, output: &Output, constant: Co
 
 /// Lengths that slices carry, under the names that the spec has for them.
 fn lengths(function: &Function, forms: &[Form]) -> TokenStream {
-    let named = forms.iter().enumerate().filter(|(_, form)| matches!(form, Form::Consumed)).filter_map(
-        |(index, _)| {
-            let carrier =
-                forms.iter().position(|form| form.length() == Some(&Extent::Param(ParamId(index))))?;
-            let name = names::snake(&function.params[index].name.value);
-            let slice = names::snake(&function.params[carrier].name.value);
-            Some(if function.params[carrier].nullable {
-                quote! { let #name = #slice.as_ref().map_or(0, |slice| slice.len()); }
-            } else {
-                quote! { let #name = #slice.len(); }
-            })
-        },
-    );
+    let named = function.params.iter().zip(forms).filter_map(|(param, form)| {
+        let Form::Carried(Carrier::Slice(slice)) = form else { return None };
+        let carrier = function.param(*slice);
+        let (name, slice) = (names::snake(&param.name.value), names::snake(&carrier.name.value));
+        Some(if carrier.nullable {
+            quote! { let #name = #slice.as_ref().map_or(0, |slice| slice.len()); }
+        } else {
+            quote! { let #name = #slice.len(); }
+        })
+    });
     quote! { #(#named)* }
 }
 
@@ -210,7 +213,7 @@ fn make_buffer(function: &Function, buffer: &Buffer) -> TokenStream {
 /// The caller's out-parameter that a step yields, if it yields one.
 fn yielded_name(context: Context, function: &Function, call: &Call) -> Option<proc_macro2::Ident> {
     let callee = context.interface.function(call.function.value);
-    let callee_forms = forms(context, callee);
+    let callee_forms = &callee.forms;
     call.arguments.iter().find_map(|(id, argument)| match (&callee_forms[id.0], argument.value) {
         (Form::Output(_), Argument::Param(own)) => Some(names::snake(&function.param(own).name.value)),
         _ => None,
@@ -219,14 +222,14 @@ fn yielded_name(context: Context, function: &Function, call: &Call) -> Option<pr
 
 fn emit_call(context: Context, caller: Caller, call: &Call) -> TokenStream {
     let callee = context.interface.function(call.function.value);
-    let callee_forms = forms(context, callee);
+    let callee_forms = &callee.forms;
     let name = names::snake(&callee.name.value);
     let find = |id: ParamId| {
         call.arguments.iter().find(|(known, _)| *known == id).map(|(_, argument)| argument.value)
     };
     let arguments =
-        callee.params.iter().zip(&callee_forms).enumerate().filter_map(|(index, (param, form))| {
-            if matches!(form, Form::Consumed | Form::Output(_)) {
+        callee.params.iter().zip(callee_forms).enumerate().filter_map(|(index, (param, form))| {
+            if matches!(form, Form::Carried(_) | Form::Output(_)) {
                 return None;
             }
             let len = match form.length() {
@@ -235,7 +238,7 @@ fn emit_call(context: Context, caller: Caller, call: &Call) -> TokenStream {
             };
             Some(caller.argument(context, param, form, find(ParamId(index))?, len))
         });
-    let trait_name = names::trait_of(context.interface);
+    let trait_name = names::trait_with(context.interface, callee);
     quote! { #trait_name::#name(self, #(#arguments),*) }
 }
 

@@ -5,14 +5,15 @@ use quote::quote;
 
 use super::form::named_id;
 use super::types::{doc, field_doc, field_text, is_by_pointer, scalar, type_path};
-use super::{Context, names};
+use super::{Context, names, signature};
 use crate::abi;
 use crate::model::{
     Direction, Extent, Function, HandleForm, Length, Param, Release, ReleaseId, ResultKind, Role, Ty, Type,
     TypeId, TypeKind,
 };
 
-pub(super) fn emit(context: Context) -> TokenStream {
+/// What the module `ffi` begins with, and its content.
+pub(super) fn emit(context: Context) -> (TokenStream, TokenStream) {
     let types = context.interface.types.iter().map(|ty| emit_type(context, ty));
     let args = super::args::structs(context);
     let releases = context.interface.release_ids().map(|(id, release)| emit_release(context, id, release));
@@ -27,21 +28,13 @@ pub(super) fn emit(context: Context) -> TokenStream {
             quote! { pub use self::#module::*; }
         });
     let unreleased = context.interface.releases.is_empty().then(|| emit_layouts(context, None));
-    quote! {
+    let module = quote! {
         /// The ABI as C has it: names, layouts and signatures.
         #[allow(non_camel_case_types, reason = "the names are the ABI's")]
         #[allow(non_snake_case, reason = "the names are the ABI's")]
-        pub mod ffi {
-            #[allow(unused_imports, reason = "an interface may name no type but its own")]
-            use super::*;
-
-            #(#types)*
-            #args
-            #(#releases)*
-            #newest
-            #unreleased
-        }
-    }
+        pub
+    };
+    (module, quote! { #(#types)* #args #(#releases)* #newest #unreleased })
 }
 
 fn emit_type(context: Context, ty: &Type) -> TokenStream {
@@ -231,7 +224,7 @@ fn emit_table(context: Context, release: Option<ReleaseId>) -> TokenStream {
                 let function = context.interface.function(*id);
                 (
                     names::snake(&function.c_name),
-                    function_pointer(context, function, release),
+                    option_of(&signature::path(context, function, release)),
                     function.summary.clone(),
                 )
             }
@@ -264,6 +257,10 @@ fn emit_table(context: Context, release: Option<ReleaseId>) -> TokenStream {
     }
 }
 
+fn option_of(ty: &TokenStream) -> TokenStream {
+    quote!(::core::option::Option<#ty>)
+}
+
 /// The type of a pointer to a function in a release.
 pub(super) fn function_pointer(
     context: Context,
@@ -273,7 +270,7 @@ pub(super) fn function_pointer(
     let convention = convention(context);
     let inputs = raw_inputs(context, function, release);
     let output = raw_result(context, function);
-    quote!(::core::option::Option<unsafe extern #convention fn(#(#inputs),*) #output>)
+    quote!(unsafe extern #convention fn(#(#inputs),*) #output)
 }
 
 /// The types of what a function is passed in a release: its parameters, or the struct with them.

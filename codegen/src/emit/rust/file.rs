@@ -9,7 +9,21 @@ use super::{comments, short};
 /// # Errors
 /// A message when the tokens are not valid Rust, which is a mistake of the generator.
 pub(super) fn text(tokens: TokenStream) -> Result<String, String> {
-    let file: syn::File = syn::parse2(short::shorten(tokens)).map_err(|error| error.to_string())?;
+    let names = short::Names::of([tokens.clone()]);
+    format(short::shorten(tokens, &names))
+}
+
+/// Modules that import all of each other, as formatted texts.
+///
+/// # Errors
+/// As of [`text`].
+pub(super) fn texts(modules: Vec<TokenStream>) -> Result<Vec<String>, String> {
+    let names = short::Names::of(modules.iter().cloned());
+    modules.into_iter().map(|tokens| format(short::shorten(tokens, &names))).collect()
+}
+
+fn format(tokens: TokenStream) -> Result<String, String> {
+    let file: syn::File = syn::parse2(tokens).map_err(|error| error.to_string())?;
     let mut text = String::new();
     let mut last = "";
     let formatted = prettyplease::unparse(&file);
@@ -58,7 +72,7 @@ fn needs_blank_line(last: &str, line: &str) -> bool {
     let (code, before) = (line.trim_start(), last.trim_start());
     let (margin, last_margin) = (line.len() - code.len(), last.len() - before.len());
     let is_item = ITEMS.iter().any(|item| code.starts_with(item));
-    let follows_block = before == "}" && margin == last_margin;
+    let follows_block = (before == "}" || before.ends_with("{}")) && margin == last_margin;
     let follows_docs = before.ends_with(';')
         && margin == last_margin
         && (code.starts_with("///") || code.starts_with("impl"))

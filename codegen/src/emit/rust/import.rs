@@ -4,11 +4,11 @@ use proc_macro2::TokenStream;
 use quote::quote;
 
 use super::ffi::{function_pointer, raw_param};
-use super::form::named;
+use super::form::{Form, Output, named};
 use super::pieces::{from_raw, to_raw};
 use super::types::{doc, is_by_pointer, type_path, value};
 use super::{Context, names};
-use crate::model::{Direction, Function, Param, ResultKind, Role, Ty, TypeKind};
+use crate::model::{Direction, Function, Param, ResultKind, Ty, TypeKind};
 
 pub(super) fn emit(context: Context, libraries: &[String]) -> TokenStream {
     let name = names::symbol(&context.interface.trait_name);
@@ -16,12 +16,12 @@ pub(super) fn emit(context: Context, libraries: &[String]) -> TokenStream {
     let functions = &context.interface.functions;
     let fields = functions.iter().map(|function| {
         let (field, ty) = (names::snake(&function.name.value), function_pointer(context, function, None));
-        quote! { #field: #ty, }
+        quote! { #field: ::core::option::Option<#ty>, }
     });
     let loads = functions.iter().map(|function| {
-        let (field, ty) = (names::snake(&function.name.value), function_pointer(context, function, None));
+        let field = names::snake(&function.name.value);
         let symbol = std::ffi::CString::new(function.c_name.as_str()).unwrap_or_default();
-        quote! { #field: ::core::mem::transmute::<*mut ::core::ffi::c_void, #ty>(look_up(#symbol)), }
+        quote! { #field: ::tenon::support::function(look_up(#symbol)), }
     });
     let missing = functions.iter().map(|function| {
         let (field, text) = (names::snake(&function.name.value), &function.c_name);
@@ -73,8 +73,9 @@ pub(super) fn emit(context: Context, libraries: &[String]) -> TokenStream {
 /// `unsafe fn name(&self, …) -> Result<…>`, without a body.
 pub(super) fn signature(context: Context, function: &Function) -> TokenStream {
     let name = names::snake(&function.name.value);
-    let is_input = |param: &&Param| !param.is_status && !is_yielded(context, function, param);
-    let inputs = function.params.iter().filter(is_input).map(|param| {
+    let is_input =
+        |(param, form): &(&Param, &Form)| !param.is_status && !is_yielded(context, function, param, form);
+    let inputs = function.params.iter().zip(&function.forms).filter(is_input).map(|(param, _)| {
         let (name, ty) = (names::snake(&param.name.value), passed_type(context, param));
         quote!(#name: #ty)
     });
@@ -101,11 +102,11 @@ fn method(context: Context, function: &Function) -> TokenStream {
     let field = names::snake(&function.name.value);
     let text = &function.name.value;
     let status = function.params.iter().find(|param| param.is_status);
-    let arguments = function.params.iter().map(|param| {
+    let arguments = function.params.iter().zip(&function.forms).map(|(param, form)| {
         let name = names::snake(&param.name.value);
         if param.is_status {
             quote!(&raw mut __status_of_call)
-        } else if is_yielded(context, function, param) {
+        } else if is_yielded(context, function, param, form) {
             quote!(#name.as_mut_ptr())
         } else if is_safe_value(context, param) {
             let raw = to_raw(context, param, &quote!(#name));
@@ -180,22 +181,16 @@ fn method(context: Context, function: &Function) -> TokenStream {
 }
 
 /// Whether a function that returns a status yields a parameter: a value that it always writes.
-fn is_yielded(context: Context, function: &Function, param: &Param) -> bool {
-    let is_value = match named(context, param.ty) {
-        Some(kind @ TypeKind::Handle { .. }) => !is_by_pointer(kind) || param.role == Role::Creates,
-        Some(TypeKind::Id { .. } | TypeKind::Callback { .. }) => false,
-        Some(TypeKind::Enum { .. } | TypeKind::Struct { .. }) => true,
-        None => param.ty != Ty::String,
-    };
-    matches!(function.result, ResultKind::Status)
-        && is_value
-        && param.is_output()
-        && param.length.is_none()
-        && !param.nullable
+fn is_yielded(context: Context, function: &Function, param: &Param, form: &Form) -> bool {
+    let is_value = *form == Form::Output(Output::Value)
+        && param.ty != Ty::String
+        && !matches!(named(context, param.ty), Some(TypeKind::Id { .. }));
+    matches!(function.result, ResultKind::Status) && is_value && !param.nullable
 }
 
 fn yielded<'a>(context: Context<'a>, function: &'a Function) -> impl Iterator<Item = &'a Param> {
-    function.params.iter().filter(move |param| is_yielded(context, function, param))
+    let params = function.params.iter().zip(&function.forms);
+    params.filter(move |(param, form)| is_yielded(context, function, param, form)).map(|(param, _)| param)
 }
 
 /// `()`, the only one, or a tuple of several: of types, and of values.

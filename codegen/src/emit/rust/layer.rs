@@ -3,21 +3,57 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use super::form::{Form, Output, forms, is_fallible, named, outputs};
+use super::form::{Form, Output, is_fallible, named, outputs};
 use super::pieces::{alone, reached};
 use super::traits::signature;
 use super::{Context, names};
-use crate::model::{Extent, Function, Param, ParamId, ResultKind, Ty, TypeKind};
+use crate::model::{Carrier, Function, Param, ResultKind, Ty, TypeKind};
 
 pub(super) fn emit(context: Context) -> TokenStream {
     let name = names::trait_of(context.interface);
     let methods = context.interface.methods().map(|function| method(context, function));
     let has_questions = context.interface.methods().any(|function| function.question.is_some());
-    let of_question = has_questions.then(|| {
+    let question = has_questions.then(|| {
         quote! {
-            /// How a question ended.
-            fn of_question(result: &'a Result<bool>) -> Self {
-                Self { error: result.as_ref().err(), answer: result.as_ref().ok().copied() }
+            /// Makes a call as [`pass`](Self::pass) does, of a function that answers a question.
+            #[inline]
+            fn pass_question(
+                &self,
+                function: Function,
+                __words: &mut [u64],
+                call: impl FnOnce(&D, &mut [u64]) -> Result<bool>,
+            ) -> Result<bool> {
+                let mut notes = [0; 8];
+                self.before(&function.called_with(__words), &mut notes)?;
+                let __returned = call(&self.inner, __words);
+                let outcome = Outcome { error: __returned.as_ref().err(), answer: __returned.as_ref().ok().copied() };
+                self.after(&function.called_with(__words), &notes, &outcome);
+                __returned
+            }
+        }
+    });
+    let has_values = context.interface.methods().any(|function| !is_fallible(context, function));
+    let value = has_values.then(|| {
+        quote! {
+            /// Makes a call as [`pass`](Self::pass) does, of a function that cannot fail. One that is refused yields
+            /// `refused`.
+            #[inline]
+            fn pass_value<T>(
+                &self,
+                function: Function,
+                refused: T,
+                __words: &mut [u64],
+                call: impl FnOnce(&D, &mut [u64]) -> T,
+            ) -> T {
+                let mut notes = [0; 8];
+                if self.before(&function.called_with(__words), &mut notes).is_err() {
+                    return refused;
+                }
+                let __returned = call(&self.inner, __words);
+                let outcome =
+                    Outcome { error: ::core::option::Option::None, answer: ::core::option::Option::None };
+                self.after(&function.called_with(__words), &notes, &outcome);
+                __returned
             }
         }
     });
@@ -53,16 +89,6 @@ pub(super) fn emit(context: Context) -> TokenStream {
             pub answer: ::core::option::Option<bool>,
         }
 
-        impl<'a> Outcome<'a> {
-            /// How a call ended that is no question.
-            #[allow(dead_code, reason = "an interface may have no function that fails")]
-            fn of<T>(result: &'a Result<T>) -> Self {
-                Self { error: result.as_ref().err(), answer: ::core::option::Option::None }
-            }
-
-            #of_question
-        }
-
         impl Function {
             /// A call of the function, as layers see it.
             fn called_with(self, arguments: &[u64]) -> ::tenon::reflect::Call<'_> {
@@ -96,6 +122,27 @@ pub(super) fn emit(context: Context) -> TokenStream {
         }
 
         impl<D: #name> Layered<D> {
+            /// Makes a call through the layers. Its arguments are numbers; what the call yields is written there.
+            #[inline]
+            #[allow(dead_code, reason = "an interface may have no function that fails")]
+            fn pass<T>(
+                &self,
+                function: Function,
+                __words: &mut [u64],
+                call: impl FnOnce(&D, &mut [u64]) -> Result<T>,
+            ) -> Result<T> {
+                let mut notes = [0; 8];
+                self.before(&function.called_with(__words), &mut notes)?;
+                let __returned = call(&self.inner, __words);
+                let outcome =
+                    Outcome { error: __returned.as_ref().err(), answer: ::core::option::Option::None };
+                self.after(&function.called_with(__words), &notes, &outcome);
+                __returned
+            }
+
+            #question
+            #value
+
             __comment!("The notes stay where they are: to copy them right after they were written costs more than the call.");
             fn before(&self, call: &::tenon::reflect::Call<'_>, notes: &mut [u64; 8]) -> Result<()> {
                 for (index, layer) in self.layers.iter().enumerate() {
@@ -136,74 +183,49 @@ pub(super) fn emit(context: Context) -> TokenStream {
 }
 
 fn method(context: Context, function: &Function) -> TokenStream {
-    let forms = forms(context, function);
-    let signature = signature(context, function, &forms);
+    let forms = &function.forms;
+    let signature = signature(context, function, forms);
     let (trait_name, name) = (names::trait_of(context.interface), names::snake(&function.name.value));
     let variant = names::pascal(&function.name.value);
-    let given: Vec<TokenStream> = function
-        .params
-        .iter()
-        .zip(&forms)
-        .enumerate()
-        .map(|(index, (param, form))| bits(context, function, &forms, ParamId(index), param, form))
-        .collect();
-    let passed = function.params.iter().zip(&forms).filter_map(|(param, form)| {
+    let given: Vec<TokenStream> =
+        function.params.iter().zip(forms).map(|(param, form)| bits(context, function, param, form)).collect();
+    let passed = function.params.iter().zip(forms).filter_map(|(param, form)| {
         let name = names::snake(&param.name.value);
         match form {
-            Form::Consumed | Form::Output(_) => None,
+            Form::Carried(_) | Form::Output(_) => None,
             Form::InOut => Some(quote!(&mut *#name)),
             _ => Some(quote!(#name)),
         }
     });
-    let updates = updates(context, function, &forms);
-    let call = quote!(Function::#variant.called_with(&__words));
-    let (mutable, record) = match updates.is_empty() {
-        true => (TokenStream::new(), TokenStream::new()),
-        false => (
-            quote!(mut),
-            if is_fallible(context, function) {
-                let is_read = outputs(function, &forms)
-                    .iter()
-                    .any(|(_, param, output)| matches!(output, Output::Value) && has_bits(context, param));
-                match is_read {
-                    true => quote! {
-                        if let ::core::result::Result::Ok(__yielded) = &__returned { #updates }
-                    },
-                    false => quote! { if __returned.is_ok() { #updates } },
-                }
-            } else {
-                updates
-            },
+    let updates = updates(context, function, forms);
+    let is_read = outputs(function, forms)
+        .iter()
+        .any(|(_, param, output)| matches!(output, Output::Value) && has_bits(context, param));
+    let call = quote!(#trait_name::#name(__below, #(#passed),*));
+    let (words, body) = match (updates.is_empty(), is_fallible(context, function)) {
+        (true, _) => (quote!(_), quote! { #call }),
+        (false, true) if is_read => (
+            quote!(__words),
+            quote! { let __yielded = #call?; #updates ::core::result::Result::Ok(__yielded) },
         ),
+        // What the call yields has no bits.
+        (false, true) => (
+            quote!(__words),
+            quote! { let __returned = #call; if __returned.is_ok() { #updates } __returned },
+        ),
+        (false, false) => (quote!(__words), quote! { let __returned = #call; #updates __returned }),
     };
-    let (start, outcome) = match &function.result {
-        _ if is_fallible(context, function) => {
-            let of = if function.question.is_some() { quote!(of_question) } else { quote!(of) };
-            (quote! { self.before(&#call, &mut __kept_notes)?; }, quote!(Outcome::#of(&__returned)))
-        }
-        other => {
-            let default = default_value(context, other);
-            (
-                quote! { if self.before(&#call, &mut __kept_notes).is_err() { return #default; } },
-                quote! { Outcome { error: ::core::option::Option::None, answer: ::core::option::Option::None } },
-            )
-        }
+    let (method, refused) = match &function.result {
+        _ if function.question.is_some() => (quote!(pass_question), None),
+        _ if is_fallible(context, function) => (quote!(pass), None),
+        other => (quote!(pass_value), Some(default_value(context, other))),
     };
-    let is_silent = matches!(function.result, ResultKind::None) && !is_fallible(context, function);
-    let (bind, end) = if is_silent {
-        (quote!(let () =), TokenStream::new())
-    } else {
-        (quote!(let __returned =), quote!(__returned))
-    };
+    let refused = refused.map(|refused| quote!(#refused,));
     quote! {
         #signature {
-            let #mutable __words: [u64; _] = [#(#given),*];
-            let mut __kept_notes = [0; 8];
-            #start
-            #bind #trait_name::#name(&self.inner, #(#passed),*);
-            #record
-            self.after(&#call, &__kept_notes, &#outcome);
-            #end
+            let mut __words: [u64; _] = [#(#given),*];
+            let __body = |__below: &D, #words: &mut [u64]| { #body };
+            self.#method(Function::#variant, #refused &mut __words, __body)
         }
     }
 }
@@ -221,14 +243,7 @@ pub(super) fn default_value(context: Context, result: &ResultKind) -> TokenStrea
 }
 
 /// An argument before the call.
-fn bits(
-    context: Context,
-    function: &Function,
-    forms: &[Form],
-    id: ParamId,
-    param: &Param,
-    form: &Form,
-) -> TokenStream {
+fn bits(context: Context, function: &Function, param: &Param, form: &Form) -> TokenStream {
     let name = names::snake(&param.name.value);
     let optional = |address: TokenStream, given: TokenStream| {
         if param.nullable {
@@ -257,43 +272,24 @@ fn bits(
             let address = |name: TokenStream| quote!(#name.as_raw().map_or(0, |function| (function as *const ()).addr()));
             optional(address(quote!(#name)), address(quote!(given)))
         }
-        Form::Consumed => match consumed(function, forms, id) {
-            Some(Consumed::Length(carrier)) if carrier.nullable => {
-                let carrier = names::snake(&carrier.name.value);
-                quote!(#carrier.as_ref().map_or(0, |given| given.len() as u64))
+        Form::Carried(Carrier::Slice(carrier)) => {
+            let carrier = function.param(*carrier);
+            let name = names::snake(&carrier.name.value);
+            match carrier.nullable {
+                true => quote!(#name.as_ref().map_or(0, |given| given.len() as u64)),
+                false => quote!(#name.len() as u64),
             }
-            Some(Consumed::Length(carrier)) => {
-                let carrier = names::snake(&carrier.name.value);
-                quote!(#carrier.len() as u64)
+        }
+        Form::Carried(Carrier::Callback(callback)) => {
+            let callback = function.param(*callback);
+            let name = names::snake(&callback.name.value);
+            match callback.nullable {
+                true => quote!(#name.map_or(0, |given| given.context().addr() as u64)),
+                false => quote!(#name.context().addr() as u64),
             }
-            Some(Consumed::Context(callback)) if callback.nullable => {
-                let callback = names::snake(&callback.name.value);
-                quote!(#callback.map_or(0, |given| given.context().addr() as u64))
-            }
-            Some(Consumed::Context(callback)) => {
-                let callback = names::snake(&callback.name.value);
-                quote!(#callback.context().addr() as u64)
-            }
-            None => quote!(0),
-        },
+        }
+        Form::Carried(Carrier::Result | Carrier::Lent(_)) => quote!(0),
     }
-}
-
-/// What carries a parameter that is none in Rust.
-pub(super) enum Consumed<'a> {
-    /// The length of a slice.
-    Length(&'a Param),
-    /// The pointer that a callback gets.
-    Context(&'a Param),
-}
-
-/// Finds what carries a consumed parameter; `None` for a status that the call reports through.
-pub(super) fn consumed<'a>(function: &'a Function, forms: &[Form], id: ParamId) -> Option<Consumed<'a>> {
-    if let Some(callback) = function.param(id).context_of {
-        return Some(Consumed::Context(function.param(callback)));
-    }
-    let carrier = forms.iter().position(|form| form.length() == Some(&Extent::Param(id)))?;
-    Some(Consumed::Length(&function.params[carrier]))
 }
 
 /// Writes what the call yielded, and what it changed, into the arguments.
@@ -304,7 +300,7 @@ fn updates(context: Context, function: &Function, forms: &[Form]) -> TokenStream
         outputs.iter().filter(|(_, _, output)| matches!(output, Output::Value)).map(|(id, param, _)| {
             let index = names::number(id.0 as u64);
             let field = names::snake(&param.name.value);
-            let place = if single { quote!((*__yielded)) } else { quote!(__yielded.#field) };
+            let place = if single { quote!(__yielded) } else { quote!(__yielded.#field) };
             let bits = value_bits(context, param, &place);
             quote! { __words[#index] = #bits; }
         });

@@ -3,17 +3,14 @@
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 
-use super::ffi::{convention, raw_inputs, raw_param, raw_result};
-use super::form::{Form, Output, forms, named, named_id, outputs};
-use super::layer::{Consumed, consumed, default_value};
+use super::form::{Form, Output, named, named_id, outputs};
+use super::layer::default_value;
 use super::pieces::to_raw;
 use super::thunk::signatures;
-use super::traits::signature;
+use super::traits;
 use super::types::value;
-use super::{Context, args, error_object, names};
-use crate::model::{
-    ArgsStruct, Direction, Extent, Function, Param, ParamId, ReleaseId, ResultKind, Ty, TypeKind,
-};
+use super::{Context, args, error_object, names, signature};
+use crate::model::{Carrier, Extent, Function, Param, ParamId, ReleaseId, ResultKind, Ty, TypeKind};
 
 pub(super) fn emit(context: Context) -> TokenStream {
     let name = names::trait_of(context.interface);
@@ -23,6 +20,14 @@ pub(super) fn emit(context: Context) -> TokenStream {
     let failure = match context.interface.error {
         Some(error) => error_object::reader(context, error),
         None => quote! {
+            #[allow(dead_code, reason = "an interface may have no function that fails")]
+            fn check(&self, function: &'static str, status: #status) -> Result<()> {
+                match ::tenon::StatusCode::code(status) {
+                    0 => ::core::result::Result::Ok(()),
+                    _ => ::core::result::Result::Err(self.failure(function, status)),
+                }
+            }
+
             #[cold]
             #[allow(dead_code, reason = "an interface may have no function that fails")]
             fn failure(&self, function: &'static str, status: #status) -> Error {
@@ -120,6 +125,19 @@ pub(super) fn emit(context: Context) -> TokenStream {
                 self.slots[function as usize]
             }
 
+            /// The function in a slot.
+            ///
+            /// # Safety
+            /// `T` is the signature of the function in the plugin's release.
+            unsafe fn callable<T>(&self, function: Function) -> Result<T> {
+                let slot = self.slots[function as usize];
+                if slot.is_null() {
+                    return ::core::result::Result::Err(Error::unsupported(function.name()));
+                }
+                __comment!("SAFETY: not null, and the caller's promise.");
+                ::core::result::Result::Ok(unsafe { ::tenon::support::function(slot) })
+            }
+
             #failure
         }
 
@@ -137,106 +155,73 @@ pub(super) fn emit(context: Context) -> TokenStream {
 }
 
 fn method(context: Context, function: &Function) -> TokenStream {
-    let forms = forms(context, function);
-    let signature = signature(context, function, &forms);
-    let (variant, text) = (names::pascal(&function.name.value), &function.name.value);
-    let absent = match &function.result {
-        ResultKind::Status => quote!(::core::result::Result::Err(Error::unsupported(#text))),
-        other => default_value(context, other),
-    };
-    let unused = super::form::parameters(context, function, &forms).map(|(name, _)| name);
+    let forms = &function.forms;
+    let signature = traits::signature(context, function, forms);
     let prepare = function
         .params
         .iter()
-        .zip(&forms)
+        .zip(forms)
         .enumerate()
-        .map(|(index, (param, form))| prepare(context, function, &forms, ParamId(index), param, form));
-    let call = calls(context, function, &forms);
-    let end = end(context, function, &forms);
+        .map(|(index, (param, form))| prepare(context, function, forms, ParamId(index), param, form));
+    let (callee, call) = calls(context, function, forms);
+    let end = end(context, function, forms);
     quote! {
         #signature {
-            let __pointer = self.slots[Function::#variant as usize];
-            if __pointer.is_null() {
-                let _ = (#(&#unused,)*);
-                return #absent;
+            __comment!("SAFETY: the slot has this signature, and what is passed lives for the call.");
+            unsafe {
+                #callee
+                #(#prepare)*
+                #call
+                #end
             }
-            #(#prepare)*
-            #call
-            #end
         }
     }
 }
 
-/// The call, by the signature that the plugin's release has.
-fn calls(context: Context, function: &Function, forms: &[Form]) -> TokenStream {
-    if let Some(packed) = &function.args {
-        return packed_call(context, function, packed, forms);
-    }
-    let call = |release: Option<ReleaseId>| {
-        let convention = convention(context);
-        let passed =
-            || {
-                function.params.iter().zip(forms).filter(move |(param, _)| {
-                    release.is_none_or(|release| param.availability.contains(release))
-                })
-            };
-        let types = passed().map(|(param, _)| raw_param(context, param));
-        let arguments = passed().map(|(param, form)| argument(context, function, param, form));
-        let output = raw_result(context, function);
-        quote! {{
-            __comment!("SAFETY: the slot is this function's, in the layout of the plugin's release, which has this signature; what the arguments point to lives on this frame or is the caller's for the call.");
-            unsafe {
-                let __callee = ::core::mem::transmute::<
-                    *const ::core::ffi::c_void,
-                    unsafe extern #convention fn(#(#types),*) #output,
-                >(__pointer);
-                __callee(#(#arguments),*)
+/// The function in the slot; one that is absent ends the method.
+fn callee(context: Context, function: &Function, release: Option<ReleaseId>) -> TokenStream {
+    let (variant, ty) = (names::pascal(&function.name.value), signature::path(context, function, release));
+    match &function.result {
+        ResultKind::Status => quote! { let __callee: #ty = self.callable(Function::#variant)?; },
+        other => {
+            let absent = default_value(context, other);
+            quote! {
+                let ::core::result::Result::Ok(__callee) = self.callable::<#ty>(Function::#variant) else { return #absent };
             }
-        }}
-    };
-    let bind = match function.result {
-        ResultKind::None => quote!(let () =),
-        _ => quote!(let __returned =),
-    };
-    let mut signatures = signatures(context, function);
-    if signatures.len() == 1 {
-        let call = call(signatures[0]);
-        return quote! { #bind #call; };
+        }
     }
-    let newest = call(signatures.remove(0));
-    // Newest first, each up to and with its release.
-    let mut arms = Vec::new();
-    for release in signatures.into_iter().flatten().rev() {
-        let last = names::release_variant(&context.interface.releases[release.0].name.value);
-        let call = call(Some(release));
-        arms.push(quote! { if self.release <= Release::#last { #call } else });
-    }
-    quote! { #bind #(#arms)* { #newest }; }
 }
 
-/// The call with a struct of arguments.
-fn packed_call(context: Context, function: &Function, packed: &ArgsStruct, forms: &[Form]) -> TokenStream {
-    let passed = |param: &Param, form: &Form| argument(context, function, param, form);
-    let pack = args::pack(context, function, packed, forms, passed);
-    let written = args::written(context, function, forms);
-    let (convention, inputs) = (convention(context), raw_inputs(context, function, None));
-    let output = raw_result(context, function);
+/// The function in the slot and the call, by the signature that the plugin's release has.
+fn calls(context: Context, function: &Function, forms: &[Form]) -> (TokenStream, TokenStream) {
     let bind = match function.result {
         ResultKind::None => quote!(let () =),
         _ => quote!(let __returned =),
     };
-    quote! {
-        #pack
-        __comment!("SAFETY: the slot is this function's; what the members point to lives on this frame or is the caller's for the call.");
-        #bind unsafe {
-            let __callee = ::core::mem::transmute::<
-                *const ::core::ffi::c_void,
-                unsafe extern #convention fn(#(#inputs),*) #output,
-            >(__pointer);
-            __callee(&raw mut __packed)
-        };
-        #written
+    if let Some(packed) = &function.args {
+        let passed = |param: &Param, form: &Form| argument(context, function, param, form);
+        let pack = args::pack(context, function, packed, forms, passed);
+        let (callee, written) = (callee(context, function, None), args::written(context, function, forms));
+        return (callee, quote! { #pack #bind __callee(&raw mut __packed); #written });
     }
+    let call = |release: Option<ReleaseId>| {
+        let callee = callee(context, function, release);
+        let is_passed = |param: &Param| release.is_none_or(|release| param.availability.contains(release));
+        let passed = function.params.iter().zip(forms).filter(|(param, _)| is_passed(param));
+        let arguments = passed.map(|(param, form)| argument(context, function, param, form));
+        (callee, quote! { __callee(#(#arguments),*) })
+    };
+    let mut signatures = signatures(context, function);
+    let (callee, newest) = call(signatures.remove(0));
+    if signatures.is_empty() {
+        return (callee, quote! { #bind #newest; });
+    }
+    let older = signatures.into_iter().flatten().rev().map(|release| {
+        let last = names::release_variant(&context.interface.releases[release.0].name.value);
+        let (callee, call) = call(Some(release));
+        quote! { if self.release <= Release::#last { #callee #call } else }
+    });
+    (TokenStream::new(), quote! { #bind #(#older)* { #callee #newest }; })
 }
 
 /// Local places of what goes by pointer.
@@ -294,10 +279,10 @@ fn prepare(
         }
         Form::Output(Output::Lent { .. }) => quote! { let mut #local = ::core::mem::MaybeUninit::zeroed(); },
         // The length of a list that is lent.
-        Form::Consumed if param.dir == Direction::Out && !param.is_status => {
+        Form::Carried(Carrier::Lent(_)) => {
             quote! { let mut #local = ::core::mem::MaybeUninit::zeroed(); }
         }
-        Form::Consumed => length(context, function, forms, id, param),
+        Form::Carried(Carrier::Slice(_)) => length(context, function, forms, id, param),
         _ => TokenStream::new(),
     }
 }
@@ -320,7 +305,6 @@ fn tried(context: Context, function: &Function, attempt: TokenStream) -> TokenSt
 
 /// The length that slices carry: the same for all of them.
 fn length(context: Context, function: &Function, forms: &[Form], id: ParamId, param: &Param) -> TokenStream {
-    let Some(Consumed::Length(_)) = consumed(function, forms, id) else { return TokenStream::new() };
     let (local, text) = (local(param), &param.name.value);
     let carriers =
         function.params.iter().zip(forms).filter(|(_, form)| form.length() == Some(&Extent::Param(id))).map(
@@ -377,19 +361,16 @@ fn argument(context: Context, function: &Function, param: &Param, form: &Form) -
         Form::Callback { .. } => quote!(#name.as_raw()),
         Form::Output(Output::Value | Output::Lent { .. }) => quote!(#local.as_mut_ptr()),
         Form::Output(_) => quote!(#local.as_mut_ptr().cast()),
-        Form::Consumed => match param.context_of {
-            Some(callback) => {
-                let callback = function.param(callback);
-                let name = names::snake(&callback.name.value);
-                if callback.nullable {
-                    quote!(#name.map_or(::core::ptr::null_mut(), |given| given.context().as_ptr()))
-                } else {
-                    quote!(#name.context().as_ptr())
-                }
+        Form::Carried(Carrier::Callback(callback)) => {
+            let callback = function.param(*callback);
+            let name = names::snake(&callback.name.value);
+            match callback.nullable {
+                true => quote!(#name.map_or(::core::ptr::null_mut(), |given| given.context().as_ptr())),
+                false => quote!(#name.context().as_ptr()),
             }
-            None if param.dir == Direction::Out => quote!(#local.as_mut_ptr()),
-            None => quote!(#local),
-        },
+        }
+        Form::Carried(Carrier::Slice(_)) => quote!(#local),
+        Form::Carried(Carrier::Result | Carrier::Lent(_)) => quote!(#local.as_mut_ptr()),
     }
 }
 
@@ -413,14 +394,9 @@ fn end(context: Context, function: &Function, forms: &[Form]) -> TokenStream {
         ResultKind::None => quote! { #(#changed)* },
         ResultKind::Value(result) => {
             let value = match result.ty {
-                // SAFETY of the emitted code: the interface promises a text that lives as long as the library.
+                // The interface promises a text that lives as long as the library.
                 Ty::String => quote! {
-                    if __returned.is_null() {
-                        c""
-                    } else {
-                        __comment!("SAFETY: the interface promises a text that lives as long as the library.");
-                        unsafe { ::core::ffi::CStr::from_ptr(__returned) }
-                    }
+                    if __returned.is_null() { c"" } else { ::core::ffi::CStr::from_ptr(__returned) }
                 },
                 _ => from_value(context, result, &quote!(__returned)),
             };
@@ -466,18 +442,13 @@ fn end(context: Context, function: &Function, forms: &[Form]) -> TokenStream {
                     quote!(#name { #(#fields: #values),* })
                 }
             };
-            let refuse = match has_object {
-                true => quote! {
-                    if let ::core::option::Option::Some(__error) = self.refused(#text, __returned.cast()) {
-                        return ::core::result::Result::Err(__error);
-                    }
-                },
-                false => quote! {
-                    if ::tenon::StatusCode::code(__returned) != 0 {
-                        return ::core::result::Result::Err(#failure);
-                    }
-                },
-            };
+            let returned = if has_object { quote!(__returned.cast()) } else { quote!(__returned) };
+            let check = quote!(self.check(#text, #returned));
+            let changed: Vec<TokenStream> = changed.collect();
+            if outputs.is_empty() && changed.is_empty() {
+                return check;
+            }
+            let refuse = quote! { #check?; };
             quote! {
                 #refuse
                 #(#changed)*
@@ -496,8 +467,8 @@ fn yielded(context: Context, param: &Param, output: &Output) -> TokenStream {
         Output::Array(_) | Output::Vec(_) => quote!(#local),
         Output::Lent { count } => {
             let count = names::raw(count);
-            // SAFETY of the emitted code: the plugin promises a list of that length, for as long as the spec says.
-            quote!(unsafe { ::tenon::Lent::from_raw(#local.assume_init().cast(), #count.assume_init()) })
+            // The plugin promises a list of that length, for as long as the spec says.
+            quote!(::tenon::Lent::from_raw(#local.assume_init().cast(), #count.assume_init()))
         }
     }
 }
@@ -506,10 +477,8 @@ fn yielded(context: Context, param: &Param, output: &Output) -> TokenStream {
 fn taken(param: &Param, output: &Output) -> Option<TokenStream> {
     let local = local(param);
     matches!(output, Output::Value | Output::Array(_)).then(|| {
-        quote! {
-            __comment!("SAFETY: zero is a value of the type, and the function may have written another.");
-            let #local = unsafe { #local.assume_init() };
-        }
+        // Zero is a value of the type, and the function may have written another.
+        quote! { let #local = #local.assume_init(); }
     })
 }
 

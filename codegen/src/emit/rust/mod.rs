@@ -1,7 +1,7 @@
 //! Rust: the module of an interface, as a file and as what `tenon_interface::interface!` expands to.
 //!
 //! An interface becomes a module: its types, the raw ABI in `ffi`, and by its kind a trait with thunks and fallbacks
-//! (table, export) or a struct of loaded symbols (import).
+//! (table), a trait for each group (export), or a struct of loaded symbols (import). `parts` puts it together.
 
 mod args;
 mod c_api;
@@ -17,23 +17,29 @@ mod import;
 mod layer;
 mod loaded;
 mod names;
+mod parts;
 mod pieces;
 mod plugin;
 mod raw_call;
 mod reflection;
 mod short;
+mod signature;
 mod thunk;
 mod trait_table;
 mod traits;
 mod types;
 
 use proc_macro2::TokenStream;
-use quote::quote;
 
+pub use parts::{FileForm, RustFile};
 pub use trait_table::{TraitEntry, TraitFunction, TraitTable, traits};
 pub use traits::signature_text;
 
-use crate::model::{Interface, InterfaceKind, Spec};
+use super::c::tally;
+use super::text::count;
+use super::{EmitError, Emitter, Job, Takes};
+use crate::model::{Interface, OutputPlace, Spec};
+use crate::out::Output;
 use crate::sdk::Face;
 
 /// The interface that is emitted and the spec that it stands in.
@@ -45,51 +51,101 @@ struct Context<'a> {
 
 /// The module of an interface, for a compiler.
 pub fn expand_interface(spec: &Spec, interface: &Interface) -> TokenStream {
-    comments::remove(module(spec, interface))
+    comments::remove(parts::interface(Context { spec, interface }).flat())
 }
 
-/// The module of an interface, with comments.
-fn module(spec: &Spec, interface: &Interface) -> TokenStream {
-    let context = Context { spec, interface };
-    let types = types::emit(context);
-    let ffi = ffi::emit(context);
-    let body = match &interface.kind {
-        // Types that others use.
-        _ if interface.functions.is_empty() => TokenStream::new(),
-        InterfaceKind::Table(table) => {
-            let functions = functions::emit(context);
-            let traits = traits::emit(context);
-            let fallbacks = fallback::emit(context);
-            let thunks = thunk::emit(context);
-            let plugin = plugin::emit(context, table);
-            let reflection = reflection::emit(context);
-            // Both speak in statuses, and an interface need not have any.
-            let layer = interface.status.map(|_| layer::emit(context));
-            let loaded = interface.status.map(|_| loaded::emit(context));
-            let raw_call = interface.status.map(|_| raw_call::emit(context));
-            quote! { #functions #reflection #traits #fallbacks #layer #thunks #plugin #loaded #raw_call }
+/// The functions of an export interface as C calls them, for a compiler.
+///
+/// The place where they stand is a module. The one above it has the interface as `api` and a function `instance`, which
+/// returns the implementation.
+pub fn expand_exports(spec: &Spec, interface: &Interface) -> TokenStream {
+    comments::remove(parts::exports(Context { spec, interface }).flat())
+}
+
+/// The module of each interface.
+pub struct Modules;
+
+impl Emitter for Modules {
+    const KEY: &'static str = "rust";
+    const DOC: &'static str = "Folder of the Rust modules, one file for each interface; or interface → the file of its module, or a folder for its parts.";
+    const TAKES: Takes = Takes::OwnFolderOrFiles;
+
+    fn emit(job: &Job, place: &OutputPlace) -> Result<Vec<Output>, EmitError> {
+        match &place.interface {
+            Some(id) => {
+                let interface = &job.spec.interfaces[id.value.0];
+                outputs(job, interface, interface_files(job.spec, interface, form(place)))
+            }
+            None => {
+                let file = |interface: &Interface| {
+                    let (text, marker) =
+                        (interface_text(job.spec, interface), job.stamp.interface(interface));
+                    output(format!("{}.rs", interface.name.value), text, &marker, tally(interface))
+                };
+                job.spec.interfaces.iter().map(file).collect()
+            }
         }
-        InterfaceKind::Export => {
-            let functions = functions::emit(context);
-            let traits = traits::emit(context);
-            let fallbacks = fallback::emit(context);
-            let thunks = thunk::emit(context);
-            let export = export::emit(context);
-            let reflection = reflection::emit(context);
-            let layer = interface.status.map(|_| layer::emit(context));
-            quote! { #functions #reflection #traits #fallbacks #layer #thunks #export }
-        }
-        InterfaceKind::Import { libraries } => import::emit(context, libraries),
-    };
-    // Types of other interfaces go by their module's name, also in the modules below this one.
-    let others = context.interface.uses.iter().map(|id| {
-        let module = names::snake(&spec.interfaces[id.0].name.value);
-        quote! {
-            #[allow(unused_imports, reason = "what is used of it may be in a macro that nobody calls")]
-            pub(crate) use super::#module;
-        }
-    });
-    quote! { #(#others)* #types #ffi #body }
+    }
+}
+
+/// The C functions of an interface.
+pub struct Exports;
+
+impl Emitter for Exports {
+    const KEY: &'static str = "rust_exports";
+    const DOC: &'static str = "Export, or interface with `sdk` → the Rust file with its C functions, or a folder with a file for each group.";
+    const TAKES: Takes = Takes::FilePerInterface;
+
+    fn emit(job: &Job, place: &OutputPlace) -> Result<Vec<Output>, EmitError> {
+        let Some(id) = &place.interface else { return Ok(Vec::new()) };
+        let interface = &job.spec.interfaces[id.value.0];
+        outputs(job, interface, export_files(job.spec, interface, form(place)))
+    }
+}
+
+/// The form of a place: a path that does not end as that of a Rust file is a folder.
+fn form(place: &OutputPlace) -> FileForm {
+    if place.path.value.ends_with(".rs") { FileForm::One } else { FileForm::Folder }
+}
+
+/// The files of an interface below their markers.
+fn outputs(
+    job: &Job,
+    interface: &Interface,
+    files: Result<Vec<RustFile>, String>,
+) -> Result<Vec<Output>, EmitError> {
+    let files = files.map_err(EmitError::Rust)?;
+    let minor = files.len() > 1;
+    let marker = job.stamp.interface(interface);
+    let file =
+        |RustFile { path, text }| Ok(Output { minor, ..output(path, Ok(text), &marker, tally(interface))? });
+    files.into_iter().map(file).collect()
+}
+
+/// The table of traits for the attributes.
+pub struct Traits;
+
+impl Emitter for Traits {
+    const KEY: &'static str = "rust_traits";
+    const DOC: &'static str =
+        "The Rust file with the table of traits, from which the attributes take their messages.";
+    const TAKES: Takes = Takes::File;
+
+    fn emit(job: &Job, _: &OutputPlace) -> Result<Vec<Output>, EmitError> {
+        let note = count(traits(job.spec).len(), "trait");
+        Ok(vec![output(String::new(), file::text(trait_table::source(job.spec)), &job.stamp.spec(), note)?])
+    }
+}
+
+/// A file of Rust below its marker.
+fn output(
+    path: String,
+    text: Result<String, String>,
+    marker: &str,
+    note: String,
+) -> Result<Output, EmitError> {
+    let text = text.map_err(EmitError::Rust)?;
+    Ok(Output::new(path, format!("// {marker}\n\n{text}"), note))
 }
 
 /// The module of an interface as formatted text, for people and for a compiler.
@@ -97,24 +153,24 @@ fn module(spec: &Spec, interface: &Interface) -> TokenStream {
 /// # Errors
 /// A message when the expansion is not valid Rust, which is a mistake of the generator.
 pub fn interface_text(spec: &Spec, interface: &Interface) -> Result<String, String> {
-    // Functions written by hand are in a module beside that of the interface.
-    let strategy = (!interface.strategies.is_empty()).then(|| quote! { use super::strategy; });
-    let module = module(spec, interface);
-    file::text(quote! { #strategy #module })
+    file::text(parts::interface(Context { spec, interface }).file())
 }
 
-/// The table of traits for the attributes as formatted text.
-///
-/// # Errors
-/// A message when the table is not valid Rust, which is a mistake of the generator.
-pub fn traits_text(spec: &Spec) -> Result<String, String> {
-    file::text(trait_table::source(spec))
-}
-
-/// The C functions that the SDK offers for an interface as formatted text.
+/// The module of an interface as files.
 ///
 /// # Errors
 /// A message when the expansion is not valid Rust, which is a mistake of the generator.
-pub fn c_api_text(face: Face) -> Result<String, String> {
-    file::text(c_api::expand(face))
+pub fn interface_files(spec: &Spec, interface: &Interface, form: FileForm) -> Result<Vec<RustFile>, String> {
+    parts::interface(Context { spec, interface }).files(form)
+}
+
+/// The C functions of an interface as files: those that an SDK has for a table, or those of an export.
+///
+/// # Errors
+/// A message when the expansion is not valid Rust, which is a mistake of the generator.
+pub fn export_files(spec: &Spec, interface: &Interface, form: FileForm) -> Result<Vec<RustFile>, String> {
+    match Face::of(spec, interface) {
+        Some(face) => parts::Module::of(c_api::expand(face)).files(form),
+        None => parts::exports(Context { spec, interface }).files(form),
+    }
 }

@@ -3,20 +3,35 @@
 //! Local variables of the generated code begin with `__`, as no name of a spec does. All else that it names, it names
 //! by an absolute path, or by a name that the rule E075 keeps from specs.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+use heck::ToPascalCase;
 use proc_macro2::{Ident, Literal, Span};
 use quote::format_ident;
 
-use crate::model::Interface;
+use crate::model::{Function, Interface};
 
 /// A field, parameter or method: as in the spec, raw where Rust took the word.
 pub fn snake(name: &str) -> Ident {
-    if syn::parse_str::<Ident>(name).is_ok() {
+    if is_plain(name) {
         Ident::new(name, Span::call_site())
     } else if matches!(name, "self" | "Self" | "super" | "crate" | "_") {
         Ident::new(&format!("{name}_"), Span::call_site())
     } else {
         Ident::new_raw(name, Span::call_site())
     }
+}
+
+/// Returns true for an identifier that is no word of Rust. Asking `syn` takes long, and the same names come again.
+pub fn is_plain(name: &str) -> bool {
+    thread_local! {
+        static KNOWN: RefCell<HashMap<String, bool>> = RefCell::default();
+    }
+    KNOWN.with_borrow_mut(|known| match known.get(name) {
+        Some(is_plain) => *is_plain,
+        None => *known.entry(name.to_owned()).or_insert(syn::parse_str::<Ident>(name).is_ok()),
+    })
 }
 
 /// A type or a C symbol: as it is, raw where Rust took the word.
@@ -37,7 +52,7 @@ pub fn raw(param: &str) -> Ident {
 
 /// `memory_copy_h2d` → `MemoryCopyH2d`.
 pub fn pascal(name: &str) -> Ident {
-    symbol(&crate::sdk::pascal(name))
+    symbol(&name.to_pascal_case())
 }
 
 /// `invalid_argument` → `INVALID_ARGUMENT`.
@@ -59,6 +74,11 @@ pub fn release_variant(release: &str) -> Ident {
 /// The trait that the methods of an interface are called through: a method of the same name elsewhere is then no rival.
 pub fn trait_of(interface: &Interface) -> Ident {
     symbol(&interface.trait_name)
+}
+
+/// The trait that has the method of a function: that of its group, where groups have traits.
+pub fn trait_with(interface: &Interface, function: &Function) -> Ident {
+    symbol(&interface.trait_with(function))
 }
 
 /// A number without a suffix.

@@ -3,7 +3,7 @@
 //! The thunks of a table are put together from them, and so are the functions of the SDK.
 
 use proc_macro2::{Delimiter, Ident, TokenStream, TokenTree};
-use quote::quote;
+use quote::{format_ident, quote};
 
 use super::ffi::raw_path;
 use super::form::{Form, Output, element, named, named_id, outputs};
@@ -31,20 +31,29 @@ impl Report {
         (self == Report::Own).then(|| quote!(::<Status, _>))
     }
 
-    /// The status of a check that has a type to infer behind it.
-    fn length(self) -> Option<TokenStream> {
-        self.beside()
+    /// A failed check of a handle or a callback that must not be null.
+    fn refuse_null(self, name: &str, is_null: &TokenStream) -> TokenStream {
+        let alone = self.alone();
+        quote! { ::tenon::support::refuse_null #alone(#name, #is_null)?; }
     }
+}
 
-    fn refuse(self, error: &TokenStream) -> TokenStream {
-        match self {
-            Report::Interface => quote! { return ::core::result::Result::Err(#error); },
-            Report::Own => quote! { return ::core::result::Result::Err(#error.into()); },
+/// The comment on a body with unsafe pieces.
+pub(super) fn safety() -> TokenStream {
+    quote! { __comment!("SAFETY: the arguments are as the interface says. They are checked as far as possible."); }
+}
+
+/// Returns true if a piece of the parameter is unsafe, so that the body needs to be.
+pub(super) fn is_unsafe(context: Context, function: &Function, param: &Param, form: &Form) -> bool {
+    match form {
+        Form::Carried(_) => false,
+        Form::Value => {
+            let has_read_length =
+                matches!(&param.length, Some(Length::Bytes(extent)) if is_read(function, extent));
+            has_read_length || matches!(named(context, param.ty), Some(TypeKind::Id { .. }))
         }
-    }
-
-    fn refuse_null(self, name: &str) -> TokenStream {
-        self.refuse(&quote!(Error::invalid(::core::concat!("`", #name, "` is null"))))
+        Form::StructRef { mutable: false } => param.by_pointer,
+        _ => true,
     }
 }
 
@@ -58,110 +67,55 @@ pub(super) fn prepare(
 ) -> TokenStream {
     let name = names::snake(&param.name.value);
     let text = &param.name.value;
-    let length = |extent: &Extent| length(function, extent, report);
     let (alone, beside) = (report.alone(), report.beside());
+    let or_null = |read: &str| match param.nullable {
+        true => format_ident!("{read}_or_null"),
+        false => names::symbol(read),
+    };
     match form {
-        Form::Consumed => TokenStream::new(),
+        Form::Carried(_) => TokenStream::new(),
         Form::Value => value_of(context, function, param, report),
         Form::InOut => {
             let place = names::place(&param.name.value);
-            let from = from_raw(context, param, &quote!(unsafe { #place.read() }));
+            let from = from_raw(context, param, &quote!(#place.read()));
             quote! {
                 let #place = ::tenon::support::place #beside(#text, #name)?;
-                __comment!("SAFETY: checked to be not null and aligned; the host lends it for the call.");
                 let mut #name = #from;
             }
         }
         Form::Bytes { len, mutable } | Form::Slice { len, mutable } => {
-            // A length that has to be read is read first: what reads it is `unsafe` by itself.
-            let (read, len) = match is_read(function, len) {
-                true => {
-                    let len = length(len);
-                    (Some(quote! { let __length = #len; }), quote!(__length))
-                }
-                false => (None, length(len)),
-            };
+            let len = length(function, len, report);
             let element = match form {
                 Form::Bytes { .. } => quote!(u8),
                 _ => element(context, param),
             };
-            let slice = if *mutable {
-                quote!(::tenon::support::slice_mut #beside(#text, #name.cast::<#element>(), #len)?)
-            } else {
-                quote!(::tenon::support::slice #beside(#text, #name.cast::<#element>(), #len)?)
-            };
-            if param.nullable {
-                quote! {
-                    let #name = if #name.is_null() {
-                        ::core::option::Option::None
-                    } else {
-                        #read
-                        __comment!("SAFETY: the host lends the memory for the call.");
-                        ::core::option::Option::Some(unsafe { #slice })
-                    };
-                }
-            } else {
-                quote! {
-                    #read
-                    __comment!("SAFETY: the host lends the memory for the call.");
-                    let #name = unsafe { #slice };
-                }
+            let slice = names::symbol(if *mutable { "slice_mut" } else { "slice" });
+            let slice = quote!(::tenon::support::#slice #beside(#text, #name.cast::<#element>(), #len));
+            // The length of a null one is neither read nor checked.
+            match param.nullable {
+                true => quote! { let #name = ::tenon::support::nullable(#name, |#name| #slice)?; },
+                false => quote! { let #name = #slice?; },
             }
         }
         Form::ByteBuffer { mutable } => {
             let (size, data) = byte_buffer_fields(context, param);
-            let slice = if *mutable {
-                quote!(::tenon::support::slice_mut #beside(#text, __memory.#data.cast::<u8>(), __memory.#size)?)
-            } else {
-                quote!(::tenon::support::slice #beside(#text, __memory.#data.cast_const().cast::<u8>(), __memory.#size)?)
+            let slice = match mutable {
+                true => quote!(slice_mut #beside(#text, #name.#data.cast::<u8>(), #name.#size)),
+                false => quote!(slice #beside(#text, #name.#data.cast_const().cast::<u8>(), #name.#size)),
             };
             quote! {
-                let #name = ::tenon::support::non_null #beside(#text, #name)?;
-                __comment!("SAFETY: checked to be not null and aligned; the host lends it and its bytes for the call.");
-                let #name = unsafe {
-                    let __memory = #name.read();
-                    #slice
-                };
+                let #name = ::tenon::support::non_null #beside(#text, #name)?.read();
+                let #name = ::tenon::support::#slice?;
             }
         }
         Form::Text => {
-            if param.nullable {
-                quote! {
-                    let #name = if #name.is_null() {
-                        ::core::option::Option::None
-                    } else {
-                        __comment!("SAFETY: the host lends the text for the call.");
-                        ::core::option::Option::Some(unsafe { ::tenon::support::text #alone(#text, #name)? })
-                    };
-                }
-            } else {
-                quote! {
-                    __comment!("SAFETY: the host lends the text for the call.");
-                    let #name = unsafe { ::tenon::support::text #alone(#text, #name)? };
-                }
-            }
+            let read = or_null("text");
+            quote! { let #name = ::tenon::support::#read #alone(#text, #name)?; }
         }
         Form::StructRef { mutable: false } if !param.by_pointer => quote! { let #name = &#name; },
         Form::StructRef { mutable } => {
-            let reference = if *mutable { quote!(&mut *#name) } else { quote!(&*#name) };
-            let check = if *mutable { quote!(place) } else { quote!(non_null) };
-            if param.nullable {
-                quote! {
-                    let #name = if #name.is_null() {
-                        ::core::option::Option::None
-                    } else {
-                        let #name = ::tenon::support::#check #beside(#text, #name)?;
-                        __comment!("SAFETY: checked to be aligned; the host lends it for the call.");
-                        ::core::option::Option::Some(unsafe { #reference })
-                    };
-                }
-            } else {
-                quote! {
-                    let #name = ::tenon::support::#check #beside(#text, #name)?;
-                    __comment!("SAFETY: checked to be not null and aligned; the host lends it for the call.");
-                    let #name = unsafe { #reference };
-                }
-            }
+            let read = or_null(if *mutable { "reference_mut" } else { "reference" });
+            quote! { let #name = ::tenon::support::#read #beside(#text, #name)?; }
         }
         Form::Callback { context: taken } => {
             let ty = value(context, param.ty, None);
@@ -177,20 +131,12 @@ pub(super) fn prepare(
                 // A function that takes one away again is told which, and not what it would be called with.
                 None => has_context.then(|| quote!(, ::tenon::AnyPtr::NULL)),
             };
-            // SAFETY of the emitted code: the host promises that the callback may be called with its context.
-            let wrap = quote!(unsafe { #ty::from_raw(#name #taken) });
+            let wrap = quote!(#ty::from_raw(#name #taken));
             if param.nullable {
-                quote! {
-                    __comment!("SAFETY: the host hands the callback over to be called with its context.");
-                    let #name = #name.is_some().then(|| #wrap);
-                }
+                quote! { let #name = #name.is_some().then(|| #wrap); }
             } else {
-                let refuse = report.refuse_null(text);
-                quote! {
-                    if #name.is_none() { #refuse }
-                    __comment!("SAFETY: the host hands the callback over to be called with its context.");
-                    let #name = #wrap;
-                }
+                let refuse = report.refuse_null(text, &quote!(#name.is_none()));
+                quote! { #refuse let #name = #wrap; }
             }
         }
         Form::Output(Output::Lent { count }) => {
@@ -211,29 +157,22 @@ fn value_of(context: Context, function: &Function, param: &Param, report: Report
     let converted = from_raw(context, param, &quote!(#name));
     match (param.ty, named(context, param.ty)) {
         (_, Some(TypeKind::Handle { null, .. })) => {
-            let check = (null.is_none() && !param.nullable).then(|| {
-                let refuse = report.refuse_null(text);
-                quote! { if #name.is_null() { #refuse } }
-            });
+            let check = (null.is_none() && !param.nullable)
+                .then(|| report.refuse_null(text, &quote!(#name.is_null())));
             quote! { #check let #name = #converted; }
         }
-        (_, Some(TypeKind::Id { .. })) => quote! {
-            let #name = ::tenon::support::non_null #beside(#text, #name)?;
-            __comment!("SAFETY: checked to be not null and aligned; the host lends it for the call.");
-            let #name = #converted;
-        },
+        (_, Some(TypeKind::Id { .. })) => {
+            let read = from_raw(context, param, &quote!(::tenon::support::non_null #beside(#text, #name)?));
+            quote! { let #name = #read; }
+        }
         (Ty::Pointer, _) => {
             // Memory that is handed over stays an address: only its range can be checked here.
-            let check = match &param.length {
-                Some(Length::Bytes(extent)) if !param.nullable => {
-                    let len = length(function, extent, report);
-                    Some(quote! { ::tenon::support::range #alone(#text, #name.addr(), #len)?; })
-                }
-                _ if !param.nullable && param.space.is_some() => Some(quote! {
-                    ::tenon::support::range #alone(#text, #name.addr(), 1)?;
-                }),
+            let len = match &param.length {
+                Some(Length::Bytes(extent)) if !param.nullable => Some(length(function, extent, report)),
+                _ if !param.nullable && param.space.is_some() => Some(quote!(1)),
                 _ => None,
             };
+            let check = len.map(|len| quote! { ::tenon::support::range #alone(#text, #name.addr(), #len)?; });
             quote! { #check let #name = #converted; }
         }
         // What is the same on both sides goes through under its own name.
@@ -241,19 +180,13 @@ fn value_of(context: Context, function: &Function, param: &Param, report: Report
     }
 }
 
-/// The place that a result goes to, checked before the call so that nothing is made that cannot be handed over.
+/// Checks the place that a result goes to before the call, so that nothing is made that cannot be handed over.
 pub(super) fn place_of(param: &Param, report: Report) -> TokenStream {
     let beside = report.beside();
     let name = names::snake(&param.name.value);
-    let place = names::place(&param.name.value);
     let text = &param.name.value;
-    if param.nullable {
-        quote! {
-            let #place = if #name.is_null() { #name } else { ::tenon::support::place #beside(#text, #name)? };
-        }
-    } else {
-        quote! { let #place = ::tenon::support::place #beside(#text, #name)?; }
-    }
+    let check = names::symbol(if param.nullable { "place_or_null" } else { "place" });
+    quote! { ::tenon::support::#check #beside(#text, #name)?; }
 }
 
 /// Hands over what the method left in a value that it reads and writes.
@@ -261,19 +194,13 @@ pub(super) fn write_back(context: Context, param: &Param, form: &Form) -> Option
     let name = names::snake(&param.name.value);
     let place = names::place(&param.name.value);
     let raw = to_raw(context, param, &quote!(#name));
-    // SAFETY of the emitted code: the place was checked before the call.
-    matches!(form, Form::InOut).then(|| {
-        quote! {
-            __comment!("SAFETY: checked to be not null and aligned; the host lends it for the call.");
-            unsafe { #place.write(#raw) };
-        }
-    })
+    matches!(form, Form::InOut).then(|| quote! { #place.write(#raw); })
 }
 
 pub(super) fn argument(param: &Param, form: &Form) -> Option<TokenStream> {
     let name = names::snake(&param.name.value);
     match form {
-        Form::Consumed | Form::Output(_) => None,
+        Form::Carried(_) | Form::Output(_) => None,
         Form::InOut => Some(quote!(&mut #name)),
         _ => Some(quote!(#name)),
     }
@@ -292,20 +219,19 @@ pub(super) fn yielded<'a>(
     })
 }
 
+/// Writes what the method yielded to its place, which was checked. `this` is what other functions are called on.
 pub(super) fn write_output(
     context: Context,
     param: &Param,
     output: &Output,
     yielded: &TokenStream,
+    this: &TokenStream,
     report: Report,
 ) -> TokenStream {
-    let place = names::place(&param.name.value);
+    let place = names::snake(&param.name.value);
     let text = &param.name.value;
+    let (alone, beside) = (report.alone(), report.beside());
     let write = match output {
-        Output::Value if matches!(named(context, param.ty), Some(TypeKind::Id { .. })) => {
-            let raw = to_raw(context, param, yielded);
-            quote! { (*#place) = #raw; }
-        }
         Output::Value => {
             let raw = to_raw(context, param, yielded);
             quote! { #place.write(#raw); }
@@ -316,48 +242,30 @@ pub(super) fn write_output(
             quote! { #place.cast::<[#element; #count]>().write(#yielded); }
         }
         Output::Vec(function) => {
-            let counted = &context.interface.function(*function).name.value;
-            let (trait_name, method) = (names::trait_of(context.interface), names::snake(counted));
-            let element = value(context, param.ty, param.space);
-            let refuse = report.refuse(&quote!(Error::new(
-                <_ as ::tenon::StatusCode>::INTERNAL,
-                ::std::format!("{} elements of `{}`, where {} says {}", #yielded.len(), #text, #counted, __expected),
-            )));
-            return quote! {
-                let __expected = #trait_name::#method(__this)?;
-                if #yielded.len() != __expected { #refuse }
-                __comment!("SAFETY: checked to be not null and aligned; the host has room for as many as it was told.");
-                unsafe {
-                    ::core::ptr::copy_nonoverlapping(#yielded.as_ptr(), #place.cast::<#element>(), __expected);
-                }
-            };
+            let counted = context.interface.function(*function);
+            let (trait_name, method) =
+                (names::trait_with(context.interface, counted), names::snake(&counted.name.value));
+            let (element, counted) = (value(context, param.ty, param.space), &counted.name.value);
+            quote! {
+                let __expected = #trait_name::#method(#this)?;
+                ::tenon::support::write_elements #beside(#text, #place.cast::<#element>(), &#yielded, (#counted, __expected))?;
+            }
         }
         Output::Lent { count } => {
-            let count_place = names::place(count);
-            let alone = report.length();
+            let count_place = names::snake(count);
             quote! {
-                #count_place.write(::tenon::support::length #alone(#count, &[::core::option::Option::Some(#yielded.len())])?);
+                #count_place.write(::tenon::support::length #beside(#count, &[::core::option::Option::Some(#yielded.len())])?);
                 #place.write(#yielded.as_ptr().cast());
             }
         }
         Output::Text(capacity) => {
             let capacity = names::number(*capacity);
-            let alone = report.alone();
             quote! { ::tenon::support::write_text #alone(#text, #place, #capacity, &#yielded)?; }
         }
     };
-    if param.nullable {
-        quote! {
-            if !#place.is_null() {
-                __comment!("SAFETY: checked to be not null and aligned; the host lends it for the call.");
-                unsafe { #write }
-            }
-        }
-    } else {
-        quote! {
-            __comment!("SAFETY: checked to be not null and aligned; the host lends it for the call.");
-            unsafe { #write }
-        }
+    match param.nullable {
+        true => quote! { if !#place.is_null() { #write } },
+        false => write,
     }
 }
 
@@ -382,13 +290,11 @@ fn length(function: &Function, extent: &Extent, report: Report) -> TokenStream {
             let text = &param.name.value;
             match (param.ty, param.dir) {
                 (Ty::Size, Direction::In) => quote!(#name),
-                (Ty::Size, _) => quote!({
-                    let __checked = ::tenon::support::non_null #beside(#text, #name)?;
-                    __comment!("SAFETY: checked to be not null and aligned; the host lends it for the call.");
-                    unsafe { __checked.read() }
-                }),
-                _ => quote!(::core::primitive::usize::try_from(#name)
-                    .map_err(|_| Error::invalid(::std::format!("`{}` is no length: {}", #text, #name)))?),
+                (Ty::Size, _) => quote!(::tenon::support::non_null #beside(#text, #name)?.read()),
+                _ => {
+                    let alone = report.alone();
+                    quote!(::tenon::support::count #alone(#text, #name)?)
+                }
             }
         }
     }
@@ -405,7 +311,7 @@ pub(super) fn from_raw(context: Context, param: &Param, raw: &TokenStream) -> To
         }
         (_, Some(TypeKind::Id { field, .. })) => {
             let (ty, field) = (value(context, param.ty, None), names::snake(field));
-            quote!(#ty(unsafe { (*#raw).#field }))
+            quote!(#ty((*#raw).#field))
         }
         (Ty::Pointer, _) => {
             let ty = value(context, param.ty, param.space);

@@ -3,15 +3,16 @@
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 
-use super::thunk::thunk_name;
-use super::{Context, names};
+use super::thunk::{signatures, thunk_name};
+use super::{Context, names, signature};
 use crate::abi::{self, MemberKind};
 use crate::model::{OwnedTable, Plugin, ReleaseId, Table, TypeKind};
 
 pub(super) fn emit(context: Context, table: &Table) -> TokenStream {
     let trait_name = names::symbol(&context.interface.trait_name);
     let layouts = layouts(context);
-    let fills = layouts.iter().map(|layout| fill(context, table, layout));
+    let fills = layouts.iter().map(|layout| fill(table, layout));
+    let slots = slots(context);
     let release = release_enum(context, table, &layouts);
     // The one layout of a table without releases is filled under that name already.
     let newest = layouts.last().filter(|layout| layout.release.is_some()).map(|layout| {
@@ -35,6 +36,11 @@ pub(super) fn emit(context: Context, table: &Table) -> TokenStream {
 
             /// The instance that the table's functions call. It is made at the first call.
             fn instance() -> &'static Self::Instance;
+
+            /// The instance with the spec's fallbacks.
+            fn whole() -> WithFallbacks<&'static Self::Instance> {
+                WithFallbacks(Self::instance())
+            }
 
             /// Whether the slot of a function gets a pointer.
             fn fills(function: Function) -> bool {
@@ -61,6 +67,7 @@ pub(super) fn emit(context: Context, table: &Table) -> TokenStream {
         };
 
         #release
+        #slots
         #(#fills)*
         #newest
         #entry
@@ -250,36 +257,76 @@ fn release_enum(context: Context, table: &Table, layouts: &[Layout]) -> TokenStr
     }
 }
 
-fn fill(context: Context, table: &Table, layout: &Layout) -> TokenStream {
-    let name = format_ident!("fill{}", layout.suffix);
-    let module = layout.module();
-    let table_name = names::symbol(&table.c_name);
-    let abi = abi::table_layout(context.interface, table, layout.release);
-    let slots = abi.functions().map(|id| {
-        let function = context.interface.function(id);
-        let (field, variant, thunk) = (
-            names::snake(&function.c_name),
-            names::pascal(&function.name.value),
-            thunk_name(context, function, layout.release),
-        );
-        let fill = quote! { table.#field = ::core::option::Option::Some(thunk::#thunk::<D>); };
-        match context.interface.is_of_errors(id) {
-            true => fill,
-            false => quote! { if D::fills(Function::#variant) { #fill } },
+/// What the slots of a table are filled with.
+fn slots(context: Context) -> TokenStream {
+    let arms = context.interface.functions.iter().map(|function| {
+        let variant = names::pascal(&function.name.value);
+        let address = |release| {
+            let thunk = thunk_name(context, function, release);
+            let ty = signature::path(context, function, release);
+            quote!(thunk::#thunk::<D> as #ty as *const ::core::ffi::c_void)
+        };
+        let mut signatures = signatures(context, function);
+        let newest = address(signatures.remove(0));
+        let older = signatures.into_iter().flatten().rev().map(|last| {
+            let (address, last) =
+                (address(Some(last)), names::release_variant(&context.interface.releases[last.0].name.value));
+            quote! { if release <= Release::#last { #address } else }
+        });
+        let older: Vec<TokenStream> = older.collect();
+        match older.is_empty() {
+            true => quote! { Function::#variant => #newest, },
+            false => quote! { Function::#variant => #(#older)* { #newest }, },
         }
     });
-    let docs = if layout.name.is_empty() {
-        " Fills a table; slots that the implementation leaves out are not touched.".to_owned()
-    } else {
-        format!(
-            " Fills a table of release {}; slots that the implementation leaves out are not touched.",
-            layout.name
-        )
+    let of_errors = context.interface.function_ids().filter(|(id, _)| context.interface.is_of_errors(*id));
+    let of_errors = of_errors.map(|(_, function)| {
+        let variant = names::pascal(&function.name.value);
+        quote! { || function == Function::#variant }
+    });
+    quote! {
+        /// The function for a slot in the table of a release.
+        #[allow(unused_variables, reason = "all releases may have the same signatures")]
+        fn slot<D: Plugin>(function: Function, release: Release) -> *const ::core::ffi::c_void {
+            match function { #(#arms)* }
+        }
+
+        /// Fills a table; slots that the implementation leaves out are not touched.
+        ///
+        /// # Safety
+        /// The table is one of that release.
+        unsafe fn fill_slots<D: Plugin>(release: Release, table: *mut ::core::ffi::c_void) {
+            for function in Function::ALL {
+                if let ::core::option::Option::Some(offset) = release.offset_of(function)
+                    && (D::fills(function) #(#of_errors)*)
+                {
+                    __comment!("SAFETY: a table of the release has the slot of the function there.");
+                    unsafe {
+                        table
+                            .byte_add(offset)
+                            .cast::<*const ::core::ffi::c_void>()
+                            .write(slot::<D>(function, release));
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn fill(table: &Table, layout: &Layout) -> TokenStream {
+    let name = format_ident!("fill{}", layout.suffix);
+    let (module, table_name, variant) = (layout.module(), names::symbol(&table.c_name), &layout.variant);
+    let of_release = match layout.name.as_str() {
+        "" => String::new(),
+        name => format!(" of release {name}"),
     };
+    let docs =
+        format!(" Fills a table{of_release}; slots that the implementation leaves out are not touched.");
     quote! {
         #[doc = #docs]
         pub fn #name<D: Plugin>(table: &mut #module::#table_name) {
-            #(#slots)*
+            __comment!("SAFETY: the type is that of the release.");
+            unsafe { fill_slots::<D>(Release::#variant, ::core::ptr::from_mut(table).cast()) }
         }
     }
 }

@@ -3,10 +3,9 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use super::ffi::{convention, raw_param, raw_result};
 use super::form::named;
 use super::thunk::signatures;
-use super::{Context, names};
+use super::{Context, names, signature};
 use crate::model::{Direction, Function, Param, ReleaseId, ResultKind, Ty, TypeKind};
 
 /// A method that calls a slot with arguments as numbers.
@@ -18,19 +17,23 @@ pub(super) fn emit(context: Context) -> TokenStream {
         let text = &function.name.value;
         let status = match context.interface.error {
             Some(_) => quote! {
-                self.refused(#text, { #call }.cast())
-                    .map_or(::tenon::StatusCode::SUCCESS, |__error| __error.status)
+                self.refused(#text, (#call).cast()).map_or(::tenon::StatusCode::SUCCESS, |__error| __error.status)
             },
-            None => quote!({ #call }),
+            None => call,
         };
-        quote! { Function::#variant => ::core::option::Option::Some(#status), }
+        quote! { Function::#variant => #status, }
     });
     let partial = context.interface.functions.iter().any(|function| !is_callable(function));
-    let rest = partial.then(|| quote! { _ => ::core::option::Option::None, });
+    let rest = partial.then(|| quote! { _ => return ::core::option::Option::None, });
     let arms: Vec<TokenStream> = arms.collect();
     let call = match arms.is_empty() {
         true => quote!(::core::option::Option::None),
-        false => quote! { match function { #(#arms)* #rest } },
+        false => quote! {
+            __comment!("SAFETY: the slot is the function's and has the signature of the plugin's release; the arguments are the caller's.");
+            unsafe {
+                ::core::option::Option::Some(match function { #(#arms)* #rest })
+            }
+        },
     };
     quote! {
         impl Loaded {
@@ -74,26 +77,11 @@ fn is_callable(function: &Function) -> bool {
 /// The call, by the signature that the plugin's release has.
 fn call(context: Context, function: &Function) -> TokenStream {
     let call = |release: Option<ReleaseId>| {
-        let convention = convention(context);
-        let passed =
-            || {
-                function.params.iter().enumerate().filter(move |(_, param)| {
-                    release.is_none_or(|release| param.availability.contains(release))
-                })
-            };
-        let types = passed().map(|(_, param)| raw_param(context, param));
-        let arguments = passed().map(|(index, param)| argument(context, index, param));
-        let output = raw_result(context, function);
-        quote! {
-            __comment!("SAFETY: the slot is this function's, in the layout of the plugin's release, which has this signature; the arguments are the caller's.");
-            unsafe {
-                let function = ::core::mem::transmute::<
-                    *const ::core::ffi::c_void,
-                    unsafe extern #convention fn(#(#types),*) #output,
-                >(slot);
-                function(#(#arguments),*)
-            }
-        }
+        let is_passed = |param: &Param| release.is_none_or(|release| param.availability.contains(release));
+        let passed = function.params.iter().enumerate().filter(|(_, param)| is_passed(param));
+        let arguments = passed.map(|(index, param)| argument(context, index, param));
+        let ty = signature::path(context, function, release);
+        quote! { ::tenon::support::function::<#ty>(slot)(#(#arguments),*) }
     };
     let mut signatures = signatures(context, function);
     let newest = call(signatures.remove(0));
@@ -114,20 +102,17 @@ fn call(context: Context, function: &Function) -> TokenStream {
 fn argument(context: Context, index: usize, param: &Param) -> TokenStream {
     let index = names::number(index as u64);
     let bits = quote!(arguments[#index]);
-    let pointer = quote!(::core::ptr::with_exposed_provenance_mut::<::core::ffi::c_void>(#bits as usize));
+    let pointer = quote!(::tenon::support::pointer(#bits));
     if param.dir != Direction::In || param.length.is_some() {
-        return quote!(#pointer.cast());
+        return pointer;
     }
     match (param.ty, named(context, param.ty)) {
-        (_, Some(TypeKind::Callback { .. })) => {
-            let ty = raw_param(context, param);
-            quote!(::core::mem::transmute::<*mut ::core::ffi::c_void, #ty>(#pointer))
-        }
+        (_, Some(TypeKind::Callback { .. })) => quote!(::tenon::support::function(#pointer)),
         (_, Some(TypeKind::Enum { .. })) => {
             let path = super::types::scalar(context, param.ty);
             quote!(#path(#bits as _))
         }
-        (Ty::Pointer | Ty::String, _) | (_, Some(_)) => quote!(#pointer.cast()),
+        (Ty::Pointer | Ty::String, _) | (_, Some(_)) => pointer,
         (Ty::Bool, _) => quote!(#bits != 0),
         (Ty::F32, _) => quote!(f64::from_bits(#bits) as f32),
         (Ty::F64, _) => quote!(f64::from_bits(#bits)),

@@ -1,5 +1,6 @@
 //! The spec as data at run time: one description for each function, for layers, reports and conformance cases.
 
+use heck::ToSnakeCase;
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
@@ -11,7 +12,8 @@ use crate::model::{
     Rule, Space, Ty, TypeId, TypeKind,
 };
 
-pub(super) fn emit(context: Context) -> TokenStream {
+/// What the module `reflection` begins with, and its content.
+pub(super) fn emit(context: Context) -> (TokenStream, TokenStream) {
     let count = names::number(context.interface.functions.len() as u64);
     let enums = named_enums(context).into_iter().map(|id| {
         let ty = context.spec.ty(id);
@@ -23,17 +25,24 @@ pub(super) fn emit(context: Context) -> TokenStream {
         quote! { const #name: &[(i64, &str)] = &[#(#values),*]; }
     });
     let entries = context.interface.functions.iter().map(|function| entry(context, function));
-    quote! {
+    let content = quote! {
+        use ::tenon::reflect::*;
+
+        #(#enums)*
+
+        /// What the spec says of each function: `FUNCTIONS[Function::X as usize]`.
+        pub static FUNCTIONS: [FunctionInfo; #count] = [#(#entries),*];
+    };
+    let module = quote! {
         /// The spec as data at run time.
-        pub mod reflection {
-            use ::tenon::reflect::*;
+        pub
+    };
+    (module, content)
+}
 
-            #(#enums)*
-
-            /// What the spec says of each function: `FUNCTIONS[Function::X as usize]`.
-            pub static FUNCTIONS: [FunctionInfo; #count] = [#(#entries),*];
-        }
-
+/// What `Function` has of it.
+pub(super) fn of_functions() -> TokenStream {
+    quote! {
         impl Function {
             /// What the spec says of it.
             pub fn info(self) -> &'static ::tenon::reflect::FunctionInfo {
@@ -239,7 +248,7 @@ fn named_enums(context: Context) -> Vec<TypeId> {
 /// `DataType` → `DATA_TYPE_VALUES`; of another interface with its name in front.
 fn values_name(context: Context, id: TypeId) -> Ident {
     let owner = &context.spec.interfaces[id.interface.0];
-    let name = crate::sdk::snake(&context.spec.ty(id).name.value);
+    let name = context.spec.ty(id).name.value.to_snake_case();
     let name = match std::ptr::eq(owner, context.interface) {
         true => name,
         false => format!("{}_{name}", owner.name.value),

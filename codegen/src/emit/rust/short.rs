@@ -48,11 +48,21 @@ const BEFORE_PATH: [&str; 15] = [
     "where",
 ];
 
+/// Names that modules have beside the paths that could be shortened.
+pub(super) struct Names(BTreeSet<String>);
+
+impl Names {
+    /// The names of modules that import all of each other.
+    pub(super) fn of(modules: impl IntoIterator<Item = TokenStream>) -> Self {
+        let mut names = BTreeSet::new();
+        modules.into_iter().for_each(|tokens| collect(tokens, &mut names));
+        Names(names)
+    }
+}
+
 /// Shortens the paths of a module, and adds the `use` that they need.
-pub(super) fn shorten(tokens: TokenStream) -> TokenStream {
-    let mut other = BTreeSet::new();
-    collect(tokens.clone(), &mut other);
-    let mut shorter = Shorter { other, imported: BTreeMap::new() };
+pub(super) fn shorten(tokens: TokenStream, names: &Names) -> TokenStream {
+    let mut shorter = Shorter { other: &names.0, imported: BTreeMap::new() };
     let tokens = shorter.shorten(tokens);
     let imports = shorter.imported.iter().filter_map(|(module, names)| {
         let module = syn::parse_str::<syn::Path>(module).ok()?;
@@ -67,14 +77,14 @@ pub(super) fn shorten(tokens: TokenStream) -> TokenStream {
 }
 
 /// What is shortened, and what has become necessary for it.
-struct Shorter {
-    /// Names that the module has beside the paths that could be shortened.
-    other: BTreeSet<String>,
+struct Shorter<'a> {
+    /// Names that mean something else.
+    other: &'a BTreeSet<String>,
     /// Names that are imported, by the path before them.
     imported: BTreeMap<&'static str, BTreeSet<&'static str>>,
 }
 
-impl Shorter {
+impl Shorter<'_> {
     fn shorten(&mut self, tokens: TokenStream) -> TokenStream {
         let mut out: Vec<TokenTree> = Vec::new();
         let tokens: Vec<TokenTree> = tokens.into_iter().collect();
@@ -109,7 +119,7 @@ impl Shorter {
         match text.strip_prefix("__") {
             // The marker of a comment has to be found again.
             Some("comment") => ident.clone(),
-            Some(name) if !self.other.contains(name) && syn::parse_str::<Ident>(name).is_ok() => {
+            Some(name) if !self.other.contains(name) && super::names::is_plain(name) => {
                 Ident::new(name, ident.span())
             }
             _ => ident.clone(),

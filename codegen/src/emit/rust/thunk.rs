@@ -4,14 +4,17 @@ use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
 use super::ffi::{convention, raw_param, raw_result};
-use super::form::{Form, forms, is_fallible, named, outputs};
-use super::pieces::{Report, argument, prepare, to_raw, write_back, write_output, yielded};
+use super::form::{Output, is_fallible, named};
+use super::pieces::{
+    Report, argument, is_unsafe, prepare, safety, to_raw, write_back, write_output, yielded,
+};
 use super::types::value;
-use super::{Context, args, error_object, export, names};
+use super::{Context, args, error_object, names};
 use crate::model::{Absent, Constant, Function, Param, ReleaseId, ResultKind, Ty, TypeKind};
 use crate::sdk::Face;
 
-pub(super) fn emit(context: Context) -> TokenStream {
+/// What the module `thunk` begins with, and its content.
+pub(super) fn emit(context: Context) -> (TokenStream, TokenStream) {
     let thunks = context.interface.methods().flat_map(|function| {
         signatures(context, function).into_iter().map(move |release| thunk(context, function, release))
     });
@@ -19,17 +22,12 @@ pub(super) fn emit(context: Context) -> TokenStream {
         let functions = context.interface.function_ids().filter(move |(id, _)| error.has(*id));
         functions.map(move |(id, function)| error_object::thunk(context, error, id, function))
     });
-    quote! {
+    let module = quote! {
         /// From the ABI to the trait and back.
         #[allow(unused_variables, reason = "a release may pass what the trait does not take")]
         #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-        mod thunk {
-            use super::*;
-
-            #(#thunks)*
-            #(#of_errors)*
-        }
-    }
+    };
+    (module, quote! { #(#thunks)* #(#of_errors)* })
 }
 
 /// A release for each signature that a function has, newest first; `None`: there is only one.
@@ -39,103 +37,165 @@ pub(super) fn signatures(context: Context, function: &Function) -> Vec<Option<Re
     std::iter::once(context.interface.newest()).chain(older).collect()
 }
 
+/// The last release with the signature that a function has in a release; `None`: it is that of the newest.
+pub(super) fn last_release(
+    context: Context,
+    function: &Function,
+    release: Option<ReleaseId>,
+) -> Option<ReleaseId> {
+    let changes = function.signature_changes(context.interface.releases.len());
+    changes
+        .into_iter()
+        .map(|(before, _)| before)
+        .find(|before| release.is_some_and(|release| release <= *before))
+}
+
 /// The name of the thunk that has a function's signature in a release.
 pub(super) fn thunk_name(context: Context, function: &Function, release: Option<ReleaseId>) -> Ident {
-    let Some(release) = release else { return names::snake(&function.name.value) };
-    function
-        .signature_changes(context.interface.releases.len())
-        .into_iter()
-        .find(|(before, _)| release <= *before)
-        .map_or_else(
-            || names::snake(&function.name.value),
-            |(before, _)| {
-                let until = names::release_module(&context.interface.releases[before.0].name.value);
-                format_ident!("__{}_until_{}", function.name.value, until)
-            },
-        )
+    match last_release(context, function, release) {
+        Some(last) => {
+            let until = names::release_module(&context.interface.releases[last.0].name.value);
+            format_ident!("__{}_until_{}", function.name.value, until)
+        }
+        None => names::snake(&function.name.value),
+    }
 }
 
 fn thunk(context: Context, function: &Function, release: Option<ReleaseId>) -> TokenStream {
     let name = thunk_name(context, function, release);
     let convention = convention(context);
-    let forms = forms(context, function);
-    let is_passed = |param: &Param| release.is_none_or(|release| param.availability.contains(release));
-    let inputs: Vec<TokenStream> = match &function.args {
+    let inputs = match &function.args {
         Some(args) => vec![args::input(args)],
-        None => function
-            .params
-            .iter()
-            .filter(|param| is_passed(param))
-            .map(|param| {
-                let (name, ty) = (names::snake(&param.name.value), raw_param(context, param));
-                quote!(#name: #ty)
-            })
-            .collect(),
+        None => inputs(context, function, release),
     };
-    let unpack = function.args.as_ref().map(|args| args::unpack(context, function, args));
-    let prepare = function.params.iter().zip(&forms).map(|(param, form)| match is_passed(param) {
-        true => prepare(context, function, param, form, Report::Interface),
-        false => stand_in(context, param),
-    });
-    let arguments = function.params.iter().zip(&forms).filter_map(|(param, form)| argument(param, form));
-    let (trait_name, method) = (names::trait_of(context.interface), names::snake(&function.name.value));
-    let write_back =
-        function.params.iter().zip(&forms).filter_map(|(param, form)| write_back(context, param, form));
     let output = raw_result(context, function);
-    // Programs know the function by its symbol, devices by its place in the table.
-    let keeps = export::keeps_failures(context);
-    let text = if keeps { &function.c_name } else { &function.name.value };
-    let last = keeps.then(|| quote!(&LAST,));
-    let (call, call_value) = match keeps {
-        true => (quote!(call_export), quote!(call_export_value)),
-        false if is_lifecycle(context, function) => (quote!(call_lifecycle), quote!(call_value)),
-        false => (quote!(call), quote!(call_value)),
-    };
-    let body = match &function.result {
-        ResultKind::Status => {
-            let yields = yields(context, function, &forms);
-            let is_empty = function.question.is_none() && outputs(function, &forms).is_empty();
-            let bind = (!is_empty).then(|| quote!(let __yielded =));
-            let (call, cast) = match context.interface.error {
-                Some(_) => (quote!(call_object), Some(quote!(.cast()))),
-                None => (call, None),
-            };
-            quote! {
-                ::tenon::support::#call(#last #text, || {
-                    let __this = &WithFallbacks(D::instance());
-                    #unpack
-                    #(#prepare)*
-                    #bind #trait_name::#method(__this, #(#arguments),*)?;
-                    #(#write_back)*
-                    #yields
-                })
-                #cast
-            }
+    let body = body(context, function, release, &quote!(&D::whole()));
+    let text = &function.name.value;
+    let call = match (&function.result, context.interface.error) {
+        (ResultKind::Status, Some(_)) if function.question.is_some() => {
+            quote!(call_object_question(#text, __body).cast())
         }
-        ResultKind::None | ResultKind::Value(_) => {
-            let (convert, default) = match &function.result {
-                ResultKind::Value(result) => (returned(context, result, keeps), failure(context, result)),
-                _ => (quote!(()), quote!(())),
-            };
-            let bind = matches!(function.result, ResultKind::Value(_)).then(|| quote!(let __yielded =));
-            let question = is_fallible(context, function).then(|| quote!(?));
-            quote! {
-                ::tenon::support::#call_value(#last #text, #default, || {
-                    let __this = &WithFallbacks(D::instance());
-                    #unpack
-                    #(#prepare)*
-                    #bind #trait_name::#method(__this, #(#arguments),*) #question;
-                    #(#write_back)*
-                    ::core::result::Result::<_, Error>::Ok(#convert)
-                })
-            }
+        (ResultKind::Status, Some(_)) => quote!(call_object(#text, __body).cast()),
+        (ResultKind::Status, None) if function.question.is_some() => quote!(call_question(#text, __body)),
+        (ResultKind::Status, None) if is_lifecycle(context, function) => {
+            quote!(call_lifecycle(#text, __body))
         }
+        (ResultKind::Status, None) => quote!(call(#text, __body)),
+        (ResultKind::Value(result), _) => {
+            let failure = failure(context, result);
+            quote!(call_value(#text, #failure, __body))
+        }
+        (ResultKind::None, _) => quote!(call_value(#text, (), __body)),
     };
     quote! {
         pub(super) unsafe extern #convention fn #name<D: Plugin>(#(#inputs),*) #output {
             #body
+            ::tenon::support::#call
         }
     }
+}
+
+/// The parameters of a function in the ABI of a release.
+pub(super) fn inputs(context: Context, function: &Function, release: Option<ReleaseId>) -> Vec<TokenStream> {
+    let is_passed = |param: &&Param| release.is_none_or(|release| param.availability.contains(release));
+    let passed = function.params.iter().filter(is_passed).map(|param| {
+        let (name, ty) = (names::snake(&param.name.value), raw_param(context, param));
+        quote!(#name: #ty)
+    });
+    passed.collect()
+}
+
+/// Binds `__body`, which checks the arguments, calls the method on `this` and hands over what it yields.
+pub(super) fn body(
+    context: Context,
+    function: &Function,
+    release: Option<ReleaseId>,
+    this: &TokenStream,
+) -> TokenStream {
+    let forms = &function.forms;
+    let is_passed = |param: &Param| release.is_none_or(|release| param.availability.contains(release));
+    let each = || function.params.iter().zip(forms);
+    let unpack = function.args.as_ref().map(|args| args::unpack(context, function, args, this));
+    let prepare = each().map(|(param, form)| match is_passed(param) {
+        true => prepare(context, function, param, form, Report::Interface),
+        false => stand_in(context, param, this),
+    });
+    let before = quote! { #unpack #(#prepare)* };
+    let arguments = each().filter_map(|(param, form)| argument(param, form));
+    let (trait_name, method) =
+        (names::trait_with(context.interface, function), names::snake(&function.name.value));
+    let question_mark = is_fallible(context, function).then(|| quote!(?));
+    let call = quote!(#trait_name::#method(#this, #(#arguments),*));
+    let written: Vec<TokenStream> =
+        each().filter_map(|(param, form)| write_back(context, param, form)).collect();
+    let outputs: Vec<_> = yielded(function, forms).collect();
+    let statements = match (&function.result, function.question) {
+        (ResultKind::Status, Some((yes, no))) => {
+            let (yes, no) = (status(context, yes.0), status(context, no.0));
+            quote! {
+                #before
+                let __yielded = #call?;
+                #(#written)*
+                ::core::result::Result::Ok(if __yielded { #yes } else { #no })
+            }
+        }
+        (ResultKind::Status, None) if outputs.is_empty() && written.is_empty() => quote! { #before #call },
+        (ResultKind::Status, None) => {
+            let write = |(param, output, value): &(&Param, &Output, TokenStream)| {
+                write_output(context, param, output, value, this, Report::Interface)
+            };
+            let call = match outputs.as_slice() {
+                [] => quote! { #call?; },
+                [(param, Output::Value, _)] if !param.nullable => {
+                    write(&(*param, &Output::Value, quote!(#call?)))
+                }
+                several => {
+                    let writes = several.iter().map(write);
+                    quote! { let __yielded = #call?; #(#writes)* }
+                }
+            };
+            quote! {
+                #before
+                #call
+                #(#written)*
+                ::core::result::Result::Ok(())
+            }
+        }
+        (ResultKind::Value(result), _) if written.is_empty() && returns_as_is(context, function, result) => {
+            quote! { #before #call }
+        }
+        (ResultKind::Value(result), _) => {
+            let value = returned(context, result);
+            quote! {
+                #before
+                let __yielded = #call #question_mark;
+                #(#written)*
+                ::core::result::Result::Ok::<_, Error>(#value)
+            }
+        }
+        (ResultKind::None, _) => quote! {
+            #before
+            #call #question_mark;
+            #(#written)*
+            ::core::result::Result::Ok::<_, Error>(())
+        },
+    };
+    let is_unsafe = function.args.is_some()
+        || each().any(|(param, form)| is_passed(param) && is_unsafe(context, function, param, form));
+    match is_unsafe {
+        true => {
+            let safety = safety();
+            quote! { #safety let __body = || unsafe { #statements }; }
+        }
+        false => quote! { let __body = || { #statements }; },
+    }
+}
+
+/// Whether what a fallible method returns is what the ABI returns.
+fn returns_as_is(context: Context, function: &Function, result: &Param) -> bool {
+    let is_converted = matches!(result.ty, Ty::String | Ty::Pointer)
+        || matches!(named(context, result.ty), Some(kind) if !matches!(kind, TypeKind::Enum { .. } | TypeKind::Struct { .. }));
+    is_fallible(context, function) && !is_converted
 }
 
 /// Whether the host calls the function by itself, and gives up on the device when it fails.
@@ -144,10 +204,10 @@ fn is_lifecycle(context: Context, function: &Function) -> bool {
 }
 
 /// What the method returned as the ABI returns it.
-fn returned(context: Context, result: &Param, keeps: bool) -> TokenStream {
+fn returned(context: Context, result: &Param) -> TokenStream {
     let raw = to_raw(context, result, &quote!(__yielded));
     match result.ty {
-        Ty::String if keeps => {
+        Ty::String if super::export::keeps_failures(context) => {
             let text = match result.nullable {
                 true => quote!(__yielded),
                 false => quote!(::core::option::Option::Some(__yielded)),
@@ -165,7 +225,7 @@ fn returned(context: Context, result: &Param, keeps: bool) -> TokenStream {
 }
 
 /// What a function without a status returns when it failed.
-fn failure(context: Context, result: &Param) -> TokenStream {
+pub(super) fn failure(context: Context, result: &Param) -> TokenStream {
     let number = proc_macro2::Literal::i64_unsuffixed(result.failure);
     match (result.ty, named(context, result.ty)) {
         (Ty::String, _) => quote!(::core::ptr::null()),
@@ -190,13 +250,14 @@ fn is_const_pointer(context: Context, result: &Param) -> bool {
 }
 
 /// What the implementation gets from a host that does not pass the parameter.
-fn stand_in(context: Context, param: &Param) -> TokenStream {
+fn stand_in(context: Context, param: &Param, this: &TokenStream) -> TokenStream {
     let name = names::snake(&param.name.value);
     let value = match &param.absent {
         Some(Absent::Call(function)) => {
-            let method = names::snake(&context.interface.function(*function).name.value);
-            let trait_name = names::trait_of(context.interface);
-            quote!(#trait_name::#method(__this)?)
+            let function = context.interface.function(*function);
+            let (trait_name, method) =
+                (names::trait_with(context.interface, function), names::snake(&function.name.value));
+            quote!(#trait_name::#method(#this)?)
         }
         Some(Absent::Constant(Constant::Integer(number))) => {
             let number = proc_macro2::Literal::i64_unsuffixed(*number);
@@ -211,23 +272,9 @@ fn stand_in(context: Context, param: &Param) -> TokenStream {
     quote! { let #name = #value; }
 }
 
-/// Hands over what the method yielded, and ends in the status.
-fn yields(context: Context, function: &Function, forms: &[Form]) -> TokenStream {
-    let statuses = context.spec.status_values(context.interface);
-    let status = |index: usize| {
-        let path = context.interface.status.map(|id| super::types::type_path(context, id));
-        let name = names::constant(&statuses[index].name.value);
-        quote!(#path::#name)
-    };
-    if let Some((yes, no)) = function.question {
-        let (yes, no) = (status(yes.0), status(no.0));
-        return quote! { ::core::result::Result::Ok(if __yielded { #yes } else { #no }) };
-    }
-    let success = statuses.iter().position(|value| value.value == 0).map(status);
-    let writes = yielded(function, forms)
-        .map(|(param, output, yielded)| write_output(context, param, output, &yielded, Report::Interface));
-    quote! {
-        #(#writes)*
-        ::core::result::Result::Ok(#success)
-    }
+/// The path of a value of the status.
+fn status(context: Context, index: usize) -> TokenStream {
+    let path = context.interface.status.map(|id| super::types::type_path(context, id));
+    let name = names::constant(&context.spec.status_values(context.interface)[index].name.value);
+    quote!(#path::#name)
 }

@@ -5,7 +5,7 @@ use quote::quote;
 
 use super::names;
 use super::traits::signature_text;
-use crate::model::{Function, HandOver, Interface, InterfaceKind, Need, Spec};
+use crate::model::{Function, HandOver, Interface, Need, Spec, Table};
 
 /// A trait that implementations have.
 #[derive(Debug)]
@@ -14,8 +14,6 @@ pub struct TraitTable {
     pub name: String,
     /// The module of its interface.
     pub module: String,
-    /// Whether an implementation fills a table.
-    pub fills_table: bool,
     /// How a host comes by the table.
     pub entry: Option<TraitEntry>,
     /// Its methods, in the order of the spec.
@@ -47,22 +45,21 @@ pub enum TraitEntry {
     },
 }
 
-/// The traits of a spec.
+/// The traits of a spec whose implementations fill a table.
 pub fn traits(spec: &Spec) -> Vec<TraitTable> {
     let interfaces = spec.interfaces.iter();
-    let have_traits = interfaces.filter(|interface| !matches!(interface.kind, InterfaceKind::Import { .. }));
-    have_traits.map(|interface| of_interface(spec, interface)).collect()
+    interfaces.filter_map(|interface| Some(of_table(spec, interface, interface.table()?))).collect()
 }
 
-fn of_interface(spec: &Spec, interface: &Interface) -> TraitTable {
-    let entry = interface.table().and_then(|table| match &table.hand_over {
+fn of_table(spec: &Spec, interface: &Interface, table: &Table) -> TraitTable {
+    let entry = match &table.hand_over {
         HandOver::Unknown => None,
         HandOver::Params(plugin) => Some(TraitEntry::TakesParams(names::symbol(&plugin.entry).to_string())),
         HandOver::Owned(owned) => Some(TraitEntry::ReturnsTable {
             symbol: names::symbol(&owned.entry).to_string(),
             table: names::symbol(&table.c_name).to_string(),
         }),
-    });
+    };
     let functions = interface.methods().map(|function| TraitFunction {
         name: function.name.value.clone(),
         variant: names::pascal(&function.name.value).to_string(),
@@ -71,7 +68,6 @@ fn of_interface(spec: &Spec, interface: &Interface) -> TraitTable {
     TraitTable {
         name: interface.trait_name.clone(),
         module: names::snake(&interface.name.value).to_string(),
-        fills_table: interface.table().is_some(),
         entry,
         functions: functions.collect(),
     }
@@ -98,7 +94,7 @@ fn missing(spec: &Spec, interface: &Interface, function: &Function) -> String {
 /// The table as the source of a constant.
 pub(super) fn source(spec: &Spec) -> TokenStream {
     let entries = traits(spec).into_iter().map(|table| {
-        let TraitTable { name, module, fills_table, entry, functions } = table;
+        let TraitTable { name, module, entry, functions } = table;
         let entry = match entry {
             None => quote!(None),
             Some(TraitEntry::TakesParams(symbol)) => quote!(Some(Entry::TakesParams(#symbol))),
@@ -114,7 +110,6 @@ pub(super) fn source(spec: &Spec) -> TokenStream {
             Trait {
                 name: #name,
                 module: #module,
-                fills_table: #fills_table,
                 entry: #entry,
                 functions: &[#(#functions),*],
             }

@@ -1,26 +1,65 @@
 //! The trait that a device implements, with signatures as Rust would have them.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 
-use super::form::{Form, forms, is_fallible, output_type, outputs, parameters, return_type};
+use super::form::{Form, is_fallible, output_type, outputs, parameters, return_type};
 use super::types::{doc, field_doc};
 use super::{Context, names};
-use crate::model::{Function, Interface, Need, Param, Spec};
+use crate::model::{FallbackKind, Function, GroupId, Interface, InterfaceKind, Need, Param, Spec};
 
+/// The trait of an interface whose functions are in one trait.
 pub(super) fn emit(context: Context) -> TokenStream {
-    let name = names::symbol(&context.interface.trait_name);
-    let docs = doc(&context.interface.summary, &context.interface.doc);
-    let methods = context.interface.methods().map(|function| method(context, function));
-    let structs = context.interface.methods().filter_map(|function| output_struct(context, function));
+    let interface = context.interface;
+    let docs = doc(&interface.summary, &interface.doc);
+    let methods = of_functions(context, &names::trait_of(interface), &docs, interface.methods());
+    let structs = interface.methods().filter_map(|function| output_struct(context, function));
+    quote! { #methods #(#structs)* }
+}
+
+/// The trait of a group.
+pub(super) fn of_group(context: Context, id: GroupId) -> TokenStream {
+    let interface = context.interface;
+    let group = &interface.groups[id.0];
+    let name = names::symbol(&interface.group_trait(group));
+    let methods = of_functions(context, &name, &doc(&group.summary, &group.doc), interface.in_group(id));
+    let structs = interface.in_group(id).filter_map(|function| output_struct(context, function));
+    quote! { #methods #(#structs)* }
+}
+
+/// The trait of an interface whose groups have traits.
+pub(super) fn sum(context: Context) -> TokenStream {
+    let interface = context.interface;
+    let (name, docs) = (names::trait_of(interface), doc(&interface.summary, &interface.doc));
+    let parts: Vec<Ident> = interface
+        .trait_groups()
+        .into_iter()
+        .map(|(_, group)| names::symbol(&interface.group_trait(group)))
+        .collect();
+    quote! {
+        #docs
+        ///
+        /// It is the sum of the traits of its groups: a type that implements all of them implements it.
+        pub trait #name: #(#parts)+* {}
+
+        impl<D: #(#parts)+*> #name for D {}
+    }
+}
+
+fn of_functions<'a>(
+    context: Context<'a>,
+    name: &Ident,
+    docs: &TokenStream,
+    functions: impl Iterator<Item = &'a Function>,
+) -> TokenStream {
+    let methods = functions.map(|function| method(context, function));
     quote! {
         #docs
         #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
+        #[allow(unused_variables, reason = "what refuses a call looks at no argument")]
         pub trait #name: ::core::marker::Send + ::core::marker::Sync + 'static {
             #(#methods)*
         }
-
-        #(#structs)*
     }
 }
 
@@ -33,18 +72,29 @@ pub(super) fn signature(context: Context, function: &Function, forms: &[Form]) -
 }
 
 fn method(context: Context, function: &Function) -> TokenStream {
-    let forms = forms(context, function);
-    let signature = signature(context, function, &forms);
-    let docs = doc(&function.summary, &details(context, function, &forms));
+    let forms = &function.forms;
+    let signature = signature(context, function, forms);
+    let docs = doc(&function.summary, &details(context, function, forms));
+    // Nothing tells apart which functions of an export are absent, so that the fallback is the method itself.
+    if let (InterfaceKind::Export, Some(fallback)) = (&context.interface.kind, &function.fallback) {
+        let body = super::fallback::body(context, function, forms, &fallback.kind);
+        let calls = matches!(
+            fallback.kind,
+            FallbackKind::Call(_) | FallbackKind::Sequence { .. } | FallbackKind::Strategy { .. }
+        );
+        let bound = (calls && !context.interface.trait_groups().is_empty()).then(|| {
+            let name = names::trait_of(context.interface);
+            quote!(where Self: #name)
+        });
+        return quote! { #docs #signature #bound { #body } };
+    }
     if !function.is_optional() || !is_fallible(context, function) {
         return quote! { #docs #signature; };
     }
-    let unused = parameters(context, function, &forms).map(|(name, _)| name);
     let name = &function.name.value;
     quote! {
         #docs
         #signature {
-            let _ = (#(#unused,)*);
             ::core::result::Result::Err(Error::unsupported(#name))
         }
     }
@@ -60,7 +110,7 @@ fn details(context: Context, function: &Function, forms: &[Form]) -> String {
         (!param.doc.is_empty()).then(|| format!("- `{}`: {}", param.name.value, param.doc.replace('\n', " ")))
     };
     let given = |(param, form): (&Param, &Form)| match form {
-        Form::Consumed | Form::Output(_) => None,
+        Form::Carried(_) | Form::Output(_) => None,
         _ => entry(param),
     };
     text += &listed("Arguments", function.params.iter().zip(forms).filter_map(given).collect());
@@ -85,8 +135,8 @@ fn details(context: Context, function: &Function, forms: &[Form]) -> String {
 
 /// The struct of what a function yields, where that is more than one thing.
 fn output_struct(context: Context, function: &Function) -> Option<TokenStream> {
-    let forms = forms(context, function);
-    let outputs = outputs(function, &forms);
+    let forms = &function.forms;
+    let outputs = outputs(function, forms);
     if outputs.len() < 2 {
         return None;
     }
@@ -109,10 +159,10 @@ fn output_struct(context: Context, function: &Function) -> Option<TokenStream> {
 /// The signature of a function in Rust, for the docs: paths without the crate.
 pub fn signature_text(spec: &Spec, interface: &Interface, function: &Function) -> String {
     let context = Context { spec, interface };
-    let forms = forms(context, function);
+    let forms = &function.forms;
     let tokens = match interface.kind {
         crate::model::InterfaceKind::Import { .. } => super::import::signature(context, function),
-        _ => signature(context, function, &forms),
+        _ => signature(context, function, forms),
     };
     let item = quote! { trait T { #tokens; } };
     let Ok(file) = syn::parse2::<syn::File>(item) else { return String::new() };

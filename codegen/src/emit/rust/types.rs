@@ -4,16 +4,22 @@ use proc_macro2::{Literal, TokenStream};
 use quote::quote;
 
 use super::{Context, names};
-use crate::model::{EnumValue, HandleForm, Meaning, Param, ParamId, Space, Ty, Type, TypeId, TypeKind};
+use crate::model::{EnumValue, GroupId, HandleForm, Meaning, Param, Space, Ty, Type, TypeId, TypeKind};
 
 pub(super) fn emit(context: Context) -> TokenStream {
     let types = context.interface.types.iter().map(|ty| emit_type(context, ty));
-    let error = error_aliases(context);
-    quote! { #error #(#types)* }
+    quote! { #(#types)* }
+}
+
+/// The types of a group.
+pub(super) fn of_group(context: Context, group: GroupId) -> TokenStream {
+    let types = context.interface.types.iter().filter(|ty| ty.group == group);
+    let types = types.map(|ty| emit_type(context, ty));
+    quote! { #(#types)* }
 }
 
 /// `Error` and `Result` in the interface's own status.
-fn error_aliases(context: Context) -> TokenStream {
+pub(super) fn error_aliases(context: Context) -> TokenStream {
     let Some(status) = context.interface.status else { return TokenStream::new() };
     let path = type_path(context, status);
     quote! {
@@ -89,13 +95,13 @@ fn emit_type(context: Context, ty: &Type) -> TokenStream {
             }
         }
         TypeKind::Enum { values, .. } => emit_enum(context, ty, values),
-        TypeKind::Struct { fields, .. } if is_byte_buffer(fields) => TokenStream::new(),
+        TypeKind::Struct { fields, .. } if crate::model::is_byte_buffer(fields) => TokenStream::new(),
         TypeKind::Struct { .. } => {
             let c_name = names::symbol(&ty.c_name);
             if c_name == name {
-                quote! { #doc pub use self::ffi::#name; }
+                quote! { #doc pub use ffi::#name; }
             } else {
-                quote! { #doc pub use self::ffi::#c_name as #name; }
+                quote! { #doc pub use ffi::#c_name as #name; }
             }
         }
         TypeKind::Callback { params, .. } => super::ffi::callback_wrapper(context, ty, params),
@@ -189,15 +195,6 @@ impl<'a> Context<'a> {
 /// Whether C passes a handle as `Name*`.
 pub(super) fn is_by_pointer(kind: &TypeKind) -> bool {
     matches!(kind, TypeKind::Handle { form: HandleForm::Pointee(_), .. })
-}
-
-/// Whether a struct is a length and the bytes of that length: Rust has slices for that.
-pub(super) fn is_byte_buffer(fields: &[Param]) -> bool {
-    use crate::model::{Extent, Length};
-    matches!(fields, [size, data]
-        if size.ty == Ty::Size
-            && data.ty == Ty::Pointer
-            && data.length == Some(Length::Bytes(Extent::Param(ParamId(0)))))
 }
 
 /// Where a type is: types of another interface are in the module beside this one.

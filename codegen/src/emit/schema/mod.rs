@@ -4,19 +4,28 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value as Json, json};
 
-use super::stamp::Stamp;
+use super::{EmitError, Emitter, Job, Takes};
 use crate::grammar;
-use crate::model::Ty;
+use crate::model::{OutputPlace, Ty};
 use crate::out::Output;
 use crate::source::shape::{Key, Shape, Value};
 
 /// One schema for each kind of file.
-pub fn schemas(stamp: &Stamp) -> Vec<Output> {
-    let one = |(name, shape): &(&str, &'static Shape)| {
-        let text = serde_json::to_string_pretty(&schema(name, shape, &stamp.grammar())).unwrap_or_default();
-        Output::new(format!("{name}.schema.json"), text + "\n", format!("{} keys", shape.keys.len()))
-    };
-    grammar::FILES.iter().map(one).collect()
+pub struct Schemas;
+
+impl Emitter for Schemas {
+    const KEY: &'static str = "schema";
+    const DOC: &'static str = "Folder of the JSON Schema of the spec language.";
+    const TAKES: Takes = Takes::OwnFolder;
+
+    fn emit(job: &Job, _: &OutputPlace) -> Result<Vec<Output>, EmitError> {
+        let marker = job.stamp.grammar();
+        let one = |(name, shape): &(&str, &'static Shape)| {
+            let text = serde_json::to_string_pretty(&schema(name, shape, &marker)).unwrap_or_default();
+            Output::new(format!("{name}.schema.json"), text + "\n", format!("{} keys", shape.keys.len()))
+        };
+        Ok(grammar::FILES.iter().map(one).collect())
+    }
 }
 
 /// The schema of one kind of file.

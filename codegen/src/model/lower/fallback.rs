@@ -92,10 +92,9 @@ impl Lowerer<'_> {
                 None => FallbackKind::Nothing,
             },
             _ if node.bool() == Some(false) => {
-                self.report(
-                    Diagnostic::new(Code::WrongValue, node.span, "`nothing` is always `true`")
-                        .label("write `true`, or another form"),
-                );
+                Diagnostic::new(Code::WrongValue, node.span, "`nothing` is always `true`")
+                    .label("write `true`, or another form")
+                    .add_to(self.diagnostics);
                 FallbackKind::Nothing
             }
             _ => FallbackKind::Nothing,
@@ -143,21 +142,15 @@ impl Lowerer<'_> {
         trees: &InterfaceTrees,
     ) -> Vec<Call> {
         if matches!(&node.content, Content::Map(entries) if entries.is_empty()) {
-            self.report(
-                Diagnostic::new(Code::FallbackIncomplete, node.span, "this calls no function")
-                    .label("`{ function: { parameter: argument } }`"),
-            );
+            Diagnostic::new(Code::FallbackIncomplete, node.span, "this calls no function")
+                .label("`{ function: { parameter: argument } }`")
+                .add_to(self.diagnostics);
         }
         if node.entries().len() > 1 {
-            self.report(
-                Diagnostic::new(
-                    Code::FallbackIncomplete,
-                    node.entries()[1].0.span,
-                    "a step calls one function",
-                )
+            Diagnostic::new(Code::FallbackIncomplete, node.entries()[1].0.span, "a step calls one function")
                 .label("make it a step of its own")
-                .related(node.entries()[0].0.span, "the function of this step"),
-            );
+                .related(node.entries()[0].0.span, "the function of this step")
+                .add_to(self.diagnostics);
         }
         node.entries()
             .iter()
@@ -177,10 +170,9 @@ impl Lowerer<'_> {
                         let index = called.iter().position(|known| *known == parameter.value);
                         let Some(index) = index else {
                             let message = format!("`{}` has no parameter `{}`", name.value, parameter.value);
-                            self.report(
-                                Diagnostic::new(Code::UnknownParameter, parameter.span, message)
-                                    .nearest(&parameter.value, called.iter().copied()),
-                            );
+                            Diagnostic::new(Code::UnknownParameter, parameter.span, message)
+                                .nearest(&parameter.value, called.iter().copied())
+                                .add_to(self.diagnostics);
                             return None;
                         };
                         Some((ParamId(index), self.argument(parameter, argument, params, locals)?))

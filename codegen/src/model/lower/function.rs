@@ -37,6 +37,7 @@ impl Lowerer<'_> {
                 .map(|node| self.fallback(scope, node, &params, trees)),
             python: node.get("python").and_then(|node| self.python_function(trees, node, &params)),
             params,
+            forms: Vec::new(),
             args: node.get("args").and_then(|node| self.args_struct(scope, node)),
             result,
             need: match node.get("required").and_then(Node::text) {
@@ -81,14 +82,9 @@ impl Lowerer<'_> {
 
     fn args_struct(&mut self, scope: Scope, node: &Node) -> Option<ArgsStruct> {
         let Some((size_field, extension)) = scope.args else {
-            self.report(
-                Diagnostic::new(
-                    Code::ArgsStruct,
-                    node.span,
-                    "nothing says what structs of arguments begin with",
-                )
-                .label("`args` in `interface.yaml` is needed, too"),
-            );
+            Diagnostic::new(Code::ArgsStruct, node.span, "nothing says what structs of arguments begin with")
+                .label("`args` in `interface.yaml` is needed, too")
+                .add_to(self.diagnostics);
             return None;
         };
         let c_name = node.text()?.to_owned();
@@ -103,15 +99,14 @@ impl Lowerer<'_> {
     pub(super) fn param_named(&mut self, params: &[Param], name: &At<String>) -> Option<ParamId> {
         let found = params.iter().position(|param| param.name.value == name.value);
         if found.is_none() {
-            self.report(
-                Diagnostic::new(
-                    Code::UnknownParameter,
-                    name.span,
-                    format!("there is no parameter `{}`", name.value),
-                )
-                .label("not one of this function's")
-                .nearest(&name.value, params.iter().map(|param| param.name.value.as_str())),
-            );
+            Diagnostic::new(
+                Code::UnknownParameter,
+                name.span,
+                format!("there is no parameter `{}`", name.value),
+            )
+            .label("not one of this function's")
+            .nearest(&name.value, params.iter().map(|param| param.name.value.as_str()))
+            .add_to(self.diagnostics);
         }
         found.map(ParamId)
     }

@@ -8,15 +8,14 @@ impl Lowerer<'_> {
         if let Some(name) = node.get("interface").and_then(Node::at)
             && name.value != trees.name.value
         {
-            self.report(
-                Diagnostic::new(
-                    Code::BadName,
-                    name.span,
-                    format!("this interface is in the folder `{}`", trees.name.value),
-                )
-                .label("folder and name are the same")
-                .related(trees.name.span, "the folder"),
-            );
+            Diagnostic::new(
+                Code::BadName,
+                name.span,
+                format!("this interface is in the folder `{}`", trees.name.value),
+            )
+            .label("folder and name are the same")
+            .related(trees.name.span, "the folder")
+            .add_to(self.diagnostics);
         }
         for (name, group) in &trees.groups {
             self.check_group_name(name, group);
@@ -91,15 +90,14 @@ impl Lowerer<'_> {
         if let Some(name) = group.get("group").and_then(Node::at)
             && name.value != file.value
         {
-            self.report(
-                Diagnostic::new(
-                    Code::BadName,
-                    name.span,
-                    format!("this group is in the file `{}.yaml`", file.value),
-                )
-                .label("file and name are the same")
-                .related(file.span, "the file"),
-            );
+            Diagnostic::new(
+                Code::BadName,
+                name.span,
+                format!("this group is in the file `{}.yaml`", file.value),
+            )
+            .label("file and name are the same")
+            .related(file.span, "the file")
+            .add_to(self.diagnostics);
         }
     }
 
@@ -140,24 +138,22 @@ impl Lowerer<'_> {
             let Some(name) = node.get("release").and_then(Node::at) else { continue };
             let Some(number) = version(&name.value) else {
                 self.misread_releases.push(name.value.clone());
-                self.report(
-                    Diagnostic::new(Code::WrongValue, name.span, format!("`{}` is no release", name.value))
-                        .label("numbers with points, such as \"3.1\""),
-                );
+                Diagnostic::new(Code::WrongValue, name.span, format!("`{}` is no release", name.value))
+                    .label("numbers with points, such as \"3.1\"")
+                    .add_to(self.diagnostics);
                 continue;
             };
             if let Some(before) =
                 releases.iter().find(|before| version(&before.name.value) >= Some(number.clone()))
             {
-                self.report(
-                    Diagnostic::new(
-                        Code::ReleaseOrder,
-                        name.span,
-                        format!("release {} does not come after release {}", name.value, before.name.value),
-                    )
-                    .label("releases stand oldest first")
-                    .related(before.name.span, "this one is as new or newer"),
-                );
+                Diagnostic::new(
+                    Code::ReleaseOrder,
+                    name.span,
+                    format!("release {} does not come after release {}", name.value, before.name.value),
+                )
+                .label("releases stand oldest first")
+                .related(before.name.span, "this one is as new or newer")
+                .add_to(self.diagnostics);
             }
             // In their true order, so that one misplaced release does not put everything else out of order too.
             let place = releases.partition_point(|before| version(&before.name.value) < Some(number.clone()));
@@ -210,15 +206,14 @@ impl Lowerer<'_> {
                 && kind != belongs
                 && ["table", "export", "import"].contains(&kind)
             {
-                self.report(
-                    Diagnostic::new(
-                        Code::WrongKind,
-                        key.span,
-                        format!("`{section}` does not belong to the kind `{kind}`"),
-                    )
-                    .label(format!("only to `{belongs}`"))
-                    .related_if(node.get("kind").map(|kind| kind.span), "the kind"),
-                );
+                Diagnostic::new(
+                    Code::WrongKind,
+                    key.span,
+                    format!("`{section}` does not belong to the kind `{kind}`"),
+                )
+                .label(format!("only to `{belongs}`"))
+                .related_if(node.get("kind").map(|kind| kind.span), "the kind")
+                .add_to(self.diagnostics);
             }
         }
         match (kind, node.get("table")) {
@@ -227,14 +222,9 @@ impl Lowerer<'_> {
             }
             ("table", None) => {
                 let span = node.get("kind").map_or(node.span, |kind| kind.span);
-                self.report(
-                    Diagnostic::new(
-                        Code::MissingKey,
-                        span,
-                        "an interface of kind `table` needs the key `table`",
-                    )
-                    .label("the slots are written there"),
-                );
+                Diagnostic::new(Code::MissingKey, span, "an interface of kind `table` needs the key `table`")
+                    .label("the slots are written there")
+                    .add_to(self.diagnostics);
                 InterfaceKind::Export
             }
             ("import", _) => InterfaceKind::Import {
@@ -268,11 +258,10 @@ impl Lowerer<'_> {
         if let (Some(since), Some(until), Some(at)) = (since, until, node.get("until"))
             && until < since
         {
-            self.report(
-                Diagnostic::new(Code::ReleaseOrder, at.span, "this ends before it begins")
-                    .label("it ends here")
-                    .related_if(node.get("since").map(|since| since.span), "it begins here"),
-            );
+            Diagnostic::new(Code::ReleaseOrder, at.span, "this ends before it begins")
+                .label("it ends here")
+                .related_if(node.get("since").map(|since| since.span), "it begins here")
+                .add_to(self.diagnostics);
         }
         Availability { since, until }
     }

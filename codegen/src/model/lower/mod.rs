@@ -12,8 +12,6 @@ mod types;
 mod unresolved;
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 
 use super::*;
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
@@ -122,15 +120,9 @@ impl Reader<'_> {
                 Some((group, file))
             })
             .collect();
-        let files: Vec<FileId> = found.iter().map(|(_, file)| *file).collect();
-        let parsed = parse_side_by_side(self.sources, &files);
         let groups: Vec<(At<String>, Node)> = found
             .into_iter()
-            .zip(parsed)
-            .filter_map(|((group, _), (node, mistakes))| {
-                self.diagnostics.extend(mistakes);
-                Some((group, self.check(node?, &grammar::GROUP)?))
-            })
+            .filter_map(|(group, file)| Some((group, self.parse(file, &grammar::GROUP)?)))
             .collect();
         self.report_strays(&name.value, &interface);
         // Without the list, or where a group does not name its entries, nothing is known to be missing.
@@ -146,15 +138,14 @@ impl Reader<'_> {
         for name in names(node, key) {
             match distinct.iter().find(|known| known.value == name.value) {
                 None => distinct.push(name),
-                Some(first) => self.diagnostics.push(
-                    Diagnostic::new(
-                        Code::DuplicateName,
-                        name.span,
-                        format!("`{}` is named twice", name.value),
-                    )
-                    .label("the second time")
-                    .related(first.span, "the first time"),
-                ),
+                Some(first) => Diagnostic::new(
+                    Code::DuplicateName,
+                    name.span,
+                    format!("`{}` is named twice", name.value),
+                )
+                .label("the second time")
+                .related(first.span, "the first time")
+                .add_to(self.diagnostics),
             }
         }
         distinct
@@ -175,10 +166,9 @@ impl Reader<'_> {
         match self.read(path) {
             Ok(file) => Some(file),
             Err(error) => {
-                self.diagnostics.push(
-                    Diagnostic::new(Code::MissingFile, name.span, format!("cannot read `{path}`: {error}"))
-                        .label("named here"),
-                );
+                Diagnostic::new(Code::MissingFile, name.span, format!("cannot read `{path}`: {error}"))
+                    .label("named here")
+                    .add_to(self.diagnostics);
                 None
             }
         }
@@ -211,55 +201,25 @@ impl Reader<'_> {
             let place = groups.items().last().map_or(groups.span, |last| last.span);
             if let Some(stem) = file.strip_suffix(".yml") {
                 let message = format!("`{folder}/{file}` is not read: it does not end in `.yaml`");
-                self.diagnostics.push(
-                    Diagnostic::new(Code::StrayFile, place, message)
-                        .label("groups are read from files that end in `.yaml`")
-                        .help(format!("rename it to `{stem}.yaml`, or remove the file")),
-                );
+                Diagnostic::new(Code::StrayFile, place, message)
+                    .label("groups are read from files that end in `.yaml`")
+                    .help(format!("rename it to `{stem}.yaml`, or remove the file"))
+                    .add_to(self.diagnostics);
                 continue;
             }
             let stem = file.trim_end_matches(".yaml");
             if stem != "interface" && !groups.items().iter().any(|group| group.text() == Some(stem)) {
-                self.diagnostics.push(
-                    Diagnostic::new(
-                        Code::StrayFile,
-                        place,
-                        format!("`{folder}/{file}` is not one of the groups"),
-                    )
-                    .label("not in this list")
-                    .help(format!("add `{stem}` to the groups, or remove the file")),
-                );
+                Diagnostic::new(
+                    Code::StrayFile,
+                    place,
+                    format!("`{folder}/{file}` is not one of the groups"),
+                )
+                .label("not in this list")
+                .help(format!("add `{stem}` to the groups, or remove the file"))
+                .add_to(self.diagnostics);
             }
         }
     }
-}
-
-/// Parses files on as many threads as there are: reading YAML is most of what loading a spec takes.
-fn parse_side_by_side(sources: &Sources, files: &[FileId]) -> Vec<(Option<Node>, Diagnostics)> {
-    let next = AtomicUsize::new(0);
-    let work = || {
-        let mut done = Vec::new();
-        while let Some((index, file)) = {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            files.get(index).map(|file| (index, *file))
-        } {
-            let mut mistakes = Diagnostics::default();
-            let node = parse(file, &sources.file(file).text, &mut mistakes);
-            done.push((index, (node, mistakes)));
-        }
-        done
-    };
-    let threads = thread::available_parallelism().map_or(1, usize::from).min(files.len());
-    let mut done = thread::scope(|scope| {
-        let helpers: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
-        let mut done = work();
-        for helper in helpers {
-            done.extend(helper.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        }
-        done
-    });
-    done.sort_by_key(|(index, _)| *index);
-    done.into_iter().map(|(_, parsed)| parsed).collect()
 }
 
 /// Whether entries of a group are missing, or lack their name, because of what has been reported.
@@ -355,6 +315,7 @@ impl Lowerer<'_> {
             let interface = self.interface(InterfaceId(index), interface, &spec);
             spec.interfaces.push(interface);
             place_fields(&mut spec);
+            decide_forms(&mut spec);
         }
         spec
     }
@@ -384,6 +345,15 @@ fn place_fields(spec: &mut Spec) {
     for (field, (size, align)) in fields.zip(sizes) {
         (field.size, field.align) = (size, align);
     }
+}
+
+/// Decides what the parameters of the last interface are.
+fn decide_forms(spec: &mut Spec) {
+    let Some(interface) = spec.interfaces.last() else { return };
+    let forms: Vec<_> =
+        interface.functions.iter().map(|function| super::form::forms(spec, function)).collect();
+    let functions = spec.interfaces.last_mut().into_iter().flat_map(|interface| &mut interface.functions);
+    functions.zip(forms).for_each(|(function, forms)| function.forms = forms);
 }
 
 /// What is in reach while an interface is lowered.

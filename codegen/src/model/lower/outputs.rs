@@ -1,6 +1,7 @@
 //! Places of outputs, in their shortest form.
 
 use super::*;
+use crate::emit::{EMITTERS, Registered, Takes};
 use crate::out::path::{self, PathError};
 
 /// A path in its shortest form.
@@ -8,48 +9,56 @@ type Shorten = fn(&str) -> Result<String, PathError>;
 
 impl Lowerer<'_> {
     pub(super) fn outputs(&mut self, node: &Node) -> Outputs {
-        let mut folder = |key| node.get(key).and_then(|node| self.place(node, path::folder));
+        let places = EMITTERS.iter().flat_map(|emitter| {
+            let value = node.get(emitter.key);
+            value.map(|value| self.places(emitter, value)).unwrap_or_default()
+        });
         Outputs {
-            header: folder("header"),
-            reference: folder("reference"),
-            schema: folder("schema"),
-            rust: folder("rust"),
-            python: folder("python"),
-            rust_files: self.files_of_interfaces(node, "rust"),
-            rust_exports: self.files_of_interfaces(node, "rust_exports"),
-            rust_traits: node.get("rust_traits").and_then(|node| self.place(node, path::file)),
-            summary: node.get("summary").and_then(|node| {
-                let to = node.get("to").and_then(|node| self.place(node, path::file))?;
-                Some(SummaryFile { template: text(node, "template")?, to })
-            }),
-            exports: node.get("exports").and_then(|node| {
-                let to = node.get("to").and_then(|node| self.place(node, path::file))?;
-                Some(ExportsFile { from: text(node, "from")?, config: text(node, "config")?, to })
-            }),
-            uncommitted: node
-                .get("uncommitted")
-                .map_or(&[][..], Node::items)
-                .iter()
-                .filter_map(|key| Some(key.text()?.to_owned()))
-                .collect(),
+            places: places.collect(),
+            uncommitted: names(node, "uncommitted").map(|key| key.value).collect(),
         }
     }
 
-    /// A file for each interface that a mapping names.
-    fn files_of_interfaces(&mut self, node: &Node, key: &str) -> Vec<InterfaceFile> {
-        let entries = node.get(key).into_iter().flat_map(Node::entries);
-        let files = entries.filter_map(|(name, file)| {
-            let known = self.names.interfaces.iter().position(|known| *known == name.value);
-            if known.is_none() && !self.names.unread.contains(&name.value) {
-                let message = format!("there is no interface `{}`", name.value);
-                let diagnostic = Diagnostic::new(Code::UnknownInterface, name.span, message);
-                let known: Vec<&str> = self.names.interfaces.iter().map(String::as_str).collect();
-                self.diagnostics.push(diagnostic.nearest(&name.value, known));
+    /// The places that a key names.
+    fn places(&mut self, emitter: &Registered, node: &Node) -> Vec<OutputPlace> {
+        let one =
+            |path, kind| OutputPlace { key: emitter.key, path, kind, interface: None, reads: Vec::new() };
+        let kind = match emitter.takes {
+            Takes::OwnFolder | Takes::OwnFolderOrFiles => PlaceKind::OwnFolder,
+            Takes::Folder => PlaceKind::Folder,
+            Takes::File | Takes::FilePerInterface | Takes::FileFrom(_) => PlaceKind::File,
+        };
+        match (&emitter.takes, &node.content) {
+            (Takes::FileFrom(shape), _) => {
+                let path = node.get("to").and_then(|node| self.place(node, path::file));
+                let read = shape.keys.iter().filter(|key| key.name != "to");
+                let reads = read.filter_map(|key| Some((key.name, text(node, key.name)?))).collect();
+                path.map(|path| OutputPlace { reads, ..one(path, kind) }).into_iter().collect()
             }
-            let to = self.place(file, path::file)?;
-            Some(InterfaceFile { interface: At { value: InterfaceId(known?), span: name.span }, to })
-        });
-        files.collect()
+            (_, Content::Map(_)) => {
+                let files = node.entries().iter().filter_map(|(name, file)| {
+                    let interface = self.interface_named(name);
+                    let path = self.place(file, path::file)?;
+                    Some(OutputPlace { interface: Some(interface?), ..one(path, PlaceKind::File) })
+                });
+                files.collect()
+            }
+            _ => {
+                let shorten = if kind == PlaceKind::File { path::file } else { path::folder };
+                self.place(node, shorten).map(|path| one(path, kind)).into_iter().collect()
+            }
+        }
+    }
+
+    fn interface_named(&mut self, name: &At<String>) -> Option<At<InterfaceId>> {
+        let known = self.names.interfaces.iter().position(|known| *known == name.value);
+        if known.is_none() && !self.names.unread.contains(&name.value) {
+            let message = format!("there is no interface `{}`", name.value);
+            let diagnostic = Diagnostic::new(Code::UnknownInterface, name.span, message);
+            let known: Vec<&str> = self.names.interfaces.iter().map(String::as_str).collect();
+            self.diagnostics.push(diagnostic.nearest(&name.value, known));
+        }
+        Some(At { value: InterfaceId(known?), span: name.span })
     }
 
     fn place(&mut self, node: &Node, shorten: Shorten) -> Option<At<String>> {
@@ -67,11 +76,10 @@ impl Lowerer<'_> {
             Ok(value) => Some(At { value, ..written }),
             Err(error) => {
                 let message = format!("`{}` names no place in {root}", written.value.trim());
-                self.report(
-                    Diagnostic::new(Code::OutputPlace, written.span, message)
-                        .label(error.to_string())
-                        .help(format!("{help}, with `/` between the parts")),
-                );
+                Diagnostic::new(Code::OutputPlace, written.span, message)
+                    .label(error.to_string())
+                    .help(format!("{help}, with `/` between the parts"))
+                    .add_to(self.diagnostics);
                 None
             }
         }

@@ -22,17 +22,15 @@ impl Lowerer<'_> {
             _ => None,
         };
         if let (Some(bytes), Some(count)) = (node.get("bytes"), node.get("count")) {
-            self.report(
-                Diagnostic::new(Code::LengthMisplaced, count.span, "a parameter has one length")
-                    .label("the second one")
-                    .related(bytes.span, "the first one"),
-            );
+            Diagnostic::new(Code::LengthMisplaced, count.span, "a parameter has one length")
+                .label("the second one")
+                .related(bytes.span, "the first one")
+                .add_to(self.diagnostics);
         }
         if let Some(held) = node.get("held").filter(|held| held.bool() == Some(true)) {
-            self.report(
-                Diagnostic::new(Code::WrongValue, held.span, "`held` names a stream, or is `false`")
-                    .label("which stream is not said"),
-            );
+            Diagnostic::new(Code::WrongValue, held.span, "`held` names a stream, or is `false`")
+                .label("which stream is not said")
+                .add_to(self.diagnostics);
         }
         let mut sibling = |key| node.get(key).and_then(|node| self.sibling(node, names));
         let (of, held, context_of) = (sibling("of"), sibling("held"), sibling("context_of"));
@@ -80,11 +78,10 @@ impl Lowerer<'_> {
         let name = node.text()?;
         let found = names.iter().position(|known| *known == name);
         if found.is_none() {
-            self.report(
-                Diagnostic::new(Code::UnknownParameter, node.span, format!("there is no parameter `{name}`"))
-                    .label("nothing of this name stands beside it")
-                    .nearest(name, names.iter().copied()),
-            );
+            Diagnostic::new(Code::UnknownParameter, node.span, format!("there is no parameter `{name}`"))
+                .label("nothing of this name stands beside it")
+                .nearest(name, names.iter().copied())
+                .add_to(self.diagnostics);
         }
         found.map(ParamId)
     }
@@ -94,10 +91,9 @@ impl Lowerer<'_> {
             return match u64::try_from(number) {
                 Ok(number) if number > 0 => Some(Extent::Number(number)),
                 _ => {
-                    self.report(
-                        Diagnostic::new(Code::LengthType, node.span, format!("{number} is no length"))
-                            .label("at least 1"),
-                    );
+                    Diagnostic::new(Code::LengthType, node.span, format!("{number} is no length"))
+                        .label("at least 1")
+                        .add_to(self.diagnostics);
                     None
                 }
             };

@@ -1,6 +1,7 @@
 //! The Python package of an interface, and each function in it.
 
 use super::*;
+use crate::language::python::{is_output, list_of};
 
 impl Lowerer<'_> {
     pub(super) fn python_package(&mut self, node: &Node) -> Option<PythonPackage> {
@@ -36,17 +37,15 @@ impl Lowerer<'_> {
             None => None,
         };
         let all = || params.iter().enumerate().map(|(index, param)| (ParamId(index), param));
-        let is_length = |id: ParamId| params.iter().any(|param| param.is_python_list_of(id));
         Some(PythonFunction {
             name: node.get("name").and_then(Node::at)?,
             module,
             args: args.unwrap_or_else(|| {
-                let taken = all().filter(|(id, param)| !param.is_python_output() && !is_length(*id));
+                let taken = all().filter(|(id, param)| !is_output(param) && list_of(params, *id).is_none());
                 taken.map(|(id, _)| id).collect()
             }),
-            returns: returns.unwrap_or_else(|| {
-                all().filter(|(_, param)| param.is_python_output()).map(|(id, _)| id).collect()
-            }),
+            returns: returns
+                .unwrap_or_else(|| all().filter(|(_, param)| is_output(param)).map(|(id, _)| id).collect()),
             by_hand: flag(node, "by_hand"),
         })
     }
@@ -59,15 +58,14 @@ impl Lowerer<'_> {
         let found = modules.iter().position(|(known, _)| known.value == name);
         // Without a package there is nothing to look in, which a rule says once.
         if found.is_none() && package.is_some() {
-            self.report(
-                Diagnostic::new(
-                    Code::PythonPlace,
-                    node.span,
-                    format!("the Python package has no module `{name}`"),
-                )
-                .label("not one of `python.modules` in `interface.yaml`")
-                .nearest(name, modules.iter().map(|(name, _)| name.value.as_str())),
-            );
+            Diagnostic::new(
+                Code::PythonPlace,
+                node.span,
+                format!("the Python package has no module `{name}`"),
+            )
+            .label("not one of `python.modules` in `interface.yaml`")
+            .nearest(name, modules.iter().map(|(name, _)| name.value.as_str()))
+            .add_to(self.diagnostics);
         }
         found
     }

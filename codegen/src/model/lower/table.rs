@@ -43,10 +43,9 @@ impl Lowerer<'_> {
     fn check_block(&mut self, node: &Node) {
         if node.get("slots").is_none() && node.get("fields").is_none() {
             let span = node.entries().first().map_or(node.span, |(name, _)| name.span);
-            self.report(
-                Diagnostic::new(Code::MissingKey, span, "a block of slots needs the key `slots`")
-                    .label("it has no `fields` either"),
-            );
+            Diagnostic::new(Code::MissingKey, span, "a block of slots needs the key `slots`")
+                .label("it has no `fields` either")
+                .add_to(self.diagnostics);
         }
     }
 
@@ -54,10 +53,9 @@ impl Lowerer<'_> {
         let count = node.get("count");
         let number = count.and_then(Node::integer).map(u64::try_from);
         if let (Some(count), Some(Err(_))) = (count, number) {
-            self.report(
-                Diagnostic::new(Code::WrongValue, count.span, "a reserve has a number of slots")
-                    .label("0 or more"),
-            );
+            Diagnostic::new(Code::WrongValue, count.span, "a reserve has a number of slots")
+                .label("0 or more")
+                .add_to(self.diagnostics);
         }
         Reserved {
             name: prose(node, "name"),
@@ -89,11 +87,10 @@ impl Lowerer<'_> {
             [] => (node.span, "this slot has no owner", None),
             [(first, _), (key, _), ..] => (key.span, "a slot says in one way who has it", Some(first.span)),
         };
-        self.report(
-            Diagnostic::new(Code::WrongValue, span, message)
-                .related_if(first, "the first way")
-                .help("the name of a function, `one_of` with several, or `reserved` with one"),
-        );
+        Diagnostic::new(Code::WrongValue, span, message)
+            .related_if(first, "the first way")
+            .help("the name of a function, `one_of` with several, or `reserved` with one")
+            .add_to(self.diagnostics);
     }
 
     /// A table that the plugin owns needs none of what the host would fill.
@@ -101,10 +98,9 @@ impl Lowerer<'_> {
         for (key, _) in node.entries() {
             if !["entry", "owns", "version", "doc"].contains(&key.value.as_str()) {
                 let message = format!("a plugin that owns the table is handed over no `{}`", key.value);
-                self.report(
-                    Diagnostic::new(Code::OwnedTable, key.span, message)
-                        .label("this goes with a table of the host's"),
-                );
+                Diagnostic::new(Code::OwnedTable, key.span, message)
+                    .label("this goes with a table of the host's")
+                    .add_to(self.diagnostics);
             }
         }
         let version = node.get("version").and_then(|stated| {
@@ -134,11 +130,10 @@ impl Lowerer<'_> {
         let missing = grammar::HAND_OVER_PARAMS.into_iter().filter(|key| node.get(key).is_none());
         for missing in missing {
             let span = node.entries().first().map_or(node.span, |(name, _)| name.span);
-            self.report(
-                Diagnostic::new(Code::MissingKey, span, format!("a hand-over needs the key `{missing}`"))
-                    .label("the host owns the table")
-                    .help("`owns: table` says that the plugin owns it"),
-            );
+            Diagnostic::new(Code::MissingKey, span, format!("a hand-over needs the key `{missing}`"))
+                .label("the host owns the table")
+                .help("`owns: table` says that the plugin owns it")
+                .add_to(self.diagnostics);
         }
         let stated = node.get("version")?;
         let numbers = self.version_numbers(stated, &[3]).and_then(|numbers| numbers.try_into().ok());

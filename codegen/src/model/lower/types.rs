@@ -134,27 +134,25 @@ impl Lowerer<'_> {
                 && !belongs
                 && ["handle", "id", "enum", "struct", "callback"].contains(&kind)
             {
-                self.report(
-                    Diagnostic::new(
-                        Code::UnknownKey,
-                        key.span,
-                        format!("a type of kind `{kind}` has no key `{section}`"),
-                    )
-                    .label(format!("it belongs to `{}`", kinds.join("` and `")))
-                    .related_if(node.get("kind").map(|kind| kind.span), "the kind"),
-                );
+                Diagnostic::new(
+                    Code::UnknownKey,
+                    key.span,
+                    format!("a type of kind `{kind}` has no key `{section}`"),
+                )
+                .label(format!("it belongs to `{}`", kinds.join("` and `")))
+                .related_if(node.get("kind").map(|kind| kind.span), "the kind")
+                .add_to(self.diagnostics);
             }
             let needed = matches!(section, "field" | "values" | "fields") && belongs;
             if needed && given.is_none() {
-                self.report(
-                    Diagnostic::new(
-                        Code::MissingKey,
-                        name(node).span,
-                        format!("a type of kind `{kind}` needs the key `{section}`"),
-                    )
-                    .label("this one has none")
-                    .related_if(node.get("kind").map(|kind| kind.span), "the kind"),
-                );
+                Diagnostic::new(
+                    Code::MissingKey,
+                    name(node).span,
+                    format!("a type of kind `{kind}` needs the key `{section}`"),
+                )
+                .label("this one has none")
+                .related_if(node.get("kind").map(|kind| kind.span), "the kind")
+                .add_to(self.diagnostics);
             }
         }
     }

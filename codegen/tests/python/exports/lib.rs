@@ -17,10 +17,12 @@ pub const NAME: &str = "bench";
 #[repr(transparent)]
 pub struct BoardHandle(usize);
 
-/// Begins. It need not be called: #bench_open_board does it, and may answer #BENCH_INVALID_ARGUMENT or #BENCH_BUSY.
+/// Begins. It need not be called: #bench_open_board does it, and may fail with #BENCH_INVALID_ARGUMENT or #BENCH_BUSY.
 ///
-/// @param[in] options How; null: as usual.
-/// @retval BENCH_SUCCESS On success. Boards that are broken are none.
+/// Boards that are broken are none.
+///
+/// @param[in] options How; `null`: as usual.
+/// @retval BENCH_SUCCESS On success.
 /// @retval BENCH_INVALID_ARGUMENT `options` are not what they should be.
 /// @par Threads
 ///     Any thread.
@@ -32,14 +34,15 @@ pub unsafe extern "C" fn bench_start(options: *const Options) -> Status {
     todo!()
 }
 
-/// How it begins. Set `size` to `sizeof(bench_options)`; what is left zero is the usual.
+/// How it begins. [C] Set `size` to `sizeof(bench_options)`; what is left zero is the usual.
+/// [Python] What is left out is the usual.
 #[repr(C)]
 pub struct Options {
     /// Size of this struct in bytes.
     pub size: usize,
     /// Where to look.
     pub path: *const c_char,
-    /// Called with what is to be known; may be null.
+    /// Called with what is to be known; may be `null`.
     pub notice: Notice,
     /// Whether to be quick.
     pub quick: bool,

@@ -16,19 +16,19 @@ pub struct Figures {
     pub calls: u64,
     /// How loud.
     pub level: Level,
-    /// Its name; null if it has none.
+    /// Its name; `null` if it has none.
     pub name: *const c_char,
 }
 
 /// Opens a board.
 ///
-/// @param[in] type The type; null: the first one.
+/// @param[in] type The type; `null`: the first one.
 /// @param[in] number Which one, from 0.
-/// @param[out] board Gets the board.
+/// @param[out] board The board.
 /// @retval BENCH_SUCCESS On success.
 /// @retval BENCH_NOT_FOUND There is none.
-/// @retval BENCH_INVALID_ARGUMENT `board` is null;
-///     or it is too late.
+/// @retval BENCH_INVALID_ARGUMENT It is too late.
+///     [C] Or `board` is `null`.
 /// @retval other What the plugin answered.
 /// @par Threads
 ///     Any thread; they wait for each other.
@@ -43,13 +43,13 @@ pub unsafe extern "C" fn bench_open_board(
 
 /// Lists the figures.
 ///
-/// With `figures` null, `count` gets how many there are. Otherwise it holds for how many there is room.
+/// [C] If `figures` is `null`, `count` gets how many there are. Otherwise it holds for how many there is room.
 ///
 /// @param[in] board The board, as #bench_open_board gave it.
-/// @param[out] figures Room for them; may be null.
+/// @param[out] figures All of them. [C] May be `null`.
 /// @param[in,out] count Their number.
 /// @retval BENCH_SUCCESS On success.
-/// @retval BENCH_INVALID_ARGUMENT `count` is null, or the room is too small; then `count` gets what is needed.
+/// @retval BENCH_INVALID_ARGUMENT [C] `count` is `null`, or the room is too small; then `count` gets what is needed.
 /// @par Threads
 ///     Any thread.
 #[unsafe(no_mangle)]
@@ -60,7 +60,7 @@ pub unsafe extern "C" fn bench_figures(board: BoardHandle, figures: *mut Figures
 /// The same as a text.
 ///
 /// @param[in] board The board.
-/// @param[out] text Room for it; may be null.
+/// @param[out] text The text. [C] May be `null`.
 /// @param[in,out] size Its length in bytes.
 /// @retval BENCH_SUCCESS On success.
 /// @par Threads
@@ -84,7 +84,7 @@ pub extern "C" fn bench_level_name(level: Level) -> *const c_char {
 /// Moves work to a queue that the spec describes.
 ///
 /// @param[in] queue The queue.
-/// @param[out] figures Gets the figures.
+/// @param[out] figures The figures.
 /// @retval BENCH_SUCCESS On success.
 /// @par Threads
 ///     Any thread.

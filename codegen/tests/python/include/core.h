@@ -33,7 +33,7 @@ typedef struct bench_options {
   size_t size;
   /** Where to look. */
   const char* path;
-  /** Called with what is to be known; may be null. */
+  /** Called with what is to be known; may be `NULL`. */
   bench_notice notice;
   /** Whether to be quick. */
   bool quick;
@@ -47,15 +47,17 @@ typedef struct bench_statistics {
   uint64_t calls;
   /** How loud. */
   enum bench_level level;
-  /** Its name; null if it has none. */
+  /** Its name; `NULL` if it has none. */
   const char* name;
 } bench_statistics;
 
 /**
- * @brief Begins. It need not be called: #bench_open_board does it, and may answer #BENCH_INVALID_ARGUMENT or #BENCH_BUSY.
+ * @brief Begins. It need not be called: #bench_open_board does it, and may fail with #BENCH_INVALID_ARGUMENT or #BENCH_BUSY.
  *
- * @param[in] options How; null: as usual.
- * @retval BENCH_SUCCESS On success. Boards that are broken are none.
+ * Boards that are broken are none.
+ *
+ * @param[in] options How; `NULL`: as usual.
+ * @retval BENCH_SUCCESS On success.
  * @retval BENCH_INVALID_ARGUMENT `options` are not what they should be.
  * @par Threads
  *     Any thread.
@@ -65,13 +67,13 @@ bench_status bench_start(const struct bench_options* options);
 /**
  * @brief Opens a board.
  *
- * @param[in] type The type; null: the first one.
+ * @param[in] type The type; `NULL`: the first one.
  * @param[in] number Which one, from 0.
- * @param[out] board Gets the board.
+ * @param[out] board The board.
  * @retval BENCH_SUCCESS On success.
  * @retval BENCH_NOT_FOUND There is none.
- * @retval BENCH_INVALID_ARGUMENT `board` is null;
- *     or it is too late.
+ * @retval BENCH_INVALID_ARGUMENT It is too late.
+ *     Or `board` is `NULL`.
  * @retval other What the plugin answered.
  * @par Threads
  *     Any thread; they wait for each other.
@@ -81,13 +83,13 @@ bench_status bench_open_board(const char* type, int number, bench_device* board)
 /**
  * @brief Lists the figures.
  *
- * With `figures` null, `count` gets how many there are. Otherwise it holds for how many there is room.
+ * If `figures` is `NULL`, `count` gets how many there are. Otherwise it holds for how many there is room.
  *
  * @param[in] board The board, as #bench_open_board gave it.
- * @param[out] figures Room for them; may be null.
+ * @param[out] figures All of them. May be `NULL`.
  * @param[in,out] count Their number.
  * @retval BENCH_SUCCESS On success.
- * @retval BENCH_INVALID_ARGUMENT `count` is null, or the room is too small; then `count` gets what is needed.
+ * @retval BENCH_INVALID_ARGUMENT `count` is `NULL`, or the room is too small; then `count` gets what is needed.
  * @par Threads
  *     Any thread.
  */
@@ -99,7 +101,7 @@ bench_status bench_figures(bench_device board,
  * @brief The same as a text.
  *
  * @param[in] board The board.
- * @param[out] text Room for it; may be null.
+ * @param[out] text The text. May be `NULL`.
  * @param[in,out] size Its length in bytes.
  * @retval BENCH_SUCCESS On success.
  * @par Threads
@@ -121,7 +123,7 @@ const char* bench_level_name(enum bench_level level);
  * @brief Moves work to a queue that the spec describes.
  *
  * @param[in] queue The queue.
- * @param[out] figures Gets the figures.
+ * @param[out] figures The figures.
  * @retval BENCH_SUCCESS On success.
  * @par Threads
  *     Any thread.

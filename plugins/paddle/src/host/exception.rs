@@ -1,8 +1,7 @@
-//! Paddle's own exception, thrown from Rust.
+//! Throws the C++ exception of Paddle from Rust.
 //!
-//! Paddle's entry points for Python catch `EnforceNotMet` and no other type: whatever else passes them ends the
-//! process. So an error is raised by having Paddle's constructor make such an object in the memory of the C++
-//! runtime, and by throwing that.
+//! The Python entry points of Paddle catch only `EnforceNotMet`; any other exception ends the process. So this module
+//! allocates an exception object with the C++ runtime, calls the constructor of `EnforceNotMet` on it, and throws it.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 
@@ -73,7 +72,7 @@ impl Thrower {
     /// Finds the symbols in Paddle and in the C++ runtime.
     ///
     /// # Errors
-    /// One line about what is missing: without it an operator could not say that it failed.
+    /// A one-line message that names the missing symbol. Without the symbols, operators could not report failures.
     pub(super) fn find(paddle: &Libraries) -> Result<Self, String> {
         let [construct, type_info, destroy] = SYMBOLS
             .map(|symbols| symbols.map(|symbol| paddle.look_up(symbol)))

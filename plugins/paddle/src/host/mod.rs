@@ -1,4 +1,4 @@
-//! What the running Paddle exports: the kernel API, and what is needed beside it.
+//! The exports of the running Paddle: the kernel API and its helpers.
 
 mod exception;
 mod library;

@@ -1,4 +1,4 @@
-//! What kinds of arguments there are, and how each arrives at either entry point.
+//! The kinds of arguments, and how each arrives at either entry point.
 
 use std::ffi::{CStr, c_char, c_void};
 

@@ -1,19 +1,19 @@
-//! Which memory an operator reads and writes, so that no slice that it writes is another one too.
+//! Tracks the memory that an operator reads and writes, so that a mutable slice never overlaps another slice.
 //!
-//! Tensors of one call may share memory: an output is often an input, and views overlap. Rust's slices must not,
-//! so each slice that is made of a tensor is written down, and one that would overlap is refused.
+//! Tensors of one call may share memory: an output is often an input, and views overlap. Mutable slices in Rust must
+//! not overlap. So each slice of a tensor is recorded, and an overlapping one is refused.
 
 use std::cell::RefCell;
 use std::ops::Range;
 
 use crate::error::{Error, Result};
 
-/// What a slice is for.
+/// The kind of access to a slice.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Access {
-    /// To be read, by as many as like.
+    /// Shared read access.
     Read,
-    /// To be written, by nobody else meanwhile.
+    /// Exclusive write access.
     Write,
 }
 
@@ -22,10 +22,10 @@ pub(super) enum Access {
 pub(super) struct Ledger(RefCell<Vec<(Range<usize>, Access)>>);
 
 impl Ledger {
-    /// Writes a slice down.
+    /// Records a slice.
     ///
     /// # Errors
-    /// It overlaps with an earlier one, and one of the two is to be written.
+    /// The slice overlaps an earlier one, and one of the two is writable.
     pub(super) fn claim(&self, name: &str, range: Range<usize>, access: Access) -> Result<()> {
         let mut claims = self.0.borrow_mut();
         let conflicts = claims.iter().any(|(other, earlier)| {
@@ -39,7 +39,7 @@ impl Ledger {
     }
 }
 
-/// Whether two ranges have an address in common; an empty range has none.
+/// Returns true if two ranges have an address in common; an empty range has none.
 pub(super) fn overlap(left: &Range<usize>, right: &Range<usize>) -> bool {
     left.start.max(right.start) < left.end.min(right.end)
 }

@@ -1,8 +1,8 @@
 //! The framework that operators are declared in.
 //!
-//! Paddle calls an operator in two ways: eager code passes each argument by itself, the executor of static graphs
-//! passes a context to ask. [`kernel!`] declares the arguments once, as the fields of a struct, and makes both
-//! entry points of it. What to do with the arguments is [`Run`], for each type of elements.
+//! Paddle calls an operator in two ways: eager code passes each argument separately, and the executor of static graphs
+//! passes a context that contains them. [`kernel!`] declares the arguments once, as the fields of a struct, and
+//! generates both entry points. [`Run`] implements the operator for each element type.
 
 mod argument;
 mod call;

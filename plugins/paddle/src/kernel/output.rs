@@ -97,7 +97,7 @@ impl<'c> Output<'c> {
         Ok(())
     }
 
-    /// Whether it has memory already.
+    /// Returns true if it has memory already.
     pub(crate) fn is_initialized(self) -> Result<bool> {
         self.0.ask(PaddleApi::tensor_is_initialized)
     }

@@ -87,7 +87,7 @@ impl<'c> Tensor<'c> {
             .map_err(|_| Error::unimplemented(format!("{what} of `{}` is {number}", self.name)))
     }
 
-    /// How many elements there are.
+    /// Number of elements.
     pub(crate) fn len(self) -> Result<usize> {
         self.count("the size", self.ask(PaddleApi::tensor_get_element_count)?)
     }

@@ -163,7 +163,7 @@ struct Arguments<'c> {
     amsgrad: Amsgrad<'c>,
 }
 
-/// What AdamW adds.
+/// The parameters that AdamW adds.
 struct Decay {
     /// What the learning rate of this parameter is multiplied with. Paddle's own operator of the CPU does so to the
     /// decay only, but never gets another ratio than 1; this is as on other devices.
@@ -175,7 +175,7 @@ impl Decay {
     const NONE: Self = Self { lr_ratio: 1.0, coeff: None };
 }
 
-/// What AMSGrad adds.
+/// The parameters that AMSGrad adds.
 #[derive(Default)]
 struct Amsgrad<'c> {
     wanted: bool,

@@ -1,6 +1,6 @@
 //! Copies between host and device, as operators of a static graph.
 //!
-//! Of 2.6 only: later releases have their own for every device, which must not be replaced.
+//! For release 2.6 only: later releases have these operators for every device, and they must not be replaced.
 
 use tenon::device::Release;
 
@@ -21,7 +21,7 @@ pub(super) fn register(registry: Registry) -> Result<()> {
 const HOST_PLACES: [i32; 2] = [0, 1];
 
 kernel! {
-    /// Copies a tensor to the host, and is done with it on return.
+    /// Copies a tensor to the host synchronously.
     struct MemcpyD2h<'c> = c"memcpy_d2h" {
         inputs: { x: Tensor<'c> },
         attributes: { dst_place_type: i32 },

@@ -1,9 +1,9 @@
-//! The operators that Paddle has no way round.
+//! The operators for which Paddle's CPU fallback is not sufficient.
 //!
-//! Whatever a device has no operator for, Paddle computes on the CPU, on copies. That is right, except where an
-//! operator changes its arguments in place: in a static graph the copies are changed and forgotten. So here are
-//! the operators that change parameters and statistics, and those without which nothing of that kind works. The
-//! rest would be a matter of speed.
+//! If a device has no operator, Paddle computes it on the CPU, on copies. The result is correct unless the operator
+//! changes its arguments in place: in a static graph, the changed copies are discarded. So the plugin implements the
+//! operators that change parameters and statistics, and the operators that these need. All others would only improve
+//! speed.
 
 mod adam;
 mod batch_norm;
@@ -23,10 +23,10 @@ use crate::error::Result;
 use crate::host::Host;
 use crate::kernel::Registry;
 
-/// Registers the operators of a host's release for a device type.
+/// Registers the operators for a release of the host and a device type.
 ///
 /// # Errors
-/// One line about what could not be registered.
+/// A one-line message that names the operator that could not be registered.
 pub(crate) fn register(host: &'static Host, device_type: &'static CStr) -> Result<(), String> {
     let registry = Registry::new(host, device_type);
     [

@@ -14,7 +14,7 @@ pub(super) fn register(registry: Registry) -> Result<()> {
 }
 
 kernel! {
-    /// One step.
+    /// Performs one optimisation step.
     struct Momentum<'c> = c"momentum" {
         inputs: {
             param: Tensor<'c>,
@@ -46,7 +46,7 @@ impl<P: Parameter> Run<P> for Momentum<'_> {
             momentum: self.mu.into(),
             nesterov: self.use_nesterov,
             decay: decay(self.regularization_method, self.regularization_coeff)?,
-            // Paddle's own operator of the CPU forgets it; those of other devices do not.
+            // Paddle's CPU operator omits it; its operators for other devices do not.
             rescale: self.rescale_grad.into(),
         };
         let Self { param, param_out, master_param, master_param_out, multi_precision, .. } = self;

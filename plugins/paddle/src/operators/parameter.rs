@@ -1,4 +1,4 @@
-//! What the steps of all optimizers have in common.
+//! The common parts of all optimizers.
 
 use tenon_kernels::optimizer::Precision;
 use tenon_kernels::{Real, Stored, bf16, f16};

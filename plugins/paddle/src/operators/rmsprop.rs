@@ -14,7 +14,7 @@ pub(super) fn register(registry: Registry) -> Result<()> {
 }
 
 kernel! {
-    /// One step.
+    /// Performs one optimisation step.
     struct Rmsprop<'c> = c"rmsprop" {
         inputs: {
             param: Tensor<'c>,

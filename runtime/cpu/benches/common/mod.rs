@@ -4,7 +4,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-/// How long each contender is measured.
+/// Duration of the measurement of each contender.
 const BUDGET: Duration = Duration::from_millis(300);
 const SAMPLES: usize = 31;
 

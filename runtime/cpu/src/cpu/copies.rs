@@ -3,13 +3,13 @@
 use super::core::Core;
 use super::streams::submit;
 use super::{Cpu, refuse_inside_work};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::executor::stream::StreamState;
 use crate::executor::work::{CopyKind, Work};
 use crate::graph::Op;
 use crate::memory::{Fill, Place, Transfer};
 use std::sync::Arc;
-use tenon::device::Stream;
+use tenon::device::{DeviceId, Stream};
 use tenon::{DevicePtr, HostPtr};
 
 /// # Copies and fills
@@ -24,76 +24,6 @@ use tenon::{DevicePtr, HostPtr};
 /// [`Cpu::host_memory_allocate`] cannot be checked, so the calls that keep hold of it are
 /// `unsafe`.
 impl Cpu {
-    /// Copies from the host to the device.
-    ///
-    /// # Errors
-    /// [`Error::NullPointer`], [`Error::UnknownPointer`], [`Error::OutOfBounds`],
-    /// [`Error::PointerOnOtherDevice`], [`Error::WrongSpace`], [`Error::BlockingInCallback`].
-    pub fn memory_copy_h2d(&self, device: usize, dst: DevicePtr, src: &[u8]) -> Result<()> {
-        let core = self.core()?;
-        let transfer = Transfer {
-            kind: CopyKind::HostToDevice,
-            dst: Place::Device { device, ptr: dst.addr() },
-            src: Place::Host(src.as_ptr() as usize),
-            size: src.len(),
-        };
-        copy_now(core, device, transfer)
-    }
-
-    /// Copies from the device to the host.
-    ///
-    /// # Errors
-    /// As [`Cpu::memory_copy_h2d`].
-    pub fn memory_copy_d2h(&self, device: usize, dst: &mut [u8], src: DevicePtr) -> Result<()> {
-        let core = self.core()?;
-        let transfer = Transfer {
-            kind: CopyKind::DeviceToHost,
-            dst: Place::Host(dst.as_mut_ptr() as usize),
-            src: Place::Device { device, ptr: src.addr() },
-            size: dst.len(),
-        };
-        copy_now(core, device, transfer)
-    }
-
-    /// Copies within the device.
-    ///
-    /// # Errors
-    /// As [`Cpu::memory_copy_h2d`].
-    pub fn memory_copy_d2d(&self, device: usize, dst: DevicePtr, src: DevicePtr, size: usize) -> Result<()> {
-        copy_now(self.core()?, device, within(device, dst, src, size))
-    }
-
-    /// Copies from one device to another, waiting for the default streams of both.
-    ///
-    /// # Errors
-    /// As [`Cpu::memory_copy_h2d`].
-    pub fn memory_copy_p2p(
-        &self,
-        dst_device: usize,
-        src_device: usize,
-        dst: DevicePtr,
-        src: DevicePtr,
-        size: usize,
-    ) -> Result<()> {
-        let core = self.core()?;
-        let transfer = between(dst_device, src_device, dst, src, size);
-        core.device(dst_device)?;
-        wait_for_default(core, src_device, "memory_copy_p2p")?;
-        copy_now(core, dst_device, transfer)
-    }
-
-    /// Sets every byte of a range of device memory.
-    ///
-    /// # Errors
-    /// As [`Cpu::memory_copy_h2d`].
-    pub fn device_memory_set(&self, device: usize, ptr: DevicePtr, value: u8, size: usize) -> Result<()> {
-        let core = self.core()?;
-        let stream = wait_for_default(core, device, "device_memory_set")?;
-        let fill = Fill { device, ptr: ptr.addr(), value, size };
-        do_now(core, stream, fill.prepare(&core.registry)?);
-        Ok(())
-    }
-
     /// Copies from the host to the device in the order of the stream.
     ///
     /// # Safety
@@ -102,22 +32,17 @@ impl Cpu {
     /// concern memory of [`Cpu::host_memory_allocate`], which is checked.
     ///
     /// # Errors
-    /// As [`Cpu::memory_copy_h2d`], and [`Error::InvalidHandle`], [`Error::WrongDevice`].
+    /// [`crate::Error::NullPointer`], [`crate::Error::UnknownPointer`], [`crate::Error::OutOfBounds`], [`crate::Error::PointerOnOtherDevice`],
+    /// [`crate::Error::WrongSpace`], [`crate::Error::InvalidHandle`], [`crate::Error::WrongDevice`].
     pub unsafe fn async_memory_copy_h2d(
         &self,
-        device: usize,
+        device: DeviceId,
         stream: Stream,
         dst: DevicePtr,
         src: HostPtr,
         size: usize,
     ) -> Result<()> {
-        let transfer = Transfer {
-            kind: CopyKind::HostToDevice,
-            dst: Place::Device { device, ptr: dst.addr() },
-            src: Place::Host(src.addr()),
-            size,
-        };
-        copy_later(self.core()?, device, stream, transfer)
+        copy_later(self.core()?, device, stream, to_device(device, dst, src.addr(), size))
     }
 
     /// Copies from the device to the host in the order of the stream.
@@ -131,58 +56,13 @@ impl Cpu {
     /// As [`Cpu::async_memory_copy_h2d`].
     pub unsafe fn async_memory_copy_d2h(
         &self,
-        device: usize,
+        device: DeviceId,
         stream: Stream,
         dst: HostPtr,
         src: DevicePtr,
         size: usize,
     ) -> Result<()> {
-        let transfer = Transfer {
-            kind: CopyKind::DeviceToHost,
-            dst: Place::Host(dst.addr()),
-            src: Place::Device { device, ptr: src.addr() },
-            size,
-        };
-        copy_later(self.core()?, device, stream, transfer)
-    }
-
-    /// Copies within the device in the order of the stream.
-    ///
-    /// # Errors
-    /// As [`Cpu::async_memory_copy_h2d`].
-    pub fn async_memory_copy_d2d(
-        &self,
-        device: usize,
-        stream: Stream,
-        dst: DevicePtr,
-        src: DevicePtr,
-        size: usize,
-    ) -> Result<()> {
-        copy_later(self.core()?, device, stream, within(device, dst, src, size))
-    }
-
-    /// Copies from one device to another in the order of a stream of either; the default stream
-    /// is that of the destination.
-    ///
-    /// # Errors
-    /// As [`Cpu::async_memory_copy_h2d`]; [`Error::WrongDevice`] if the stream is of a third.
-    pub fn async_memory_copy_p2p(
-        &self,
-        dst_device: usize,
-        src_device: usize,
-        stream: Stream,
-        dst: DevicePtr,
-        src: DevicePtr,
-        size: usize,
-    ) -> Result<()> {
-        let core = self.core()?;
-        core.device(src_device)?;
-        let transfer = between(dst_device, src_device, dst, src, size);
-        let device = match core.stream(dst_device, stream) {
-            Err(Error::WrongDevice { owner, .. }) if owner == src_device => src_device,
-            _ => dst_device,
-        };
-        copy_later(core, device, stream, transfer)
+        copy_later(self.core()?, device, stream, to_host(device, dst.addr(), src, size))
     }
 
     /// Sets every byte of a range of device memory in the order of the stream.
@@ -191,7 +71,7 @@ impl Cpu {
     /// As [`Cpu::async_memory_copy_h2d`].
     pub fn async_device_memory_set(
         &self,
-        device: usize,
+        device: DeviceId,
         stream: Stream,
         ptr: DevicePtr,
         value: u8,
@@ -207,7 +87,25 @@ impl Cpu {
     }
 }
 
-fn within(device: usize, dst: DevicePtr, src: DevicePtr, size: usize) -> Transfer {
+pub(super) fn to_device(device: DeviceId, dst: DevicePtr, src: usize, size: usize) -> Transfer {
+    Transfer {
+        kind: CopyKind::HostToDevice,
+        dst: Place::Device { device, ptr: dst.addr() },
+        src: Place::Host(src),
+        size,
+    }
+}
+
+pub(super) fn to_host(device: DeviceId, dst: usize, src: DevicePtr, size: usize) -> Transfer {
+    Transfer {
+        kind: CopyKind::DeviceToHost,
+        dst: Place::Host(dst),
+        src: Place::Device { device, ptr: src.addr() },
+        size,
+    }
+}
+
+pub(super) fn within(device: DeviceId, dst: DevicePtr, src: DevicePtr, size: usize) -> Transfer {
     Transfer {
         kind: CopyKind::DeviceToDevice,
         dst: Place::Device { device, ptr: dst.addr() },
@@ -216,7 +114,13 @@ fn within(device: usize, dst: DevicePtr, src: DevicePtr, size: usize) -> Transfe
     }
 }
 
-fn between(dst_device: usize, src_device: usize, dst: DevicePtr, src: DevicePtr, size: usize) -> Transfer {
+pub(super) fn between(
+    dst_device: DeviceId,
+    src_device: DeviceId,
+    dst: DevicePtr,
+    src: DevicePtr,
+    size: usize,
+) -> Transfer {
     Transfer {
         kind: CopyKind::PeerToPeer,
         dst: Place::Device { device: dst_device, ptr: dst.addr() },
@@ -225,13 +129,13 @@ fn between(dst_device: usize, src_device: usize, dst: DevicePtr, src: DevicePtr,
     }
 }
 
-fn copy_now(core: &Core, device: usize, transfer: Transfer) -> Result<()> {
+pub(super) fn copy_now(core: &Core, device: DeviceId, transfer: Transfer) -> Result<()> {
     let stream = wait_for_default(core, device, transfer.kind.call())?;
     do_now(core, stream, transfer.prepare(&core.registry)?);
     Ok(())
 }
 
-fn copy_later(core: &Core, device: usize, stream: Stream, transfer: Transfer) -> Result<()> {
+pub(super) fn copy_later(core: &Core, device: DeviceId, stream: Stream, transfer: Transfer) -> Result<()> {
     let stream = core.stream(device, stream)?;
     match transfer.prepare(&core.registry)? {
         Some(work) => submit(&stream, work, |_| Some(Op::Copy(transfer))),
@@ -239,7 +143,11 @@ fn copy_later(core: &Core, device: usize, stream: Stream, transfer: Transfer) ->
     }
 }
 
-fn wait_for_default<'a>(core: &'a Core, device: usize, call: &'static str) -> Result<&'a Arc<StreamState>> {
+pub(super) fn wait_for_default<'a>(
+    core: &'a Core,
+    device: DeviceId,
+    call: &'static str,
+) -> Result<&'a Arc<StreamState>> {
     let state = core.device(device)?;
     refuse_inside_work(call)?;
     if !state.load.is_idle() {
@@ -248,7 +156,7 @@ fn wait_for_default<'a>(core: &'a Core, device: usize, call: &'static str) -> Re
     Ok(&state.default_stream)
 }
 
-fn do_now(core: &Core, stream: &StreamState, work: Option<Work>) {
+pub(super) fn do_now(core: &Core, stream: &StreamState, work: Option<Work>) {
     if let Some(work) = work {
         work.execute(&core.shared, stream);
     }

@@ -7,11 +7,10 @@ use crate::executor::stream::StreamState;
 use crate::executor::work::Work;
 use crate::executor::{Load, Shared};
 use crate::graph::{CapturedGraph, ExecutableGraph};
-use crate::handle::HandleKind;
+use crate::handle::{HandleKind, Handles};
 use crate::memory::{Arena, Registry, physical_memory};
-use crate::slab::Slab;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tenon::device::{Event, Stream};
+use tenon::device::{DeviceId, Event, Stream};
 
 use super::libraries::LibraryState;
 
@@ -20,11 +19,11 @@ pub(super) struct Core {
     pub(super) shared: Arc<Shared>,
     pub(super) registry: Arc<Registry>,
     pub(super) devices: Vec<DeviceState>,
-    pub(super) streams: Slab<StreamState>,
-    pub(super) events: Slab<EventState>,
-    pub(super) graphs: Slab<CapturedGraph>,
-    pub(super) execs: Slab<ExecutableGraph>,
-    pub(super) libraries: Slab<LibraryState>,
+    pub(super) streams: Handles<StreamState>,
+    pub(super) events: Handles<EventState>,
+    pub(super) graphs: Handles<CapturedGraph>,
+    pub(super) execs: Handles<ExecutableGraph>,
+    pub(super) libraries: Handles<LibraryState>,
 }
 
 /// The state of one device.
@@ -42,26 +41,32 @@ impl Core {
         let shared = Arc::new(Shared::new());
         let registry = Arc::new(Registry::default());
         let devices =
-            (0..config.devices).map(|device| DeviceState::new(device, &config, &shared, &registry)).collect();
+            ids(config.devices).map(|device| DeviceState::new(device, &config, &shared, &registry)).collect();
         Self {
             config,
             shared,
             registry,
             devices,
-            streams: Slab::new(HandleKind::Stream),
-            events: Slab::new(HandleKind::Event),
-            graphs: Slab::new(HandleKind::Graph),
-            execs: Slab::new(HandleKind::Exec),
-            libraries: Slab::new(HandleKind::Library),
+            streams: Handles::new(HandleKind::Stream),
+            events: Handles::new(HandleKind::Event),
+            graphs: Handles::new(HandleKind::Graph),
+            execs: Handles::new(HandleKind::Exec),
+            libraries: Handles::new(HandleKind::Library),
         }
     }
 
-    pub(super) fn device(&self, device: usize) -> Result<&DeviceState> {
-        self.devices.get(device).ok_or(Error::UnknownDevice { device, count: self.devices.len() })
+    /// The devices, by the numbers that hosts know them by.
+    pub(super) fn ids(&self) -> impl Iterator<Item = DeviceId> + use<> {
+        ids(self.devices.len())
+    }
+
+    pub(super) fn device(&self, device: DeviceId) -> Result<&DeviceState> {
+        let state = usize::try_from(device.0).ok().and_then(|index| self.devices.get(index));
+        state.ok_or(Error::UnknownDevice { device, count: self.devices.len() })
     }
 
     /// The stream of that handle, which must belong to the device.
-    pub(super) fn stream(&self, device: usize, handle: Stream) -> Result<Arc<StreamState>> {
+    pub(super) fn stream(&self, device: DeviceId, handle: Stream) -> Result<Arc<StreamState>> {
         let state = self.device(device)?;
         if handle == Stream::NULL {
             return Ok(state.default_stream.clone());
@@ -77,7 +82,7 @@ impl Core {
     }
 
     /// The event of that handle, which must belong to the device.
-    pub(super) fn event(&self, device: usize, handle: Event) -> Result<Arc<EventState>> {
+    pub(super) fn event(&self, device: DeviceId, handle: Event) -> Result<Arc<EventState>> {
         self.device(device)?;
         let event = self.any_event(handle)?;
         check_device(HandleKind::Event, handle.addr(), event.device, device)?;
@@ -85,9 +90,10 @@ impl Core {
     }
 
     /// Every stream of the device that may have work.
-    pub(super) fn streams_of(&self, device: usize) -> Vec<Arc<StreamState>> {
-        let mut streams = self.streams.select(|stream| stream.device == device);
-        if let Some(state) = self.devices.get(device) {
+    pub(super) fn streams_of(&self, device: DeviceId) -> Vec<Arc<StreamState>> {
+        let mut streams = self.streams.table.all();
+        streams.retain(|stream| stream.device == device);
+        if let Ok(state) = self.device(device) {
             streams.push(state.default_stream.clone());
             streams.extend(state.leaving().iter().cloned());
         }
@@ -95,15 +101,15 @@ impl Core {
     }
 
     /// Has `work` done after all that the device's streams have queued now, in each of them.
-    pub(super) fn leave_behind(&self, device: usize, work: impl Fn() -> Work) {
+    pub(super) fn leave_behind(&self, device: DeviceId, work: impl Fn() -> Work) {
         for stream in self.streams_of(device) {
             stream.leave_behind(&work);
         }
     }
 
     /// Blocks until the device's streams have done what they have queued now.
-    pub(super) fn finish(&self, device: usize) {
-        if self.devices.get(device).is_some_and(|state| !state.load.is_idle()) {
+    pub(super) fn finish(&self, device: DeviceId) {
+        if self.device(device).is_ok_and(|state| !state.load.is_idle()) {
             for stream in self.streams_of(device) {
                 stream.synchronize();
             }
@@ -112,25 +118,25 @@ impl Core {
 
     /// Blocks until nothing is queued anywhere.
     pub(super) fn finish_all(&self) {
-        for device in 0..self.devices.len() {
+        for device in self.ids() {
             for stream in self.streams_of(device) {
                 if let Some(capture) = stream.capture() {
                     capture.lose(&stream);
                 }
             }
         }
-        for device in 0..self.devices.len() {
+        for device in self.ids() {
             self.finish(device);
         }
     }
 
     /// Forgets every handle, frees all memory and all traces. The threads are gone by now.
     pub(super) fn clear(&self) {
-        self.streams.drain();
-        self.events.drain();
-        self.graphs.drain();
-        self.execs.drain();
-        self.libraries.drain();
+        self.streams.clear();
+        self.events.clear();
+        self.graphs.clear();
+        self.execs.clear();
+        self.libraries.clear();
         self.registry.free_all();
         self.shared.profiler.set_on(false);
         self.shared.profiler.drain();
@@ -141,8 +147,13 @@ impl Core {
     }
 }
 
+/// There are 64 devices at most, so that each number is an id.
+fn ids(count: usize) -> impl Iterator<Item = DeviceId> {
+    (0..).map(DeviceId).take(count)
+}
+
 impl DeviceState {
-    fn new(device: usize, config: &Config, shared: &Arc<Shared>, registry: &Arc<Registry>) -> Self {
+    fn new(device: DeviceId, config: &Config, shared: &Arc<Shared>, registry: &Arc<Registry>) -> Self {
         let load = Arc::new(Load::new());
         Self {
             default_stream: StreamState::new(Stream::NULL.addr(), device, shared, &load),
@@ -167,6 +178,6 @@ impl DeviceState {
     }
 }
 
-pub(super) fn check_device(kind: HandleKind, handle: usize, owner: usize, device: usize) -> Result<()> {
+pub(super) fn check_device(kind: HandleKind, handle: usize, owner: DeviceId, device: DeviceId) -> Result<()> {
     if owner == device { Ok(()) } else { Err(Error::WrongDevice { kind, handle, owner, device }) }
 }

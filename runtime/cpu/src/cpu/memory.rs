@@ -5,8 +5,9 @@ use super::core::Core;
 use crate::error::{Error, Result};
 use crate::executor::context;
 use crate::executor::work::Work;
-use crate::memory::{Allocation, Arena, GRANULE, HostStats, MemoryStats, PointerInfo, Space};
+use crate::memory::{Allocation, Arena, HostStats, MemoryStats, PointerInfo, Space};
 use std::sync::Arc;
+use tenon::device::DeviceId;
 use tenon::{DevicePtr, HostPtr, UnifiedPtr};
 
 /// # Allocation
@@ -22,43 +23,23 @@ use tenon::{DevicePtr, HostPtr, UnifiedPtr};
 /// account: they must be waited for before memory that they use is freed. Unified and host memory
 /// are for kernels of all devices.
 impl Cpu {
-    /// Allocates memory of the device.
+    /// Allocates memory of the device. The trait's function returns null if there is none.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`]. If queued work keeps freed memory, that work is waited for first
     /// (not inside a callback).
-    pub fn device_memory_allocate(&self, device: usize, size: usize) -> Result<DevicePtr> {
+    pub fn device_memory_allocate(&self, device: DeviceId, size: usize) -> Result<DevicePtr> {
         let core = self.core()?;
         allocate(core, &core.device(device)?.memory, device, size, Space::Device).map(DevicePtr::from_addr)
-    }
-
-    /// Frees memory of the device.
-    ///
-    /// # Errors
-    /// [`Error::NullPointer`], [`Error::UnknownPointer`], [`Error::DoubleFree`],
-    /// [`Error::NotStart`], [`Error::SizeMismatch`] unless `size` is the size allocated,
-    /// [`Error::PointerOnOtherDevice`], [`Error::WrongSpace`]. The memory stays allocated.
-    pub fn device_memory_deallocate(&self, device: usize, ptr: DevicePtr, size: usize) -> Result<()> {
-        let core = self.core()?;
-        free(core, &core.device(device)?.memory, device, ptr.addr(), size, Space::Device)
     }
 
     /// Allocates memory, out of the device's budget, that the host and all devices may use.
     ///
     /// # Errors
     /// As [`Cpu::device_memory_allocate`].
-    pub fn unified_memory_allocate(&self, device: usize, size: usize) -> Result<UnifiedPtr> {
+    pub fn unified_memory_allocate(&self, device: DeviceId, size: usize) -> Result<UnifiedPtr> {
         let core = self.core()?;
         allocate(core, &core.device(device)?.memory, device, size, Space::Unified).map(UnifiedPtr::from_addr)
-    }
-
-    /// Frees unified memory, on the device that it was allocated on.
-    ///
-    /// # Errors
-    /// As [`Cpu::device_memory_deallocate`].
-    pub fn unified_memory_deallocate(&self, device: usize, ptr: UnifiedPtr, size: usize) -> Result<()> {
-        let core = self.core()?;
-        free(core, &core.device(device)?.memory, device, ptr.addr(), size, Space::Unified)
     }
 
     /// Allocates host memory, locked in place if the system allows it.
@@ -67,18 +48,9 @@ impl Cpu {
     ///
     /// # Errors
     /// [`Error::OutOfMemory`] if the system has none.
-    pub fn host_memory_allocate(&self, device: usize, size: usize) -> Result<HostPtr> {
+    pub fn host_memory_allocate(&self, device: DeviceId, size: usize) -> Result<HostPtr> {
         let core = self.core()?;
         allocate(core, &core.device(device)?.host, device, size, Space::Host).map(HostPtr::from_addr)
-    }
-
-    /// Frees host memory.
-    ///
-    /// # Errors
-    /// As [`Cpu::device_memory_deallocate`].
-    pub fn host_memory_deallocate(&self, device: usize, ptr: HostPtr, size: usize) -> Result<()> {
-        let core = self.core()?;
-        free(core, &core.device(device)?.host, device, ptr.addr(), size, Space::Host)
     }
 
     /// Describes the live allocation that the address lies in.
@@ -93,7 +65,7 @@ impl Cpu {
     ///
     /// # Errors
     /// [`Error::UnknownDevice`].
-    pub fn device_memory_stats(&self, device: usize) -> Result<MemoryStats> {
+    pub fn device_memory_stats(&self, device: DeviceId) -> Result<MemoryStats> {
         Ok(self.core()?.device(device)?.memory.stats())
     }
 
@@ -101,37 +73,12 @@ impl Cpu {
     ///
     /// # Errors
     /// [`Error::UnknownDevice`].
-    pub fn host_memory_stats(&self, device: usize) -> Result<HostStats> {
+    pub fn host_memory_stats(&self, device: DeviceId) -> Result<HostStats> {
         Ok(self.core()?.device(device)?.host.host_stats())
-    }
-
-    /// The unit that allocations are rounded up to, in bytes, and their least alignment.
-    ///
-    /// # Errors
-    /// [`Error::UnknownDevice`].
-    pub fn device_min_chunk_size(&self, device: usize) -> Result<usize> {
-        self.core()?.device(device)?;
-        Ok(GRANULE)
-    }
-
-    /// The largest allocation that can succeed now, in bytes.
-    ///
-    /// # Errors
-    /// [`Error::UnknownDevice`].
-    pub fn device_max_chunk_size(&self, device: usize) -> Result<usize> {
-        Ok(self.core()?.device(device)?.memory.largest_request())
-    }
-
-    /// The largest allocation that could ever succeed, in bytes: in effect the whole budget.
-    ///
-    /// # Errors
-    /// [`Error::UnknownDevice`].
-    pub fn device_max_alloc_size(&self, device: usize) -> Result<usize> {
-        Ok(self.core()?.device(device)?.memory.largest_request_ever())
     }
 }
 
-fn allocate(core: &Core, arena: &Arena, device: usize, size: usize, space: Space) -> Result<usize> {
+fn allocate(core: &Core, arena: &Arena, device: DeviceId, size: usize, space: Space) -> Result<usize> {
     let first = arena.allocate(size, space);
     match first {
         Err(Error::OutOfMemory { .. }) if arena.has_deferred_frees() && !context::is_inside() => {
@@ -142,10 +89,14 @@ fn allocate(core: &Core, arena: &Arena, device: usize, size: usize, space: Space
     }
 }
 
-fn free(core: &Core, arena: &Arena, device: usize, ptr: usize, size: usize, space: Space) -> Result<()> {
-    if ptr == 0 {
-        return Err(Error::NullPointer { size });
-    }
+pub(super) fn free(
+    core: &Core,
+    arena: &Arena,
+    device: DeviceId,
+    ptr: usize,
+    size: usize,
+    space: Space,
+) -> Result<()> {
     let allocation = core.registry.find(ptr).ok_or(Error::UnknownPointer { ptr })?;
     if allocation.device != device {
         return Err(Error::PointerOnOtherDevice { ptr, owner: allocation.device, device });
@@ -161,9 +112,9 @@ fn free(core: &Core, arena: &Arena, device: usize, ptr: usize, size: usize, spac
 
 /// Returns true if no stream that may use the memory has work. Kernels use memory of their own
 /// device, and memory that is shared.
-fn is_idle(core: &Core, device: usize, space: Space) -> bool {
+fn is_idle(core: &Core, device: DeviceId, space: Space) -> bool {
     match space {
-        Space::Device => core.devices[device].load.is_idle(),
+        Space::Device => core.device(device).is_ok_and(|state| state.load.is_idle()),
         Space::Unified | Space::Host => core.devices.iter().all(|state| state.load.is_idle()),
     }
 }
@@ -180,7 +131,7 @@ fn free_after_queued_work(
     arena.free(allocation, ptr, size)?;
     // The free succeeded, so the allocation was live before it, and there is a guard.
     let Some(guard) = guard else { return Ok(()) };
-    for device in 0..core.devices.len() {
+    for device in core.ids() {
         if all || device == owner {
             core.leave_behind(device, || Work::Release(guard.clone()));
         }

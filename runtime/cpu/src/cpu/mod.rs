@@ -2,15 +2,15 @@
 //!
 //! No state of its own but the life of the device: not started, running, or shut down.
 
+mod axpby;
 mod copies;
 mod core;
+mod device;
 mod graphs;
 mod libraries;
 mod memory;
 mod profiling;
 mod streams;
-
-pub use libraries::Library;
 
 use crate::config::{Config, DEFAULT_DEVICES};
 use crate::error::{Error, Result};
@@ -20,10 +20,11 @@ use core::Core;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use tenon::device::DeviceId;
 
 thread_local! {
     // No destructor, see `context`.
-    static CURRENT: Cell<usize> = const { Cell::new(0) };
+    static CURRENT: Cell<DeviceId> = const { Cell::new(DeviceId(0)) };
 }
 
 /// Not initialised yet: the next call does it.
@@ -144,8 +145,7 @@ impl Cpu {
     }
 
     /// Fails unless there is such a device.
-    #[cfg(not(loom))]
-    pub(crate) fn expect_device(&self, device: usize) -> Result<()> {
+    fn expect_device(&self, device: DeviceId) -> Result<()> {
         self.core()?.device(device).map(drop)
     }
 
@@ -157,28 +157,7 @@ impl Cpu {
         Ok(&self.core()?.config)
     }
 
-    /// Makes `device` the current one of the calling thread.
-    ///
-    /// # Errors
-    /// [`Error::UnknownDevice`].
-    pub fn set_device(&self, device: usize) -> Result<()> {
-        self.core()?.device(device)?;
-        CURRENT.set(device);
-        Ok(())
-    }
-
-    /// The current device of the calling thread: zero until it sets another.
-    ///
-    /// Several `Cpu` in one process share this setting; one that has no such device answers zero.
-    ///
-    /// # Errors
-    /// As [`Cpu::initialize`]; [`Error::ShutDown`].
-    pub fn get_device(&self) -> Result<usize> {
-        let device = CURRENT.get();
-        Ok(if device < self.device_count()? { device } else { 0 })
-    }
-
-    /// What runs the device, started if this is the first call.
+    /// The running device, started if this is the first call.
     fn core(&self) -> Result<&Core> {
         if self.phase.load(Ordering::Acquire) != RUNNING {
             self.start_if_fresh()?;

@@ -1,109 +1,19 @@
-//! Streams, events, kernels and callbacks.
+//! Kernels, callbacks, and the times of events.
 
-use super::core::check_device;
-use super::{Cpu, refuse_inside_work};
+use super::Cpu;
 use crate::error::{Error, Result};
-use crate::executor::event::{EventState, Mark};
+use crate::executor::event::Mark;
 use crate::executor::stream::{Captured, StreamState};
 use crate::executor::work::{Task, TaskResult, Work};
-use crate::graph::{Capture, Op};
-use crate::handle::HandleKind;
+use crate::graph::Op;
 use std::sync::Arc;
-use tenon::device::{Event, Stream};
+use tenon::device::{DeviceId, Event, Stream};
 
-/// # Streams
+/// # Kernels and callbacks
+///
+/// A stream costs no thread; tens of thousands may exist. It does its work in the order in which it was queued.
+/// Streams, the default stream among them, wait for each other only through events.
 impl Cpu {
-    /// Creates a stream. It costs no thread; tens of thousands may exist.
-    ///
-    /// A stream does its work in the order in which it was queued. Streams, the default stream
-    /// among them, do not wait for each other but through events.
-    ///
-    /// # Errors
-    /// [`Error::UnknownDevice`].
-    pub fn create_stream(&self, device: usize) -> Result<Stream> {
-        let core = self.core()?;
-        let load = &core.device(device)?.load;
-        let make = |handle| StreamState::new(handle, device, &core.shared, load);
-        Ok(Stream::from_addr(core.streams.insert_with(make)))
-    }
-
-    /// Destroys a stream and returns at once. Work already queued is still done.
-    ///
-    /// A capture that the stream is part of becomes invalid.
-    ///
-    /// # Errors
-    /// [`Error::InvalidHandle`], [`Error::WrongDevice`], or [`Error::DefaultStream`].
-    pub fn destroy_stream(&self, device: usize, stream: Stream) -> Result<()> {
-        let core = self.core()?;
-        let state = core.device(device)?;
-        if stream == Stream::NULL {
-            return Err(Error::DefaultStream { call: "destroy_stream" });
-        }
-        let gone = core.streams.remove_if(stream.addr(), |found| {
-            check_device(HandleKind::Stream, stream.addr(), found.device, device)
-        })?;
-        if let Some(capture) = gone.capture() {
-            capture.lose(&gone);
-        }
-        state.see_off(gone);
-        Ok(())
-    }
-
-    /// Blocks until the stream has done all that was queued before the call.
-    ///
-    /// # Errors
-    /// [`Error::TaskFailed`] if a kernel or callback of the stream failed since the last
-    /// synchronisation; later work was done all the same. [`Error::BlockingInCallback`],
-    /// [`Error::CaptureUnsupported`], [`Error::InvalidHandle`], [`Error::WrongDevice`].
-    pub fn synchronize_stream(&self, device: usize, stream: Stream) -> Result<()> {
-        let stream = self.core()?.stream(device, stream)?;
-        refuse_captured(&stream, "synchronize_stream")?;
-        refuse_inside_work("synchronize_stream")?;
-        stream.synchronize();
-        stream.take_failure().map_or(Ok(()), Err)
-    }
-
-    /// Whether the stream has done all that was queued. Never blocks.
-    ///
-    /// # Errors
-    /// [`Error::CaptureUnsupported`], [`Error::InvalidHandle`], [`Error::WrongDevice`].
-    pub fn query_stream(&self, device: usize, stream: Stream) -> Result<bool> {
-        let stream = self.core()?.stream(device, stream)?;
-        refuse_captured(&stream, "query_stream")?;
-        Ok(stream.is_done())
-    }
-
-    /// Blocks until every stream of the device has done all that was queued before the call,
-    /// destroyed streams among them.
-    ///
-    /// # Errors
-    /// [`Error::TaskFailed`] as for [`Cpu::synchronize_stream`], from one of the streams; each
-    /// call reports one failure. [`Error::BlockingInCallback`]. [`Error::CaptureUnsupported`]
-    /// while a stream of the device is captured, unless the capture's mode allows it.
-    pub fn synchronize_device(&self, device: usize) -> Result<()> {
-        let core = self.core()?;
-        core.device(device)?;
-        let streams = core.streams_of(device);
-        let mode = super::graphs::thread_capture_mode();
-        for capture in streams.iter().filter_map(|stream| stream.capture()) {
-            if capture.forbids_waiting(mode) {
-                return Err(capture.refuse("synchronize_device"));
-            }
-        }
-        refuse_inside_work("synchronize_device")?;
-        core.finish(device);
-        streams.iter().find_map(|stream| stream.take_failure()).map_or(Ok(()), Err)
-    }
-
-    /// Ends the capture of a stream, if it is in one, since the call cannot be captured.
-    #[cfg(not(loom))]
-    pub(crate) fn refuse_in_capture(&self, device: usize, stream: Stream, call: &'static str) -> Result<()> {
-        match self.core()?.stream(device, stream)?.capture() {
-            Some(capture) => Err(capture.refuse(call)),
-            None => Ok(()),
-        }
-    }
-
     /// Queues a host callback. It runs after all that the stream has queued, and what is queued
     /// later runs after it.
     ///
@@ -115,9 +25,9 @@ impl Cpu {
     ///
     /// # Errors
     /// [`Error::InvalidHandle`], [`Error::WrongDevice`].
-    pub fn stream_add_callback(
+    pub fn launch_callback(
         &self,
-        device: usize,
+        device: DeviceId,
         stream: Stream,
         callback: impl FnMut() -> TaskResult + Send + 'static,
     ) -> Result<()> {
@@ -134,13 +44,13 @@ impl Cpu {
     /// `name` appears in traces and graphs. The kernel must not wait for other work of the
     /// device, and the memory that it uses must not be freed before it is queued; freeing it
     /// afterwards is fine. Panics, errors and captures are as for
-    /// [`Cpu::stream_add_callback`].
+    /// [`Cpu::launch_callback`].
     ///
     /// # Errors
     /// [`Error::InvalidHandle`], [`Error::WrongDevice`].
     pub fn launch_kernel(
         &self,
-        device: usize,
+        device: DeviceId,
         stream: Stream,
         name: &'static str,
         kernel: impl FnMut() -> TaskResult + Send + 'static,
@@ -155,97 +65,10 @@ impl Cpu {
     }
 }
 
-/// # Events
+/// # Times of events
+///
+/// An event that was never recorded counts as complete.
 impl Cpu {
-    /// Creates an event. Until it is recorded it counts as complete.
-    ///
-    /// # Errors
-    /// [`Error::UnknownDevice`].
-    pub fn create_event(&self, device: usize) -> Result<Event> {
-        let core = self.core()?;
-        core.device(device)?;
-        Ok(Event::from_addr(core.events.insert_with(|handle| EventState::new(handle, device))))
-    }
-
-    /// Destroys an event and returns at once. Streams that wait for its last record still do.
-    ///
-    /// # Errors
-    /// [`Error::InvalidHandle`], [`Error::WrongDevice`].
-    pub fn destroy_event(&self, device: usize, event: Event) -> Result<()> {
-        let core = self.core()?;
-        core.device(device)?;
-        core.events.remove_if(event.addr(), |found| {
-            check_device(HandleKind::Event, event.addr(), found.device, device)
-        })?;
-        Ok(())
-    }
-
-    /// Records the event at the end of what the stream has queued. Its earlier record is
-    /// forgotten, except by those who wait for it already.
-    ///
-    /// # Errors
-    /// [`Error::InvalidHandle`], or [`Error::WrongDevice`] if the stream or the event is of
-    /// another device.
-    pub fn record_event(&self, device: usize, stream: Stream, event: Event) -> Result<()> {
-        let core = self.core()?;
-        let event = core.event(device, event)?;
-        let stream = core.stream(device, stream)?;
-        match stream.record(&event) {
-            Ok(()) => Ok(()),
-            Err(Captured { capture, work: () }) => capture.record(&stream, &event),
-        }
-    }
-
-    /// Whether the event's last record is complete, or there is none. Never blocks.
-    ///
-    /// # Errors
-    /// [`Error::CapturedEvent`], [`Error::InvalidHandle`], [`Error::WrongDevice`].
-    pub fn query_event(&self, device: usize, event: Event) -> Result<bool> {
-        match self.core()?.event(device, event)?.mark() {
-            Mark::Never | Mark::Done(_) => Ok(true),
-            Mark::Pending(_) => Ok(false),
-            Mark::Captured(_) => Err(Error::CapturedEvent { event: event.addr() }),
-        }
-    }
-
-    /// Blocks until the event's last record, as of this call, is complete.
-    ///
-    /// # Errors
-    /// [`Error::BlockingInCallback`], [`Error::CapturedEvent`], [`Error::InvalidHandle`],
-    /// [`Error::WrongDevice`].
-    pub fn synchronize_event(&self, device: usize, event: Event) -> Result<()> {
-        let mark = self.core()?.event(device, event)?.mark();
-        refuse_inside_work("synchronize_event")?;
-        match mark {
-            Mark::Never | Mark::Done(_) => {}
-            Mark::Pending(record) => record.wait(),
-            Mark::Captured(_) => return Err(Error::CapturedEvent { event: event.addr() }),
-        }
-        Ok(())
-    }
-
-    /// Makes what the stream is given from now on wait for the event's last record, as of this
-    /// call. The event may be of any device. Never blocks, neither the caller nor a thread of
-    /// the pool.
-    ///
-    /// # Errors
-    /// [`Error::InvalidHandle`], [`Error::WrongDevice`] for the stream. While capturing:
-    /// [`Error::CaptureIsolation`], [`Error::CaptureMerge`], [`Error::CapturedEvent`].
-    pub fn stream_wait_event(&self, device: usize, stream: Stream, event: Event) -> Result<()> {
-        let core = self.core()?;
-        let stream = core.stream(device, stream)?;
-        let event = core.any_event(event)?;
-        match event.mark() {
-            Mark::Never => Ok(()),
-            Mark::Captured(mark) => Capture::wait(&stream, &event, &mark),
-            Mark::Done(_) => stream.capture().map_or(Ok(()), |capture| Err(capture.isolate(&event))),
-            Mark::Pending(record) => match stream.submit(Work::Wait(record)) {
-                Ok(()) => Ok(()),
-                Err(Captured { capture, .. }) => Err(capture.isolate(&event)),
-            },
-        }
-    }
-
     /// When the event's last record completed, in nanoseconds since the Unix epoch.
     ///
     /// # Errors
@@ -285,6 +108,6 @@ pub(super) fn submit(
     }
 }
 
-fn refuse_captured(stream: &StreamState, call: &'static str) -> Result<()> {
+pub(super) fn refuse_captured(stream: &StreamState, call: &'static str) -> Result<()> {
     stream.capture().map_or(Ok(()), |capture| Err(capture.refuse(call)))
 }

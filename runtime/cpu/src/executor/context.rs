@@ -1,9 +1,10 @@
-//! What the present thread is in the middle of.
+//! The work that the calling thread is running.
 //!
 //! The cells have no destructors on purpose: one would be registered with the C library for
 //! every host thread that passes through, and would keep a plugin from being unloaded.
 
 /// Marks the thread as being inside stream work until dropped.
+#[must_use = "the thread is inside of the work only while this lives"]
 pub(crate) struct InsideWork {
     #[cfg(not(loom))]
     before: bool,

@@ -7,6 +7,7 @@ use super::stream::StreamState;
 use crate::graph::CapturedMark;
 use crate::sync::{AtomicU64, Mutex, Ordering};
 use std::sync::Arc;
+use tenon::device::DeviceId;
 
 /// A point in a stream that is not known to be passed.
 pub(crate) struct Record {
@@ -57,7 +58,7 @@ impl Record {
     }
 }
 
-/// What an event was last recorded as.
+/// The last record of an event.
 #[derive(Clone)]
 pub(crate) enum Mark {
     /// Never recorded; counts as complete.
@@ -73,12 +74,12 @@ pub(crate) enum Mark {
 /// An event.
 pub(crate) struct EventState {
     pub(crate) handle: usize,
-    pub(crate) device: usize,
+    pub(crate) device: DeviceId,
     mark: Mutex<Mark>,
 }
 
 impl EventState {
-    pub(crate) fn new(handle: usize, device: usize) -> Arc<Self> {
+    pub(crate) fn new(handle: usize, device: DeviceId) -> Arc<Self> {
         Arc::new(Self { handle, device, mark: Mutex::new(Mark::Never) })
     }
 

@@ -27,7 +27,7 @@ use crate::sync::{AtomicUsize, Ordering};
 use callback::CallbackQueue;
 use queue::ReadyQueue;
 
-/// What all streams of one [`crate::Cpu`] share.
+/// The state that all streams of one [`crate::Cpu`] share.
 pub(crate) struct Shared {
     pub(crate) ready: ReadyQueue,
     pub(crate) callbacks: CallbackQueue,
@@ -56,7 +56,7 @@ impl Shared {
     }
 }
 
-/// How many streams of a device have work, so that an idle device costs one load to recognise.
+/// Number of streams of a device that have work: one load tells if the device is idle.
 pub(crate) struct Load(AtomicUsize);
 
 impl Load {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// took 1.5 times as long as on one core, of 4 MiB 0.8 times, of 16 MiB half as long.
 pub(crate) const SPLIT_BYTES: usize = 4 << 20;
 
-/// What one thread takes at a time: long enough that taking it is free, short enough that the
+/// The piece that one thread takes at a time: long enough that taking it is free, short enough that the
 /// threads finish together.
 const PART_BYTES: usize = 1 << 20;
 

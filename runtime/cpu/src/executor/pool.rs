@@ -10,6 +10,8 @@ pub(crate) struct Pool {
     shared: Arc<Shared>,
     workers: Vec<JoinHandle<()>>,
     caller: Option<JoinHandle<()>>,
+    /// The process that has the threads: a forked child has none of them.
+    process: u32,
 }
 
 impl Pool {
@@ -17,7 +19,12 @@ impl Pool {
     pub(crate) fn start(shared: &Arc<Shared>, size: usize) -> Result<Self> {
         shared.ready.open();
         shared.callbacks.open();
-        let mut pool = Self { shared: shared.clone(), workers: Vec::with_capacity(size), caller: None };
+        let mut pool = Self {
+            shared: shared.clone(),
+            workers: Vec::with_capacity(size),
+            caller: None,
+            process: std::process::id(),
+        };
         for index in 0..size {
             let worker = pool.spawn(format!("tenon-cpu-{index}"), |shared| shared.ready.serve())?;
             pool.workers.push(worker);
@@ -39,6 +46,11 @@ impl Pool {
 /// Lets queued work finish, then joins every thread.
 impl Drop for Pool {
     fn drop(&mut self) {
+        if self.process != std::process::id() {
+            // Joining would wait for threads that do not exist, behind locks that they may have held.
+            std::mem::forget(self.workers.drain(..).chain(self.caller.take()).collect::<Vec<_>>());
+            return;
+        }
         // The workers go first: they may still hand callbacks over, while what a callback
         // resumes, the calling thread can settle by itself.
         self.shared.ready.close();

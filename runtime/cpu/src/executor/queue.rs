@@ -132,7 +132,7 @@ impl ReadyQueue {
         job.map(Job::run).is_some()
     }
 
-    /// Whether jobs wait for a thread. No more than a hint.
+    /// Returns true if jobs wait for a thread. The result is only a hint.
     pub(crate) fn has_jobs(&self) -> bool {
         self.length.load(Ordering::Relaxed) > 0
     }
@@ -155,7 +155,7 @@ impl ReadyQueue {
 }
 
 impl State {
-    /// Whether a sleeper must be woken, for there are more jobs than threads that look out.
+    /// Returns true if a sleeping thread must be woken, because there are more jobs than searching threads.
     fn wake_one(&mut self) -> bool {
         let wake = self.jobs.len() > self.lingering + self.woken && self.woken < self.sleepers;
         self.woken += usize::from(wake);

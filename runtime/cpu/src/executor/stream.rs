@@ -8,6 +8,7 @@ use crate::graph::Capture;
 use crate::sync::{AtomicU64, Condvar, Mutex, MutexGuard, Ordering};
 use std::collections::VecDeque;
 use std::sync::Arc;
+use tenon::device::DeviceId;
 
 /// Set in `progress` while somebody waits for it; the count is in the bits above.
 const WAITED: u64 = 1;
@@ -32,10 +33,10 @@ pub(super) struct Inbox {
     pub(super) queue: Batch,
     submitted: u64,
     pub(super) phase: Phase,
-    /// Whether the ready queue holds the stream. It may do so although a synchronising thread
+    /// True if the ready queue holds the stream. It may do so although a synchronising thread
     /// has taken the work over; the pool then finds nothing to do.
     pub(super) listed: bool,
-    /// Whether the batch of a parked stream has work left.
+    /// True if the batch of a parked stream has work left.
     pub(super) rest: bool,
     failure: Option<Error>,
     capture: Option<Arc<Capture>>,
@@ -50,11 +51,11 @@ pub(crate) struct Captured<W> {
 /// A stream of a device.
 pub(crate) struct StreamState {
     pub(crate) handle: usize,
-    pub(crate) device: usize,
+    pub(crate) device: DeviceId,
     pub(super) shared: Arc<Shared>,
     pub(super) load: Arc<Load>,
     pub(super) inbox: Mutex<Inbox>,
-    /// How much was submitted, for those who look without the lock.
+    /// Number of submitted pieces of work, readable without the lock.
     pub(super) newest: AtomicU64,
     /// The work taken out of the inbox, locked by whoever runs the stream. Locked before the
     /// inbox where both are needed.
@@ -71,7 +72,7 @@ pub(crate) struct StreamState {
 pub(super) struct Apart<T>(T);
 
 impl StreamState {
-    pub(crate) fn new(handle: usize, device: usize, shared: &Arc<Shared>, load: &Arc<Load>) -> Arc<Self> {
+    pub(crate) fn new(handle: usize, device: DeviceId, shared: &Arc<Shared>, load: &Arc<Load>) -> Arc<Self> {
         Arc::new(Self {
             handle,
             device,
@@ -271,7 +272,7 @@ impl StreamState {
         self.wait_for(submitted);
     }
 
-    /// Whether the work submitted so far is done.
+    /// Returns true if the work submitted so far is done.
     pub(crate) fn is_done(&self) -> bool {
         let inbox = self.inbox.lock();
         self.completed() >= inbox.submitted

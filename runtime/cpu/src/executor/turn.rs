@@ -1,4 +1,4 @@
-//! How a thread runs a stream: its work in order, until it parks, falls idle or has had its turn.
+//! Runs a stream on a thread: its work in order, until it parks, becomes idle or its turn ends.
 
 use super::Shared;
 use super::context;

@@ -1,4 +1,4 @@
-//! What a stream can be asked to do.
+//! The kinds of work of a stream.
 
 use super::Shared;
 use super::event::Record;
@@ -51,7 +51,7 @@ impl CopyKind {
     }
 }
 
-/// What a kernel or callback answers: nothing, or why it failed.
+/// The result of a kernel or callback: nothing, or the reason of its failure.
 ///
 /// A failure is kept by the stream and reported by its next synchronisation.
 pub type TaskResult = std::result::Result<(), String>;
@@ -131,7 +131,7 @@ pub(crate) enum Work {
 }
 
 impl Work {
-    /// Whether the work is short enough for the calling thread.
+    /// Returns true if the work is short enough for the calling thread.
     pub(crate) fn runs_inline(&self) -> bool {
         match self {
             Self::Copy { raw, .. } => raw.len <= INLINE_BYTES,

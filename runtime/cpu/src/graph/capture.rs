@@ -8,14 +8,14 @@ use crate::sync::{Mutex, MutexGuard};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::ThreadId;
-use tenon::device::{CaptureMode, CaptureStatus, Event};
+use tenon::device::{CaptureMode, CaptureStatus, DeviceId, Event};
 
 /// A capture.
 pub(crate) struct Capture {
     id: u64,
     mode: CaptureMode,
     thread: ThreadId,
-    device: usize,
+    device: DeviceId,
     origin: usize,
     session: Mutex<Session>,
 }
@@ -34,7 +34,7 @@ struct Member {
     frontier: Vec<usize>,
 }
 
-/// What an event is whose last record was captured.
+/// The state of an event whose last record was captured.
 #[derive(Clone)]
 pub(crate) struct CapturedMark {
     capture: Arc<Capture>,
@@ -261,7 +261,7 @@ impl Session {
             .ok_or(Error::NotCapturing { stream: stream.handle })
     }
 
-    /// Whether all work comes before the end of the first stream.
+    /// Returns true if all work comes before the end of the first stream.
     fn is_joined(&self, origin: usize) -> bool {
         let mut reached = vec![false; self.nodes.len()];
         let mut open: Vec<usize> = self

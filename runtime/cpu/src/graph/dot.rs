@@ -48,11 +48,12 @@ mod tests {
     use super::*;
     use crate::executor::work::SharedTask;
     use crate::memory::Fill;
+    use tenon::device::DeviceId;
 
     #[test]
     fn nodes_edges_and_quotes() {
         let kernel = |name| Op::Kernel { name, task: SharedTask::new(Box::new(|| Ok(()))) };
-        let fill = Op::Fill(Fill { device: 0, ptr: 0x40, value: 7, size: 9 });
+        let fill = Op::Fill(Fill { device: DeviceId(0), ptr: 0x40, value: 7, size: 9 });
         let nodes = [
             Node::new(kernel("say \"hi\""), vec![]),
             Node::new(fill, vec![0]),

@@ -3,25 +3,24 @@
 //! A lane is an internal stream; nodes on different lanes run side by side. A graph that does
 //! not branch has no lanes and runs on the stream that it is launched on.
 
-use super::{CapturedGraph, Node, NodeParameters};
-use crate::error::{Error, Result};
+use super::{CapturedGraph, Node};
+use crate::error::Result;
 use crate::executor::event::Record;
 use crate::executor::join::Join;
 use crate::executor::stream::StreamState;
 use crate::executor::work::Work;
 use crate::executor::{Load, Shared};
-use crate::handle::HandleKind;
 use crate::memory::Registry;
-use crate::sync::{Mutex, MutexGuard};
+use crate::sync::Mutex;
 use std::sync::Arc;
-use tenon::device::GraphNode;
+use tenon::device::DeviceId;
 
 /// More lanes than this gain nothing on any machine; further branches share them.
 const MOST_LANES: usize = 32;
 
 /// A graph made ready to launch.
 pub(crate) struct ExecutableGraph {
-    pub(crate) device: usize,
+    pub(crate) device: DeviceId,
     lanes: Vec<Arc<StreamState>>,
     lane_of: Vec<usize>,
     state: Mutex<State>,
@@ -72,17 +71,6 @@ impl ExecutableGraph {
         Ok(())
     }
 
-    /// Gives a node new parameters, for launches to come.
-    pub(crate) fn set_node(&self, handle: GraphNode, parameters: NodeParameters) -> Result<()> {
-        let mut state = self.lock();
-        let node = state
-            .nodes
-            .iter_mut()
-            .find(|node| node.handle == handle)
-            .ok_or(Error::InvalidHandle { kind: HandleKind::Node, handle: handle.addr() })?;
-        node.op.set(handle, parameters)
-    }
-
     fn lay_out(&self, state: &State, works: Vec<Option<Work>>) -> Launch {
         let mut is_awaited = vec![false; works.len()];
         let mut steps: Vec<Step> = Vec::with_capacity(works.len());
@@ -100,10 +88,6 @@ impl ExecutableGraph {
         }
         steps.iter_mut().zip(is_awaited).for_each(|(step, awaited)| step.is_awaited = awaited);
         Launch { lanes: self.lanes.clone(), steps }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock()
     }
 }
 

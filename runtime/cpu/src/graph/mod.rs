@@ -11,13 +11,12 @@ mod exec;
 pub(crate) use capture::{Capture, CapturedMark, check_mode};
 pub(crate) use exec::ExecutableGraph;
 
-use crate::error::{Error, Result};
-use crate::executor::work::{SharedTask, Task, TaskResult, Work};
+use crate::error::Result;
+use crate::executor::work::{SharedTask, Task, Work};
 use crate::handle::HandleKind;
 use crate::memory::{Fill, Registry, Transfer};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use tenon::DevicePtr;
-use tenon::device::{CaptureStatus, Event, GraphNode};
+use std::sync::atomic::{AtomicU64, Ordering};
+use tenon::device::{CaptureStatus, DeviceId, Event, GraphNode};
 
 /// The capture of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,31 +40,7 @@ pub struct NodeInfo {
     pub dependencies: Vec<GraphNode>,
 }
 
-/// New parameters for a node of an executable graph.
-pub enum NodeParameters {
-    /// For a copy: both addresses and the size in bytes. The direction and devices stay.
-    Copy {
-        /// The destination.
-        dst: usize,
-        /// The source.
-        src: usize,
-        /// The size in bytes.
-        size: usize,
-    },
-    /// For a fill.
-    Fill {
-        /// The memory to fill.
-        dst: DevicePtr,
-        /// The value of every byte.
-        value: u8,
-        /// The size in bytes.
-        size: usize,
-    },
-    /// For a kernel: another body.
-    Kernel(Box<dyn FnMut() -> TaskResult + Send>),
-}
-
-/// What a node does.
+/// The operation of a node.
 #[derive(Clone)]
 pub(crate) enum Op {
     Copy(Transfer),
@@ -107,31 +82,6 @@ impl Op {
             Self::Record(_) | Self::Wait(_) => Ok(None),
         }
     }
-
-    fn set(&mut self, node: GraphNode, parameters: NodeParameters) -> Result<()> {
-        let given = match &parameters {
-            NodeParameters::Copy { .. } => "copy",
-            NodeParameters::Fill { .. } => "fill",
-            NodeParameters::Kernel(_) => "kernel",
-        };
-        match (self, parameters) {
-            (Self::Copy(transfer), NodeParameters::Copy { dst, src, size }) => {
-                transfer.dst = transfer.dst.at(dst);
-                transfer.src = transfer.src.at(src);
-                transfer.size = size;
-            }
-            (Self::Fill(fill), NodeParameters::Fill { dst, value, size }) => {
-                (fill.ptr, fill.value, fill.size) = (dst.addr(), value, size);
-            }
-            (Self::Kernel { task, .. }, NodeParameters::Kernel(body)) => {
-                *task = SharedTask::new(body);
-            }
-            (op, _) => {
-                return Err(Error::WrongNodeKind { node: node.addr(), actual: op.kind(), given });
-            }
-        }
-        Ok(())
-    }
 }
 
 /// A node: what it does, and the earlier nodes that it comes after, by their index.
@@ -144,15 +94,16 @@ pub(crate) struct Node {
 
 impl Node {
     fn new(op: Op, after: Vec<usize>) -> Self {
-        static NEXT: AtomicUsize = AtomicUsize::new(1);
+        static NEXT: AtomicU64 = AtomicU64::new(1);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        Self { handle: GraphNode::from_addr((HandleKind::Node as usize) << 60 | number), op, after }
+        let handle = tenon::handle::encode(HandleKind::Node as u8, 0, number);
+        Self { handle: GraphNode::from_addr(handle), op, after }
     }
 }
 
 /// A captured graph. The nodes stand in an order that keeps their dependencies.
 pub(crate) struct CapturedGraph {
-    pub(crate) device: usize,
+    pub(crate) device: DeviceId,
     nodes: Vec<Node>,
 }
 

@@ -6,6 +6,7 @@ use super::{PointerInfo, Space};
 use crate::error::{Error, Result};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
+use tenon::device::DeviceId;
 
 /// Set in `state` until the allocation is freed; the bits below count its guards, of which the
 /// caller's own claim is one.
@@ -16,7 +17,7 @@ pub(crate) struct Allocation {
     region: Region,
     requested: usize,
     space: Space,
-    pub(crate) device: usize,
+    pub(crate) device: DeviceId,
     arena: Weak<Arena>,
     state: AtomicU64,
 }
@@ -34,7 +35,7 @@ impl Allocation {
         region: Region,
         requested: usize,
         space: Space,
-        device: usize,
+        device: DeviceId,
         arena: Weak<Arena>,
     ) -> Self {
         Self { region, requested, space, device, arena, state: AtomicU64::new(LIVE | 1) }
@@ -126,6 +127,7 @@ impl Allocation {
 }
 
 /// A claim on an allocation that outlives its free.
+#[must_use = "the memory may be returned to the system once this is dropped"]
 pub(crate) struct AllocationGuard(Arc<Allocation>);
 
 impl AllocationGuard {

@@ -7,10 +7,11 @@ use super::system::Region;
 use super::{HostStats, MemoryStats, Space};
 use crate::error::{Error, Result};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use tenon::device::DeviceId;
 
 /// Allocates from the system within a budget. Keeps no freed memory: hosts cache on their own.
 pub(crate) struct Arena {
-    device: usize,
+    device: DeviceId,
     host: bool,
     total: usize,
     registry: Arc<Registry>,
@@ -31,7 +32,7 @@ struct Usage {
 }
 
 impl Arena {
-    pub(crate) fn new(device: usize, host: bool, total: usize, registry: &Arc<Registry>) -> Arc<Self> {
+    pub(crate) fn new(device: DeviceId, host: bool, total: usize, registry: &Arc<Registry>) -> Arc<Self> {
         Arc::new_cyclic(|me| Self {
             device,
             host,
@@ -163,16 +164,19 @@ mod tests {
     #[test]
     fn guarded_memory_is_used_until_the_last_guard_is_dropped() {
         let registry = Arc::new(Registry::default());
-        let arena = Arena::new(0, false, 4096, &registry);
+        let arena = Arena::new(DeviceId(0), false, 4096, &registry);
         let ptr = arena.allocate(100, Space::Device).unwrap();
-        let guards = [registry.guard_device(0, ptr, 100).unwrap(), registry.guard_device(0, ptr, 1).unwrap()];
+        let guards = [
+            registry.guard_device(DeviceId(0), ptr, 100).unwrap(),
+            registry.guard_device(DeviceId(0), ptr, 1).unwrap(),
+        ];
         let allocation = registry.find(ptr).unwrap();
         arena.free(allocation.clone(), ptr, 100).unwrap();
         assert_eq!(arena.free(allocation, ptr, 100), Err(Error::DoubleFree { ptr }));
         for guard in guards {
             assert!(arena.has_deferred_frees());
             assert_eq!((arena.stats().used, arena.stats().allocations), (128, 0));
-            assert!(registry.guard_device(0, ptr, 1).is_err());
+            assert!(registry.guard_device(DeviceId(0), ptr, 1).is_err());
             drop(guard);
         }
         assert!(!arena.has_deferred_frees());
@@ -183,7 +187,7 @@ mod tests {
     #[test]
     fn refusal_by_the_system_leaves_the_budget_as_it_was() {
         let registry = Arc::new(Registry::default());
-        let arena = Arena::new(0, false, isize::MAX as usize, &registry);
+        let arena = Arena::new(DeviceId(0), false, isize::MAX as usize, &registry);
         let error = arena.allocate(isize::MAX as usize - 8191, Space::Unified).unwrap_err();
         assert!(matches!(error, Error::OutOfMemory { space: Space::Unified, .. }));
         assert_eq!((arena.stats().used, arena.stats().allocations), (0, 0));

@@ -25,6 +25,7 @@ pub(crate) use system::physical_memory;
 pub(crate) use transfer::{Fill, Place, Transfer};
 
 use std::fmt;
+use tenon::device::DeviceId;
 
 /// A kind of memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -80,7 +81,7 @@ pub struct PointerInfo {
     /// The kind of memory.
     pub space: Space,
     /// The device that it was allocated on.
-    pub device: usize,
+    pub device: DeviceId,
     /// The start of the allocation.
     pub base: usize,
     /// The size asked for, in bytes.

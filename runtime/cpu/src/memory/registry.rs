@@ -5,6 +5,7 @@ use super::{PointerInfo, Space};
 use crate::error::{Error, Result};
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use tenon::device::DeviceId;
 
 /// The allocations of all devices by address, freed ones included while guards keep them.
 #[derive(Default)]
@@ -38,7 +39,7 @@ impl Registry {
     }
 
     /// Guards device memory: `size` bytes, not zero, inside one live allocation of `device`.
-    pub(crate) fn guard_device(&self, device: usize, ptr: usize, size: usize) -> Result<AllocationGuard> {
+    pub(crate) fn guard_device(&self, device: DeviceId, ptr: usize, size: usize) -> Result<AllocationGuard> {
         if ptr == 0 {
             return Err(Error::NullPointer { size });
         }

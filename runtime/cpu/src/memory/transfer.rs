@@ -8,6 +8,7 @@ use super::copy::{RawCopy, RawFill};
 use super::registry::Registry;
 use crate::error::Result;
 use crate::executor::work::{CopyKind, Work};
+use tenon::device::DeviceId;
 
 /// One end of a copy.
 #[derive(Clone, Copy, Debug)]
@@ -15,21 +16,13 @@ pub(crate) enum Place {
     /// Host memory.
     Host(usize),
     /// Memory of a device.
-    Device { device: usize, ptr: usize },
+    Device { device: DeviceId, ptr: usize },
 }
 
 impl Place {
     pub(crate) fn address(self) -> usize {
         match self {
             Self::Host(ptr) | Self::Device { ptr, .. } => ptr,
-        }
-    }
-
-    /// The same kind of place at another address.
-    pub(crate) fn at(self, ptr: usize) -> Self {
-        match self {
-            Self::Host(_) => Self::Host(ptr),
-            Self::Device { device, .. } => Self::Device { device, ptr },
         }
     }
 
@@ -70,7 +63,7 @@ impl Transfer {
 /// A fill of device memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fill {
-    pub(crate) device: usize,
+    pub(crate) device: DeviceId,
     pub(crate) ptr: usize,
     pub(crate) value: u8,
     pub(crate) size: usize,

@@ -1,9 +1,9 @@
-//! What several tests need.
+//! Helpers of several tests.
 #![allow(dead_code)]
 
 use std::sync::{Arc, Condvar, Mutex};
 use tenon::DevicePtr;
-use tenon::device::Stream;
+use tenon::device::{CaptureMode, Device, DeviceId, Stream};
 use tenon_cpu::{Config, Cpu};
 
 pub const MIB: usize = 1 << 20;
@@ -15,6 +15,11 @@ pub fn cpu() -> Cpu {
 
 pub fn cpu_with(memory: usize) -> Cpu {
     Cpu::with_config(Config { devices: 2, memory, threads: 2 })
+}
+
+/// Returns true if a call failed with this text in its message.
+pub fn fails<T>(result: Result<T, impl ToString>, text: &str) -> bool {
+    result.is_err_and(|error| error.to_string().contains(text))
 }
 
 /// Something that work waits at until the test lets it through.
@@ -33,7 +38,7 @@ impl Gate {
     }
 }
 
-/// What holds a stream back. It opens when the test ends, however it ends, so that a failure does
+/// Holds a stream back. It opens when the test ends, also by a panic, so that a failure does
 /// not hang the test.
 pub struct Block(Gate);
 
@@ -50,10 +55,10 @@ impl Drop for Block {
 }
 
 /// Blocks the stream until it is opened, on the callback thread, so that the pool stays free.
-pub fn block(cpu: &Cpu, device: usize, stream: Stream) -> Block {
+pub fn block(cpu: &Cpu, device: i32, stream: Stream) -> Block {
     let gate = Gate::default();
     let held = gate.clone();
-    cpu.stream_add_callback(device, stream, move || {
+    cpu.launch_callback(DeviceId(device), stream, move || {
         held.pass();
         Ok(())
     })
@@ -61,7 +66,7 @@ pub fn block(cpu: &Cpu, device: usize, stream: Stream) -> Block {
     Block(gate)
 }
 
-/// What happened, in order.
+/// Log of values, in order.
 #[derive(Clone, Default)]
 pub struct Log(Arc<Mutex<Vec<usize>>>);
 
@@ -83,15 +88,22 @@ impl Log {
     }
 }
 
-pub fn upload(cpu: &Cpu, device: usize, bytes: &[u8]) -> DevicePtr {
-    let ptr = cpu.device_memory_allocate(device, bytes.len()).unwrap();
-    cpu.memory_copy_h2d(device, ptr, bytes).unwrap();
+/// Creates a stream of device 0 and begins to capture it.
+pub fn begin_capture(cpu: &Cpu) -> Stream {
+    let stream = cpu.create_stream(DeviceId(0)).unwrap();
+    cpu.cuda_stream_begin_capture(DeviceId(0), stream, CaptureMode::GLOBAL).unwrap();
+    stream
+}
+
+pub fn upload(cpu: &Cpu, device: i32, bytes: &[u8]) -> DevicePtr {
+    let ptr = cpu.device_memory_allocate(DeviceId(device), bytes.len()).unwrap();
+    cpu.memory_copy_h2d(DeviceId(device), ptr, bytes).unwrap();
     ptr
 }
 
-pub fn download(cpu: &Cpu, device: usize, ptr: DevicePtr, size: usize) -> Vec<u8> {
+pub fn download(cpu: &Cpu, device: i32, ptr: DevicePtr, size: usize) -> Vec<u8> {
     let mut bytes = vec![0; size];
-    cpu.memory_copy_d2h(device, &mut bytes, ptr).unwrap();
+    cpu.memory_copy_d2h(DeviceId(device), &mut bytes, ptr).unwrap();
     bytes
 }
 

@@ -2,5 +2,6 @@
 //!
 //! Subscribed threads run callbacks in stream order; observers learn of the lifecycle of the library, devices and streams.
 
+mod functions;
 pub(crate) mod observers;
 pub(crate) mod subscriptions;

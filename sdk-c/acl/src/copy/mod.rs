@@ -6,6 +6,7 @@ pub(crate) mod batch;
 pub(crate) mod cache_hint;
 pub(crate) mod descriptor;
 pub(crate) mod fill;
+mod functions;
 pub(crate) mod indirect;
 pub(crate) mod reduction;
 pub(crate) mod transfer;

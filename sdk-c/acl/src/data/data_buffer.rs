@@ -2,9 +2,11 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use tenon::handle::HandleTable;
+
 use crate::api::AclError;
 use crate::error::{Error, Result, unknown_data_handle};
-use crate::state::handles::{HandleKind, Table};
+use crate::state::handles::HandleKind;
 
 /// An address and a length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,16 +16,15 @@ pub(crate) struct Extent {
 }
 
 struct DataBuffer {
-    handle: usize,
     extent: Mutex<Extent>,
 }
 
 /// All data buffers of the program.
-pub(crate) struct DataBuffers(Table<DataBuffer>);
+pub(crate) struct DataBuffers(HandleTable<DataBuffer>);
 
 impl Default for DataBuffers {
     fn default() -> Self {
-        DataBuffers(Table::new(HandleKind::DataBuffer))
+        DataBuffers(HandleTable::new(HandleKind::DataBuffer as u8))
     }
 }
 
@@ -34,10 +35,10 @@ impl DataBuffers {
 
     /// Creates a data buffer.
     pub(crate) fn create(&self, extent: Extent) -> Result<usize> {
-        let buffer = self.0.insert_with(|handle| DataBuffer { handle, extent: Mutex::new(extent) });
+        let buffer = self.0.insert_with(|_| DataBuffer { extent: Mutex::new(extent) });
         buffer
-            .map(|buffer| buffer.handle)
-            .ok_or_else(|| Error::new(AclError::BAD_ALLOC, "a million data buffers are alive"))
+            .map(|(handle, _)| handle)
+            .ok_or_else(|| Error::new(AclError::BAD_ALLOC, "16 million data buffers are alive"))
     }
 
     /// Destroys a data buffer. The memory stays as it is.

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tenon::handle::HandleTable;
+
 use crate::api::AclError;
 use crate::error::{Error, Result, refuse, unknown_handle};
 use crate::memory::allocation;
 use crate::state::State;
-use crate::state::handles::{HandleKind, Table};
+use crate::state::handles::HandleKind;
 
 /// The longest memory of a buffer, in bytes.
 const MAX_SIZE: usize = 4 << 30;
@@ -32,7 +34,6 @@ struct Content {
 
 /// A message buffer of the program.
 struct MessageBuffer {
-    handle: usize,
     data: Arc<Data>,
     content: Mutex<Content>,
 }
@@ -76,13 +77,13 @@ impl Chains {
 
 /// All message buffers of the program.
 pub(crate) struct MessageBuffers {
-    table: Table<MessageBuffer>,
+    table: HandleTable<MessageBuffer>,
     chains: Mutex<Chains>,
 }
 
 impl Default for MessageBuffers {
     fn default() -> Self {
-        MessageBuffers { table: Table::new(HandleKind::MessageBuffer), chains: Mutex::default() }
+        MessageBuffers { table: HandleTable::new(HandleKind::MessageBuffer as u8), chains: Mutex::default() }
     }
 }
 
@@ -93,10 +94,10 @@ impl MessageBuffers {
 
     fn add(&self, data: Arc<Data>, content: Content) -> Result<usize> {
         let content = Mutex::new(content);
-        let buffer = self.table.insert_with(|handle| MessageBuffer { handle, data, content });
+        let buffer = self.table.insert_with(|_| MessageBuffer { data, content });
         buffer
-            .map(|buffer| buffer.handle)
-            .ok_or_else(|| Error::new(AclError::RT_RESOURCE_ALLOC_FAIL, "a million buffers are alive"))
+            .map(|(handle, _)| handle)
+            .ok_or_else(|| Error::new(AclError::RT_RESOURCE_ALLOC_FAIL, "16 million buffers are alive"))
     }
 
     fn chains(&self) -> MutexGuard<'_, Chains> {

@@ -4,5 +4,6 @@
 
 pub(crate) mod data_buffer;
 pub(crate) mod element;
+mod functions;
 pub(crate) mod message_buffer;
 pub(crate) mod tensor_desc;

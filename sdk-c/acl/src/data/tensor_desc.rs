@@ -4,17 +4,18 @@ use std::collections::BTreeSet;
 use std::ffi::CStr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tenon::handle::HandleTable;
+
 use super::element;
 use crate::api::{AclError, DataType, Format};
 use crate::error::{Error, Result, refuse, unknown_data_handle};
-use crate::state::handles::{HandleKind, Table};
+use crate::state::handles::HandleKind;
 
 /// The rank of a tensor whose number of dimensions is unknown.
 pub(crate) const UNKNOWN_RANK: usize = usize::MAX - 1;
 
 /// A description behind a handle.
 struct TensorDesc {
-    handle: usize,
     content: Mutex<Content>,
 }
 
@@ -98,11 +99,11 @@ impl Content {
 }
 
 /// All tensor descriptions of the program.
-pub(crate) struct TensorDescs(Table<TensorDesc>);
+pub(crate) struct TensorDescs(HandleTable<TensorDesc>);
 
 impl Default for TensorDescs {
     fn default() -> Self {
-        TensorDescs(Table::new(HandleKind::TensorDesc))
+        TensorDescs(HandleTable::new(HandleKind::TensorDesc as u8))
     }
 }
 
@@ -115,9 +116,9 @@ impl TensorDescs {
 
     fn insert(&self, content: Content) -> Result<usize> {
         let content = Mutex::new(content);
-        let desc = self.0.insert_with(|handle| TensorDesc { handle, content });
-        desc.map(|desc| desc.handle)
-            .ok_or_else(|| Error::new(AclError::BAD_ALLOC, "a million tensor descriptions are alive"))
+        let desc = self.0.insert_with(|_| TensorDesc { content });
+        desc.map(|(handle, _)| handle)
+            .ok_or_else(|| Error::new(AclError::BAD_ALLOC, "16 million tensor descriptions are alive"))
     }
 
     /// Destroys a description.

@@ -23,12 +23,15 @@ impl Runtime {
         let lease = self.state.lease(device).map_err(|error| cannot_open(device, &error))?;
         let stream = NewStream::create(&lease, &self.state.failures)?;
         let stream = self.state.streams.insert_with(|handle| stream.finish_default(handle));
-        let default_stream = stream.ok_or_else(too_many_streams)?;
+        let (_, default_stream) = stream.ok_or_else(too_many_streams)?;
         let context = self.state.contexts.insert_with(|handle| {
             default_stream.set_context(handle);
             Context::new(handle, is_primary, default_stream, lease)
         });
-        context.ok_or_else(|| Error::new(AclError::RT_RESOURCE_ALLOC_FAIL, "a million contexts are alive"))
+        match context {
+            Some((_, context)) => Ok(context),
+            None => refuse(AclError::RT_RESOURCE_ALLOC_FAIL, "16 million contexts are alive"),
+        }
     }
 
     /// Notifies the observers of streams about the default stream of a new context. They may call any function, so the

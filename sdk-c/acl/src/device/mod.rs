@@ -3,6 +3,7 @@
 //! Also the beginning and the end of the library, since the end resets every device.
 
 mod context_creation;
+mod functions;
 pub(crate) mod health;
 pub(crate) mod info;
 pub(crate) mod peers;

@@ -6,12 +6,14 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use tenon::handle::HandleTable;
+
 use super::recording::Recording;
 use crate::api::AclError;
 use crate::error::{Result, refuse, unknown_handle};
 use crate::state::State;
 use crate::state::device_state::DeviceState;
-use crate::state::handles::{self, HandleKind, Table};
+use crate::state::handles::HandleKind;
 use crate::stream::completion;
 use crate::wait;
 
@@ -95,7 +97,7 @@ impl Event {
 
     /// A small number, for messages and queries.
     pub(crate) fn id(&self) -> u32 {
-        u32::try_from(handles::index(self.handle)).unwrap_or(u32::MAX)
+        u32::try_from(tenon::handle::index(self.handle)).unwrap_or(u32::MAX)
     }
 
     /// Returns true if the last recording is done, or there is none.
@@ -121,11 +123,11 @@ impl Event {
 }
 
 /// All events of the program.
-pub(crate) struct Events(Table<Event>);
+pub(crate) struct Events(HandleTable<Event>);
 
 impl Default for Events {
     fn default() -> Self {
-        Events(Table::new(HandleKind::Event))
+        Events(HandleTable::new(HandleKind::Event as u8))
     }
 }
 
@@ -169,11 +171,11 @@ impl Events {
             let (device, progress) = (device.clone(), Mutex::default());
             Event { handle, kind, flags, device, progress }
         });
-        let Some(event) = event else {
+        let Some((handle, _)) = event else {
             device.usage().events -= 1;
-            return refuse(AclError::RT_NO_EVENT_RESOURCE, "a million events are alive");
+            return refuse(AclError::RT_NO_EVENT_RESOURCE, "16 million events are alive");
         };
-        Ok(event.handle)
+        Ok(handle)
     }
 
     /// Destroys an event at once. Streams that wait for its last recording still do.

@@ -3,4 +3,5 @@
 //! Each record of an event is a recording of its own, which uses a pooled event of the device.
 
 pub(crate) mod event_table;
+mod functions;
 mod recording;

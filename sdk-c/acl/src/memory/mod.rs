@@ -3,6 +3,7 @@
 //! Also managed memory, and values in device memory that streams write and wait for.
 
 pub(crate) mod allocation;
+mod functions;
 pub(crate) mod managed;
 pub(crate) mod registration;
 pub(crate) mod value;

@@ -4,12 +4,14 @@ use std::ffi::{CStr, CString};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use tenon::handle::HandleTable;
+
 use super::signal::{Change, Condition, Setter, Wait};
 use crate::api::{AclError, CntNotifyRecordInfo, CntNotifyRecordMode, CntNotifyWaitInfo, CntNotifyWaitMode};
 use crate::error::{Error, Result, refuse, unknown_handle};
 use crate::state::State;
 use crate::state::device_state::DeviceState;
-use crate::state::handles::{self, HandleKind, Table};
+use crate::state::handles::HandleKind;
 use crate::virtual_memory::sharing;
 
 /// The kind of a notify.
@@ -31,7 +33,7 @@ pub(crate) struct Notify {
 impl Notify {
     /// A small number, for messages and queries.
     pub(crate) fn id(&self) -> u32 {
-        u32::try_from(handles::index(self.handle)).unwrap_or(u32::MAX)
+        u32::try_from(tenon::handle::index(self.handle)).unwrap_or(u32::MAX)
     }
 }
 
@@ -75,11 +77,11 @@ fn timeout(seconds: u32) -> Option<Duration> {
 }
 
 /// All notifies of the program.
-pub(crate) struct Notifies(Table<Notify>);
+pub(crate) struct Notifies(HandleTable<Notify>);
 
 impl Default for Notifies {
     fn default() -> Self {
-        Notifies(Table::new(HandleKind::Notify))
+        Notifies(HandleTable::new(HandleKind::Notify as u8))
     }
 }
 
@@ -103,8 +105,8 @@ impl Notifies {
         let key = Mutex::default();
         let notify = self.0.insert_with(|handle| Notify { handle, kind, device, signal, key });
         notify
-            .map(|notify| notify.handle)
-            .ok_or_else(|| Error::new(AclError::RT_NO_NOTIFY_RESOURCE, "a million notifies are alive"))
+            .map(|(handle, _)| handle)
+            .ok_or_else(|| Error::new(AclError::RT_NO_NOTIFY_RESOURCE, "16 million notifies are alive"))
     }
 
     /// Destroys a notify. Queued work keeps the signal; a wait that can never end fails.

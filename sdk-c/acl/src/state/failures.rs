@@ -3,7 +3,9 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::handles::{HandleKind, Table};
+use tenon::handle::HandleTable;
+
+use super::handles::HandleKind;
 use super::thread_slots;
 use crate::api::{AclError, ExceptionInfo, ExceptionInfoCallback};
 use crate::error::{Result, refuse};
@@ -68,12 +70,12 @@ struct Listeners {
 /// The listeners, and the failures that are being reported.
 pub(crate) struct Failures {
     listeners: Mutex<Listeners>,
-    records: Table<Failure>,
+    records: HandleTable<Failure>,
 }
 
 impl Default for Failures {
     fn default() -> Self {
-        Failures { listeners: Mutex::default(), records: Table::new(HandleKind::Failure) }
+        Failures { listeners: Mutex::default(), records: HandleTable::new(HandleKind::Failure as u8) }
     }
 }
 
@@ -90,8 +92,8 @@ impl Failures {
         let Task { number: task, thread } = task;
         let record =
             self.records.insert_with(|handle| Failure { handle, code, task, stream, thread, device });
-        // A million reports at the same time are enough.
-        let Some(record) = record else { return };
+        // 16 million reports at the same time are enough.
+        let Some((_, record)) = record else { return };
         let listeners: Vec<Listener> = {
             let listeners = self.listeners();
             listeners.set.iter().chain(&listeners.added).cloned().collect()

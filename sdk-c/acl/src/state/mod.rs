@@ -19,11 +19,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use tenon::handle::HandleTable;
+
 use self::blocks::Blocks;
 use self::context::Context;
 use self::device_state::{DeviceState, Lease};
 use self::failures::Failures;
-use self::handles::{HandleKind, Table};
+use self::handles::HandleKind;
 use self::stream::Stream;
 use crate::api::AclError;
 use crate::error::{Error, Result, of_device, refuse, unknown_context, unknown_handle};
@@ -35,8 +37,8 @@ pub(crate) struct State {
     pub(crate) instance: u64,
     pub(crate) provider: Arc<dyn Devices>,
     devices: Mutex<BTreeMap<u32, Arc<DeviceState>>>,
-    pub(crate) contexts: Table<Context>,
-    pub(crate) streams: Table<Stream>,
+    pub(crate) contexts: HandleTable<Context>,
+    pub(crate) streams: HandleTable<Stream>,
     pub(crate) blocks: Blocks,
     pub(crate) failures: Arc<Failures>,
 }
@@ -48,8 +50,8 @@ impl State {
             instance: INSTANCES.fetch_add(1, Ordering::Relaxed) + 1,
             provider,
             devices: Mutex::default(),
-            contexts: Table::new(HandleKind::Context),
-            streams: Table::new(HandleKind::Stream),
+            contexts: HandleTable::new(HandleKind::Context as u8),
+            streams: HandleTable::new(HandleKind::Stream as u8),
             blocks: Blocks::default(),
             failures: Arc::default(),
         }

@@ -161,7 +161,7 @@ impl NewStream {
 /// The error when all handles for streams are in use.
 #[cold]
 pub(crate) fn too_many_streams() -> Error {
-    Error::new(AclError::RT_NO_STREAM_RESOURCE, "a million streams are alive")
+    Error::new(AclError::RT_NO_STREAM_RESOURCE, "16 million streams are alive")
 }
 
 impl Stream {

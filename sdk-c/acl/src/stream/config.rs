@@ -2,9 +2,11 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use tenon::handle::HandleTable;
+
 use crate::api::{AclError, StreamConfigAttr};
 use crate::error::{Error, Result, refuse, unknown_handle, unknown_value};
-use crate::state::handles::{HandleKind, Table};
+use crate::state::handles::HandleKind;
 
 /// The least urgent priority of a stream; the most urgent one is 0.
 pub(crate) const LEAST_PRIORITY: u32 = 7;
@@ -60,26 +62,25 @@ impl StreamConfig {
 }
 
 struct Entry {
-    handle: usize,
     config: Mutex<StreamConfig>,
 }
 
 /// The configurations that the program has created.
-pub(crate) struct StreamConfigs(Table<Entry>);
+pub(crate) struct StreamConfigs(HandleTable<Entry>);
 
 impl Default for StreamConfigs {
     fn default() -> Self {
-        StreamConfigs(Table::new(HandleKind::StreamConfig))
+        StreamConfigs(HandleTable::new(HandleKind::StreamConfig as u8))
     }
 }
 
 impl StreamConfigs {
     /// Creates a configuration with default values.
     pub(crate) fn create(&self) -> Result<usize> {
-        let entry = self.0.insert_with(|handle| Entry { handle, config: Mutex::default() });
+        let entry = self.0.insert_with(|_| Entry { config: Mutex::default() });
         entry
-            .map(|entry| entry.handle)
-            .ok_or_else(|| Error::new(AclError::BAD_ALLOC, "a million sets of settings are alive"))
+            .map(|(handle, _)| handle)
+            .ok_or_else(|| Error::new(AclError::BAD_ALLOC, "16 million sets of settings are alive"))
     }
 
     /// Destroys a configuration.

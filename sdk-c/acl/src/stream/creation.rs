@@ -16,7 +16,7 @@ impl Runtime {
         let stream = NewStream::create(&context.lease, &self.state.failures)?;
         let stream =
             self.state.streams.insert_with(|handle| stream.finish(handle, context.handle, priority, flags));
-        let stream = stream.ok_or_else(too_many_streams)?;
+        let (_, stream) = stream.ok_or_else(too_many_streams)?;
         context.streams().insert(stream.handle);
         if self.state.contexts.get(context.handle).is_none() {
             // The thread that destroyed the context meanwhile may have missed the stream.

@@ -5,3 +5,4 @@
 pub(crate) mod completion;
 pub(crate) mod config;
 mod creation;
+mod functions;

@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
+use tenon::handle::HandleTable;
+
 use super::pages::{self, File, Range};
 use super::sharing;
 use crate::api::{
@@ -16,7 +18,7 @@ use crate::api::{
 use crate::error::{Error, Result, refuse, unknown_handle};
 use crate::state::State;
 use crate::state::blocks::Block;
-use crate::state::handles::{HandleKind, Table};
+use crate::state::handles::HandleKind;
 
 /// The recommended granularity, in bytes.
 const RECOMMENDED: usize = 2 << 20;
@@ -70,12 +72,12 @@ impl Layout {
 /// All reservations, mappings and physical memory.
 pub(crate) struct VirtualMemory {
     layout: Mutex<Layout>,
-    handles: Table<PhysicalHandle>,
+    handles: HandleTable<PhysicalHandle>,
 }
 
 impl Default for VirtualMemory {
     fn default() -> Self {
-        VirtualMemory { layout: Mutex::default(), handles: Table::new(HandleKind::Physical) }
+        VirtualMemory { layout: Mutex::default(), handles: HandleTable::new(HandleKind::Physical as u8) }
     }
 }
 
@@ -86,8 +88,8 @@ impl VirtualMemory {
 
     fn add(&self, memory: Arc<PhysicalMemory>) -> Result<usize> {
         let handle = self.handles.insert_with(|handle| PhysicalHandle { handle, memory });
-        handle.map(|physical| physical.handle).ok_or_else(|| {
-            Error::new(AclError::RT_RESOURCE_ALLOC_FAIL, "a million pieces of physical memory are alive")
+        handle.map(|(handle, _)| handle).ok_or_else(|| {
+            Error::new(AclError::RT_RESOURCE_ALLOC_FAIL, "16 million pieces of physical memory are alive")
         })
     }
 

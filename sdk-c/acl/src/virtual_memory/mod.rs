@@ -3,6 +3,7 @@
 //! Also sharing of memory by key or number, within the process.
 
 pub(crate) mod capabilities;
+mod functions;
 pub(crate) mod mappings;
 pub(crate) mod pages;
 pub(crate) mod sharing;

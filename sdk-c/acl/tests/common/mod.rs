@@ -197,7 +197,7 @@ pub struct Hold(Arc<(Mutex<bool>, Condvar)>);
 
 impl Hold {
     pub fn on(acl: &Runtime, stream: Stream) -> Self {
-        use tenon_acl::api::Acl as _;
+        use tenon_acl::api::AclCallback as _;
         let gate = Arc::new((Mutex::new(false), Condvar::new()));
         let inner = gate.clone();
         let wait = move || drop(inner.1.wait_while(inner.0.lock().unwrap(), |open| !*open).unwrap());

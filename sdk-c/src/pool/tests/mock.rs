@@ -6,12 +6,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tenon::DevicePtr;
 use tenon::device::*;
+use tenon_testing::stub_device;
 
 /// A device with streams that stand still until they are told to run.
 pub struct Mock {
     /// Bytes that can be allocated.
     pub capacity: usize,
-    /// What it answers as the least chunk.
+    /// The result of `device_min_chunk_size`.
     pub unit: usize,
     /// How far addresses lie beside a page.
     pub skew: usize,
@@ -42,7 +43,7 @@ impl Mock {
         self.fail_in.store(calls, Ordering::Relaxed);
     }
 
-    /// Whether a failure was ordered and has not come yet.
+    /// Returns true if a failure was ordered and has not come yet.
     pub fn will_fail(&self) -> bool {
         self.fail_in.load(Ordering::Relaxed) > 0
     }
@@ -55,7 +56,7 @@ impl Mock {
         self.state.lock().unwrap().events.len()
     }
 
-    /// Whether some allocation holds the whole range.
+    /// Returns true if some allocation holds the whole range.
     pub fn holds(&self, at: DevicePtr, size: usize) -> bool {
         let state = self.state.lock().unwrap();
         let before = state.memory.range(..=at.addr()).next_back();
@@ -89,95 +90,70 @@ impl Mock {
     }
 }
 
-#[tenon::device]
-impl Device for Mock {
-    fn set_device(&self, _: DeviceId) -> Result<()> {
-        Ok(())
-    }
-
-    fn get_device(&self) -> Result<DeviceId> {
-        Ok(DeviceId(0))
-    }
-
-    fn get_device_count(&self) -> Result<usize> {
-        Ok(1)
-    }
-
-    fn get_device_list(&self) -> Result<Vec<usize>> {
-        Ok(vec![0])
-    }
-
-    fn synchronize_device(&self, _: DeviceId) -> Result<()> {
-        Ok(())
-    }
-
-    fn synchronize_stream(&self, _: DeviceId, stream: Stream) -> Result<()> {
-        drop(self.call()?);
-        self.run(stream);
-        Ok(())
-    }
-
-    fn create_event(&self, _: DeviceId) -> Result<Event> {
-        let mut state = self.call()?;
-        state.next += 1;
-        let event = state.next;
-        state.events.insert(event, None);
-        Ok(Event::from_addr(event))
-    }
-
-    fn destroy_event(&self, _: DeviceId, event: Event) -> Result<()> {
-        assert!(self.call()?.events.remove(&event.addr()).is_some(), "{event:?} is not there");
-        Ok(())
-    }
-
-    fn record_event(&self, _: DeviceId, stream: Stream, event: Event) -> Result<()> {
-        let mut state = self.call()?;
-        let (given, _) = state.streams.get(&stream.addr()).copied().unwrap_or_default();
-        *state.events.get_mut(&event.addr()).expect("the event is there") = Some((stream.addr(), given));
-        Ok(())
-    }
-
-    fn query_event(&self, _: DeviceId, event: Event) -> Result<bool> {
-        let state = self.call()?;
-        let record = state.events.get(&event.addr()).expect("the event is there");
-        Ok(record
-            .is_none_or(|(stream, point)| state.streams.get(&stream).is_none_or(|(_, done)| *done >= point)))
-    }
-
-    fn synchronize_event(&self, _: DeviceId, _: Event) -> Result<()> {
-        panic!("a pool does not wait")
-    }
-
-    fn device_memory_allocate(&self, _: DeviceId, size: usize) -> Result<DevicePtr> {
-        let mut state = self.call()?;
-        if size > self.capacity - state.bytes {
-            return Ok(DevicePtr::NULL);
+stub_device! {
+    #[tenon::device]
+    impl Mock {
+        fn create_event(&self, _: DeviceId) -> Result<Event> {
+            let mut state = self.call()?;
+            state.next += 1;
+            let event = state.next;
+            state.events.insert(event, None);
+            Ok(Event::from_addr(event))
         }
-        // No address is given twice, so that what is said of one is said of one allocation.
-        state.next = state.next.next_multiple_of(4 << 20) + self.skew;
-        let at = state.next.max(64 << 20) + if state.next < 64 << 20 { self.skew } else { 0 };
-        state.next = at + size;
-        state.bytes += size;
-        state.memory.insert(at, size);
-        Ok(DevicePtr::from_addr(at))
-    }
 
-    fn device_memory_deallocate(&self, _: DeviceId, ptr: DevicePtr, size: usize) -> Result<()> {
-        let mut state = self.call()?;
-        assert_eq!(state.memory.remove(&ptr.addr()), Some(size), "{ptr:?} of {size} bytes is not there");
-        state.bytes -= size;
-        Ok(())
-    }
+        fn destroy_event(&self, _: DeviceId, event: Event) -> Result<()> {
+            assert!(self.call()?.events.remove(&event.addr()).is_some(), "{event:?} is not there");
+            Ok(())
+        }
 
-    fn memory_copy_h2d(&self, _: DeviceId, _: DevicePtr, _: &[u8]) -> Result<()> {
-        Ok(())
-    }
+        fn record_event(&self, _: DeviceId, stream: Stream, event: Event) -> Result<()> {
+            let mut state = self.call()?;
+            let (given, _) = state.streams.get(&stream.addr()).copied().unwrap_or_default();
+            *state.events.get_mut(&event.addr()).expect("the event is there") = Some((stream.addr(), given));
+            Ok(())
+        }
 
-    fn memory_copy_d2h(&self, _: DeviceId, _: &mut [u8], _: DevicePtr) -> Result<()> {
-        Ok(())
-    }
+        fn synchronize_event(&self, _: DeviceId, _: Event) -> Result<()> {
+            panic!("a pool does not wait")
+        }
 
-    fn device_min_chunk_size(&self, _: DeviceId) -> Result<usize> {
-        Ok(self.unit)
+        fn device_memory_allocate(&self, _: DeviceId, size: usize) -> Result<DevicePtr> {
+            let mut state = self.call()?;
+            if size > self.capacity - state.bytes {
+                return Ok(DevicePtr::NULL);
+            }
+            // No address is given twice, so that what is said of one is said of one allocation.
+            state.next = state.next.next_multiple_of(4 << 20) + self.skew;
+            let at = state.next.max(64 << 20) + if state.next < 64 << 20 { self.skew } else { 0 };
+            state.next = at + size;
+            state.bytes += size;
+            state.memory.insert(at, size);
+            Ok(DevicePtr::from_addr(at))
+        }
+
+        fn device_memory_deallocate(&self, _: DeviceId, ptr: DevicePtr, size: usize) -> Result<()> {
+            let mut state = self.call()?;
+            assert_eq!(state.memory.remove(&ptr.addr()), Some(size), "{ptr:?} of {size} bytes is not there");
+            state.bytes -= size;
+            Ok(())
+        }
+    }
+    optional {
+        fn synchronize_stream(&self, _: DeviceId, stream: Stream) -> Result<()> {
+            drop(self.call()?);
+            self.run(stream);
+            Ok(())
+        }
+
+        fn query_event(&self, _: DeviceId, event: Event) -> Result<bool> {
+            let state = self.call()?;
+            let record = state.events.get(&event.addr()).expect("the event is there");
+            Ok(record
+                .is_none_or(|(stream, point)| state.streams.get(&stream).is_none_or(|(_, done)| *done >= point)))
+        }
+
+        fn device_min_chunk_size(&self, _: DeviceId) -> Result<usize> {
+            Ok(self.unit)
+        }
     }
 }

@@ -26,7 +26,7 @@ fn hold(cpu: &Cpu, stream: Stream) -> Sender<()> {
         let _ = gate.lock().unwrap().recv();
         Ok(())
     };
-    cpu.stream_add_callback(0, stream, body).unwrap();
+    cpu.launch_callback(ID, stream, body).unwrap();
     open
 }
 
@@ -97,7 +97,7 @@ fn a_callback_may_allocate_and_free() {
         let block = inside.allocate(3 * MIB, stream).map_err(|error| error.to_string())?;
         inside.free(block, stream).map_err(|error| error.to_string())
     };
-    cpu.stream_add_callback(0, stream, body).unwrap();
+    cpu.launch_callback(ID, stream, body).unwrap();
     Device::synchronize_stream(&*cpu, ID, stream).unwrap();
     assert_eq!(pool.statistics().misses, 1);
 }

@@ -1,7 +1,7 @@
-"""The command `tenon`: what there is, how fast it is, and whether a plugin is right.
+"""The command `tenon`: shows devices and plugins, measures them, and tests plugins.
 
-What lives here: options, and how answers are shown. `check`, `trace` and `rules` are handed over to the program in
-Rust that the wheel carries, so their options, errors and exit codes are its own.
+This package contains the options and the output. `check`, `trace` and `rules` are run by the Rust program in the wheel,
+which defines their options, errors and exit codes.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ if TYPE_CHECKING:
 
 EPILOG = """\
 examples:
-  tenon info                         devices, plugins and why one was refused, the environment
-  tenon bench --plot bench.png       bandwidth by size and latencies, as a table and a picture
-  tenon check ./libmy_npu.so         does a plugin keep what the spec promises?
+  tenon info                         shows devices, plugins, load failures and the environment
+  tenon bench --plot bench.png       measures bandwidths and latencies, and draws them
+  tenon check ./libmy_npu.so         tests a plugin against the spec
   TENON_LAYERS=trace python train.py writes tenon-trace-<pid>.json
-  tenon trace summary FILE           what was called, and how long it took
-  tenon rules V031                   what a rule of TENON_LAYERS=validate means
+  tenon trace summary FILE           lists the calls of a trace and their durations
+  tenon rules V031                   explains a rule of TENON_LAYERS=validate
 
-`tenon COMMAND --help` tells more. All commands but `help` take --json.
+`tenon COMMAND --help` shows more. All commands except `help` accept --json.
 
-exit status: 0 done, 1 it could not be done, 2 wrong options, 130 interrupted; that of `tenon check` is in its help.
+exit status: 0 success, 1 failure, 2 wrong options, 130 interrupted; for `tenon check` see its help.
 """
 
 INTERRUPTED = 130
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):
-    """Leaves the examples as they are, and lists the commands without a line above that says COMMAND."""
+    """Keeps the line breaks of the examples, and omits the line COMMAND above the list of commands."""
 
     def _format_action(self, action: argparse.Action) -> str:
         text = super()._format_action(action)
@@ -44,10 +44,10 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
 
 
 def parser() -> argparse.ArgumentParser:
-    """The options of the whole command."""
+    """Returns the argument parser of the command."""
     top = argparse.ArgumentParser(
         prog="tenon",
-        description="Looks at devices and plugins, measures them, and checks them.",
+        description="Shows, measures and tests devices and plugins.",
         epilog=EPILOG,
         formatter_class=_Formatter,
     )
@@ -57,15 +57,15 @@ def parser() -> argparse.ArgumentParser:
     bench.add_command(commands)
     for name, summary in handover.COMMANDS.items():
         commands.add_parser(name, help=summary, add_help=False)
-    commands.add_parser("help", help="the same as --help, also of a command", add_help=False)
+    commands.add_parser("help", help="show the help of `tenon` or of a command", add_help=False)
     return top
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command, and returns its exit status."""
+    """Runs the command and returns its exit status."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     for output in (sys.stdout, sys.stderr):
-        # A sign that the terminal or the file does not know must not cost the answer.
+        # A character that the output encoding does not support must not raise an exception.
         if isinstance(output, io.TextIOWrapper):
             output.reconfigure(errors="replace")
     if arguments[:1] == ["help"]:
@@ -79,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # Who reads only the beginning, such as `head`, has seen enough. The interpreter flushes once more at its end.
+        # The reader, such as `head`, closed the pipe. The interpreter flushes again at exit, so stdout is redirected.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (Error, OSError, ValueError) as error:
@@ -95,7 +95,7 @@ def _run(arguments: list[str]) -> int:
         return 0
     if options.command is None:
         top.print_help()
-        # There is nothing that was asked for.
+        # A missing command counts as wrong options.
         return 2
     run = options.run
     status: int = run(options)

@@ -1,4 +1,4 @@
-"""`tenon bench`: how fast a device copies, and how long its calls take."""
+"""`tenon bench`: measures copy bandwidth and call latencies of a device."""
 
 from __future__ import annotations
 
@@ -16,59 +16,61 @@ if TYPE_CHECKING:
 SIZES = "4KiB,16KiB,64KiB,256KiB,1MiB,4MiB,16MiB,64MiB,256MiB"
 
 EPILOG = """\
-Copies are queued on a stream and waited for; each figure is the median of --repeat runs, of which each is long enough
-to be measured. GB/s are 10^9 bytes per second, and count what arrives. Latencies hold what a call from Python costs,
-which is the first row.
+Each copy is queued on a stream and waited for. Each figure is the median of --repeat runs; a run repeats the work until
+it is long enough to be measured. GB/s are 10^9 bytes per second at the destination. Latencies include the cost of a
+call from Python, which is in the first row.
 
 examples:
   tenon bench --device my_npu:0 --plot npu.png
   tenon bench --sizes 1MiB,1GiB --repeat 30 --json
 
-exit status: 0 measured, 1 it could not be done, 2 wrong options, 130 interrupted
+exit status: 0 success, 1 failure, 2 wrong options, 130 interrupted
 """
 
 
 def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """The command and its options."""
+    """Adds the command and its options."""
     command = commands.add_parser(
         "bench",
-        help="bandwidth of copies by size, latencies, allocation",
-        description="Measures copies by size, and how long calls take: to queue work, to wait, to allocate.",
+        help="measure copy bandwidth by size, latencies and allocation",
+        description="Measures copies by size, and the latency of calls that queue work, wait or allocate.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    command.add_argument("--device", metavar="NAME", default="cpu:0", help="such as cpu:0 (default: %(default)s)")
+    command.add_argument(
+        "--device", metavar="NAME", default="cpu:0", help="device, such as cpu:0 (default: %(default)s)"
+    )
     command.add_argument(
         "--sizes", metavar="LIST", type=_sizes, default=SIZES, help="sizes of the copies (default: %(default)s)"
     )
     command.add_argument(
         "--repeat", metavar="N", type=_count, default=10, help="runs of each measurement (default: %(default)s)"
     )
+    command.add_argument("--pageable", action="store_true", help="use pageable host memory in place of pinned memory")
     command.add_argument(
-        "--pageable", action="store_true", help="copy from and to ordinary host memory in place of pinned memory"
+        "--plot", metavar="FILE", type=plot.file, help="draw the results: .png, .svg or .pdf; needs matplotlib"
     )
-    command.add_argument("--plot", metavar="FILE", type=plot.file, help="draw it: .png, .svg or .pdf; needs matplotlib")
-    command.add_argument("--json", action="store_true", help="for programs: every figure, in seconds and bytes")
+    command.add_argument("--json", action="store_true", help="print JSON, with times in seconds and sizes in bytes")
     command.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Runs the command."""
     if options.plot:
-        # What is missing is said before minutes are spent.
+        # Checked before the measurement, which may take minutes.
         plot.require(options.plot)
     device = tenon.device(options.device)
     found = gather(device, options.sizes, options.repeat, options.pageable)
     print(as_json(found) if options.json else text(found, Style(sys.stdout)))
     if options.plot:
-        # Last, and after what was measured has arrived: a disk may be full.
+        # Drawn after the results are written, because writing the file may fail.
         sys.stdout.flush()
         plot.draw(found, options.plot)
     return 0
 
 
 def gather(device: tenon.Device, sizes: Sequence[int], repeat: int, pageable: bool) -> dict[str, Any]:
-    """Measures all of it."""
+    """Runs all measurements."""
     found: dict[str, Any] = {
         "device": device.name,
         "plugin": device.plugin.name,
@@ -100,7 +102,7 @@ def _times(time: measure.Time | None) -> dict[str, float | None]:
 
 
 def text(found: dict[str, Any], style: Style) -> str:
-    """The same for people."""
+    """Formats the results as text."""
     lines = [
         f"{style.strong(found['device'])} of plugin {found['plugin']}, medians of {found['repeat']} runs",
         "",
@@ -134,5 +136,5 @@ def _sizes(text: str) -> list[int]:
 
 def _count(text: str) -> int:
     if not text.isdecimal() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"`{text}` is no number of runs")
+        raise argparse.ArgumentTypeError(f"`{text}` is not a positive number of runs")
     return int(text)

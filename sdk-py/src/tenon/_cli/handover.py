@@ -1,4 +1,4 @@
-"""What the program in Rust does: found in the wheel, and run in the place of this one."""
+"""Commands of the Rust program in the wheel, which replaces this process."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 COMMANDS = {
-    "check": "hold a device plugin to the spec's contract",
-    "trace": "what a trace says",
-    "rules": "what the rules of validation mean",
+    "check": "test a device plugin against the spec",
+    "trace": "summarise a trace",
+    "rules": "explain the rules of the validation layer",
 }
-"""The commands that are handed over, and what they are for."""
+"""The commands of the Rust program, with their summaries."""
 
 
 def program() -> Path:
-    """The program that the wheel carries.
+    """Returns the path of the program in the wheel.
 
     Raises:
-        FileNotFoundError: This is a source tree in which nothing was built.
+        FileNotFoundError: This is a source tree without a built program.
     """
     path = Path(__file__).resolve().parent.parent / "_bin" / "tenon"
     if not path.exists():
         raise FileNotFoundError(
-            f"there is no program {path}: build the package with `pip install ./sdk-py`, or with `-e` to work on it"
+            f"{path} does not exist: install the package with `pip install ./sdk-py`, or with `-e` for development"
         )
     return path
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Becomes that program. Returns only where there is none."""
+    """Replaces this process by the program."""
     path = program()
     sys.stdout.flush()
     os.execv(path, ["tenon", *arguments])

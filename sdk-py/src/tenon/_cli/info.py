@@ -1,4 +1,4 @@
-"""`tenon info`: devices, plugins and why one was refused, and what the environment says."""
+"""`tenon info`: shows devices, plugins, load failures and environment variables."""
 
 from __future__ import annotations
 
@@ -19,34 +19,34 @@ if TYPE_CHECKING:
 
 VARIABLES = {
     "TENON_LIBRARY": "the libtenon.so to load in place of the package's own",
-    "TENON_PLUGIN_PATH": "where plugins are looked for: folders, libraries, manifests",
+    "TENON_PLUGIN_PATH": "where to search for plugins: folders, libraries, manifests",
     "TENON_LAYERS": "layers between programs and devices: validate, trace",
-    "TENON_LOG": "messages on the standard error: off, error, info",
+    "TENON_LOG": "log level on standard error: off, error, info",
     "TENON_VALIDATE_FATAL": "1: end the process at the first error",
-    "TENON_VALIDATE_BACKTRACE": "1: keep where things were made and ended",
+    "TENON_VALIDATE_BACKTRACE": "1: record where objects are created and destroyed",
     "TENON_VALIDATE_IGNORE": "rules that are not checked",
-    "TENON_TRACE_FILE": "where the trace goes",
-    "TENON_TRACE_LIMIT": "the most events in it",
+    "TENON_TRACE_FILE": "the file for the trace",
+    "TENON_TRACE_LIMIT": "the maximum number of events in the trace",
     "TENON_TRACE_STREAMS": "0: no lanes for streams",
     "TENON_ACL_DEVICE": "the device type that `import acl` uses",
-    "TENON_CPU_DEVICES": "how many devices the CPU device has",
-    "TENON_CPU_MEMORY": "the memory of each",
-    "TENON_CPU_THREADS": "how many threads work for them",
+    "TENON_CPU_DEVICES": "the number of CPU devices",
+    "TENON_CPU_MEMORY": "the memory of each CPU device",
+    "TENON_CPU_THREADS": "the number of worker threads of the CPU devices",
 }
-"""The variables of the environment that change what Tenon does."""
+"""The environment variables of Tenon."""
 
 
 def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """The command and its options."""
-    summary = "devices, plugins and why one was refused, the environment"
+    """Adds the command and its options."""
+    summary = "show devices, plugins, load failures and the environment"
     command = commands.add_parser(
         "info",
         help=summary,
-        description="Shows devices, plugins and why one was refused, the variables of the environment that matter, "
-        "and what is installed. Each device is opened.",
-        epilog="exit status: 0, also where a plugin was refused or a device could not be opened",
+        description="Shows devices, plugins, load failures, the environment variables of Tenon, "
+        "and the installed versions. Opens each device.",
+        epilog="exit status: 0, even if a plugin was refused or a device could not be opened",
     )
-    command.add_argument("--json", action="store_true", help="for programs: all of it, sizes in bytes")
+    command.add_argument("--json", action="store_true", help="print JSON, with sizes in bytes")
     command.set_defaults(run=run)
 
 
@@ -58,12 +58,12 @@ def run(options: argparse.Namespace) -> int:
 
 
 def versions() -> dict[str, str]:
-    """What is installed."""
+    """Returns the installed versions."""
     return {"tenon": ".".join(map(str, VERSION)), "libtenon": tenon.version()}
 
 
 def gather() -> dict[str, Any]:
-    """All that there is to tell."""
+    """Collects all information."""
     plugins = tenon.plugins()
     return {
         "versions": {**versions(), "python": platform.python_version(), "system": _system()},
@@ -84,7 +84,7 @@ def _devices(plugin: tenon.Plugin) -> list[tenon.Device]:
     try:
         return plugin.devices()
     except tenon.Error:
-        # What is wrong stands with the plugin.
+        # `_plugin` shows the error.
         return []
 
 
@@ -116,7 +116,7 @@ def _device(device: tenon.Device) -> dict[str, Any]:
 
 
 def text(found: dict[str, Any], style: Style) -> str:
-    """The same for people."""
+    """Formats the information as text."""
     versions = found["versions"]
     lines = [
         f"{style.strong('tenon')} {versions['tenon']} with libtenon {versions['libtenon']}, "
@@ -144,11 +144,11 @@ def _device_lines(device: dict[str, Any], style: Style) -> list[str]:
     runtime, driver = device["runtime_version"], device["driver_version"]
     types = [name for name in ("float16", "bfloat16") if device[name]]
     facts = [
-        ["memory", f"{size(total)}, {size(device['free_memory'])} free" if total else "not told"],
+        ["memory", f"{size(total)}, {size(device['free_memory'])} free" if total else "unknown"],
         ["allocations", f"rounded up to {size(device['min_chunk_size'])}"],
-        ["processors", str(device["multi_processors"] or "not told")],
+        ["processors", str(device["multi_processors"] or "unknown")],
         ["computes in", ", ".join(types) or "neither float16 nor bfloat16"],
-        ["versions", f"runtime {runtime}, driver {driver}" if runtime or driver else "not told"],
+        ["versions", f"runtime {runtime}, driver {driver}" if runtime or driver else "unknown"],
         ["functions", ", ".join(f"{count} {state}" for state, count in functions.items())],
     ]
     return [head, *columns(facts, indent="    ")]

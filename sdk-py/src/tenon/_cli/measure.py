@@ -1,6 +1,6 @@
-"""What `tenon bench` measures, and how.
+"""The measurements of `tenon bench`.
 
-Calls go to the generated functions, so that what is measured is the device, and little of Python.
+The generated functions are called directly, so that the results contain little overhead of Python.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ if TYPE_CHECKING:
 DIRECTIONS = {"h2d": "host to device", "d2h": "device to host", "d2d": "device to device"}
 
 _SHORTEST_RUN = 0.002
-"""Seconds that a run takes at least, so that the clock and one interruption do not matter."""
+"""The shortest run in seconds. It keeps the effects of clock resolution and interrupts small."""
 _MOST_CALLS = 20_000
 _SMALL, _LARGE = 4 << 10, 1 << 20
 
 
 @dataclass(frozen=True)
 class Time:
-    """How long a piece of work takes, in seconds."""
+    """The duration of a piece of work in seconds."""
 
     median: float
     """The median of the runs."""
     fastest: float
-    """The fastest of them."""
+    """The fastest run."""
 
 
 class Bench:
-    """A device that is measured, with a stream of its own."""
+    """A device under measurement, with its own stream."""
 
     def __init__(self, device: tenon.Device, repeat: int, pageable: bool) -> None:
         self._device = device.handle
@@ -63,7 +63,7 @@ class Bench:
         functions.synchronize_stream(self._device, self._stream)
 
     def time(self, work: Callable[[], object]) -> Time | None:
-        """How long a piece of work takes; None where the device cannot do it."""
+        """Measures a piece of work. Returns None if the device does not support it."""
         try:
             work()
             self._wait()
@@ -81,12 +81,12 @@ class Bench:
         for _ in range(calls):
             work()
         time = perf_counter() - start
-        # What was queued is not part of a call's time, and must not be part of the next one's.
+        # Queued work does not count for this run, and must not delay the next one.
         self._wait()
         return time / calls
 
     def copy(self, direction: str, size: int) -> Time | None:
-        """How long a copy takes until it has arrived; None where there is not as much memory."""
+        """Measures a copy until it is complete. Returns None if there is not enough memory."""
         with ExitStack() as memory:
             try:
                 source = self._host(memory, size) if direction == "h2d" else self._device_memory(memory, size)
@@ -104,14 +104,14 @@ class Bench:
     def _device_memory(self, memory: ExitStack, size: int) -> int:
         address = functions.device_memory_allocate(self._device, size)
         memory.callback(functions.device_memory_deallocate, self._device, address, size)
-        # Memory that was never written may not be there yet.
+        # Memory that was never written may not be backed by physical pages yet.
         functions.device_memory_set(self._device, address, 1, size)
         return address
 
     def _host(self, memory: ExitStack, size: int) -> int:
         if self._pageable:
             buffer = ctypes.create_string_buffer(size)
-            # It lives as long as somebody could call back for it.
+            # The callback keeps the buffer alive until the stack is closed.
             memory.callback(lambda: buffer)
             address = ctypes.addressof(buffer)
         else:
@@ -122,7 +122,7 @@ class Bench:
 
     @property
     def latencies(self) -> dict[str, Callable[[], object]]:
-        """The pieces of work whose latency is measured, by what people call them."""
+        """The calls whose latency is measured, by their title."""
         device, stream, event = self._device, self._stream, self._event
         pair = self._device_memory(self._kept, 2 * _SMALL)
 

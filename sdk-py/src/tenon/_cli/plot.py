@@ -1,4 +1,4 @@
-"""The picture of `tenon bench --plot`."""
+"""The plot of `tenon bench --plot`."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ _KINDS = (".png", ".svg", ".pdf")
 
 
 def file(name: str) -> Path:
-    """The file that `--plot` names.
+    """Converts the argument of `--plot`.
 
     Raises:
-        ArgumentTypeError: It would be no picture.
+        ArgumentTypeError: The extension is not supported.
     """
     path = Path(name)
     if path.suffix.lower() not in _KINDS:
-        raise argparse.ArgumentTypeError(f"`{name}` is no name of a picture: it should end in .png, .svg or .pdf")
+        raise argparse.ArgumentTypeError(f"`{name}` must end in .png, .svg or .pdf")
     return path
 
 
 def require(file: Path) -> None:
-    """Says what is missing.
+    """Checks the requirements of `draw`.
 
     Raises:
-        OSError: There is no matplotlib, or no folder for the file.
+        OSError: matplotlib is not installed, or the folder of the file does not exist.
     """
     if not file.parent.is_dir():
-        raise OSError(f"--plot: there is no folder `{file.parent}`")
+        raise OSError(f"--plot: the folder `{file.parent}` does not exist")
     try:
         import matplotlib  # noqa: F401
     except ImportError:
@@ -45,7 +45,7 @@ def require(file: Path) -> None:
 
 
 def draw(found: dict[str, Any], file: Path) -> None:
-    """Draws bandwidth by size, and latencies, into a file."""
+    """Writes a plot of bandwidths and latencies to a file."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(12, 4.8), layout="constrained")

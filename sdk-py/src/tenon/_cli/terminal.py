@@ -1,4 +1,4 @@
-"""What the command writes: colours where there is a terminal, aligned columns, sizes, and a bar for long work."""
+"""Output of the command: colours, aligned columns, sizes and a progress bar."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ _BAR_WIDTH = 24
 
 
 class Style:
-    """Colours for a terminal, unless `NO_COLOR` is set; nothing for a file or a pipe."""
+    """Colours for a terminal. Disabled for files and pipes, and if `NO_COLOR` is set."""
 
     def __init__(self, output: TextIO) -> None:
         self.coloured = output.isatty() and not os.environ.get("NO_COLOR")
 
     def strong(self, text: str) -> str:
-        """What one looks for first."""
+        """Formats important text."""
         return self._painted("1", text)
 
     def faint(self, text: str) -> str:
-        """What one may skip."""
+        """Formats less important text."""
         return self._painted("2", text)
 
     def bad(self, text: str) -> str:
-        """What went wrong."""
+        """Formats an error."""
         return self._painted("31", text)
 
     def _painted(self, code: str, text: str) -> str:
@@ -40,12 +40,12 @@ class Style:
 
 
 def columns(rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), indent: str = "  ") -> list[str]:
-    """Lines in which the cells of each column stand below each other.
+    """Aligns cells in columns and returns the lines.
 
     Args:
-        rows: The cells; the last one of a row may be as long as it likes.
-        right: The columns that are aligned to the right, as figures are.
-        indent: What each line begins with.
+        rows: The cells of each row.
+        right: The indices of the right-aligned columns.
+        indent: The prefix of each line.
     """
     widths = [max((len(row[at]) for row in rows if at < len(row)), default=0) for at in range(max(map(len, rows)))]
     lines = []
@@ -58,31 +58,31 @@ def columns(rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), indent:
 
 
 def size(count: int) -> str:
-    """A number of bytes for people: `4 KiB`, `1.5 GiB`."""
+    """Formats a number of bytes, such as `4 KiB` or `1.5 GiB`."""
     power = min(max(count.bit_length() - 1, 0) // 10, len(_UNITS) - 1)
     return f"{count / 1024**power:.1f}".removesuffix(".0") + f" {_UNITS[power]}"
 
 
 def parse_size(text: str) -> int:
-    """A number of bytes as people write it: `4KiB`, `1 MiB`, `512`.
+    """Parses a number of bytes, such as `4KiB`, `1 MiB` or `512`.
 
     Raises:
-        ValueError: It is none.
+        ValueError: The text is not a size, or the size is 0.
     """
     match = re.fullmatch(r"\s*(\d+)\s*(?:([kmgt])i?b?|b|bytes)?\s*", text, re.IGNORECASE)
     count = int(match[1]) << 10 * (" kmgt".index(match[2].lower()) if match[2] else 0) if match else 0
     if count == 0:
-        raise ValueError(f"`{text}` is no size: it should look like 4KiB or 64MiB")
+        raise ValueError(f"`{text}` is not a valid size: expected a size such as 4KiB or 64MiB")
     return count
 
 
 def as_json(value: object) -> str:
-    """A value for programs."""
+    """Formats a value as JSON."""
     return json.dumps(value, indent=2)
 
 
 class Bar:
-    """How far a long work is, on standard error, where somebody watches."""
+    """A progress bar on standard error. Shown only on a terminal."""
 
     def __init__(self, steps: int) -> None:
         self._steps = steps
@@ -90,7 +90,7 @@ class Bar:
         self._shown = sys.stderr.isatty()
 
     def step(self, what: str) -> None:
-        """Shows what begins now."""
+        """Shows the step that begins now."""
         if self._shown:
             filled = self._done * _BAR_WIDTH // max(self._steps, 1)
             bar = "█" * filled + "░" * (_BAR_WIDTH - filled)

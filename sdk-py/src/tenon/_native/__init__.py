@@ -1,6 +1,6 @@
-"""The library as it is in C: a function for each export, a class for each type. What people use is above, in `tenon`.
+"""Low-level bindings of the C library: one function per export, one class per type. Most programs use `tenon` instead.
 
-`functions` has the device interface of the spec, `core` what the library does beside it, `types` what both take and
-answer; these three are generated. A function that fails raises one of `tenon.errors`. The functions of ctypes below
-have an underscore before their name: `functions._memory_copy_h2d` takes the parameters of C and answers the status.
+`functions` contains the device interface of the spec, `core` the other functions of the library, and `types` their
+types. These three modules are generated. A failed call raises an exception of `tenon.errors`. Names with a leading
+underscore are the ctypes functions: `functions._memory_copy_h2d` takes the parameters of C and returns the status.
 """

@@ -1,4 +1,4 @@
-"""Lists as C has them: an address, and a number."""
+"""C arrays from and to Python lists."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from tenon._native.check import failed
 
 
 def packed(element: Any, values: Sequence[Any], length: int) -> Array[Any]:
-    """Makes an array of a list.
+    """Converts a list to a C array.
 
     Args:
-        element: The type of its elements.
+        element: The element type.
         values: The list.
-        length: How many there must be, as the other lists of the call have it.
+        length: The expected length: that of the other lists of the call.
 
     Raises:
-        ValueError: There are more, or fewer.
+        ValueError: The length differs.
     """
     if len(values) != length:
         raise ValueError(f"the lists of a call must have the same length, but have {length} and {len(values)}")
@@ -27,14 +27,16 @@ def packed(element: Any, values: Sequence[Any], length: int) -> Array[Any]:
 
 
 def filled(element: Any, ask: Callable[[Array[Any] | None, c_size_t], int]) -> Array[Any]:
-    """Asks how many there are, makes room, and asks for them; once more where there are more by then.
+    """Calls a function of the library that fills an array: first for the count, then with an array of that length.
+
+    If the count grows between the two calls, they are repeated.
 
     Args:
-        element: The type of one of them.
-        ask: Calls the library with the room, or None to count, and with the number. It answers a status.
+        element: The element type.
+        ask: Calls the library with an array, or None to count, and with its length. Returns the status.
 
     Returns:
-        As many as were written.
+        The elements that were written.
     """
     count = c_size_t()
     status = ask(None, count)
@@ -42,7 +44,7 @@ def filled(element: Any, ask: Callable[[Array[Any] | None, c_size_t], int]) -> A
         room: Array[Any] = (element * count.value)()
         status = ask(room, count)
         if not status:
-            # Fewer may be left than were counted.
+            # The library may write fewer elements than it counted.
             written: Array[Any] = (element * count.value).from_buffer(room)
             return written
         if count.value > len(room):

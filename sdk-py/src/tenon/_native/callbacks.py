@@ -1,7 +1,7 @@
-"""What pointers to functions are made of. ctypes has classes for them, but gives those no name that a type could have.
+"""Base class of C function pointers. It is imported from `_ctypes` because `ctypes` exports no name for it.
 
-An object of such a class is made from a function of Python, and has to stay alive as long as C may call it. ctypes
-takes the interpreter's lock for the call.
+A function pointer is created from a Python function, and must stay alive as long as C may call it. ctypes acquires the
+GIL for the call.
 """
 
 from __future__ import annotations

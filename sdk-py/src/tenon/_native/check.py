@@ -1,4 +1,4 @@
-"""From a status to an exception: where every native call that does not succeed ends."""
+"""Converts the status of a failed native call to an exception."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ _PREFIX = "tenon_"
 
 
 def failed(status: int) -> NoReturn:
-    """Raises the exception that stands for a status, with what the library remembers of the call.
+    """Raises the exception for a status, with the details of the last error that the library recorded.
 
     Args:
-        status: What a native function answered; not 0.
+        status: The status of a native function; not 0.
     """
-    # The generated modules import this one, so it can import what is made of them only when it is called.
+    # Imported here because the generated modules import this module.
     from tenon import _running, errors
     from tenon._native import core
     from tenon._native.text import decode_or_none
@@ -21,8 +21,8 @@ def failed(status: int) -> NoReturn:
     _running.leave_if_ended()
     kind = errors.BY_STATUS.get(status, errors.DeviceError)
     told = core.Error()
-    # The function below `core.error_last`, which would come here again. A finaliser that ran in between may have failed
-    # too, and then the story is not that of this call.
+    # Calls the ctypes function, because `core.error_last` would call this function again. A finaliser may have failed
+    # in between; the error record then belongs to another call.
     if core._error_last(told) or told.status != status:
         raise kind(core.status_string(status), status=status)
     function = decode_or_none(told.function)

@@ -40,38 +40,6 @@ if TYPE_CHECKING:
     from ctypes import _Pointer
 
 
-class PoolStatistics(Structure):
-    """What a pool has and has done.
-
-    Sizes are in bytes and those of the blocks, which may be larger than was asked for.
-    """
-
-    in_use: int
-    """In use."""
-    cached: int
-    """From the device, and not in use."""
-    peak: int
-    """The most that was in use at once."""
-    from_device: int
-    """What the device has given and not got back."""
-    hits: int
-    """Allocations that were served without the device."""
-    misses: int
-    """Allocations for which the device gave memory."""
-    splits: int
-    """Allocations of the device that were cut into several blocks."""
-
-    _fields_ = [
-        ("in_use", c_size_t),
-        ("cached", c_size_t),
-        ("peak", c_size_t),
-        ("from_device", c_size_t),
-        ("hits", c_uint64),
-        ("misses", c_uint64),
-        ("splits", c_uint64),
-    ]
-
-
 class DeviceInfo(Structure):
     """What is known of a device.
 
@@ -91,7 +59,7 @@ class DeviceInfo(Structure):
     total_memory: int
     """All of its memory in bytes."""
     free_memory: int
-    """What of that is free now."""
+    """The free part of it."""
     min_chunk_size: int
     """The unit, in bytes, that allocations are rounded up to."""
     compute_capability: int
@@ -103,11 +71,11 @@ class DeviceInfo(Structure):
     multi_processors: int
     """How many processors work at the same time."""
     float16: bool
-    """Whether its kernels compute in ``float16``."""
+    """True if its kernels compute in ``float16``."""
     bfloat16: bool
-    """Whether its kernels compute in ``bfloat16``."""
+    """True if its kernels compute in ``bfloat16``."""
     host_accessible: bool
-    """Whether the host reads and writes its memory at the address that the device uses, once the work
+    """True if the host reads and writes its memory at the address that the device uses, once the work
     that uses the memory is done. True for the built-in device; a plugin has no way to promise it.
     """
 
@@ -133,25 +101,25 @@ class Error(Structure):
     """What is known of a call that failed.
 
     The texts are the library's, and stay as they are until another call fails on the same thread.
-    One that does not apply is None.
+    One that does not apply is ``None``.
     """
 
     status: int
-    """What the call answered. A ``Status``."""
+    """The result of the call. A ``Status``."""
     function: bytes | None
     """The function of the library that was called."""
     message: bytes | None
-    """What went wrong, for people."""
+    """The message."""
     device: bytes | None
     """The device, as ``cpu:0``."""
     plugin: bytes | None
     """The name of the plugin."""
     plugin_message: bytes | None
-    """What the plugin itself says; None when it says nothing, or was not called."""
+    """What the plugin itself says; ``None`` when it says nothing, or was not called."""
     layer: bytes | None
-    """The layer that refused the call; None when none did."""
+    """The layer that refused the call; ``None`` when none did."""
     rule: bytes | None
-    """The rule that was broken, such as ``V001``; None when it was none."""
+    """The rule that was broken, such as ``V001``; ``None`` when it was none."""
 
     _fields_ = [
         ("status", c_int),
@@ -166,7 +134,7 @@ class Error(Structure):
 
 
 class ParamKind(NamedNumber):
-    """What a parameter is."""
+    """The kind of a parameter."""
 
     BOOL = 0
     """A truth value, 0 or 1."""
@@ -193,7 +161,7 @@ class ParamKind(NamedNumber):
 
 
 class Direction(NamedNumber):
-    """Who writes a parameter."""
+    """The side that writes a parameter."""
 
     IN = 0
     """The caller."""
@@ -213,9 +181,9 @@ class Param(Structure):
     ``u64``.
     """
     kind: int
-    """What it is. A ``ParamKind``."""
+    """The kind. A ``ParamKind``."""
     direction: int
-    """Who writes it. A ``Direction``."""
+    """The side that writes it. A ``Direction``."""
 
     _fields_ = [("name", c_char_p), ("type", c_char_p), ("kind", c_int), ("direction", c_int)]
 
@@ -233,7 +201,7 @@ class Call(Structure):
     plugin: int | None
     """The plugin that is called."""
     count: int
-    """How many parameters there are."""
+    """Number of parameters."""
     params: _Pointer[Param]
     """The parameters in the order of the spec, lengths and outputs included."""
     arguments: _Pointer[c_uint64]
@@ -298,15 +266,15 @@ class Layer(Structure):
     size: int
     """Size of this struct in bytes."""
     name: bytes | None
-    """What it is called in messages."""
+    """Its name in messages."""
     user_data: int | None
     """Handed to each of its functions."""
     before: LayerBefore
-    """Before each call; may be None. What it writes to ``note`` comes back in ``after``."""
+    """Before each call; may be ``None``. What it writes to ``note`` comes back in ``after``."""
     after: LayerAfter
-    """After each call; may be None."""
+    """After each call; may be ``None``."""
     finish: LayerFinish
-    """At the end; may be None."""
+    """At the end; may be ``None``."""
 
     _fields_ = [
         ("size", c_size_t),
@@ -370,9 +338,9 @@ class LoadOptions(Structure):
     wrong one is an error.
     """
     name: bytes | None
-    """What the plugin is called; None: the name in the manifest, or that of the file."""
+    """What the plugin is called; ``None``: the name in the manifest, or that of the file."""
     lazy: bool
-    """Whether symbols that the library does not find may stay open until they are called, which then
+    """True if symbols that the library does not find may stay open until they are called, which then
     ends the process.
     """
 
@@ -391,15 +359,15 @@ class PluginInfo(Structure):
     """
 
     name: bytes | None
-    """What people call it."""
+    """Its name in messages."""
     path: bytes | None
-    """The library; None for the built-in device."""
+    """The library; ``None`` for the built-in device."""
     device_type: bytes | None
     """The name under which its devices are opened."""
     sub_device_type: bytes | None
-    """A finer type, if the plugin states one; else None."""
+    """A finer type, if the plugin states one; else ``None``."""
     release: bytes | None
-    """The release whose table it filled; None for the built-in device, which has no table."""
+    """The release whose table it filled; ``None`` for the built-in device, which has no table."""
     recognition: bytes | None
     """How the release was found, as a clause that begins with the plugin as "it"."""
     version: Array[c_size_t]
@@ -433,15 +401,49 @@ class PluginFailure(Structure):
     _fields_ = [("path", c_char_p), ("reason", c_char_p)]
 
 
+class PoolStatistics(Structure):
+    """Statistics of a pool.
+
+    Sizes are in bytes and count blocks, which may be larger than the requests.
+
+    While other threads allocate and free, the numbers are of slightly different moments.
+    """
+
+    in_use: int
+    """In use."""
+    cached: int
+    """From the device and not in use."""
+    peak: int
+    """The most that was in use at once. With several threads it may be off by 1 MiB for each."""
+    from_device: int
+    """Allocated on the device and not freed."""
+    hits: int
+    """Allocations that were served without the device."""
+    misses: int
+    """Allocations for which memory was allocated on the device."""
+    splits: int
+    """Allocations on the device that were cut into several blocks."""
+
+    _fields_ = [
+        ("in_use", c_size_t),
+        ("cached", c_size_t),
+        ("peak", c_size_t),
+        ("from_device", c_size_t),
+        ("hits", c_uint64),
+        ("misses", c_uint64),
+        ("splits", c_uint64),
+    ]
+
+
 class Availability(NamedNumber):
-    """What stands behind a function."""
+    """The implementation of a function."""
 
     NATIVE = 0
     """The plugin has it."""
     FALLBACK = 1
     """The spec's fallback stands in."""
     UNAVAILABLE = 2
-    """Neither; the function raises ``UnsupportedError``."""
+    """Neither; the function fails with ``UnsupportedError``."""
 
 
 class ReportEntry(Structure):
@@ -455,11 +457,11 @@ class ReportEntry(Structure):
     group: bytes | None
     """The group that describes it."""
     availability: int
-    """What stands behind it. A ``Availability``."""
+    """Its implementation. A ``Availability``."""
     fallback: bytes | None
-    """What the fallback does, in a sentence; None if none stands in."""
+    """What the fallback does, in a sentence; ``None`` if none stands in."""
     costs: bytes | None
-    """What the fallback costs; None if none stands in, or nothing is said."""
+    """What the fallback costs; ``None`` if none stands in, or nothing is said."""
     calls: int
     """How often the function was called since the device was opened, or, if it is about no device,
     since its plugin was loaded; failed calls included. What a fallback calls does not count; what
@@ -488,7 +490,7 @@ def pool_allocate(device: int, size: int, stream: int) -> int:
     Args:
         device: The device.
         size: Length in bytes; 0 is a block too.
-        stream: The stream that uses it; 0: the default stream.
+        stream: The stream that uses it; ``0``: the default stream.
 
     Returns:
         The address, aligned for every data type.
@@ -519,8 +521,8 @@ def pool_free(device: int, ptr: int, stream: int) -> None:
 
     Args:
         device: The device.
-        ptr: The address; 0 is left alone.
-        stream: The stream that used it last; 0: the default stream.
+        ptr: The address; ``0`` is left alone.
+        stream: The stream that used it last; ``0``: the default stream.
 
     Raises:
         InvalidHandleError: It is no open device.
@@ -587,7 +589,7 @@ def buffer_create(device: int, size: int, stream: int) -> int:
     Args:
         device: The device.
         size: Length in bytes; 0 is a buffer too.
-        stream: The stream that uses it; 0: the default stream.
+        stream: The stream that uses it; ``0``: the default stream.
 
     Returns:
         The buffer.
@@ -596,7 +598,7 @@ def buffer_create(device: int, size: int, stream: int) -> int:
         OutOfMemoryError: The device has no more, also after the pool has given back what it
             kept.
         InvalidHandleError: It is no open device.
-        BusyError: There are a million buffers.
+        BusyError: There are 16 million buffers.
 
     Threads: any thread, also several at once.
     """
@@ -708,7 +710,7 @@ def device_count(type: str | None = None) -> int:
     The plugin is initialised for this, if it was not.
 
     Args:
-        type: The type; None: that of the built-in device.
+        type: The type; ``None``: that of the built-in device.
 
     Returns:
         Their number.
@@ -740,8 +742,8 @@ def device_open(type: str | None, ordinal: int) -> int:
     it is closed as often.
 
     Args:
-        type: The type; None: the built-in CPU device, ``cpu``. Of several plugins of the type
-            the first is taken.
+        type: The type; ``None``: the built-in CPU device, ``cpu``. Of several plugins of the
+            type the first is taken.
         ordinal: Which one, from 0.
 
     Returns:
@@ -898,7 +900,7 @@ def error_last() -> Error:
     A call that succeeds leaves it alone, as ``errno`` is left alone.
 
     Returns:
-        What is known; all None, and ``Status.SUCCESS``, if no call has failed.
+        What is known; all ``None``, and ``Status.SUCCESS``, if no call has failed.
 
     Raises:
         NotFoundError: No call has failed on this thread.
@@ -919,7 +921,7 @@ def error_text() -> str:
     """The same in one text of some lines.
 
     Returns:
-        The text, which stays as it is until another call fails on the same thread. Never None.
+        The text, which stays as it is until another call fails on the same thread. Never ``None``.
 
     Threads: any thread, also several at once; each has a last error of its own.
     """
@@ -974,10 +976,10 @@ def layers_enable(names: str) -> None:
         names: A list such as ``"validate,trace"``; empty: none.
 
     Raises:
-        InvalidArgumentError: ``names`` is null, there is no such layer, or it cannot be made;
-            the last error says why.
-        BusyError: A plugin is in use already, and the layers come too late; the call comes from
-            inside of another one or from a callback of a stream.
+        InvalidArgumentError: ``names`` is ``None``, there is no such layer, or it cannot be
+            made; the last error says why.
+        BusyError: A plugin is in use already, and the layers come too late; or the call comes
+            from inside of another one or from a callback of a stream.
 
     Threads: any thread, also several at once; they wait for each other.
     """
@@ -998,10 +1000,10 @@ def layer_register(layer: Layer) -> None:
             stay until the library has ended.
 
     Raises:
-        InvalidArgumentError: ``layer`` or its name is null, its size is not what it should be,
-            or there are too many.
-        BusyError: A plugin is in use already, and the layer comes too late; the call comes from
-            inside of another one or from a callback of a stream.
+        InvalidArgumentError: ``layer`` or its name is ``None``, its size is not what it should
+            be, or there are too many.
+        BusyError: A plugin is in use already, and the layer comes too late; or the call comes
+            from inside of another one or from a callback of a stream.
 
     Threads: any thread, also several at once; they wait for each other.
     """
@@ -1017,9 +1019,11 @@ def init(options: Options | None = None) -> None:
     """Begins the library: opens the layers, and loads the plugins that are found.
 
     It need not be called: whatever comes first begins the library with what the environment says.
-    So each function that needs the library to run may raise ``InvalidArgumentError`` for a
+    So each function that needs the library to run may fail with ``InvalidArgumentError`` for a
     ``TENON_LAYERS`` that is wrong, and ``BusyError`` if it would begin the library from inside of a
     call or a callback. Each call asks for a ``shutdown`` of its own.
+
+    Plugins that could not be loaded are no failure: see ``plugin_failures``.
 
     After ``fork`` a child may only ``exec``: the threads of devices do not come along.
 
@@ -1027,16 +1031,14 @@ def init(options: Options | None = None) -> None:
     another call, as from a layer, and from a callback of a stream. A callback must not call
     anything else that reaches a device either.
 
-    Plugins that could not be loaded are no failure: see ``plugin_failures``.
-
     Args:
-        options: How it begins; None: as the environment says, ``TENON_PLUGIN_PATH`` and
+        options: How it begins; ``None``: as the environment says, ``TENON_PLUGIN_PATH`` and
             ``TENON_LAYERS``.
 
     Raises:
         InvalidArgumentError: ``options`` are not what they should be, or there is no such
             layer.
-        BusyError: It runs already, and ``options`` are given, which are too late; the call
+        BusyError: It runs already, and ``options`` are given, which are too late; or the call
             comes from inside of another one, or from a callback of a stream.
 
     Threads: any thread, also several at once; they wait for each other.
@@ -1060,7 +1062,7 @@ def shutdown() -> None:
     Raises:
         NotInitialisedError: The library does not run.
         BusyError: The call comes from inside of another one, as from a layer, or from a
-            stream's callback; calls of other threads do not end within 10 seconds. The library
+            stream's callback; or calls of other threads do not end within 10 seconds. The library
             still runs; devices may be closed.
         DeviceError: What the first plugin that failed has answered; the library has ended
             nevertheless.
@@ -1086,7 +1088,7 @@ def load_plugin(path: str, options: LoadOptions | None = None) -> int:
 
     Args:
         path: A library, or a manifest that ends in ``.json``.
-        options: How it is loaded; may be None.
+        options: How it is loaded; may be ``None``.
 
     Returns:
         The plugin.
@@ -1094,8 +1096,8 @@ def load_plugin(path: str, options: LoadOptions | None = None) -> int:
     Raises:
         NotFoundError: There is no such file.
         LoadFailedError: It cannot be loaded; the last error says why, and what to do.
-        InvalidArgumentError: ``path`` is null, or ``options`` are not what they should be; this
-            call begins the library, and ``TENON_LAYERS`` names what is no layer.
+        InvalidArgumentError: ``path`` is ``None``, or ``options`` are not what they should be;
+            or this call begins the library, and ``TENON_LAYERS`` names what is no layer.
         BusyError: The call comes from inside of another one or from a callback of a stream.
 
     Threads: any thread, also several at once; they wait for each other.
@@ -1119,8 +1121,8 @@ def unload_plugin(plugin: int) -> None:
     Raises:
         InvalidHandleError: It is no loaded plugin.
         InvalidArgumentError: It is the built-in device, which stays.
-        BusyError: One of its devices is open, or a thread is inside of a call to it; the call
-            comes from inside of another one or from a callback of a stream.
+        BusyError: One of its devices is open, or a thread is inside of a call to it; or the
+            call comes from inside of another one or from a callback of a stream.
         DeviceError: What the plugin's ``finalize`` answered; the plugin is gone nevertheless.
 
     Threads: any thread, also several at once; they wait for each other.
@@ -1186,7 +1188,7 @@ def plugin_find(device_type: str | None = None) -> int:
     """Finds the plugin of a device type: of several the first, in the order of ``plugin_get``.
 
     Args:
-        device_type: The type; None: the built-in device.
+        device_type: The type; ``None``: the built-in device.
 
     Returns:
         The plugin.
@@ -1236,7 +1238,7 @@ def plugin_failures() -> list[PluginFailure]:
     """Tells what was found in the places of ``TENON_PLUGIN_PATH`` and could not be loaded.
 
     Returns:
-        All of them.
+        The failures.
 
     Raises:
         InvalidArgumentError: This call begins the library, and ``TENON_LAYERS`` names what is
@@ -1258,7 +1260,7 @@ def device_report(device: int) -> list[ReportEntry]:
         device: The device.
 
     Returns:
-        All of them.
+        The entries.
 
     Raises:
         InvalidHandleError: It is no open device.

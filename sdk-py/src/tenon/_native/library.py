@@ -1,4 +1,4 @@
-"""Finds the library and loads it, once for each process."""
+"""Finds and loads the C library, once per process."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from typing import Any
 from tenon._native.version import VERSION
 
 VARIABLE = "TENON_LIBRARY"
-"""The variable of the environment that names the library, in the place of the one that came with the package."""
+"""The environment variable with the path of the library to load in place of the one in the package."""
 
 NAME = "libtenon.so"
 
 
 class LibraryError(ImportError):
-    """The library is not there, cannot be loaded, or is not the one that this package was made for."""
+    """The library does not exist, cannot be loaded, or does not match this version of the package."""
 
 
 def find() -> Path:
-    """Says where the library is: where the environment says, else in the package.
+    """Returns the path of the library: from the environment variable, otherwise in the package.
 
     Raises:
-        LibraryError: It is not there.
+        LibraryError: The file does not exist.
     """
     if named := os.environ.get(VARIABLE):
         path = Path(named)
         if not path.is_file():
-            raise LibraryError(f"{VARIABLE} names `{path}`, which is no file", path=str(path))
+            raise LibraryError(f"{VARIABLE} is set to `{path}`, which is not a file", path=str(path))
         return path
     path = Path(__file__).parent.parent / "_lib" / NAME
     if not path.is_file():
         raise LibraryError(
-            f"there is no `{path}`: this is a source tree and no installed package; run "
+            f"`{path}` does not exist: this is a source tree, not an installed package; run "
             f"`pip install ./sdk-py` at its root, or `cargo build --release -p tenon-sdk-c` and set "
             f"{VARIABLE}=target/release/libtenon_sdk_c.so",
             path=str(path),
@@ -43,13 +43,13 @@ def find() -> Path:
 
 
 def load(path: Path) -> ctypes.CDLL:
-    """Loads the library and sees that its version is the one that the bindings were made for.
+    """Loads the library and checks that its version matches the bindings.
 
     Args:
-        path: The library.
+        path: The path of the library.
 
     Raises:
-        LibraryError: It cannot be loaded, is another library, or has another version.
+        LibraryError: The library cannot be loaded, is not libtenon, or has another version.
     """
     try:
         library = ctypes.CDLL(str(path))
@@ -66,19 +66,19 @@ def load(path: Path) -> ctypes.CDLL:
     if found != VERSION:
         raise LibraryError(
             f"`{path}` has version {_dotted(found)}, but this package needs {_dotted(VERSION)}; "
-            f"unset {VARIABLE} to use the library that came with the package",
+            f"unset {VARIABLE} to use the library of the package",
             path=str(path),
         )
     return library
 
 
 def bind(symbol: str, *argtypes: Any, restype: Any = ctypes.c_int) -> Callable[..., Any]:
-    """Gives a function of the library with its types; calls of it release the interpreter's lock.
+    """Returns a function of the library with its types set. Calls release the GIL.
 
     Args:
-        symbol: Its name in C.
-        argtypes: The types of its parameters.
-        restype: The type of its result; left out: a status.
+        symbol: The name in C.
+        argtypes: The parameter types.
+        restype: The result type; a status by default.
 
     Raises:
         LibraryError: The library has no such function.
@@ -97,7 +97,7 @@ def _dotted(version: tuple[int, ...]) -> str:
 
 
 PATH = find()
-"""Where the library is."""
+"""The path of the library."""
 
 LIBRARY = load(PATH)
-"""The library. Each function that is looked up with brackets is an object of its own, with types of its own."""
+"""The library. Each lookup with `LIBRARY[symbol]` returns a new object, whose types can be set separately."""

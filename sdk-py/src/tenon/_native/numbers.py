@@ -1,4 +1,4 @@
-"""Named numbers of C. A library or a plugin may be newer than this package and know more of them."""
+"""Enumerations of C. A library or plugin that is newer than this package may use more values."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["IntFlag", "NamedNumber"]
 
 
 class NamedNumber(IntEnum):
-    """A number with a name. One that has none here is a member too: nothing fails where only a name is missing."""
+    """An enumeration that accepts unknown values. An unknown value becomes a member named `UNKNOWN_<value>`."""
 
     @classmethod
     def _missing_(cls, value: object) -> NamedNumber | None:

@@ -11,6 +11,7 @@ use tenon::device::{Function, LastError};
 
 use crate::error::LoadError;
 use crate::negotiate::Entry;
+use crate::paddle;
 
 pub use symbols::exports;
 
@@ -60,7 +61,7 @@ impl Library {
         let opened = unsafe { unix::Library::open(Some(path), when | RTLD_LOCAL) };
         opened.map(|library| Library { library, open: Vec::new() }).map_err(|error| {
             let reason = reason(path, &error);
-            let help = unresolved::help(&reason, when == RTLD_LAZY);
+            let help = unresolved::help(&reason, when == RTLD_LAZY, paddle::is_loaded());
             LoadError::Open { path: path.into(), reason, help }
         })
     }
@@ -72,7 +73,7 @@ impl Library {
         missing.retain(|symbol| !library.resolves(symbol));
         if let Some(symbol) = missing.iter().find(|symbol| !symbols::is_paddles(symbol)) {
             let reason = format!("undefined symbol: {symbol}");
-            let help = unresolved::help(&reason, false);
+            let help = unresolved::help(&reason, false, paddle::is_loaded());
             return Err(LoadError::Open { path: path.into(), reason, help });
         }
         library.open = missing;
@@ -84,7 +85,7 @@ impl Library {
         std::mem::take(&mut self.open)
     }
 
-    /// Whether the library, one that it needs, or one that was loaded for all has a symbol.
+    /// Returns true if the library, one that it needs, or one that was loaded for all has a symbol.
     fn resolves(&self, symbol: &str) -> bool {
         let Ok(symbol) = CString::new(symbol) else { return false };
         // SAFETY: looks up a name and calls nothing.
@@ -111,7 +112,7 @@ impl Library {
         Ok(unsafe { std::mem::transmute::<*mut c_void, Entry>(found) })
     }
 
-    /// Whether the plugin promises to compare both sizes.
+    /// Returns true if the plugin promises to compare both sizes.
     pub(crate) fn promises(&self, entry: Entry) -> bool {
         self.find_beside(entry, c"tenon_checks_both_sizes").is_some()
     }

@@ -7,7 +7,7 @@ use object::{Object, ObjectSymbol, ReadCache};
 
 use crate::error::LoadError;
 
-/// Whether a library exports a symbol. A file of another kind exports none.
+/// Returns true if a library exports a symbol. A file of another kind exports none.
 ///
 /// # Errors
 /// [`LoadError::NotFound`] and [`LoadError::Unreadable`].
@@ -35,7 +35,7 @@ fn read<T: Default>(path: &Path, look: impl FnOnce(Vec<(String, bool)>) -> T) ->
     Ok(look(named.filter(|(name, _)| !name.is_empty()).collect()))
 }
 
-/// Whether a symbol is one of PaddlePaddle: of its kernel C API, or of its namespaces in C++.
+/// Returns true if a symbol is one of PaddlePaddle: of its kernel C API, or of its namespaces in C++.
 pub(super) fn is_paddles(symbol: &str) -> bool {
     const NAMESPACES: [&str; 4] = ["3phi", "6paddle", "3pir", "6common"];
     if symbol.starts_with("PD_") {

@@ -1,12 +1,14 @@
-//! What helps where the dynamic linker misses a symbol or a library.
+//! Advice for a symbol or a library that the dynamic linker does not find.
 
 use super::symbols::is_paddles;
 
 /// What to do about what the dynamic linker said; empty where it says enough.
-pub(super) fn help(reason: &str, was_lazy: bool) -> String {
+///
+/// `is_host_loaded`: the libraries of a PaddlePaddle and its Python are loaded, so that to load them is no help.
+pub(super) fn help(reason: &str, was_lazy: bool, is_host_loaded: bool) -> String {
     if let Some((_, symbol)) = reason.split_once("undefined symbol: ") {
         let symbol = symbol.split([' ', ',', ')']).next().unwrap_or_default();
-        return symbol_help(symbol, was_lazy);
+        return symbol_help(symbol, was_lazy, is_host_loaded);
     }
     match reason.split_once(": cannot open shared object file") {
         Some((library, _)) => library_help(library.rsplit([' ', '/']).next().unwrap_or_default()),
@@ -14,13 +16,22 @@ pub(super) fn help(reason: &str, was_lazy: bool) -> String {
     }
 }
 
-fn symbol_help(symbol: &str, was_lazy: bool) -> String {
+fn symbol_help(symbol: &str, was_lazy: bool, is_host_loaded: bool) -> String {
+    if is_pythons(symbol) && is_host_loaded {
+        return format!(
+            ". `{symbol}` is Python's (libpython), and the Python of `--host` has no library with it"
+        );
+    }
     if is_pythons(symbol) {
         return format!(
             ". `{symbol}` is Python's (libpython): load that library first, or let `tenon check --host PYTHON` do so"
         );
     }
     let whose = match is_paddles(symbol) {
+        true if is_host_loaded => format!(
+            ". `{symbol}` is PaddlePaddle's, and the PaddlePaddle of `--host` does not have it: the plugin may have been \
+             built for another release"
+        ),
         true => format!(
             ". `{symbol}` is PaddlePaddle's: libpaddle.so, or a library beside it, has it and is not loaded here. To \
              load it first, name the Python that has PaddlePaddle: `tenon check --host PYTHON`"
@@ -68,6 +79,14 @@ mod tests {
     use super::help;
 
     #[test]
+    fn host_is_not_recommended_when_it_is_loaded() {
+        for symbol in ["PD_RegisterPhiKernel", "PyExc_TypeError"] {
+            let text = help(&format!("undefined symbol: {symbol}"), false, true);
+            assert!(text.contains("of `--host`") && !text.contains("--host PYTHON"), "{text}");
+        }
+    }
+
+    #[test]
     fn a_missing_symbol_or_library_is_traced_to_its_owner() {
         for (reason, lazy, parts) in [
             (
@@ -94,7 +113,7 @@ mod tests {
             ),
             ("invalid ELF header", false, &[]),
         ] {
-            let text = help(reason, lazy);
+            let text = help(reason, lazy, false);
             assert_eq!(text.is_empty(), parts.is_empty(), "{text}");
             for part in parts {
                 assert!(text.contains(part), "`{part}` is not in: {text}");

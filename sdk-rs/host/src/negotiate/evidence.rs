@@ -1,4 +1,4 @@
-//! What a plugin that looks at no size of the table has shown by what it wrote.
+//! Evidence from the words that a plugin wrote which reads no size of the table.
 
 use tenon::device::{Function, Release};
 
@@ -7,12 +7,12 @@ use super::{NEWEST, Question};
 use crate::error::LoadError;
 use crate::recognition::{Clearing, Evidence, Recognition};
 
-/// Whether there is a pointer in the table.
+/// Returns true if there is a pointer in the table.
 pub(super) fn filled(memory: &Memory) -> bool {
     memory.table_words().skip(1).any(|word| word == Word::Filled)
 }
 
-/// Whether anything in the table was changed.
+/// Returns true if anything in the table was changed.
 pub(super) fn wrote(memory: &Memory) -> bool {
     extent(memory) > WORD
 }
@@ -86,7 +86,7 @@ fn function_at(release: Release, offset: usize) -> Option<Function> {
     Function::ALL.into_iter().find(|function| release.offset_of(*function) == Some(offset))
 }
 
-/// Whether a plugin of this release can have written that.
+/// Returns true if a plugin of this release can have written that.
 fn fits(release: Release, words: &[Word], evidence: &Evidence) -> bool {
     let size = match evidence.clearing {
         Clearing::Own => evidence.extent == release.table_size(),
@@ -102,7 +102,7 @@ fn fits(release: Release, words: &[Word], evidence: &Evidence) -> bool {
     size && slots && stated && params
 }
 
-/// Whether every pointer has the same function and the same parameters in both releases.
+/// Returns true if every pointer has the same function and the same parameters in both releases.
 fn means_the_same(release: Release, other: Release, words: &[Word]) -> bool {
     words.iter().enumerate().skip(1).filter(|(_, word)| **word == Word::Filled).all(|(index, _)| {
         match (function_at(release, index * WORD), function_at(other, index * WORD)) {

@@ -92,7 +92,7 @@ impl Memory {
         std::ptr::with_exposed_provenance_mut(self.param(index) as usize)
     }
 
-    /// Whether the params still lead to this table.
+    /// Returns true if the params still lead to this table.
     pub(super) fn is_lent(&self) -> bool {
         self.pointer::<c_void>(place!(interface)).addr() == self.table().addr()
     }
@@ -124,7 +124,7 @@ impl Memory {
             .map(|index| (index + 1) * WORD)
     }
 
-    /// Whether any answer is in the params.
+    /// Returns true if any answer is in the params.
     pub(super) fn answers(&self) -> bool {
         let answers = place!(version)..NEWEST_PARAMS / WORD;
         !self.is_lent() || answers.clone().any(|index| self.param(index) != 0)

@@ -22,7 +22,7 @@ const NO_PARAMS: [usize; 2] = [0, NEWEST.params_size() + 8];
 /// The function that a plugin exports to be called by its host.
 pub(crate) type Entry = unsafe extern "C" fn(*mut c_void);
 
-/// What a host shows a plugin.
+/// The params that a host passes to a plugin.
 #[derive(Clone, Copy)]
 struct Offer {
     params: usize,
@@ -51,7 +51,7 @@ pub(crate) struct Question<'a> {
     pub declared: Option<Release>,
     /// What the caller would like best.
     pub preferred: Option<Release>,
-    /// Whether it promises to compare both sizes.
+    /// True if it promises to compare both sizes.
     pub promised: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What is saved when a process ends, in whatever way.
+//! Writes the remaining records when a process ends or crashes.
 //!
 //! At `exit` each trace is closed. When a signal ends the process (SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT), what the
 //! threads have recorded is written by the handler, and then the handler from before gets the signal. The handler
@@ -10,7 +10,7 @@ use std::mem::MaybeUninit;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
-use super::file::Tracer;
+use super::tracer::Tracer;
 
 /// The most traces of a process that are saved.
 const TRACES: usize = 16;

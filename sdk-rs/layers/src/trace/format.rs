@@ -32,7 +32,7 @@ impl<'a> Text<'a> {
         self.len = 0;
     }
 
-    /// Whether another event fits.
+    /// Returns true if another event fits.
     pub(super) fn has_room(&self) -> bool {
         self.buffer.len() - self.len >= EVENT
     }
@@ -116,7 +116,7 @@ impl std::fmt::Write for Text<'_> {
     }
 }
 
-/// What stands around the events.
+/// The text around the events.
 pub(super) struct Setting<'a> {
     pub(super) process: u64,
     /// When the trace began.
@@ -236,7 +236,7 @@ fn call(
     text.put("\"}}");
 }
 
-/// How much memory is in use after a call.
+/// The memory in use after a call.
 fn counter(
     text: &mut Text<'_>,
     setting: &Setting<'_>,

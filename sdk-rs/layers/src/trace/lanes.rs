@@ -9,8 +9,8 @@ use tenon::AnyPtr;
 use tenon::device::{Device, DeviceId, Function, Stream, StreamCallback, ffi};
 use tenon::reflect::{Call, Kind as ParamKind};
 
-use super::file::{Tracer, header};
 use super::ring::{Header, Kind};
+use super::tracer::{Tracer, header};
 use crate::clock;
 
 /// The streams of one plugin, as lanes.
@@ -166,7 +166,7 @@ impl Mark {
     }
 }
 
-/// What a stream calls when it has come to a mark.
+/// The callback of a stream that reaches a mark.
 unsafe extern "C-unwind" fn passed(
     _: ffi::C_Device,
     _: ffi::C_Stream,

@@ -1,4 +1,4 @@
-//! How much memory is in use, as far as the calls tell.
+//! Counts the memory in use from the calls.
 
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tenon::device::reflection::FUNCTIONS;
 use tenon::reflect::{Extent, FunctionInfo, Kind, Length, Role, Space};
 
-/// How a function changes what is in use. Parameters are indices.
+/// Effect of a function on the memory in use. Parameters are indices.
 #[derive(Clone, Copy)]
 pub(super) struct Change {
     pointer: usize,
@@ -20,7 +20,7 @@ const NAMES: [&str; 3] = ["device memory", "host memory", "unified memory"];
 
 static CHANGES: LazyLock<Vec<Option<Change>>> = LazyLock::new(|| FUNCTIONS.iter().map(of).collect());
 
-/// How a function changes what is in use. The first call allocates; [`prepare`] makes it.
+/// Effect of each function on the memory in use. The first call allocates; [`prepare`] makes it.
 #[inline]
 pub(super) fn change(function: u16) -> Option<&'static Change> {
     CHANGES.get(usize::from(function))?.as_ref()
@@ -78,7 +78,7 @@ impl InUse {
         let size = arguments[change.size];
         Some(match change.more {
             true => counter.fetch_add(size, Ordering::Relaxed) + size,
-            // What was allocated before the trace began is freed without having been counted.
+            // Memory that was allocated before the trace began was never counted.
             false => {
                 let less = |used: u64| Some(used.saturating_sub(size));
                 let before = counter.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);

@@ -1,12 +1,11 @@
-//! The layer that writes down what happened.
+//! The layer that records calls and the work of streams.
 //!
 //! The file is JSON in the format of Chrome's traces, which <https://ui.perfetto.dev> and `chrome://tracing` show. Each
-//! call is an event of its thread with its arguments and its status. How much memory is in use is a counter for each
-//! device. Each stream is a lane: behind each piece of work the layer queues a callback, and takes the time when the
-//! stream has come to it. When the work began nobody tells, so an event on a lane begins when the work was queued or
-//! when the work before it ended, whichever is later. While a stream is captured into a graph nothing is queued. A
-//! program whose own callbacks wait for other streams can come to a halt where a plugin runs all callbacks on one
-//! thread; `TENON_TRACE_STREAMS=0` is for it.
+//! call is an event of its thread with its arguments and its status. Each device has a counter for the memory in use.
+//! Each stream is a lane: the layer queues a callback behind each piece of work, which records the time. The device does
+//! not report when work starts, so an event on a lane begins when the work was queued or when the work before it ended,
+//! whichever is later. No callback is queued while a stream is captured into a graph. A program whose own callbacks wait
+//! for other streams can deadlock with a plugin that runs all callbacks on one thread: set `TENON_TRACE_STREAMS=0`.
 //!
 //! | variable | meaning |
 //! |---|---|
@@ -16,15 +15,17 @@
 //!
 //! A thread records into a ring of its own of 1 MiB, another thread formats and writes; where that does not keep up, a
 //! call waits after its time was taken. When the process ends or crashes what is in the rings is written; a file without
-//! its end is still readable, by viewers and by [`summary`].
+//! its end is still readable, by viewers and by [`summary`]. Events that cannot be written, because the disk is full or
+//! the reader of a pipe has gone, are counted in the file and reported on the standard error.
 
 mod crash;
-mod file;
 mod format;
 mod lanes;
 mod memory;
+mod output;
 mod ring;
 pub mod summary;
+mod tracer;
 
 use std::io;
 use std::path::PathBuf;
@@ -36,19 +37,20 @@ use tenon::reflect::Call;
 
 use crate::clock;
 use crate::setting::{self, BadSetting};
-use file::{Tracer, header};
+
 use lanes::Lanes;
 use memory::InUse;
 use ring::{Header, Kind, MOST};
+use tracer::{Tracer, header};
 
 /// Where a trace goes, and how much of it.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The file, which is overwritten.
+    /// The file, which is overwritten. Where another process is writing it, the process id is added to the name.
     pub file: PathBuf,
     /// The most events in the file; further ones are dropped and counted.
     pub limit: u64,
-    /// Whether streams become lanes, for which a callback is queued behind each piece of work.
+    /// True if each stream gets a lane, for which a callback is queued behind each piece of work.
     pub streams: bool,
 }
 
@@ -76,7 +78,7 @@ impl Options {
 
 /// The file of a trace cannot be made.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot write the trace to {}", file.display())]
+#[error("cannot write the trace to {}: {source}; TENON_TRACE_FILE names another file", file.display())]
 pub struct TraceError {
     /// The file.
     pub file: PathBuf,
@@ -120,7 +122,7 @@ impl Trace {
 
     /// Where it goes.
     pub fn file(&self) -> &std::path::Path {
-        &self.options.file
+        self.tracer.path()
     }
 
     /// Writes all that was recorded until now.

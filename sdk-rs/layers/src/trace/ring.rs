@@ -1,4 +1,4 @@
-//! What a thread has recorded and nobody has written yet: a ring of words, with one writer and one reader.
+//! The records of a thread that are not written yet: a ring of words, with one writer and one reader.
 //!
 //! Everything is atomic, so that a signal handler may read while the owner writes.
 
@@ -10,7 +10,7 @@ const WORDS: usize = 1 << 17;
 /// The most words of a record.
 pub(super) const MOST: usize = 32;
 
-/// What a record is about, with its sizes in words.
+/// The kind of a record, with its size in words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Kind {
@@ -73,20 +73,22 @@ impl Header {
 /// The ring of one thread. Rings are never freed: when their thread has ended, another gets them.
 pub(super) struct Ring {
     words: Box<[AtomicU64]>,
-    /// How many words were ever written; only the owner changes it.
+    /// Number of words written so far; only the owner changes it.
     head: AtomicUsize,
-    /// How many of them were read; only the reader changes it.
+    /// Number of words read so far; only the reader changes it.
     tail: AtomicUsize,
     /// The number that the system gives the owner.
     pub(super) thread: AtomicU64,
-    /// Whether the owner has ended.
+    /// True once the owner has ended.
     pub(super) ended: AtomicBool,
 }
 
 impl Ring {
     pub(super) fn leak() -> &'static Self {
-        // Pages come from the system untouched, so that a thread that records little costs little.
-        let words = std::iter::repeat_with(|| AtomicU64::new(0)).take(WORDS).collect();
+        // Zeroed pages come from the system untouched, so that a thread that records little costs little.
+        let words = Box::into_raw(vec![0_u64; WORDS].into_boxed_slice()) as *mut [AtomicU64];
+        // SAFETY: an atomic number has the size, the alignment and the values of a number.
+        let words = unsafe { Box::from_raw(words) };
         Box::leak(Box::new(Self {
             words,
             head: AtomicUsize::new(0),

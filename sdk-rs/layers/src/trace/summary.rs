@@ -1,4 +1,4 @@
-//! What a trace says, in a few tables.
+//! Summary of a trace, in tables.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,22 +7,22 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// What a trace says.
+/// Summary of a trace.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Summary {
-    /// How many calls there were.
+    /// Number of calls.
     pub calls: u64,
     /// From the first event to the last, in nanoseconds.
     pub span_ns: u64,
-    /// How many events were dropped, because there were too many.
+    /// Number of events that were dropped because of the limit.
     pub dropped: u64,
-    /// Whether the file lacks its end, as after a crash.
+    /// True if the file lacks its end, as after a crash.
     pub truncated: bool,
-    /// What was called, most time first.
+    /// The functions that were called, most time first.
     pub functions: Vec<FunctionSummary>,
-    /// What streams did, in the order of devices and lanes.
+    /// The streams, in the order of devices and lanes.
     pub streams: Vec<StreamSummary>,
-    /// How much memory was in use.
+    /// The memory in use.
     pub memory: Vec<MemorySummary>,
 }
 
@@ -31,9 +31,9 @@ pub struct Summary {
 pub struct FunctionSummary {
     /// Its name.
     pub name: String,
-    /// How often it was called.
+    /// Number of calls.
     pub count: u64,
-    /// How many of the calls failed.
+    /// Number of failed calls.
     pub errors: u64,
     /// All together.
     pub total_ns: u64,
@@ -54,7 +54,7 @@ pub struct StreamSummary {
     pub device: String,
     /// The stream.
     pub stream: String,
-    /// How many pieces of work there were.
+    /// Number of pieces of work.
     pub count: u64,
     /// For how long it had work, in nanoseconds.
     pub busy_ns: u64,
@@ -67,7 +67,7 @@ pub struct MemorySummary {
     pub name: String,
     /// The most that was in use, in bytes.
     pub peak_bytes: u64,
-    /// What was in use at the end, in bytes.
+    /// Bytes in use at the end.
     pub last_bytes: u64,
 }
 
@@ -110,7 +110,7 @@ struct Args {
     dropped: Option<u64>,
 }
 
-/// What is gathered while the events come.
+/// The state while events are read.
 #[derive(Default)]
 struct Gathered {
     events: u64,

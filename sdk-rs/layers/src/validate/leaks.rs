@@ -1,16 +1,17 @@
-//! What is alive when it should be no more.
+//! Handles and memory that are still alive at the end.
 
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use super::life::never_recorded;
-use super::plan::KINDS;
-use super::ranges::word;
+use super::function_checks::KINDS;
+use super::lifecycle::never_recorded;
+use super::memory_checks::word;
 use super::registry::NO_DEVICE;
 use super::rules::Rule;
-use super::{Problem, Validate};
+use super::{Validate, Violation};
+use crate::clock;
 
 /// Something that is still alive.
 #[derive(Clone, Debug)]
@@ -44,7 +45,7 @@ impl fmt::Display for Leak {
 }
 
 impl Validate {
-    /// What is alive, memory first, the oldest first.
+    /// Returns the live handles and memory: memory first, each oldest first.
     pub fn leaks(&self) -> Vec<Leak> {
         self.alive(None, |_| true)
     }
@@ -63,43 +64,45 @@ impl Validate {
                 in_vain.push((one.known.device, never_recorded(one.known.address, &wait, None)));
             }
         });
-        for (of, problem) in in_vain {
+        for (of, violation) in in_vain {
             // A warning, as below.
-            let _ = self.object(function, Some(of), problem);
+            let _ = self.report(function, Some(of), violation);
         }
-        let leaks = self.alive(device, |told| !told.swap(true, Ordering::Relaxed));
+        let leaks = self.alive(device, |reported| !reported.swap(true, Ordering::Relaxed));
         for leak in &leaks {
             let (message, place) = (leak.to_string(), leak.place.clone());
-            let problem = Problem { rule: Rule::Leak, parameter: None, message, place };
+            let violation = Violation { rule: Rule::Leak, parameter: None, message, place };
             // A leak is a warning: there is no call to refuse.
-            let _ = self.object(function, leak.device.or(device), problem);
+            let _ = self.report(function, leak.device.or(device), violation);
         }
         leaks
     }
 
-    /// What is alive and passes `wanted`, which sees and may set whether it was reported.
+    /// Returns the live handles and memory for which `wanted` returns true. It gets the flag `reported`, and may set it.
     fn alive(&self, device: Option<i32>, wanted: impl Fn(&AtomicBool) -> bool) -> Vec<Leak> {
         let plugin = &self.plugin.name;
+        // One time for all: resolving a backtrace takes long, and the order must not depend on it.
+        let now = clock::now();
         let known = |device: i32| (device != NO_DEVICE).then_some(device);
         let mut memory: Vec<Leak> = self
             .plugin
             .memory()
             .all(device)
-            .filter(|one| wanted(&one.told))
+            .filter(|one| wanted(&one.reported))
             .map(|one| Leak {
                 what: format!("{} memory", word(one.space)),
                 address: one.start,
                 size: Some(one.size),
                 device: known(one.device),
                 plugin: plugin.clone(),
-                function: one.origin.function,
-                age: one.origin.age(),
-                place: one.origin.place("made"),
+                function: one.created_by.function,
+                age: one.created_by.age_at(now),
+                place: one.created_by.place("made"),
             })
             .collect();
         let mut handles = Vec::new();
         self.plugin.each_handle(device, |one| {
-            if wanted(&one.told) {
+            if wanted(&one.reported) {
                 let one = &one.known;
                 handles.push(Leak {
                     what: KINDS[usize::from(one.kind)].to_owned(),
@@ -107,9 +110,9 @@ impl Validate {
                     size: None,
                     device: known(one.device),
                     plugin: plugin.clone(),
-                    function: one.origin.function,
-                    age: one.origin.age(),
-                    place: one.origin.place("made"),
+                    function: one.created_by.function,
+                    age: one.created_by.age_at(now),
+                    place: one.created_by.place("made"),
                 });
             }
         });

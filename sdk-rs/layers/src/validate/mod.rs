@@ -1,34 +1,34 @@
-//! The layer that checks how a device is used.
+//! The layer that checks the calls to a device.
 //!
-//! It is driven by the spec: which parameter is a handle or memory, whether null is allowed, what makes and what ends a
-//! life, and which stream must have passed before memory may go. A call that breaks a rule is refused with
-//! `INVALID_ARGUMENT` and the plugin does not see it; some rules only warn. [`Rule`] is the catalogue.
+//! The checks come from the spec: the parameters that are handles or memory, those that may be null, the functions that
+//! create and destroy, and the streams whose work uses memory. A call that breaks a rule is rejected with
+//! `INVALID_ARGUMENT` and the plugin does not see it; some rules only warn. [`Rule`] lists the rules.
 //!
 //! | variable | meaning |
 //! |---|---|
 //! | `TENON_VALIDATE_FATAL=1` | the first error ends the process with `abort` |
-//! | `TENON_VALIDATE_BACKTRACE=1` | writes down from where each thing was made and destroyed, which is slow; `RUST_BACKTRACE` does the same |
+//! | `TENON_VALIDATE_BACKTRACE=1` | records a backtrace where each object is created and destroyed, which is slow; `RUST_BACKTRACE` does the same |
 //! | `TENON_VALIDATE_IGNORE=V022,V031` | rules that are not checked |
 //!
-//! What it cannot see: memory and handles from before the layer was there, or that the plugin gives out by other ways
-//! than its table; and the elements of arrays of addresses, such as those of `xccl_all_to_all`.
+//! The layer does not see memory and handles from before it was enabled, or that the plugin returns by other functions
+//! than those of its table; nor the elements of arrays of addresses, such as those of `xccl_all_to_all`.
 
-mod early;
-mod gone;
-mod handle;
+mod allocations;
+mod argument_checks;
+mod call_site;
+mod destroyed;
+mod early_wait;
+mod function_checks;
+mod handles;
 mod hash;
 mod leaks;
-mod life;
-mod memory;
-mod origin;
-mod plan;
-mod ranges;
-mod recent;
+mod lifecycle;
+mod lookup_cache;
+mod memory_checks;
 mod registry;
 mod report;
 mod rules;
-mod values;
-mod work;
+mod stream_progress;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -43,19 +43,19 @@ pub use report::{Report, Sink, Stderr};
 pub use rules::{Rule, RuleText, Severity, UnknownRule, catalogue};
 
 use crate::setting::{self, BadSetting};
-use origin::Origin;
-use plan::{PLANS, Plan};
-use registry::Plugin;
+use call_site::CallSite;
+use function_checks::{CHECKS, FunctionChecks};
+use registry::TrackedPlugin;
 use report::Counts;
 
 /// The name of the layer in its errors.
 const LAYER: &str = "validate";
 
-/// What a validation does about what it finds.
+/// Options of a validation.
 pub struct Options {
-    /// Whether the first error ends the process.
+    /// True if the first error ends the process.
     pub fatal: bool,
-    /// Whether to write down from where each thing was made and destroyed.
+    /// True to record a backtrace where each object is created and destroyed.
     pub backtraces: bool,
     /// Rules that are not checked.
     pub ignore: Vec<Rule>,
@@ -95,7 +95,7 @@ impl Options {
     }
 }
 
-/// What the validations of all plugins share.
+/// The state that the validations of all plugins share.
 pub struct Checker {
     options: Options,
     counts: Counts,
@@ -111,12 +111,12 @@ impl Checker {
     pub fn layer<P: Partial + ?Sized>(self: &Arc<Self>, plugin: &str, partial: &P) -> Arc<Validate> {
         Arc::new(Validate {
             checker: self.clone(),
-            plugin: Plugin::register(plugin),
-            asks: partial.provides(Function::QueryStream),
+            plugin: TrackedPlugin::register(plugin),
+            can_query_streams: partial.provides(Function::QueryStream),
         })
     }
 
-    /// How many rules were broken.
+    /// The number of broken rules.
     pub fn count(&self, severity: Severity) -> u64 {
         self.counts.of(severity).load(Ordering::Relaxed)
     }
@@ -124,13 +124,13 @@ impl Checker {
 
 /// The layer that checks how one plugin is used.
 ///
-/// A process may have several, for several plugins; each knows what the others have given out. Dropping it forgets what
-/// the plugin has given out.
+/// A process may have several, for several plugins; each knows the objects of the others. Dropping it forgets the
+/// objects of the plugin.
 pub struct Validate {
     checker: Arc<Checker>,
-    plugin: Arc<Plugin>,
-    /// Whether the plugin says without waiting if a stream is done.
-    asks: bool,
+    plugin: Arc<TrackedPlugin>,
+    /// True if the plugin has `query_stream`, which does not wait.
+    can_query_streams: bool,
 }
 
 impl Drop for Validate {
@@ -139,25 +139,25 @@ impl Drop for Validate {
     }
 }
 
-/// A call, and what is to be checked in it.
+/// A call with its checks.
 #[derive(Clone, Copy)]
-struct Check<'a> {
+struct CallCheck<'a> {
     validate: &'a Validate,
-    plugin: &'a Arc<Plugin>,
-    plan: &'static Plan,
+    plugin: &'a Arc<TrackedPlugin>,
+    checks: &'static FunctionChecks,
     call: &'a Call<'a>,
     next: &'a dyn Device,
 }
 
-/// A broken rule, before it is reported.
-struct Problem {
+/// A broken rule that is not reported yet.
+struct Violation {
     rule: Rule,
     parameter: Option<&'static str>,
     message: String,
     place: Option<String>,
 }
 
-impl Problem {
+impl Violation {
     fn new(rule: Rule, parameter: &'static str, message: String) -> Self {
         Self { rule, parameter: Some(parameter), message, place: None }
     }
@@ -168,14 +168,14 @@ impl Problem {
 }
 
 impl Validate {
-    fn check<'a>(&'a self, call: &'a Call<'a>, next: &'a dyn Device) -> Check<'a> {
-        Check { validate: self, plugin: &self.plugin, plan: &PLANS[call.index], call, next }
+    fn check<'a>(&'a self, call: &'a Call<'a>, next: &'a dyn Device) -> CallCheck<'a> {
+        CallCheck { validate: self, plugin: &self.plugin, checks: &CHECKS[call.index], call, next }
     }
 
     /// Reports a problem.
     #[cold]
-    fn object(&self, function: &'static str, device: Option<i32>, problem: Problem) -> Result<()> {
-        let Problem { rule, parameter, message, place } = problem;
+    fn report(&self, function: &'static str, device: Option<i32>, violation: Violation) -> Result<()> {
+        let Violation { rule, parameter, message, place } = violation;
         let options = &self.checker.options;
         if options.ignore.contains(&rule) {
             return Ok(());
@@ -198,7 +198,7 @@ impl Validate {
     }
 }
 
-impl<'a> Check<'a> {
+impl<'a> CallCheck<'a> {
     fn argument(&self, param: usize) -> u64 {
         self.call.arguments[param]
     }
@@ -209,14 +209,14 @@ impl<'a> Check<'a> {
     }
 
     #[cold]
-    fn object(&self, problem: Problem) -> Result<()> {
-        let device = self.plan.device.map(|param| self.argument(param) as i32);
-        self.validate.object(self.call.function.name, device, problem)
+    fn report(&self, violation: Violation) -> Result<()> {
+        let device = self.checks.device.map(|param| self.argument(param) as i32);
+        self.validate.report(self.call.function.name, device, violation)
     }
 
-    /// This call as the origin of something.
-    fn origin(&self) -> Origin {
-        Origin::new(self.call.function.name, self.validate.checker.options.backtraces)
+    /// The call site of this call.
+    fn call_site(&self) -> CallSite {
+        CallSite::new(self.call.function.name, self.validate.checker.options.backtraces)
     }
 }
 
@@ -231,7 +231,7 @@ impl Layer for Validate {
 
     fn after(&self, call: &Call<'_>, note: u64, outcome: &Outcome<'_>, next: &dyn Device) {
         let check = self.check(call, next);
-        if !check.plan.after {
+        if !check.checks.after {
             return;
         }
         match outcome.error {

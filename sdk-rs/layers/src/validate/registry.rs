@@ -1,25 +1,25 @@
-//! What each plugin of the process has given out.
+//! The handles and memory of each plugin of the process.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use tenon::reflect::Space;
 
-use super::gone::{Gone, GoneMemory};
-use super::handle::{Handle, Key, Known};
+use super::allocations::{Allocation, Memory};
+use super::call_site::CallSite;
+use super::destroyed::{Destroyed, FreedMemory};
+use super::handles::{Handle, HandleInfo, Key};
 use super::hash::Map;
-use super::memory::{Allocation, Memory};
-use super::origin::Origin;
-use super::recent;
-use super::work::{StreamWork, Work};
+use super::lookup_cache;
+use super::stream_progress::{Progress, StreamProgress};
 
 /// All plugins that are being validated; more than one are needed to tell whose a handle is.
-static PLUGINS: RwLock<Vec<Arc<Plugin>>> = RwLock::new(Vec::new());
+static PLUGINS: RwLock<Vec<Arc<TrackedPlugin>>> = RwLock::new(Vec::new());
 static LAST_ID: AtomicU32 = AtomicU32::new(0);
 /// As many as there are, to be read without a lock.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
-/// How often memory of any plugin came or went.
+/// Number of changes to the memory of all plugins.
 static ALL_CHANGES: AtomicU64 = AtomicU64::new(0);
 
 #[inline]
@@ -30,26 +30,26 @@ pub(super) fn all_changes() -> u64 {
 /// Of what belongs to no device, or to one that is not known.
 pub(super) const NO_DEVICE: i32 = i32::MIN;
 
-/// What a plugin has given out.
-pub(super) struct Plugin {
+/// The handles and memory of a plugin.
+pub(super) struct TrackedPlugin {
     /// No other has or had this number.
     id: u32,
-    /// How often a handle was taken away or changed; one that is new changes nothing for the others.
+    /// Number of removed or changed handles. A new handle does not count: it changes nothing for the others.
     handle_changes: AtomicU64,
-    /// How often memory came or went.
+    /// Number of changes to the memory.
     memory_changes: AtomicU64,
     pub(super) name: Arc<str>,
     shards: [RwLock<Map<Key, Handle>>; 16],
     memory: RwLock<Memory>,
-    gone: Mutex<Gone>,
-    /// What calls that have not come back yet are destroying.
+    destroyed: Mutex<Destroyed>,
+    /// Objects whose destroying call has not returned yet.
     kept: Mutex<Kept>,
-    pub(super) work: Work,
+    pub(super) progress: Progress,
     /// The default stream of each device, at its number.
-    defaults: RwLock<Vec<Arc<StreamWork>>>,
+    defaults: RwLock<Vec<Arc<StreamProgress>>>,
     /// Captures that go on. Meanwhile work does not run, so that nothing is known of it.
     captures: AtomicUsize,
-    /// How many devices there are; 0 until the plugin was asked.
+    /// Number of devices; 0 until the plugin was asked.
     pub(super) devices: AtomicUsize,
 }
 
@@ -57,11 +57,11 @@ pub(super) struct Plugin {
 #[derive(Default)]
 struct Kept {
     last: u64,
-    things: Map<u64, Taken>,
+    things: Map<u64, Removed>,
 }
 
-/// What is about to be destroyed.
-pub(super) enum Taken {
+/// An object that a call is about to destroy.
+pub(super) enum Removed {
     Handle(Handle),
     /// A handle that was given out several times.
     OneOfMany {
@@ -71,7 +71,7 @@ pub(super) enum Taken {
     Memory(Arc<Allocation>),
 }
 
-impl Plugin {
+impl TrackedPlugin {
     /// Begins to keep book for a plugin.
     pub(super) fn register(name: &str) -> Arc<Self> {
         let plugin = Arc::new(Self {
@@ -81,9 +81,9 @@ impl Plugin {
             name: name.into(),
             shards: Default::default(),
             memory: RwLock::default(),
-            gone: Mutex::default(),
+            destroyed: Mutex::default(),
             kept: Mutex::default(),
-            work: Work::default(),
+            progress: Progress::default(),
             defaults: RwLock::default(),
             captures: AtomicUsize::new(0),
             devices: AtomicUsize::new(0),
@@ -103,7 +103,7 @@ impl Plugin {
 
     /// Asks the other plugins of the process.
     #[inline]
-    pub(super) fn others<T>(self: &Arc<Self>, ask: impl Fn(&Plugin) -> Option<T>) -> Option<T> {
+    pub(super) fn others<T>(self: &Arc<Self>, ask: impl Fn(&TrackedPlugin) -> Option<T>) -> Option<T> {
         if COUNT.load(Ordering::Acquire) < 2 {
             return None;
         }
@@ -113,13 +113,13 @@ impl Plugin {
 
     /// Looks at a handle.
     #[inline]
-    pub(super) fn handle<T>(&self, kind: u8, address: u64, look: impl FnOnce(&Known) -> T) -> Option<T> {
+    pub(super) fn handle<T>(&self, kind: u8, address: u64, look: impl FnOnce(&HandleInfo) -> T) -> Option<T> {
         let key = Key::new(kind, address);
         let find = || {
             let shard = self.shards[key.shard()].read().unwrap_or_else(PoisonError::into_inner);
             shard.get(&key).map(|handle| handle.known.clone())
         };
-        recent::handle((self.id, self.handle_changes.load(Ordering::Acquire), key.0), find, look)
+        lookup_cache::handle((self.id, self.handle_changes.load(Ordering::Acquire), key.0), find, look)
     }
 
     /// Adds a handle. One that is there already is given out once more, and what is not needed comes back.
@@ -146,65 +146,65 @@ impl Plugin {
     }
 
     /// Takes out a handle that is about to be destroyed.
-    pub(super) fn take_handle(&self, kind: u8, address: u64, by: Origin) -> Option<Taken> {
+    pub(super) fn remove_handle(&self, kind: u8, address: u64, by: CallSite) -> Option<Removed> {
         let key = Key::new(kind, address);
         let mut shard = self.shard(key);
         let known = shard.get_mut(&key)?;
         if known.count > 1 {
             known.count -= 1;
-            return Some(Taken::OneOfMany { kind, address });
+            return Some(Removed::OneOfMany { kind, address });
         }
         let handle = shard.remove(&key);
         self.handle_changes.fetch_add(1, Ordering::Release);
         drop(shard);
-        self.gone().add_handle(key, by);
-        handle.map(Taken::Handle)
+        self.destroyed().add_handle(key, by);
+        handle.map(Removed::Handle)
     }
 
     /// Keeps what is about to be destroyed until the call has come back, under a number.
-    pub(super) fn keep(&self, taken: Taken) -> u64 {
+    pub(super) fn keep(&self, removed: Removed) -> u64 {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.last += 1;
         let number = kept.last;
-        kept.things.insert(number, taken);
+        kept.things.insert(number, removed);
         number
     }
 
-    /// What was kept under a number.
-    pub(super) fn kept(&self, number: u64) -> Option<Taken> {
+    /// Takes the object that was kept under a number.
+    pub(super) fn kept(&self, number: u64) -> Option<Removed> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).things.remove(&number)
     }
 
     /// Puts back what was not destroyed after all.
-    pub(super) fn restore(&self, taken: Taken) {
-        match taken {
-            Taken::Handle(handle) => {
+    pub(super) fn restore(&self, removed: Removed) {
+        match removed {
+            Removed::Handle(handle) => {
                 if let Some(stream) = handle.known.stream() {
-                    self.work.restore(stream);
+                    self.progress.restore(stream);
                 }
                 self.add_handle(handle);
             }
-            Taken::OneOfMany { kind, address } => {
+            Removed::OneOfMany { kind, address } => {
                 let key = Key::new(kind, address);
                 if let Some(known) = self.shard(key).get_mut(&key) {
                     known.count += 1;
                 }
             }
-            Taken::Memory(allocation) => drop(self.add_memory(allocation)),
+            Removed::Memory(allocation) => drop(self.add_memory(allocation)),
         }
     }
 
     /// Which call destroyed a handle.
-    pub(super) fn gone_handle(&self, kind: u8, address: u64) -> Option<Origin> {
-        self.gone().handles.get(&Key::new(kind, address)).cloned()
+    pub(super) fn destroyed_handle(&self, kind: u8, address: u64) -> Option<CallSite> {
+        self.destroyed().handles.get(&Key::new(kind, address)).cloned()
     }
 
     /// Which call freed memory that an address lay in, the last one.
-    pub(super) fn gone_memory(&self, address: u64) -> Option<GoneMemory> {
-        let gone = self.gone();
+    pub(super) fn freed_memory(&self, address: u64) -> Option<FreedMemory> {
+        let destroyed = self.destroyed();
         let lay_in =
-            |one: &&GoneMemory| one.start == address || (one.start..one.start + one.size).contains(&address);
-        gone.memory.iter().rev().find(lay_in).cloned()
+            |one: &&FreedMemory| one.start == address || (one.start..one.start + one.size).contains(&address);
+        destroyed.memory.iter().rev().find(lay_in).cloned()
     }
 
     #[inline]
@@ -212,7 +212,7 @@ impl Plugin {
         self.memory.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// To be changed: nobody may rely on what he saw before.
+    /// Locks the memory for a change, and invalidates cached lookups.
     fn memory_mut(&self) -> RwLockWriteGuard<'_, Memory> {
         let memory = self.memory.write().unwrap_or_else(PoisonError::into_inner);
         self.memory_changes.fetch_add(1, Ordering::Release);
@@ -225,23 +225,23 @@ impl Plugin {
         self.memory_mut().insert(allocation)
     }
 
-    /// What a look at the memory now may be remembered under.
+    /// The version under which a lookup can be cached.
     #[inline]
     pub(super) fn memory_version(&self) -> (u32, u64) {
         (self.id, self.memory_changes.load(Ordering::Acquire))
     }
 
     /// Takes out memory that is about to be freed.
-    pub(super) fn take_memory(
+    pub(super) fn remove_memory(
         &self,
         (device, space): (i32, Space),
         address: u64,
         size: u64,
-        by: Origin,
+        by: CallSite,
     ) -> Option<Arc<Allocation>> {
-        let taken = self.memory_mut().remove(device, space, address, size)?;
-        self.gone().add_memory(GoneMemory { start: address, size, by });
-        Some(taken)
+        let removed = self.memory_mut().remove(device, space, address, size)?;
+        self.destroyed().add_memory(FreedMemory { start: address, size, by });
+        Some(removed)
     }
 
     /// The work of a device's default stream.
@@ -249,7 +249,7 @@ impl Plugin {
     pub(super) fn default_stream<T>(
         &self,
         device: i32,
-        look: impl FnOnce(&Arc<StreamWork>) -> T,
+        look: impl FnOnce(&Arc<StreamProgress>) -> T,
     ) -> Option<T> {
         let defaults = self.defaults.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(stream) = defaults.get(usize::try_from(device).ok()?) {
@@ -265,7 +265,7 @@ impl Plugin {
     fn add_default_stream(&self, device: i32) {
         let mut defaults = self.defaults.write().unwrap_or_else(PoisonError::into_inner);
         while (defaults.len() as i64) <= i64::from(device) && defaults.len() < 4096 {
-            let stream = self.work.begin(defaults.len() as i32, 0);
+            let stream = self.progress.begin(defaults.len() as i32, 0);
             defaults.push(stream);
         }
     }
@@ -294,21 +294,21 @@ impl Plugin {
     }
 
     /// Takes all that is alive for destroyed, since the backend has ended.
-    pub(super) fn clear(&self, by: &Origin) {
+    pub(super) fn clear(&self, by: &CallSite) {
         for shard in &self.shards {
             let mut shard = shard.write().unwrap_or_else(PoisonError::into_inner);
             for (key, handle) in shard.drain() {
                 if let Some(stream) = handle.known.stream() {
-                    self.work.end(stream.id);
+                    self.progress.end(stream.id);
                 }
-                self.gone().add_handle(key, by.clone());
+                self.destroyed().add_handle(key, by.clone());
             }
         }
         self.handle_changes.fetch_add(1, Ordering::Release);
         let memory = std::mem::take(&mut *self.memory_mut());
         for allocation in memory.all(None) {
             let (start, size) = (allocation.start, allocation.size);
-            self.gone().add_memory(GoneMemory { start, size, by: by.clone() });
+            self.destroyed().add_memory(FreedMemory { start, size, by: by.clone() });
         }
         self.captures.store(0, Ordering::Relaxed);
         self.devices.store(0, Ordering::Relaxed);
@@ -318,7 +318,7 @@ impl Plugin {
         self.shards[key.shard()].write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn gone(&self) -> MutexGuard<'_, Gone> {
-        self.gone.lock().unwrap_or_else(PoisonError::into_inner)
+    fn destroyed(&self) -> MutexGuard<'_, Destroyed> {
+        self.destroyed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

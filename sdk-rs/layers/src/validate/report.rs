@@ -1,4 +1,4 @@
-//! What is said when a rule is broken, and to whom.
+//! Reports of broken rules, and where they go.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,7 +11,7 @@ use super::rules::{Rule, Severity};
 /// A broken rule.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// Which one.
+    /// The rule.
     pub rule: Rule,
     /// The function that was called; for a leak, the one that ended the life of the device.
     pub function: &'static str,
@@ -21,7 +21,7 @@ pub struct Report {
     pub plugin: Arc<str>,
     /// The device that was named in the call.
     pub device: Option<i32>,
-    /// What is wrong, with the values.
+    /// The message, with the values.
     pub message: String,
     /// Where what it speaks of was made or destroyed, as far as that was written down.
     pub place: Option<String>,
@@ -45,7 +45,7 @@ impl fmt::Display for Report {
     }
 }
 
-/// Where reports go. It is called on the thread that broke the rule.
+/// Receives reports, on the thread that broke the rule.
 pub trait Sink: Send + Sync + 'static {
     /// Takes a report.
     fn report(&self, report: &Report);
@@ -95,7 +95,7 @@ impl Sink for Stderr {
     }
 }
 
-/// How often rules were broken.
+/// Number of broken rules by severity.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     errors: AtomicU64,

@@ -1,4 +1,4 @@
-//! The catalogue of rules. Numbers are never given anew.
+//! The catalogue of rules. Numbers are never reused.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,13 +7,13 @@ use tenon::Origin;
 
 use super::LAYER;
 
-/// What happens when a rule is broken.
+/// Consequence of a broken rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// The call is refused: the plugin does not see it.
+    /// The call is rejected: the plugin does not see it.
     Error,
-    /// The call goes on.
+    /// The call continues.
     Warning,
 }
 
@@ -28,7 +28,7 @@ impl fmt::Display for Severity {
 
 macro_rules! catalogue {
     ($($variant:ident = $number:literal $severity:ident, $title:literal, $help:literal;)*) => {
-        /// The rules that a program has to keep when it calls a device.
+        /// Rules for programs that call a device.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(u16)]
         pub enum Rule {
@@ -39,17 +39,17 @@ macro_rules! catalogue {
             /// Every rule, in the order of the numbers.
             pub const ALL: &'static [Rule] = &[$(Rule::$variant,)*];
 
-            /// The rule in a few words.
+            /// The rule in one short sentence.
             pub fn title(self) -> &'static str {
                 match self { $(Rule::$variant => $title,)* }
             }
 
-            /// Why there is such a rule, and what to do.
+            /// The reason for the rule, or how to correct the program.
             pub fn explanation(self) -> &'static str {
                 match self { $(Rule::$variant => $help,)* }
             }
 
-            /// Whether breaking it refuses the call.
+            /// Returns `Error` if a call that breaks the rule is rejected.
             pub fn severity(self) -> Severity {
                 match self { $(Rule::$variant => Severity::$severity,)* }
             }
@@ -59,61 +59,61 @@ macro_rules! catalogue {
 
 catalogue! {
     Null = 1 Error, "an argument is not null, unless null has a meaning",
-        "The reference says of each parameter whether null is allowed and what it means. Memory of 0 bytes may always be null.";
+        "The reference states for each parameter whether null is allowed and what it means. Memory of 0 bytes may always be null.";
     SizeOverflow = 2 Error, "a size fits into the address space",
-        "An address plus a size must not reach past the end of the address space, and no object is larger than half of it. A frequent cause is a negative number, or a product that overflowed.";
-    UnknownValue = 3 Error, "a value of an enum is one of those that it has",
-        "The values are in the reference of the type. A frequent cause is a constant of another enum.";
-    UnknownDevice = 4 Error, "a device is one that there is",
-        "Devices go by number, from 0 to `get_device_count` less one.";
-    UnknownHandle = 10 Error, "a handle is one that the plugin gave out",
-        "No call has given out this handle. A frequent cause is a handle that was never written, because the call that makes it had failed.";
+        "An address plus a size must not exceed the end of the address space, and no object is larger than half of it. A frequent cause is a negative number, or a product that overflowed.";
+    UnknownValue = 3 Error, "an enum argument has one of the values of its type",
+        "The reference lists the values of each type. A frequent cause is a constant of another enum.";
+    UnknownDevice = 4 Error, "a device number is valid",
+        "Devices are numbered from 0 to `get_device_count` - 1.";
+    UnknownHandle = 10 Error, "a handle was created by the plugin",
+        "No call returned this handle. A frequent cause is an uninitialised variable, because the call that creates the handle failed.";
     DestroyedHandle = 11 Error, "a handle is not used after it was destroyed",
-        "The message says which call destroyed the handle. With TENON_VALIDATE_BACKTRACE=1 it also says from where.";
+        "The message names the call that destroyed the handle. With TENON_VALIDATE_BACKTRACE=1 it also shows the backtrace of that call.";
     DestroyedTwice = 12 Error, "a handle is destroyed once",
-        "The message says which call destroyed it first. A frequent cause is a copy of the handle with an owner of its own.";
-    HandleOfOtherDevice = 13 Error, "a handle is used with the device that it belongs to",
-        "Streams, events and most other handles belong to the device that they were made for.";
-    HandleOfOtherPlugin = 14 Error, "a handle is used with the plugin that gave it out",
-        "Two plugins know nothing of each other: copy over the host, and wait on the host.";
-    HandleOfOtherKind = 15 Error, "a handle is used for what it is",
-        "All handles are pointers, so a cast hides that a stream was passed for an event.";
-    UnknownMemory = 20 Error, "a device address lies in memory of the device",
-        "The address lies in no allocation of the plugin that is known. Often it is the address of a variable or of `malloc`: copy it to the device first.";
+        "The message names the call that destroyed it first. A frequent cause is a copy of the handle with a second owner.";
+    HandleOfOtherDevice = 13 Error, "a handle is used with its own device",
+        "Streams, events and most other handles belong to the device that they were created for.";
+    HandleOfOtherPlugin = 14 Error, "a handle is used with its own plugin",
+        "Plugins do not know each other's handles: copy through host memory, and wait on the host.";
+    HandleOfOtherKind = 15 Error, "a handle is of the kind that the parameter takes",
+        "All handles are pointers, so a cast can hide that a stream was passed for an event.";
+    UnknownMemory = 20 Error, "a device address lies in device memory",
+        "The address is in no known allocation of the plugin. It is often the address of a variable or of memory from `malloc`: copy that memory to the device first.";
     HostAsDevice = 21 Error, "host memory is not passed for device memory",
-        "Memory of `host_memory_allocate` belongs to the host: pass it where the reference says host memory, or use unified memory.";
+        "Memory from `host_memory_allocate` belongs to the host. Pass it only where the reference says host memory, or use unified memory.";
     DeviceAsHost = 22 Error, "device memory is not passed for host memory",
-        "The host cannot follow the address of device memory. Copy within the device with the d2d functions; check the order of destination and source.";
+        "The host cannot read an address of device memory. Use the d2d functions to copy within a device, and check the order of destination and source.";
     OutsideAllocation = 23 Error, "a range lies within one allocation",
-        "The range begins inside an allocation and runs past its end. Two allocations that happen to be neighbours are still two.";
-    MemoryOfOtherDevice = 24 Error, "memory is used with the device that it belongs to",
-        "Between devices, copy with the p2p functions, which take both devices.";
-    MemoryOfOtherPlugin = 25 Error, "memory is used with the plugin that gave it out",
-        "Two plugins cannot follow each other's addresses: copy over the host.";
+        "The range begins inside an allocation and extends past its end. Two allocations with adjacent addresses are still two allocations.";
+    MemoryOfOtherDevice = 24 Error, "memory is used with its own device",
+        "Use the p2p functions, which take both devices, to copy between devices.";
+    MemoryOfOtherPlugin = 25 Error, "memory is used with its own plugin",
+        "A plugin cannot access memory of another plugin: copy through host memory.";
     FreedMemory = 26 Error, "memory is not used after it was freed",
-        "The message says which call freed the memory. With TENON_VALIDATE_BACKTRACE=1 it also says from where.";
+        "The message names the call that freed the memory. With TENON_VALIDATE_BACKTRACE=1 it also shows the backtrace of that call.";
     FreedTwice = 27 Error, "memory is freed once",
-        "The message says which call freed it first.";
-    FreedWrongly = 28 Error, "memory is freed as it was allocated",
-        "A free takes the address that the allocation gave and not one inside it, the same size, the same device, and is of the same kind: device, host or unified.";
+        "The message names the call that freed it first.";
+    FreedWrongly = 28 Error, "memory is freed with the arguments of its allocation",
+        "A free takes the address that the allocation returned, not an address inside it, with the same size, the same device, and the function for the same kind of memory: device, host or unified.";
     OverlappingCopy = 29 Error, "source and destination of a copy do not overlap",
-        "Within a device they may be equal or apart. What an overlapping copy yields depends on the order in which the device copies.";
-    NeverRecorded = 30 Warning, "a wait for an event comes after its record",
-        "An event that was not recorded yet counts as done, so a wait for it waits for nothing. That is right in the first round of a double buffer, and not reported. Two cases are reported: an event that was waited for and whose life ends without a record, and a record of work that was already queued, and not done, when the wait came. In the second case the wait and the record have changed places.";
-    FreedInFlight = 31 Warning, "memory is freed when no queued work uses it",
-        "Work that uses the memory was queued on a stream and is not known to be done. The interface says that the device keeps the memory, but not every device does: wait for the stream, or for an event behind the work, before the free.";
-    DestroyedInFlight = 32 Warning, "a stream is destroyed when its work is done",
-        "Work that was queued on the stream is not known to be done. It runs to its end, but who wants its result has nothing left to wait for.";
-    Leak = 40 Warning, "what was made is given back",
-        "Still alive when the device or the backend ended, which is the end of it. With TENON_VALIDATE_BACKTRACE=1 the message says where it was made.";
-    MemoryGivenTwice = 50 Warning, "a plugin gives out memory that is not in use",
-        "This is a mistake of the plugin: the memory that it gave out overlaps an allocation that is still alive.";
-    NoHandle = 51 Warning, "a plugin that succeeds yields what it made",
-        "This is a mistake of the plugin: it answered with success but wrote a null handle, for which null has no meaning.";
+        "Within a device they may be equal or disjoint. The result of an overlapping copy depends on the order in which the device copies the bytes.";
+    NeverRecorded = 30 Warning, "an event is recorded before a stream waits for it",
+        "An event that was never recorded counts as complete, so a wait for it returns at once. The first round of a double buffer does this on purpose, and it is not reported. Two cases are reported: an event that was waited for and then destroyed without a record, and a record that covers work that was already queued, and not complete, at the time of the wait. In the second case, the wait and the record are in the wrong order.";
+    FreedInFlight = 31 Warning, "memory is freed after the queued work that uses it",
+        "Work that uses the memory is queued on a stream and is not known to be complete. The interface says that the device keeps the memory, but not every device does: wait for the stream, or for an event recorded after the work, before the free.";
+    DestroyedInFlight = 32 Warning, "a stream is destroyed after its work is complete",
+        "Work on the stream is not known to be complete. It still runs to its end, but the program can no longer wait for its results.";
+    Leak = 40 Warning, "handles and memory are released",
+        "The object was still alive when the device was deinitialised or the plugin was finalised. With TENON_VALIDATE_BACKTRACE=1 the message shows the backtrace of the call that created it.";
+    MemoryGivenTwice = 50 Warning, "a plugin does not return memory that is in use",
+        "This is an error in the plugin: the memory that it returned overlaps a live allocation.";
+    NoHandle = 51 Warning, "a plugin that reports success returns a handle",
+        "This is an error in the plugin: it reported success but wrote a null handle, and null has no meaning for this handle.";
 }
 
 impl Rule {
-    /// The broken rule, if the error was made by this layer.
+    /// Returns the broken rule if this layer made the error.
     pub fn of_error<S>(error: &tenon::Error<S>) -> Option<Self> {
         match &error.origin {
             Origin::Layer(refusal) if refusal.layer == LAYER => refusal.rule.as_deref()?.parse().ok(),
@@ -128,9 +128,9 @@ impl fmt::Display for Rule {
     }
 }
 
-/// A text that names no rule.
+/// The text is not the number of a rule.
 #[derive(Debug, thiserror::Error)]
-#[error("`{0}` is no rule; rules go from V001 to V051")]
+#[error("there is no rule `{0}`; rules are numbered from V001 to V051")]
 pub struct UnknownRule(pub String);
 
 impl FromStr for Rule {
@@ -143,16 +143,16 @@ impl FromStr for Rule {
     }
 }
 
-/// What the documentation says of a rule.
+/// The documentation of a rule.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct RuleText {
     /// Such as `V001`.
     pub id: String,
-    /// What happens when it is broken.
+    /// Consequence of breaking it.
     pub severity: Severity,
-    /// The rule in a few words.
+    /// The rule in one short sentence.
     pub title: &'static str,
-    /// Why there is such a rule, and what to do.
+    /// The reason for the rule, or how to correct the program.
     pub explanation: &'static str,
 }
 

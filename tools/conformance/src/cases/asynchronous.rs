@@ -6,7 +6,7 @@ use tenon::device::Function::{
 };
 
 use crate::case::{Case, Level, Verdict, ensure};
-use crate::subject::{Gate, Guarded, Subject, linger_briefly, pattern, same};
+use crate::plugin_under_test::{GuardedBuffer, PluginUnderTest, StreamLatch, linger_briefly, pattern, same};
 
 const LEN: usize = (1 << 20) + 7;
 
@@ -76,204 +76,203 @@ pub(super) fn cases() -> Vec<Case> {
     ]
 }
 
-fn h2d_pageable(subject: &Subject) -> Verdict {
-    let stream = subject.stream(0)?;
-    let memory = subject.filled(0, &vec![0; LEN])?;
+fn h2d_pageable(plugin: &PluginUnderTest) -> Verdict {
+    let stream = plugin.stream(0)?;
+    let memory = plugin.filled(0, &vec![0; LEN])?;
     for round in 0..4 {
         let bytes = pattern(LEN, round);
-        let mut source = Guarded::of(&bytes);
-        subject.queue_upload(stream, &memory, source.address())?;
+        let mut source = GuardedBuffer::of(&bytes);
+        plugin.queue_upload(stream, &memory, source.address())?;
         source.bytes_mut().fill(0xDD);
         drop(source);
-        subject.synchronize_stream(0, stream)?;
-        subject.expect(&memory, 0, &bytes, "a copy whose source was changed when the call had returned")?;
+        plugin.synchronize_stream(0, stream)?;
+        plugin.expect(&memory, 0, &bytes, "a copy whose source was changed when the call had returned")?;
     }
-    subject.free(memory)?;
-    subject.destroy_stream(0, stream)
+    plugin.free(memory)?;
+    plugin.destroy_stream(0, stream)
 }
 
-fn h2d_pageable_held(subject: &Subject) -> Verdict {
+fn h2d_pageable_held(plugin: &PluginUnderTest) -> Verdict {
     const LEN: usize = 4096;
-    let (stream, bytes) = (subject.stream(0)?, pattern(LEN, 1));
-    let memory = subject.filled(0, &[0; LEN])?;
-    let gate = Gate::close(subject, 0, stream)?;
+    let (stream, bytes) = (plugin.stream(0)?, pattern(LEN, 1));
+    let memory = plugin.filled(0, &[0; LEN])?;
+    let latch = StreamLatch::close(plugin, 0, stream)?;
     // The device waits for the stream, or takes a copy; in either case the source may change afterwards.
-    subject.beside(&gate, |this| {
-        let mut source = Guarded::of(&bytes);
+    plugin.beside(&latch, |this| {
+        let mut source = GuardedBuffer::of(&bytes);
         this.queue_upload(stream, &memory, source.address())?;
         source.bytes_mut().fill(0xDD);
         // Kept: a plugin that is wrong is to read other bytes, not to crash.
         std::mem::forget(source);
         Ok(())
     })?;
-    subject.synchronize_stream(0, stream)?;
-    subject.expect(&memory, 0, &bytes, "a copy whose source was changed when the call had returned")?;
-    subject.free(memory)?;
-    subject.destroy_stream(0, stream)
+    plugin.synchronize_stream(0, stream)?;
+    plugin.expect(&memory, 0, &bytes, "a copy whose source was changed when the call had returned")?;
+    plugin.free(memory)?;
+    plugin.destroy_stream(0, stream)
 }
 
-fn d2h_pageable_held(subject: &Subject) -> Verdict {
+fn d2h_pageable_held(plugin: &PluginUnderTest) -> Verdict {
     const LEN: usize = 4096;
-    let (stream, bytes) = (subject.stream(0)?, pattern(LEN, 1));
-    let (from, memory) = (subject.filled(0, &bytes)?, subject.filled(0, &[0; LEN])?);
-    let gate = Gate::close(subject, 0, stream)?;
-    subject.queue_copy(stream, &memory, &from)?;
-    let (seen, _) = subject.beside(&gate, |this| {
-        let mut target = Guarded::new(LEN, 0);
+    let (stream, bytes) = (plugin.stream(0)?, pattern(LEN, 1));
+    let (from, memory) = (plugin.filled(0, &bytes)?, plugin.filled(0, &[0; LEN])?);
+    let latch = StreamLatch::close(plugin, 0, stream)?;
+    plugin.queue_copy(stream, &memory, &from)?;
+    let (seen, _) = plugin.beside(&latch, |this| {
+        let mut target = GuardedBuffer::new(LEN, 0);
         this.queue_download(stream, target.address(), &memory)?;
         let seen = target.bytes();
         std::mem::forget(target);
         Ok(seen)
     })?;
-    subject.synchronize_stream(0, stream)?;
+    plugin.synchronize_stream(0, stream)?;
     same(&seen, &bytes, "the destination, looked at when the call had returned")?;
-    subject.free(from)?;
-    subject.free(memory)?;
-    subject.destroy_stream(0, stream)
+    plugin.free(from)?;
+    plugin.free(memory)?;
+    plugin.destroy_stream(0, stream)
 }
 
-fn d2h_pageable(subject: &Subject) -> Verdict {
-    let stream = subject.stream(0)?;
+fn d2h_pageable(plugin: &PluginUnderTest) -> Verdict {
+    let stream = plugin.stream(0)?;
     let bytes = pattern(LEN, 3);
-    let memory = subject.filled(0, &bytes)?;
+    let memory = plugin.filled(0, &bytes)?;
     for _ in 0..4 {
-        let mut target = Guarded::new(LEN, 0);
-        subject.queue_download(stream, target.address(), &memory)?;
+        let mut target = GuardedBuffer::new(LEN, 0);
+        plugin.queue_download(stream, target.address(), &memory)?;
         target.intact("the destination of `async_memory_copy_d2h`")?;
         same(&target.bytes(), &bytes, "the destination, looked at when the call had returned")?;
     }
-    subject.free(memory)?;
-    subject.destroy_stream(0, stream)
+    plugin.free(memory)?;
+    plugin.destroy_stream(0, stream)
 }
 
-fn d2h_behind_work(subject: &Subject) -> Verdict {
-    let stream = subject.stream(0)?;
-    let memory = subject.filled(0, &vec![0; LEN])?;
+fn d2h_behind_work(plugin: &PluginUnderTest) -> Verdict {
+    let stream = plugin.stream(0)?;
+    let memory = plugin.filled(0, &vec![0; LEN])?;
     for round in 1..5 {
         let bytes = pattern(LEN, round);
-        let from = subject.filled(0, &bytes)?;
-        subject.queue_copy(stream, &memory, &from)?;
-        let mut target = Guarded::new(LEN, 0);
-        subject.queue_download(stream, target.address(), &memory)?;
+        let from = plugin.filled(0, &bytes)?;
+        plugin.queue_copy(stream, &memory, &from)?;
+        let mut target = GuardedBuffer::new(LEN, 0);
+        plugin.queue_download(stream, target.address(), &memory)?;
         same(&target.bytes(), &bytes, "a copy to the host behind one on the device")?;
-        subject.free(from)?;
+        plugin.free(from)?;
     }
-    subject.free(memory)?;
-    subject.destroy_stream(0, stream)
+    plugin.free(memory)?;
+    plugin.destroy_stream(0, stream)
 }
 
-fn d2h_unknown_stream(subject: &Subject) -> Verdict {
-    let (stream, bytes) = (subject.stream(0)?, pattern(LEN, 5));
-    let (from, memory) = (subject.filled(0, &bytes)?, subject.filled(0, &vec![0; LEN])?);
+fn d2h_unknown_stream(plugin: &PluginUnderTest) -> Verdict {
+    let (stream, bytes) = (plugin.stream(0)?, pattern(LEN, 5));
+    let (from, memory) = (plugin.filled(0, &bytes)?, plugin.filled(0, &vec![0; LEN])?);
     // Not a handle of anything: memory of this test.
-    let mut nothing = Guarded::new(64, 0);
-    subject.queue_copy(stream, &memory, &from)?;
-    let mut target = Guarded::new(LEN, 0);
-    subject.queue_download(nothing.address(), target.address(), &memory)?;
+    let mut nothing = GuardedBuffer::new(64, 0);
+    plugin.queue_copy(stream, &memory, &from)?;
+    let mut target = GuardedBuffer::new(LEN, 0);
+    plugin.queue_download(nothing.address(), target.address(), &memory)?;
     target.intact("the destination of `async_memory_copy_d2h`")?;
     same(&target.bytes(), &bytes, "a copy to the host in the order of no stream, behind one on the device")?;
-    subject.free(from)?;
-    subject.free(memory)?;
-    subject.destroy_stream(0, stream)
+    plugin.free(from)?;
+    plugin.free(memory)?;
+    plugin.destroy_stream(0, stream)
 }
 
-fn h2d_pinned(subject: &Subject) -> Verdict {
-    let stream = subject.stream(0)?;
-    let (source, memory) = (subject.pinned(0, LEN)?, subject.filled(0, &vec![0; LEN])?);
+fn h2d_pinned(plugin: &PluginUnderTest) -> Verdict {
+    let stream = plugin.stream(0)?;
+    let (source, memory) = (plugin.pinned(0, LEN)?, plugin.filled(0, &vec![0; LEN])?);
     for round in 0..3 {
         source.write_here(&pattern(LEN, round));
-        subject.queue_upload(stream, &memory, source.address)?;
-        subject.synchronize_stream(0, stream)?;
-        subject.expect(&memory, 0, &pattern(LEN, round), "a copy from pinned memory")?;
+        plugin.queue_upload(stream, &memory, source.address)?;
+        plugin.synchronize_stream(0, stream)?;
+        plugin.expect(&memory, 0, &pattern(LEN, round), "a copy from pinned memory")?;
     }
-    subject.free(memory)?;
-    subject.free(source)?;
-    subject.destroy_stream(0, stream)
+    plugin.free(memory)?;
+    plugin.free(source)?;
+    plugin.destroy_stream(0, stream)
 }
 
-fn d2h_pinned(subject: &Subject) -> Verdict {
-    let stream = subject.stream(0)?;
-    let target = subject.pinned(0, LEN)?;
+fn d2h_pinned(plugin: &PluginUnderTest) -> Verdict {
+    let stream = plugin.stream(0)?;
+    let target = plugin.pinned(0, LEN)?;
     for round in 0..3 {
-        let memory = subject.filled(0, &pattern(LEN, round))?;
+        let memory = plugin.filled(0, &pattern(LEN, round))?;
         target.write_here(&vec![0; LEN]);
-        subject.queue_download(stream, target.address, &memory)?;
-        subject.synchronize_stream(0, stream)?;
+        plugin.queue_download(stream, target.address, &memory)?;
+        plugin.synchronize_stream(0, stream)?;
         same(&target.read_here(), &pattern(LEN, round), "a copy to pinned memory")?;
-        subject.free(memory)?;
+        plugin.free(memory)?;
     }
-    subject.free(target)?;
-    subject.destroy_stream(0, stream)
+    plugin.free(target)?;
+    plugin.destroy_stream(0, stream)
 }
 
-fn d2d(subject: &Subject) -> Verdict {
-    for device in subject.each_device() {
-        let stream = subject.stream(device)?;
+fn d2d(plugin: &PluginUnderTest) -> Verdict {
+    for device in plugin.each_device() {
+        let stream = plugin.stream(device)?;
         let bytes = pattern(LEN, 1);
-        let first = subject.filled(device, &bytes)?;
-        let [second, third] =
-            [subject.filled(device, &vec![0; LEN])?, subject.filled(device, &vec![1; LEN])?];
-        subject.queue_copy(stream, &second, &first)?;
-        subject.queue_copy(stream, &third, &second)?;
-        subject.synchronize_stream(device, stream)?;
-        subject.expect(&third, 0, &bytes, "two copies, one behind the other")?;
+        let first = plugin.filled(device, &bytes)?;
+        let [second, third] = [plugin.filled(device, &vec![0; LEN])?, plugin.filled(device, &vec![1; LEN])?];
+        plugin.queue_copy(stream, &second, &first)?;
+        plugin.queue_copy(stream, &third, &second)?;
+        plugin.synchronize_stream(device, stream)?;
+        plugin.expect(&third, 0, &bytes, "two copies, one behind the other")?;
         for memory in [first, second, third] {
-            subject.free(memory)?;
+            plugin.free(memory)?;
         }
-        subject.destroy_stream(device, stream)?;
+        plugin.destroy_stream(device, stream)?;
     }
     Ok(())
 }
 
-fn d2d_not_early(subject: &Subject) -> Verdict {
-    let stream = subject.stream(0)?;
-    let (from, to) = (subject.filled(0, &[2; 4096])?, subject.filled(0, &[1; 4096])?);
-    let gate = Gate::close(subject, 0, stream)?;
-    subject.queue_copy(stream, &to, &from)?;
-    let seen = subject.peek(&gate, &to)?;
-    subject.synchronize_stream(0, stream)?;
+fn d2d_not_early(plugin: &PluginUnderTest) -> Verdict {
+    let stream = plugin.stream(0)?;
+    let (from, to) = (plugin.filled(0, &[2; 4096])?, plugin.filled(0, &[1; 4096])?);
+    let latch = StreamLatch::close(plugin, 0, stream)?;
+    plugin.queue_copy(stream, &to, &from)?;
+    let seen = plugin.peek(&latch, &to)?;
+    plugin.synchronize_stream(0, stream)?;
     let early = seen.is_some_and(|bytes| bytes.contains(&2));
     ensure!(!early, "the copy ran although a callback before it on the stream had not returned");
-    subject.expect(&to, 0, &[2; 4096], "the copy, after all")?;
-    subject.free(from)?;
-    subject.free(to)?;
-    subject.destroy_stream(0, stream)
+    plugin.expect(&to, 0, &[2; 4096], "the copy, after all")?;
+    plugin.free(from)?;
+    plugin.free(to)?;
+    plugin.destroy_stream(0, stream)
 }
 
-fn d2h_not_early(subject: &Subject) -> Verdict {
-    let stream = subject.stream(0)?;
-    let (from, target) = (subject.filled(0, &[2; 4096])?, subject.pinned(0, 4096)?);
+fn d2h_not_early(plugin: &PluginUnderTest) -> Verdict {
+    let stream = plugin.stream(0)?;
+    let (from, target) = (plugin.filled(0, &[2; 4096])?, plugin.pinned(0, 4096)?);
     target.write_here(&[1; 4096]);
-    let gate = Gate::close(subject, 0, stream)?;
-    let queued = subject.beside(&gate, |this| {
+    let latch = StreamLatch::close(plugin, 0, stream)?;
+    let queued = plugin.beside(&latch, |this| {
         this.queue_download(stream, target.address, &from)?;
         Ok(linger_briefly(|| target.read_here().contains(&2)))
     });
     // With a device that waits in the call, the look came after the gate was opened.
     let (was_seen, was_held) = queued?;
     let early = was_seen && was_held;
-    subject.synchronize_stream(0, stream)?;
+    plugin.synchronize_stream(0, stream)?;
     ensure!(!early, "the copy ran although a callback before it on the stream had not returned");
     same(&target.read_here(), &[2; 4096], "the copy, after all")?;
-    subject.free(from)?;
-    subject.free(target)?;
-    subject.destroy_stream(0, stream)
+    plugin.free(from)?;
+    plugin.free(target)?;
+    plugin.destroy_stream(0, stream)
 }
 
-fn h2d_not_early(subject: &Subject) -> Verdict {
-    let stream = subject.stream(0)?;
-    let (source, to) = (subject.pinned(0, 4096)?, subject.filled(0, &[1; 4096])?);
+fn h2d_not_early(plugin: &PluginUnderTest) -> Verdict {
+    let stream = plugin.stream(0)?;
+    let (source, to) = (plugin.pinned(0, 4096)?, plugin.filled(0, &[1; 4096])?);
     source.write_here(&[2; 4096]);
-    let gate = Gate::close(subject, 0, stream)?;
-    let (seen, was_held) = subject.beside(&gate, |this| {
+    let latch = StreamLatch::close(plugin, 0, stream)?;
+    let (seen, was_held) = plugin.beside(&latch, |this| {
         this.queue_upload(stream, &to, source.address)?;
         this.read(&to, 0, 4096)
     })?;
-    subject.synchronize_stream(0, stream)?;
+    plugin.synchronize_stream(0, stream)?;
     let early = was_held && seen.contains(&2);
     ensure!(!early, "the copy ran although a callback before it on the stream had not returned");
-    subject.expect(&to, 0, &[2; 4096], "the copy, after all")?;
-    subject.free(source)?;
-    subject.free(to)?;
-    subject.destroy_stream(0, stream)
+    plugin.expect(&to, 0, &[2; 4096], "the copy, after all")?;
+    plugin.free(source)?;
+    plugin.free(to)?;
+    plugin.destroy_stream(0, stream)
 }

@@ -4,7 +4,7 @@ use tenon::device::DataType;
 use tenon::device::Function::{AsyncMemoryCopyD2d, BlasAxpby};
 
 use crate::case::{Case, Level, Verdict, ensure};
-use crate::subject::{Memory, Subject, id};
+use crate::plugin_under_test::{Memory, PluginUnderTest, id};
 
 pub(super) fn cases() -> Vec<Case> {
     let case = |id, body| Case::written(id, Level::Promised, body).of([BlasAxpby]);
@@ -38,18 +38,18 @@ struct Call<'a> {
     y: &'a Memory,
 }
 
-fn axpby(subject: &Subject, call: &Call<'_>) -> Verdict {
+fn axpby(plugin: &PluginUnderTest, call: &Call<'_>) -> Verdict {
     let (alpha, beta) = (call.alpha.to_bits(), call.beta.to_bits());
     let (x, y) = (call.x.address, call.y.address);
-    subject.ok(BlasAxpby, &[id(0), call.stream, call.dtype.0 as u64, COUNT as u64, alpha, x, beta, y])
+    plugin.ok(BlasAxpby, &[id(0), call.stream, call.dtype.0 as u64, COUNT as u64, alpha, x, beta, y])
 }
 
 fn bytes_of(values: impl Iterator<Item = f32>) -> Vec<u8> {
     values.flat_map(f32::to_le_bytes).collect()
 }
 
-fn floats(subject: &Subject, memory: &Memory) -> Verdict<Vec<f32>> {
-    let bytes = subject.read(memory, 0, memory.len)?;
+fn floats(plugin: &PluginUnderTest, memory: &Memory) -> Verdict<Vec<f32>> {
+    let bytes = plugin.read(memory, 0, memory.len)?;
     let (numbers, _) = bytes.as_chunks::<4>();
     Ok(numbers.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect())
 }
@@ -70,78 +70,75 @@ fn check(found: &[f32], expected: impl Fn(usize) -> f32) -> Verdict {
     Ok(())
 }
 
-fn vectors(subject: &Subject) -> Verdict<(Memory, Memory)> {
-    Ok((subject.filled(0, &bytes_of((0..COUNT).map(x)))?, subject.filled(0, &bytes_of((0..COUNT).map(y)))?))
+fn vectors(plugin: &PluginUnderTest) -> Verdict<(Memory, Memory)> {
+    Ok((plugin.filled(0, &bytes_of((0..COUNT).map(x)))?, plugin.filled(0, &bytes_of((0..COUNT).map(y)))?))
 }
 
-fn float32(subject: &Subject) -> Verdict {
-    let (stream, (first, second)) = (subject.stream(0)?, vectors(subject)?);
-    axpby(
-        subject,
-        &Call { stream, dtype: DataType::FLOAT32, alpha: 2.0, x: &first, beta: -0.5, y: &second },
-    )?;
-    subject.synchronize_stream(0, stream)?;
-    check(&floats(subject, &second)?, |index| 2.0 * x(index) - 0.5 * y(index))?;
-    check(&floats(subject, &first)?, x)?;
-    subject.free(first)?;
-    subject.free(second)?;
-    subject.destroy_stream(0, stream)
+fn float32(plugin: &PluginUnderTest) -> Verdict {
+    let (stream, (first, second)) = (plugin.stream(0)?, vectors(plugin)?);
+    axpby(plugin, &Call { stream, dtype: DataType::FLOAT32, alpha: 2.0, x: &first, beta: -0.5, y: &second })?;
+    plugin.synchronize_stream(0, stream)?;
+    check(&floats(plugin, &second)?, |index| 2.0 * x(index) - 0.5 * y(index))?;
+    check(&floats(plugin, &first)?, x)?;
+    plugin.free(first)?;
+    plugin.free(second)?;
+    plugin.destroy_stream(0, stream)
 }
 
-fn float64(subject: &Subject) -> Verdict {
-    let stream = subject.stream(0)?;
+fn float64(plugin: &PluginUnderTest) -> Verdict {
+    let stream = plugin.stream(0)?;
     let wide = |value: fn(usize) -> f32| {
         (0..COUNT).flat_map(|i| f64::from(value(i)).to_le_bytes()).collect::<Vec<u8>>()
     };
-    let (first, second) = (subject.filled(0, &wide(x))?, subject.filled(0, &wide(y))?);
-    axpby(subject, &Call { stream, dtype: DataType::FLOAT64, alpha: 3.0, x: &first, beta: 1.0, y: &second })?;
-    subject.synchronize_stream(0, stream)?;
-    let bytes = subject.read(&second, 0, second.len)?;
+    let (first, second) = (plugin.filled(0, &wide(x))?, plugin.filled(0, &wide(y))?);
+    axpby(plugin, &Call { stream, dtype: DataType::FLOAT64, alpha: 3.0, x: &first, beta: 1.0, y: &second })?;
+    plugin.synchronize_stream(0, stream)?;
+    let bytes = plugin.read(&second, 0, second.len)?;
     for (index, number) in bytes.as_chunks::<8>().0.iter().enumerate() {
         let (found, expected) = (f64::from_le_bytes(*number), f64::from(3.0 * x(index) + y(index)));
         ensure!(found == expected, "element {index} is {found} where {expected} belongs");
     }
-    subject.free(first)?;
-    subject.free(second)?;
-    subject.destroy_stream(0, stream)
+    plugin.free(first)?;
+    plugin.free(second)?;
+    plugin.destroy_stream(0, stream)
 }
 
-fn beta_zero(subject: &Subject) -> Verdict {
-    let (stream, (first, second)) = (subject.stream(0)?, vectors(subject)?);
-    subject.write(&second, 0, &bytes_of((0..COUNT).map(|_| f32::NAN)))?;
-    axpby(subject, &Call { stream, dtype: DataType::FLOAT32, alpha: 4.0, x: &first, beta: 0.0, y: &second })?;
-    subject.synchronize_stream(0, stream)?;
-    check(&floats(subject, &second)?, |index| 4.0 * x(index))?;
-    subject.free(first)?;
-    subject.free(second)?;
-    subject.destroy_stream(0, stream)
+fn beta_zero(plugin: &PluginUnderTest) -> Verdict {
+    let (stream, (first, second)) = (plugin.stream(0)?, vectors(plugin)?);
+    plugin.write(&second, 0, &bytes_of((0..COUNT).map(|_| f32::NAN)))?;
+    axpby(plugin, &Call { stream, dtype: DataType::FLOAT32, alpha: 4.0, x: &first, beta: 0.0, y: &second })?;
+    plugin.synchronize_stream(0, stream)?;
+    check(&floats(plugin, &second)?, |index| 4.0 * x(index))?;
+    plugin.free(first)?;
+    plugin.free(second)?;
+    plugin.destroy_stream(0, stream)
 }
 
-fn itself(subject: &Subject) -> Verdict {
-    let (stream, (first, second)) = (subject.stream(0)?, vectors(subject)?);
-    axpby(subject, &Call { stream, dtype: DataType::FLOAT32, alpha: 2.0, x: &first, beta: 1.0, y: &first })?;
-    subject.synchronize_stream(0, stream)?;
-    check(&floats(subject, &first)?, |index| 3.0 * x(index))?;
-    subject.free(first)?;
-    subject.free(second)?;
-    subject.destroy_stream(0, stream)
+fn itself(plugin: &PluginUnderTest) -> Verdict {
+    let (stream, (first, second)) = (plugin.stream(0)?, vectors(plugin)?);
+    axpby(plugin, &Call { stream, dtype: DataType::FLOAT32, alpha: 2.0, x: &first, beta: 1.0, y: &first })?;
+    plugin.synchronize_stream(0, stream)?;
+    check(&floats(plugin, &first)?, |index| 3.0 * x(index))?;
+    plugin.free(first)?;
+    plugin.free(second)?;
+    plugin.destroy_stream(0, stream)
 }
 
-fn order(subject: &Subject) -> Verdict {
-    let (stream, (first, second)) = (subject.stream(0)?, vectors(subject)?);
-    let last = subject.allocate(0, second.len)?;
+fn order(plugin: &PluginUnderTest) -> Verdict {
+    let (stream, (first, second)) = (plugin.stream(0)?, vectors(plugin)?);
+    let last = plugin.allocate(0, second.len)?;
     // Each step doubles and adds, so a step that is left out or done too late shows.
     for _ in 0..10 {
         axpby(
-            subject,
+            plugin,
             &Call { stream, dtype: DataType::FLOAT32, alpha: 1.0, x: &first, beta: 2.0, y: &second },
         )?;
     }
-    subject.queue_copy(stream, &last, &second)?;
-    subject.synchronize_stream(0, stream)?;
-    check(&floats(subject, &last)?, |index| 1023.0 * x(index) + 1024.0 * y(index))?;
+    plugin.queue_copy(stream, &last, &second)?;
+    plugin.synchronize_stream(0, stream)?;
+    check(&floats(plugin, &last)?, |index| 1023.0 * x(index) + 1024.0 * y(index))?;
     for memory in [first, second, last] {
-        subject.free(memory)?;
+        plugin.free(memory)?;
     }
-    subject.destroy_stream(0, stream)
+    plugin.destroy_stream(0, stream)
 }

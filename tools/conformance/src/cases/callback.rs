@@ -7,7 +7,7 @@ use tenon::device::Function::{
 use tenon::device::Status;
 
 use crate::case::{Case, Level, Stop, Verdict, ensure};
-use crate::subject::{Gate, Journal, Subject, id, linger, pattern, soon, told};
+use crate::plugin_under_test::{CallbackLog, PluginUnderTest, StreamLatch, id, linger, pattern, soon, told};
 
 pub(super) fn cases() -> Vec<Case> {
     let case = |id, level, body| Case::written(id, level, body).of([StreamAddCallback]);
@@ -45,17 +45,17 @@ pub(super) fn cases() -> Vec<Case> {
 
 const COUNT: usize = 500;
 
-fn once(subject: &Subject) -> Verdict {
-    let (stream, journal) = (subject.stream(0)?, Journal::new());
+fn once(plugin: &PluginUnderTest) -> Verdict {
+    let (stream, log) = (plugin.stream(0)?, CallbackLog::new());
     for number in 0..COUNT {
-        journal.queue(subject, 0, stream, number)?;
+        log.queue(plugin, 0, stream, number)?;
     }
-    subject.synchronize_stream(0, stream)?;
-    let at_once = journal.len();
+    plugin.synchronize_stream(0, stream)?;
+    let at_once = log.len();
     // One that is called too often may be called late.
-    linger(|| journal.len() > COUNT);
+    linger(|| log.len() > COUNT);
     let mut calls = vec![0; COUNT];
-    for entry in journal.entries() {
+    for entry in log.entries() {
         calls[entry.number] += 1;
     }
     let wrong = calls.iter().enumerate().find(|(_, calls)| **calls != 1);
@@ -69,23 +69,23 @@ fn once(subject: &Subject) -> Verdict {
         at_once == COUNT,
         "`synchronize_stream` returned when {at_once} of {COUNT} callbacks were called"
     );
-    subject.destroy_stream(0, stream)
+    plugin.destroy_stream(0, stream)
 }
 
-fn in_order(subject: &Subject) -> Verdict {
-    let (stream, journal) = (subject.stream(0)?, Journal::new());
+fn in_order(plugin: &PluginUnderTest) -> Verdict {
+    let (stream, log) = (plugin.stream(0)?, CallbackLog::new());
     // They pile up behind the gate, where there can be one: a queue of one has no order.
-    let gate = match Gate::close(subject, 0, stream) {
-        Ok(gate) => Some(gate),
+    let latch = match StreamLatch::close(plugin, 0, stream) {
+        Ok(latch) => Some(latch),
         Err(Stop::Skipped(_)) => None,
         Err(failed) => return Err(failed),
     };
     for number in 0..COUNT {
-        journal.queue(subject, 0, stream, number)?;
+        log.queue(plugin, 0, stream, number)?;
     }
-    drop(gate);
-    subject.synchronize_stream(0, stream)?;
-    let entries = journal.entries();
+    drop(latch);
+    plugin.synchronize_stream(0, stream)?;
+    let entries = log.entries();
     let wrong = entries.windows(2).find(|pair| pair[0].number + 1 != pair[1].number);
     ensure!(
         wrong.is_none(),
@@ -93,29 +93,29 @@ fn in_order(subject: &Subject) -> Verdict {
         wrong.map_or(0, |pair| pair[1].number),
         wrong.map_or(0, |pair| pair[0].number)
     );
-    subject.destroy_stream(0, stream)
+    plugin.destroy_stream(0, stream)
 }
 
-fn arguments(subject: &Subject) -> Verdict {
-    for device in subject.each_device() {
-        let (stream, journal) = (subject.stream(device)?, Journal::new());
-        journal.queue(subject, device, stream, 17)?;
-        subject.synchronize_stream(device, stream)?;
-        let [entry] = journal.entries()[..] else {
-            return crate::case::failed(format!("one callback was called {} times", journal.len()));
+fn arguments(plugin: &PluginUnderTest) -> Verdict {
+    for device in plugin.each_device() {
+        let (stream, log) = (plugin.stream(device)?, CallbackLog::new());
+        log.queue(plugin, device, stream, 17)?;
+        plugin.synchronize_stream(device, stream)?;
+        let [entry] = log.entries()[..] else {
+            return crate::case::failed(format!("one callback was called {} times", log.len()));
         };
         ensure!(entry.device == Some(device), "called with device {:?}, on device {device}", entry.device);
         ensure!(entry.stream == stream, "called with stream {:#x}, on stream {stream:#x}", entry.stream);
-        subject.destroy_stream(device, stream)?;
+        plugin.destroy_stream(device, stream)?;
     }
     Ok(())
 }
 
-fn status(subject: &Subject) -> Verdict {
-    let (stream, journal) = (subject.stream(0)?, Journal::new());
-    journal.queue(subject, 0, stream, 0)?;
-    subject.synchronize_stream(0, stream)?;
-    let found = journal.entries().first().map(|entry| entry.status);
+fn status(plugin: &PluginUnderTest) -> Verdict {
+    let (stream, log) = (plugin.stream(0)?, CallbackLog::new());
+    log.queue(plugin, 0, stream, 0)?;
+    plugin.synchronize_stream(0, stream)?;
+    let found = log.entries().first().map(|entry| entry.status);
     match found {
         Some(Some(Status::SUCCESS)) => {}
         Some(Some(status)) => {
@@ -125,91 +125,91 @@ fn status(subject: &Subject) -> Verdict {
         None => return crate::case::failed("the callback was not called"),
     }
     // A second wait shows whether a callback that wrote nothing was taken for a failure.
-    subject.synchronize_stream(0, stream)?;
-    subject.destroy_stream(0, stream)
+    plugin.synchronize_stream(0, stream)?;
+    plugin.destroy_stream(0, stream)
 }
 
-fn after_work(subject: &Subject) -> Verdict {
+fn after_work(plugin: &PluginUnderTest) -> Verdict {
     const LEN: usize = (2 << 20) + 1;
-    let stream = subject.stream(0)?;
-    let (from, to) = (subject.filled(0, &vec![7; LEN])?, subject.pinned(0, LEN)?);
+    let stream = plugin.stream(0)?;
+    let (from, to) = (plugin.filled(0, &vec![7; LEN])?, plugin.pinned(0, LEN)?);
     for _ in 0..4 {
         to.write_here(&vec![1; LEN]);
-        let journal = Journal::new();
-        subject.queue_download(stream, to.address, &from)?;
-        journal.watch(subject, 0, stream, to.at(LEN - 1))?;
-        subject.synchronize_stream(0, stream)?;
-        let seen = journal.entries().first().and_then(|entry| entry.seen);
+        let log = CallbackLog::new();
+        plugin.queue_download(stream, to.address, &from)?;
+        log.watch(plugin, 0, stream, to.at(LEN - 1))?;
+        plugin.synchronize_stream(0, stream)?;
+        let seen = log.entries().first().and_then(|entry| entry.seen);
         ensure!(seen == Some(7), "a callback behind a copy to the host saw {seen:?} where the copy brings 7");
     }
-    subject.free(from)?;
-    subject.free(to)?;
-    subject.destroy_stream(0, stream)
+    plugin.free(from)?;
+    plugin.free(to)?;
+    plugin.destroy_stream(0, stream)
 }
 
-fn before_later_work(subject: &Subject) -> Verdict {
-    let stream = subject.stream(0)?;
-    let (from, to) = (subject.filled(0, &pattern(512, 1))?, subject.filled(0, &[0; 512])?);
-    let journal = Journal::new();
-    let gate = Gate::close(subject, 0, stream)?;
-    subject.queue_copy(stream, &to, &from)?;
-    journal.queue(subject, 0, stream, 0)?;
-    let called = linger(|| journal.len() > 0);
-    let seen = subject.peek(&gate, &to)?;
+fn before_later_work(plugin: &PluginUnderTest) -> Verdict {
+    let stream = plugin.stream(0)?;
+    let (from, to) = (plugin.filled(0, &pattern(512, 1))?, plugin.filled(0, &[0; 512])?);
+    let log = CallbackLog::new();
+    let latch = StreamLatch::close(plugin, 0, stream)?;
+    plugin.queue_copy(stream, &to, &from)?;
+    log.queue(plugin, 0, stream, 0)?;
+    let called = linger(|| log.len() > 0);
+    let seen = plugin.peek(&latch, &to)?;
     ensure!(!called, "a second callback was called before the first had returned");
     ensure!(
         seen.is_none_or(|bytes| bytes == [0; 512]),
         "a copy ran before the callback in front of it had returned"
     );
-    subject.synchronize_stream(0, stream)?;
-    subject.expect(&to, 0, &pattern(512, 1), "a copy behind a callback")?;
-    ensure!(journal.len() == 1, "a callback behind the copy was called {} times", journal.len());
-    subject.free(from)?;
-    subject.free(to)?;
-    subject.destroy_stream(0, stream)
+    plugin.synchronize_stream(0, stream)?;
+    plugin.expect(&to, 0, &pattern(512, 1), "a copy behind a callback")?;
+    ensure!(log.len() == 1, "a callback behind the copy was called {} times", log.len());
+    plugin.free(from)?;
+    plugin.free(to)?;
+    plugin.destroy_stream(0, stream)
 }
 
-fn own_thread(subject: &Subject) -> Verdict {
-    let (stream, journal) = (subject.stream(0)?, Journal::new());
-    journal.queue(subject, 0, stream, 0)?;
-    subject.synchronize_stream(0, stream)?;
+fn own_thread(plugin: &PluginUnderTest) -> Verdict {
+    let (stream, log) = (plugin.stream(0)?, CallbackLog::new());
+    log.queue(plugin, 0, stream, 0)?;
+    plugin.synchronize_stream(0, stream)?;
     let here = std::thread::current().id();
-    let is_here = journal.entries().first().is_some_and(|entry| entry.thread == here);
+    let is_here = log.entries().first().is_some_and(|entry| entry.thread == here);
     ensure!(!is_here, "the callback ran in the thread that queued it, which may hold locks of the host");
-    subject.destroy_stream(0, stream)
+    plugin.destroy_stream(0, stream)
 }
 
-fn refused(subject: &Subject) -> Verdict {
-    let journal = Journal::new();
-    for device in [-1, subject.device_count()] {
-        let [function, context] = journal.callback(0, None);
+fn refused(plugin: &PluginUnderTest) -> Verdict {
+    let log = CallbackLog::new();
+    for device in [-1, plugin.device_count()] {
+        let [function, context] = log.callback(0, None);
         let arguments = [id(device), 0, function, context];
-        subject.refused(StreamAddCallback, &arguments, &format!("device {device}"))?;
+        plugin.refused(StreamAddCallback, &arguments, &format!("device {device}"))?;
     }
-    let called = linger(|| journal.len() > 0);
+    let called = linger(|| log.len() > 0);
     ensure!(!called, "`stream_add_callback` failed, and the callback was called");
     Ok(())
 }
 
-fn many_streams(subject: &Subject) -> Verdict {
-    let streams: Vec<u64> = (0..16).map(|_| subject.stream(0)).collect::<Verdict<_>>()?;
-    let journals: Vec<Journal> = streams.iter().map(|_| Journal::new()).collect();
+fn many_streams(plugin: &PluginUnderTest) -> Verdict {
+    let streams: Vec<u64> = (0..16).map(|_| plugin.stream(0)).collect::<Verdict<_>>()?;
+    let journals: Vec<CallbackLog> = streams.iter().map(|_| CallbackLog::new()).collect();
     for number in 0..100 {
-        for (stream, journal) in streams.iter().zip(&journals) {
-            journal.queue(subject, 0, *stream, number)?;
+        for (stream, log) in streams.iter().zip(&journals) {
+            log.queue(plugin, 0, *stream, number)?;
         }
     }
-    subject.synchronize_device(0)?;
+    plugin.synchronize_device(0)?;
     ensure!(
-        soon(|| journals.iter().all(|journal| journal.len() >= 100)),
+        soon(|| journals.iter().all(|log| log.len() >= 100)),
         "`synchronize_device` returned, and callbacks of its streams were not called"
     );
-    for journal in &journals {
-        let numbers: Vec<usize> = journal.entries().iter().map(|entry| entry.number).collect();
+    for log in &journals {
+        let numbers: Vec<usize> = log.entries().iter().map(|entry| entry.number).collect();
         ensure!(
             numbers == (0..100).collect::<Vec<_>>(),
             "the callbacks of one of 16 streams came as {numbers:?}"
         );
     }
-    streams.into_iter().try_for_each(|stream| subject.destroy_stream(0, stream))
+    streams.into_iter().try_for_each(|stream| plugin.destroy_stream(0, stream))
 }

@@ -3,7 +3,7 @@
 use tenon::device::Function::{GetDevice, GetDeviceCount, GetDeviceList, SetDevice, SynchronizeDevice};
 
 use crate::case::{Case, Level, Verdict, ensure, failed};
-use crate::subject::{Guarded, Subject, address, id};
+use crate::plugin_under_test::{GuardedBuffer, PluginUnderTest, address, id};
 
 pub(super) fn cases() -> Vec<Case> {
     vec![
@@ -33,24 +33,24 @@ pub(super) fn cases() -> Vec<Case> {
     ]
 }
 
-fn asked_count(subject: &Subject) -> Verdict<usize> {
+fn asked_count(plugin: &PluginUnderTest) -> Verdict<usize> {
     let mut count = usize::MAX;
-    subject.ok(GetDeviceCount, &[address(&mut count)])?;
+    plugin.ok(GetDeviceCount, &[address(&mut count)])?;
     Ok(count)
 }
 
-fn count(subject: &Subject) -> Verdict {
-    let first = asked_count(subject)?;
-    let other = on_thread(|| asked_count(subject))?;
-    let again = asked_count(subject)?;
+fn count(plugin: &PluginUnderTest) -> Verdict {
+    let first = asked_count(plugin)?;
+    let other = on_thread(|| asked_count(plugin))?;
+    let again = asked_count(plugin)?;
     ensure!(first == other && first == again, "counted {first} devices, then {other}, then {again}");
     Ok(())
 }
 
-fn list(subject: &Subject) -> Verdict {
-    let count = asked_count(subject)?;
-    let mut place = Guarded::new(count * size_of::<usize>(), 0xA5);
-    subject.ok(GetDeviceList, &[place.address()])?;
+fn list(plugin: &PluginUnderTest) -> Verdict {
+    let count = asked_count(plugin)?;
+    let mut place = GuardedBuffer::new(count * size_of::<usize>(), 0xA5);
+    plugin.ok(GetDeviceList, &[place.address()])?;
     place.intact("the list of devices")?;
     let bytes = place.bytes();
     let (numbers, _) = bytes.as_chunks::<8>();
@@ -60,50 +60,50 @@ fn list(subject: &Subject) -> Verdict {
     Ok(())
 }
 
-fn current(subject: &Subject) -> Verdict {
-    for device in subject.each_device().chain(subject.each_device().rev()) {
-        subject.set_device(device)?;
-        let found = subject.get_device()?;
+fn current(plugin: &PluginUnderTest) -> Verdict {
+    for device in plugin.each_device().chain(plugin.each_device().rev()) {
+        plugin.set_device(device)?;
+        let found = plugin.get_device()?;
         ensure!(found == device, "`get_device` gave {found} after `set_device` of {device}");
     }
     Ok(())
 }
 
-fn per_thread(subject: &Subject) -> Verdict {
-    let other = subject.second_device()?;
-    subject.set_device(0)?;
-    on_thread(|| subject.set_device(other))?;
-    let found = subject.get_device()?;
+fn per_thread(plugin: &PluginUnderTest) -> Verdict {
+    let other = plugin.second_device()?;
+    plugin.set_device(0)?;
+    on_thread(|| plugin.set_device(other))?;
+    let found = plugin.get_device()?;
     ensure!(
         found == 0,
         "another thread's `set_device` of {other} made it current here, where 0 had been set"
     );
     on_thread(|| {
-        subject.set_device(other)?;
-        let found = subject.get_device()?;
+        plugin.set_device(other)?;
+        let found = plugin.get_device()?;
         ensure!(found == other, "the other thread set {other} and found {found}");
         Ok(())
     })
 }
 
-fn at_first(subject: &Subject) -> Verdict {
-    subject.set_device(subject.device_count() - 1)?;
-    let found = on_thread(|| subject.get_device())?;
+fn at_first(plugin: &PluginUnderTest) -> Verdict {
+    plugin.set_device(plugin.device_count() - 1)?;
+    let found = on_thread(|| plugin.get_device())?;
     ensure!(found == 0, "a new thread's current device is {found}");
     Ok(())
 }
 
-fn kept(subject: &Subject) -> Verdict {
-    subject.set_device(0)?;
-    let unknown = subject.device_count();
-    subject.refused(SetDevice, &[id(unknown)], &format!("device {unknown} of {unknown}"))?;
-    let found = subject.get_device()?;
+fn kept(plugin: &PluginUnderTest) -> Verdict {
+    plugin.set_device(0)?;
+    let unknown = plugin.device_count();
+    plugin.refused(SetDevice, &[id(unknown)], &format!("device {unknown} of {unknown}"))?;
+    let found = plugin.get_device()?;
     ensure!(found == 0, "`set_device` of {unknown} failed and made {found} current");
     Ok(())
 }
 
-fn synchronize(subject: &Subject) -> Verdict {
-    subject.each_device().try_for_each(|device| subject.synchronize_device(device))
+fn synchronize(plugin: &PluginUnderTest) -> Verdict {
+    plugin.each_device().try_for_each(|device| plugin.synchronize_device(device))
 }
 
 fn on_thread<T: Send>(body: impl FnOnce() -> Verdict<T> + Send) -> Verdict<T> {

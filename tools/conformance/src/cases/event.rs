@@ -6,7 +6,7 @@ use tenon::device::Function::{
 };
 
 use crate::case::{Case, Failure, Level, Stop, Verdict, ensure};
-use crate::subject::{Gate, Subject, pattern, soon};
+use crate::plugin_under_test::{PluginUnderTest, StreamLatch, pattern, soon};
 
 pub(super) fn cases() -> Vec<Case> {
     vec![
@@ -71,64 +71,64 @@ pub(super) fn cases() -> Vec<Case> {
     ]
 }
 
-fn fresh_synchronize(subject: &Subject) -> Verdict {
-    for device in subject.each_device() {
-        let event = subject.event(device)?;
-        subject.synchronize_event(device, event)?;
-        subject.destroy_event(device, event)?;
+fn fresh_synchronize(plugin: &PluginUnderTest) -> Verdict {
+    for device in plugin.each_device() {
+        let event = plugin.event(device)?;
+        plugin.synchronize_event(device, event)?;
+        plugin.destroy_event(device, event)?;
     }
     Ok(())
 }
 
-fn fresh_query(subject: &Subject) -> Verdict {
-    let event = subject.event(0)?;
-    ensure!(subject.question(QueryEvent, 0, event)?, "an event that was never recorded is not done");
-    let stream = subject.stream(0)?;
-    subject.record(0, stream, event)?;
-    subject.synchronize_stream(0, stream)?;
-    ensure!(subject.question(QueryEvent, 0, event)?, "an event whose stream was waited for is not done");
-    subject.destroy_event(0, event)?;
-    subject.destroy_stream(0, stream)
+fn fresh_query(plugin: &PluginUnderTest) -> Verdict {
+    let event = plugin.event(0)?;
+    ensure!(plugin.question(QueryEvent, 0, event)?, "an event that was never recorded is not done");
+    let stream = plugin.stream(0)?;
+    plugin.record(0, stream, event)?;
+    plugin.synchronize_stream(0, stream)?;
+    ensure!(plugin.question(QueryEvent, 0, event)?, "an event whose stream was waited for is not done");
+    plugin.destroy_event(0, event)?;
+    plugin.destroy_stream(0, stream)
 }
 
-fn fresh_wait(subject: &Subject) -> Verdict {
-    let (stream, event) = (subject.stream(0)?, subject.event(0)?);
-    let (from, to) = (subject.filled(0, &pattern(100, 1))?, subject.filled(0, &[0; 100])?);
-    subject.wait_event(0, stream, event)?;
-    subject.queue_copy(stream, &to, &from)?;
-    subject.synchronize_stream(0, stream)?;
-    subject.expect(&to, 0, &pattern(100, 1), "a copy behind an event that was never recorded")?;
-    subject.free(from)?;
-    subject.free(to)?;
-    subject.destroy_event(0, event)?;
-    subject.destroy_stream(0, stream)
+fn fresh_wait(plugin: &PluginUnderTest) -> Verdict {
+    let (stream, event) = (plugin.stream(0)?, plugin.event(0)?);
+    let (from, to) = (plugin.filled(0, &pattern(100, 1))?, plugin.filled(0, &[0; 100])?);
+    plugin.wait_event(0, stream, event)?;
+    plugin.queue_copy(stream, &to, &from)?;
+    plugin.synchronize_stream(0, stream)?;
+    plugin.expect(&to, 0, &pattern(100, 1), "a copy behind an event that was never recorded")?;
+    plugin.free(from)?;
+    plugin.free(to)?;
+    plugin.destroy_event(0, event)?;
+    plugin.destroy_stream(0, stream)
 }
 
-fn query_held(subject: &Subject) -> Verdict {
-    let (stream, event) = (subject.stream(0)?, subject.event(0)?);
-    let gate = Gate::close(subject, 0, stream)?;
-    subject.record(0, stream, event)?;
-    let (done, at_once) = subject.meanwhile(&gate, |this| this.question(QueryEvent, 0, event))?;
+fn query_held(plugin: &PluginUnderTest) -> Verdict {
+    let (stream, event) = (plugin.stream(0)?, plugin.event(0)?);
+    let latch = StreamLatch::close(plugin, 0, stream)?;
+    plugin.record(0, stream, event)?;
+    let (done, at_once) = plugin.meanwhile(&latch, |this| this.question(QueryEvent, 0, event))?;
     ensure!(at_once, "`query_event` waited, where it has to answer at once");
     ensure!(!done, "an event was said to be done while the callback before it ran");
-    subject.synchronize_event(0, event)?;
-    ensure!(subject.question(QueryEvent, 0, event)?, "an event that was waited for is not done");
-    subject.destroy_event(0, event)?;
-    subject.destroy_stream(0, stream)
+    plugin.synchronize_event(0, event)?;
+    ensure!(plugin.question(QueryEvent, 0, event)?, "an event that was waited for is not done");
+    plugin.destroy_event(0, event)?;
+    plugin.destroy_stream(0, stream)
 }
 
-fn query_again(subject: &Subject) -> Verdict {
-    let (stream, event) = (subject.stream(0)?, subject.event(0)?);
-    subject.record(0, stream, event)?;
-    subject.synchronize_event(0, event)?;
-    let gate = Gate::close(subject, 0, stream)?;
-    subject.record(0, stream, event)?;
-    let (done, at_once) = subject.meanwhile(&gate, |this| this.question(QueryEvent, 0, event))?;
+fn query_again(plugin: &PluginUnderTest) -> Verdict {
+    let (stream, event) = (plugin.stream(0)?, plugin.event(0)?);
+    plugin.record(0, stream, event)?;
+    plugin.synchronize_event(0, event)?;
+    let latch = StreamLatch::close(plugin, 0, stream)?;
+    plugin.record(0, stream, event)?;
+    let (done, at_once) = plugin.meanwhile(&latch, |this| this.question(QueryEvent, 0, event))?;
     ensure!(at_once, "`query_event` waited, where it has to answer at once");
     ensure!(!done, "an event that was recorded again was said to be done, as its first record was");
-    subject.synchronize_event(0, event)?;
-    subject.destroy_event(0, event)?;
-    subject.destroy_stream(0, stream)
+    plugin.synchronize_event(0, event)?;
+    plugin.destroy_event(0, event)?;
+    plugin.destroy_stream(0, stream)
 }
 
 /// Fails unless a call returned while a stream was held.
@@ -137,82 +137,82 @@ fn at_once(function: &str, returned: bool) -> Verdict {
     Ok(())
 }
 
-fn record_at_once(subject: &Subject) -> Verdict {
-    let (stream, event) = (subject.stream(0)?, subject.event(0)?);
-    let gate = Gate::close(subject, 0, stream)?;
-    let ((), returned) = subject.meanwhile(&gate, |this| this.record(0, stream, event))?;
+fn record_at_once(plugin: &PluginUnderTest) -> Verdict {
+    let (stream, event) = (plugin.stream(0)?, plugin.event(0)?);
+    let latch = StreamLatch::close(plugin, 0, stream)?;
+    let ((), returned) = plugin.meanwhile(&latch, |this| this.record(0, stream, event))?;
     at_once("record_event", returned)?;
-    subject.synchronize_stream(0, stream)?;
-    subject.destroy_event(0, event)?;
-    subject.destroy_stream(0, stream)
+    plugin.synchronize_stream(0, stream)?;
+    plugin.destroy_event(0, event)?;
+    plugin.destroy_stream(0, stream)
 }
 
-fn wait_at_once(subject: &Subject) -> Verdict {
-    let (stream, other, event) = (subject.stream(0)?, subject.stream(0)?, subject.event(0)?);
-    let gate = Gate::close(subject, 0, stream)?;
-    subject.record(0, stream, event)?;
-    let ((), returned) = subject.meanwhile(&gate, |this| this.wait_event(0, other, event))?;
+fn wait_at_once(plugin: &PluginUnderTest) -> Verdict {
+    let (stream, other, event) = (plugin.stream(0)?, plugin.stream(0)?, plugin.event(0)?);
+    let latch = StreamLatch::close(plugin, 0, stream)?;
+    plugin.record(0, stream, event)?;
+    let ((), returned) = plugin.meanwhile(&latch, |this| this.wait_event(0, other, event))?;
     at_once("stream_wait_event", returned)?;
     for stream in [stream, other] {
-        subject.synchronize_stream(0, stream)?;
-        subject.destroy_stream(0, stream)?;
+        plugin.synchronize_stream(0, stream)?;
+        plugin.destroy_stream(0, stream)?;
     }
-    subject.destroy_event(0, event)
+    plugin.destroy_event(0, event)
 }
 
-fn destroy_at_once(subject: &Subject) -> Verdict {
-    let (stream, event) = (subject.stream(0)?, subject.event(0)?);
-    let gate = Gate::close(subject, 0, stream)?;
-    subject.record(0, stream, event)?;
-    let ((), returned) = subject.meanwhile(&gate, |this| this.destroy_event(0, event))?;
+fn destroy_at_once(plugin: &PluginUnderTest) -> Verdict {
+    let (stream, event) = (plugin.stream(0)?, plugin.event(0)?);
+    let latch = StreamLatch::close(plugin, 0, stream)?;
+    plugin.record(0, stream, event)?;
+    let ((), returned) = plugin.meanwhile(&latch, |this| this.destroy_event(0, event))?;
     at_once("destroy_event", returned)?;
-    subject.synchronize_stream(0, stream)?;
-    subject.destroy_stream(0, stream)
+    plugin.synchronize_stream(0, stream)?;
+    plugin.destroy_stream(0, stream)
 }
 
-fn synchronize_waits(subject: &Subject) -> Verdict {
-    let (stream, event) = (subject.stream(0)?, subject.event(0)?);
-    let gate = Gate::close(subject, 0, stream)?;
-    subject.record(0, stream, event)?;
-    let ((), early) = subject.beside(&gate, |this| this.synchronize_event(0, event))?;
+fn synchronize_waits(plugin: &PluginUnderTest) -> Verdict {
+    let (stream, event) = (plugin.stream(0)?, plugin.event(0)?);
+    let latch = StreamLatch::close(plugin, 0, stream)?;
+    plugin.record(0, stream, event)?;
+    let ((), early) = plugin.beside(&latch, |this| this.synchronize_event(0, event))?;
     ensure!(!early, "`synchronize_event` returned while the callback before the event ran");
-    subject.destroy_event(0, event)?;
-    subject.destroy_stream(0, stream)
+    plugin.destroy_event(0, event)?;
+    plugin.destroy_stream(0, stream)
 }
 
-fn no_further(subject: &Subject) -> Verdict {
-    let (stream, event) = (subject.stream(0)?, subject.event(0)?);
-    subject.record(0, stream, event)?;
-    let gate = Gate::close(subject, 0, stream)?;
-    let ((), returned) = subject.meanwhile(&gate, |this| this.synchronize_event(0, event))?;
+fn no_further(plugin: &PluginUnderTest) -> Verdict {
+    let (stream, event) = (plugin.stream(0)?, plugin.event(0)?);
+    plugin.record(0, stream, event)?;
+    let latch = StreamLatch::close(plugin, 0, stream)?;
+    let ((), returned) = plugin.meanwhile(&latch, |this| this.synchronize_event(0, event))?;
     ensure!(returned, "`synchronize_event` waited for a callback that was queued after the event");
-    subject.synchronize_stream(0, stream)?;
-    subject.destroy_event(0, event)?;
-    subject.destroy_stream(0, stream)
+    plugin.synchronize_stream(0, stream)?;
+    plugin.destroy_event(0, event)?;
+    plugin.destroy_stream(0, stream)
 }
 
-fn after_work(subject: &Subject) -> Verdict {
+fn after_work(plugin: &PluginUnderTest) -> Verdict {
     const LEN: usize = (1 << 20) + 1;
-    let (stream, event) = (subject.stream(0)?, subject.event(0)?);
-    let to = subject.filled(0, &vec![0; LEN])?;
+    let (stream, event) = (plugin.stream(0)?, plugin.event(0)?);
+    let to = plugin.filled(0, &vec![0; LEN])?;
     for round in 0..4 {
-        let from = subject.filled(0, &pattern(LEN, round))?;
-        subject.queue_copy(stream, &to, &from)?;
-        subject.record(0, stream, event)?;
-        subject.synchronize_event(0, event)?;
-        subject.expect(&to, 0, &pattern(LEN, round), "a copy before an event that was waited for")?;
-        subject.free(from)?;
+        let from = plugin.filled(0, &pattern(LEN, round))?;
+        plugin.queue_copy(stream, &to, &from)?;
+        plugin.record(0, stream, event)?;
+        plugin.synchronize_event(0, event)?;
+        plugin.expect(&to, 0, &pattern(LEN, round), "a copy before an event that was waited for")?;
+        plugin.free(from)?;
     }
-    subject.free(to)?;
-    subject.destroy_event(0, event)?;
-    subject.destroy_stream(0, stream)
+    plugin.free(to)?;
+    plugin.destroy_event(0, event)?;
+    plugin.destroy_stream(0, stream)
 }
 
-fn ten_thousand(subject: &Subject) -> Verdict {
-    let stream = subject.stream(0)?;
+fn ten_thousand(plugin: &PluginUnderTest) -> Verdict {
+    let stream = plugin.stream(0)?;
     let mut events = Vec::new();
     for made in 0..10_000 {
-        match subject.event(0) {
+        match plugin.event(0) {
             Ok(event) => events.push(event),
             Err(Stop::Failed(failure)) => {
                 let message = format!("after {made} events: {}", failure.message);
@@ -222,16 +222,16 @@ fn ten_thousand(subject: &Subject) -> Verdict {
         }
     }
     for event in &events {
-        subject.record(0, stream, *event)?;
+        plugin.record(0, stream, *event)?;
     }
-    subject.synchronize_stream(0, stream)?;
+    plugin.synchronize_stream(0, stream)?;
     for event in events {
-        subject.synchronize_event(0, event)?;
-        if subject.answers(QueryEvent) {
-            let done = || subject.question(QueryEvent, 0, event) != Ok(false);
+        plugin.synchronize_event(0, event)?;
+        if plugin.answers(QueryEvent) {
+            let done = || plugin.question(QueryEvent, 0, event) != Ok(false);
             ensure!(soon(done), "one of 10,000 events is not done although its stream is");
         }
-        subject.destroy_event(0, event)?;
+        plugin.destroy_event(0, event)?;
     }
-    subject.destroy_stream(0, stream)
+    plugin.destroy_stream(0, stream)
 }

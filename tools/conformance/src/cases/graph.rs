@@ -8,9 +8,9 @@ use tenon::device::Function::{
 use tenon::device::{CaptureMode, CaptureStatus, Status};
 
 use crate::case::{Case, Level, Verdict, ensure, failed, skipped};
-use crate::subject::{Memory, Subject, address, id, pattern, told};
+use crate::plugin_under_test::{Memory, PluginUnderTest, address, id, pattern, told};
 
-/// What every capture needs.
+/// The functions that every capture needs.
 const ALL: [Function; 5] =
     [CudaStreamBeginCapture, CudaStreamEndCapture, CudaGraphInstantiate, CudaGraphLaunch, AsyncMemoryCopyD2d];
 
@@ -64,8 +64,8 @@ pub(super) fn cases() -> Vec<Case> {
     ]
 }
 
-fn begin(subject: &Subject, stream: u64) -> Verdict {
-    match subject.call(CudaStreamBeginCapture, &[id(0), stream, CaptureMode::RELAXED.0 as u64])? {
+fn begin(plugin: &PluginUnderTest, stream: u64) -> Verdict {
+    match plugin.call(CudaStreamBeginCapture, &[id(0), stream, CaptureMode::RELAXED.0 as u64])? {
         Status::SUCCESS => Ok(()),
         // A device without graphs has to say so: where the pointer is null, a host takes that for a success.
         Status::FAILED => skipped("`cuda_stream_begin_capture` says that the stream cannot capture"),
@@ -73,29 +73,29 @@ fn begin(subject: &Subject, stream: u64) -> Verdict {
     }
 }
 
-fn end(subject: &Subject, stream: u64) -> Verdict<u64> {
+fn end(plugin: &PluginUnderTest, stream: u64) -> Verdict<u64> {
     let mut graph = u64::MAX;
-    subject.ok(CudaStreamEndCapture, &[id(0), stream, address(&mut graph)])?;
+    plugin.ok(CudaStreamEndCapture, &[id(0), stream, address(&mut graph)])?;
     ensure!(graph != u64::MAX, "`cuda_stream_end_captrue` answered `success` and wrote no graph");
     Ok(graph)
 }
 
-fn instantiate(subject: &Subject, mut graph: u64) -> Verdict<u64> {
+fn instantiate(plugin: &PluginUnderTest, mut graph: u64) -> Verdict<u64> {
     let mut exec = u64::MAX;
-    subject.ok(CudaGraphInstantiate, &[address(&mut exec), address(&mut graph), 0, 0, 0])?;
+    plugin.ok(CudaGraphInstantiate, &[address(&mut exec), address(&mut graph), 0, 0, 0])?;
     ensure!(exec != u64::MAX, "`cuda_graph_instantiate` answered `success` and wrote no graph");
     Ok(exec)
 }
 
-fn launch(subject: &Subject, exec: u64, stream: u64) -> Verdict {
-    subject.ok(CudaGraphLaunch, &[id(0), exec, stream])
+fn launch(plugin: &PluginUnderTest, exec: u64, stream: u64) -> Verdict {
+    plugin.ok(CudaGraphLaunch, &[id(0), exec, stream])
 }
 
-fn give_back(subject: &Subject, graph: u64, exec: Option<u64>) -> Verdict {
-    if let Some(exec) = exec.filter(|_| subject.answers(CudaGraphExecDestroy)) {
-        subject.ok(CudaGraphExecDestroy, &[exec])?;
+fn give_back(plugin: &PluginUnderTest, graph: u64, exec: Option<u64>) -> Verdict {
+    if let Some(exec) = exec.filter(|_| plugin.answers(CudaGraphExecDestroy)) {
+        plugin.ok(CudaGraphExecDestroy, &[exec])?;
     }
-    if subject.answers(CudaGraphDestroy) { subject.ok(CudaGraphDestroy, &[graph]) } else { Ok(()) }
+    if plugin.answers(CudaGraphDestroy) { plugin.ok(CudaGraphDestroy, &[graph]) } else { Ok(()) }
 }
 
 /// Three pieces of memory, and a graph that copies the first to the second and that to the third.
@@ -108,209 +108,206 @@ struct Captured {
 const LEN: usize = 3000;
 
 impl Captured {
-    fn new(subject: &Subject) -> Verdict<Self> {
-        let stream = subject.stream(0)?;
+    fn new(plugin: &PluginUnderTest) -> Verdict<Self> {
+        let stream = plugin.stream(0)?;
         if stream == 0 {
             return skipped("the plugin has no stream but the default one");
         }
-        let memory = [
-            subject.filled(0, &pattern(LEN, 1))?,
-            subject.filled(0, &[0; LEN])?,
-            subject.filled(0, &[0; LEN])?,
-        ];
-        begin(subject, stream)?;
-        subject.queue_copy(stream, &memory[1], &memory[0])?;
-        subject.queue_copy(stream, &memory[2], &memory[1])?;
-        let graph = end(subject, stream)?;
+        let memory =
+            [plugin.filled(0, &pattern(LEN, 1))?, plugin.filled(0, &[0; LEN])?, plugin.filled(0, &[0; LEN])?];
+        begin(plugin, stream)?;
+        plugin.queue_copy(stream, &memory[1], &memory[0])?;
+        plugin.queue_copy(stream, &memory[2], &memory[1])?;
+        let graph = end(plugin, stream)?;
         Ok(Self { stream, memory, graph })
     }
 
-    fn end(self, subject: &Subject, exec: Option<u64>) -> Verdict {
-        give_back(subject, self.graph, exec)?;
-        self.memory.into_iter().try_for_each(|memory| subject.free(memory))?;
-        subject.destroy_stream(0, self.stream)
+    fn end(self, plugin: &PluginUnderTest, exec: Option<u64>) -> Verdict {
+        give_back(plugin, self.graph, exec)?;
+        self.memory.into_iter().try_for_each(|memory| plugin.free(memory))?;
+        plugin.destroy_stream(0, self.stream)
     }
 }
 
-fn does_not_run(subject: &Subject) -> Verdict {
-    let captured = Captured::new(subject)?;
-    subject.synchronize_stream(0, captured.stream)?;
-    subject.expect(
+fn does_not_run(plugin: &PluginUnderTest) -> Verdict {
+    let captured = Captured::new(plugin)?;
+    plugin.synchronize_stream(0, captured.stream)?;
+    plugin.expect(
         &captured.memory[2],
         0,
         &[0; LEN],
         "memory that a captured copy writes, before any launch",
     )?;
-    captured.end(subject, None)
+    captured.end(plugin, None)
 }
 
-fn replay(subject: &Subject) -> Verdict {
-    let captured = Captured::new(subject)?;
-    let exec = instantiate(subject, captured.graph)?;
+fn replay(plugin: &PluginUnderTest) -> Verdict {
+    let captured = Captured::new(plugin)?;
+    let exec = instantiate(plugin, captured.graph)?;
     for round in 2..6 {
-        subject.write(&captured.memory[0], 0, &pattern(LEN, round))?;
-        subject.write(&captured.memory[1], 0, &[0; LEN])?;
-        launch(subject, exec, captured.stream)?;
-        subject.synchronize_stream(0, captured.stream)?;
+        plugin.write(&captured.memory[0], 0, &pattern(LEN, round))?;
+        plugin.write(&captured.memory[1], 0, &[0; LEN])?;
+        launch(plugin, exec, captured.stream)?;
+        plugin.synchronize_stream(0, captured.stream)?;
         let what = format!("what the graph copies, launch {}", round - 1);
-        subject.expect(&captured.memory[2], 0, &pattern(LEN, round), &what)?;
+        plugin.expect(&captured.memory[2], 0, &pattern(LEN, round), &what)?;
     }
-    captured.end(subject, Some(exec))
+    captured.end(plugin, Some(exec))
 }
 
-fn order(subject: &Subject) -> Verdict {
-    let captured = Captured::new(subject)?;
-    let exec = instantiate(subject, captured.graph)?;
-    let (source, result) = (subject.filled(0, &pattern(LEN, 9))?, subject.filled(0, &[0; LEN])?);
-    subject.queue_copy(captured.stream, &captured.memory[0], &source)?;
-    launch(subject, exec, captured.stream)?;
-    subject.queue_copy(captured.stream, &result, &captured.memory[2])?;
-    launch(subject, exec, captured.stream)?;
-    subject.synchronize_stream(0, captured.stream)?;
-    subject.expect(
+fn order(plugin: &PluginUnderTest) -> Verdict {
+    let captured = Captured::new(plugin)?;
+    let exec = instantiate(plugin, captured.graph)?;
+    let (source, result) = (plugin.filled(0, &pattern(LEN, 9))?, plugin.filled(0, &[0; LEN])?);
+    plugin.queue_copy(captured.stream, &captured.memory[0], &source)?;
+    launch(plugin, exec, captured.stream)?;
+    plugin.queue_copy(captured.stream, &result, &captured.memory[2])?;
+    launch(plugin, exec, captured.stream)?;
+    plugin.synchronize_stream(0, captured.stream)?;
+    plugin.expect(
         &result,
         0,
         &pattern(LEN, 9),
         "a copy before a launch, the launch, and a copy behind it",
     )?;
-    subject.free(source)?;
-    subject.free(result)?;
-    captured.end(subject, Some(exec))
+    plugin.free(source)?;
+    plugin.free(result)?;
+    captured.end(plugin, Some(exec))
 }
 
-fn two_streams(subject: &Subject) -> Verdict {
-    let (first, second) = (subject.stream(0)?, subject.stream(0)?);
-    let (fork, join) = (subject.event(0)?, subject.event(0)?);
+fn two_streams(plugin: &PluginUnderTest) -> Verdict {
+    let (first, second) = (plugin.stream(0)?, plugin.stream(0)?);
+    let (fork, join) = (plugin.event(0)?, plugin.event(0)?);
     let memory =
-        [subject.filled(0, &pattern(LEN, 1))?, subject.filled(0, &[0; LEN])?, subject.filled(0, &[0; LEN])?];
-    begin(subject, first)?;
-    subject.queue_copy(first, &memory[1], &memory[0])?;
-    subject.record(0, first, fork)?;
-    subject.wait_event(0, second, fork)?;
-    subject.queue_copy(second, &memory[2], &memory[1])?;
-    subject.record(0, second, join)?;
-    subject.wait_event(0, first, join)?;
-    let graph = end(subject, first)?;
-    subject.synchronize_stream(0, second)?;
-    subject.expect(
+        [plugin.filled(0, &pattern(LEN, 1))?, plugin.filled(0, &[0; LEN])?, plugin.filled(0, &[0; LEN])?];
+    begin(plugin, first)?;
+    plugin.queue_copy(first, &memory[1], &memory[0])?;
+    plugin.record(0, first, fork)?;
+    plugin.wait_event(0, second, fork)?;
+    plugin.queue_copy(second, &memory[2], &memory[1])?;
+    plugin.record(0, second, join)?;
+    plugin.wait_event(0, first, join)?;
+    let graph = end(plugin, first)?;
+    plugin.synchronize_stream(0, second)?;
+    plugin.expect(
         &memory[2],
         0,
         &[0; LEN],
         "memory that a copy of the second stream writes, before any launch",
     )?;
-    let exec = instantiate(subject, graph)?;
+    let exec = instantiate(plugin, graph)?;
     for _ in 0..2 {
-        subject.write(&memory[2], 0, &[0; LEN])?;
-        launch(subject, exec, first)?;
-        subject.synchronize_stream(0, first)?;
-        subject.expect(
+        plugin.write(&memory[2], 0, &[0; LEN])?;
+        launch(plugin, exec, first)?;
+        plugin.synchronize_stream(0, first)?;
+        plugin.expect(
             &memory[2],
             0,
             &pattern(LEN, 1),
             "what two captured streams copy, one behind the other",
         )?;
     }
-    give_back(subject, graph, Some(exec))?;
-    memory.into_iter().try_for_each(|memory| subject.free(memory))?;
+    give_back(plugin, graph, Some(exec))?;
+    memory.into_iter().try_for_each(|memory| plugin.free(memory))?;
     for event in [fork, join] {
-        subject.destroy_event(0, event)?;
+        plugin.destroy_event(0, event)?;
     }
-    subject.destroy_stream(0, first)?;
-    subject.destroy_stream(0, second)
+    plugin.destroy_stream(0, first)?;
+    plugin.destroy_stream(0, second)
 }
 
-fn count(subject: &Subject, graph: u64) -> Verdict<usize> {
+fn count(plugin: &PluginUnderTest, graph: u64) -> Verdict<usize> {
     let mut count = usize::MAX;
-    subject.ok(CudaGraphGetNodes, &[graph, 0, address(&mut count)])?;
+    plugin.ok(CudaGraphGetNodes, &[graph, 0, address(&mut count)])?;
     Ok(count)
 }
 
-fn nodes(subject: &Subject) -> Verdict {
-    let captured = Captured::new(subject)?;
-    let found = count(subject, captured.graph)?;
+fn nodes(plugin: &PluginUnderTest) -> Verdict {
+    let captured = Captured::new(plugin)?;
+    let found = count(plugin, captured.graph)?;
     ensure!((1..1000).contains(&found), "a graph of two copies has {found} nodes");
     let mut nodes = vec![0_u64; found + 1];
     let mut room = found;
     let start = nodes.as_mut_ptr().expose_provenance() as u64;
-    subject.ok(CudaGraphGetNodes, &[captured.graph, start, address(&mut room)])?;
+    plugin.ok(CudaGraphGetNodes, &[captured.graph, start, address(&mut room)])?;
     ensure!(room == found, "counted {found} nodes, and wrote {room}");
     ensure!(nodes[found] == 0, "wrote more than the {found} nodes that there was room for");
     ensure!(nodes[..found].iter().all(|node| *node != 0), "some of the {found} nodes are null");
-    captured.end(subject, None)
+    captured.end(plugin, None)
 }
 
-fn empty(subject: &Subject) -> Verdict {
-    let stream = subject.stream(0)?;
-    begin(subject, stream)?;
-    let graph = end(subject, stream)?;
-    let found = count(subject, graph)?;
+fn empty(plugin: &PluginUnderTest) -> Verdict {
+    let stream = plugin.stream(0)?;
+    begin(plugin, stream)?;
+    let graph = end(plugin, stream)?;
+    let found = count(plugin, graph)?;
     ensure!(found == 0, "a graph without work has {found} nodes");
-    give_back(subject, graph, None)?;
-    subject.destroy_stream(0, stream)
+    give_back(plugin, graph, None)?;
+    plugin.destroy_stream(0, stream)
 }
 
-fn destroyed(subject: &Subject) -> Verdict {
-    let captured = Captured::new(subject)?;
-    let exec = instantiate(subject, captured.graph)?;
-    subject.ok(CudaGraphDestroy, &[captured.graph])?;
-    launch(subject, exec, captured.stream)?;
-    subject.ok(CudaGraphExecDestroy, &[exec])?;
-    subject.synchronize_stream(0, captured.stream)?;
+fn destroyed(plugin: &PluginUnderTest) -> Verdict {
+    let captured = Captured::new(plugin)?;
+    let exec = instantiate(plugin, captured.graph)?;
+    plugin.ok(CudaGraphDestroy, &[captured.graph])?;
+    launch(plugin, exec, captured.stream)?;
+    plugin.ok(CudaGraphExecDestroy, &[exec])?;
+    plugin.synchronize_stream(0, captured.stream)?;
     let what = "a launch whose graph was destroyed before, and whose executable graph right after";
-    subject.expect(&captured.memory[2], 0, &pattern(LEN, 1), what)?;
-    captured.memory.into_iter().try_for_each(|memory| subject.free(memory))?;
-    subject.destroy_stream(0, captured.stream)
+    plugin.expect(&captured.memory[2], 0, &pattern(LEN, 1), what)?;
+    captured.memory.into_iter().try_for_each(|memory| plugin.free(memory))?;
+    plugin.destroy_stream(0, captured.stream)
 }
 
-fn status(subject: &Subject, stream: u64) -> Verdict<CaptureStatus> {
+fn status(plugin: &PluginUnderTest, stream: u64) -> Verdict<CaptureStatus> {
     let mut status = CaptureStatus(-1);
     let arguments = [id(0), stream, address(&mut status), 0, 0, 0, 0, 0];
-    subject.ok(CudaStreamCaptureInfo, &arguments)?;
+    plugin.ok(CudaStreamCaptureInfo, &arguments)?;
     Ok(status)
 }
 
-fn info(subject: &Subject) -> Verdict {
-    let stream = subject.stream(0)?;
-    begin(subject, stream)?;
-    let during = status(subject, stream)?;
-    let graph = end(subject, stream)?;
-    let after = status(subject, stream)?;
+fn info(plugin: &PluginUnderTest) -> Verdict {
+    let stream = plugin.stream(0)?;
+    begin(plugin, stream)?;
+    let during = status(plugin, stream)?;
+    let graph = end(plugin, stream)?;
+    let after = status(plugin, stream)?;
     ensure!(during == CaptureStatus::ACTIVE, "a stream that captures says {during:?}");
     ensure!(after == CaptureStatus::NONE, "a stream whose capture was ended says {after:?}");
-    give_back(subject, graph, None)?;
-    subject.destroy_stream(0, stream)
+    give_back(plugin, graph, None)?;
+    plugin.destroy_stream(0, stream)
 }
 
-fn default_stream(subject: &Subject) -> Verdict {
+fn default_stream(plugin: &PluginUnderTest) -> Verdict {
     let arguments = [id(0), 0, CaptureMode::RELAXED.0 as u64];
-    subject.refused(CudaStreamBeginCapture, &arguments, "the default stream")
+    plugin.refused(CudaStreamBeginCapture, &arguments, "the default stream")
 }
 
-fn twice(subject: &Subject) -> Verdict {
-    let stream = subject.stream(0)?;
-    begin(subject, stream)?;
+fn twice(plugin: &PluginUnderTest) -> Verdict {
+    let stream = plugin.stream(0)?;
+    begin(plugin, stream)?;
     let arguments = [id(0), stream, CaptureMode::RELAXED.0 as u64];
-    subject.refused(CudaStreamBeginCapture, &arguments, "a stream that captures already")
+    plugin.refused(CudaStreamBeginCapture, &arguments, "a stream that captures already")
 }
 
-fn no_begin(subject: &Subject) -> Verdict {
-    let (stream, mut graph) = (subject.stream(0)?, 0_u64);
+fn no_begin(plugin: &PluginUnderTest) -> Verdict {
+    let (stream, mut graph) = (plugin.stream(0)?, 0_u64);
     let arguments = [id(0), stream, address(&mut graph)];
-    subject.refused(CudaStreamEndCapture, &arguments, "a stream that does not capture")?;
-    subject.destroy_stream(0, stream)
+    plugin.refused(CudaStreamEndCapture, &arguments, "a stream that does not capture")?;
+    plugin.destroy_stream(0, stream)
 }
 
-fn unknown_device(subject: &Subject) -> Verdict {
-    let stream = subject.stream(0)?;
-    let unknown = subject.device_count();
+fn unknown_device(plugin: &PluginUnderTest) -> Verdict {
+    let stream = plugin.stream(0)?;
+    let unknown = plugin.device_count();
     let arguments = [id(unknown), stream, CaptureMode::RELAXED.0 as u64];
-    subject.refused(CudaStreamBeginCapture, &arguments, &format!("device {unknown} of {unknown}"))
+    plugin.refused(CudaStreamBeginCapture, &arguments, &format!("device {unknown} of {unknown}"))
 }
 
-fn mode(subject: &Subject) -> Verdict {
+fn mode(plugin: &PluginUnderTest) -> Verdict {
     let exchange = |mode: CaptureMode| {
         let mut place = mode;
-        subject.ok(CudaThreadExchangeStreamCaptureMode, &[address(&mut place)])?;
+        plugin.ok(CudaThreadExchangeStreamCaptureMode, &[address(&mut place)])?;
         Ok(place)
     };
     let first = exchange(CaptureMode::RELAXED)?;
@@ -324,17 +321,17 @@ fn mode(subject: &Subject) -> Verdict {
     Ok(())
 }
 
-fn picture(subject: &Subject) -> Verdict {
-    let captured = Captured::new(subject)?;
+fn picture(plugin: &PluginUnderTest) -> Verdict {
+    let captured = Captured::new(plugin)?;
     let path = std::env::temp_dir().join(format!("conformance-{}.dot", std::process::id()));
     let name = std::ffi::CString::new(path.to_string_lossy().into_owned()).unwrap_or_default();
     let arguments = [captured.graph, name.as_ptr().expose_provenance() as u64, 0];
-    let printed = subject.ok(CudaGraphDebugDotPrint, &arguments);
+    let printed = plugin.ok(CudaGraphDebugDotPrint, &arguments);
     let text = std::fs::read_to_string(&path);
     // Where it was never written, the next line says so.
     let _ = std::fs::remove_file(&path);
     printed?;
     let is_dot = text.as_ref().is_ok_and(|text| text.contains("graph"));
     ensure!(is_dot, "the file holds {text:?}, which is no DOT");
-    captured.end(subject, None)
+    captured.end(plugin, None)
 }

@@ -7,7 +7,7 @@ use tenon::device::Function::{
 };
 
 use crate::case::{Case, Level, Verdict, ensure};
-use crate::subject::{Gate, Memory, MemoryKind, Subject, id, pattern, same};
+use crate::plugin_under_test::{Memory, MemoryKind, PluginUnderTest, StreamLatch, id, pattern, same};
 
 /// The largest element of a tensor is a `complex128`.
 const ALIGNMENT: u64 = 16;
@@ -81,39 +81,39 @@ pub(super) fn cases() -> Vec<Case> {
     ]
 }
 
-fn aligned(subject: &Subject) -> Verdict {
+fn aligned(plugin: &PluginUnderTest) -> Verdict {
     let mut held = Vec::new();
     for len in [1, 2, 3, 5, 7, 8, 13, 16, 17, 31, 33, 63, 64, 65, 100, 127, 255, 257, 1000, 4095, 4097] {
-        let memory = subject.allocate(0, len)?;
+        let memory = plugin.allocate(0, len)?;
         let rest = memory.address % ALIGNMENT;
         ensure!(rest == 0, "{len} bytes came at {:#x}, {rest} bytes past a multiple of 16", memory.address);
         held.push(memory);
     }
-    held.into_iter().try_for_each(|memory| subject.free(memory))
+    held.into_iter().try_for_each(|memory| plugin.free(memory))
 }
 
-fn apart(subject: &Subject) -> Verdict {
-    for device in subject.each_device() {
-        let fill = |index: u64, len: usize| Ok((index, subject.filled(device, &pattern(len, index))?));
+fn apart(plugin: &PluginUnderTest) -> Verdict {
+    for device in plugin.each_device() {
+        let fill = |index: u64, len: usize| Ok((index, plugin.filled(device, &pattern(len, index))?));
         let lens = [1, 64, 3, 4096, 256, 17, 70_000, 5];
         let held: Vec<(u64, Memory)> =
             (1..).zip(lens).map(|(index, len)| fill(index, len)).collect::<Verdict<_>>()?;
         for (index, memory) in &held {
-            subject.expect(memory, 0, &pattern(memory.len, *index), "memory that others were made beside")?;
+            plugin.expect(memory, 0, &pattern(memory.len, *index), "memory that others were made beside")?;
         }
-        held.into_iter().try_for_each(|(_, memory)| subject.free(memory))?;
+        held.into_iter().try_for_each(|(_, memory)| plugin.free(memory))?;
     }
     Ok(())
 }
 
-fn many(subject: &Subject) -> Verdict {
+fn many(plugin: &PluginUnderTest) -> Verdict {
     for _ in 0..10 {
-        let held: Vec<Memory> = (0..1000).map(|_| subject.allocate(0, 512)).collect::<Verdict<_>>()?;
+        let held: Vec<Memory> = (0..1000).map(|_| plugin.allocate(0, 512)).collect::<Verdict<_>>()?;
         let mut addresses: Vec<u64> = held.iter().map(|memory| memory.address).collect();
         addresses.sort_unstable();
         let overlap = addresses.windows(2).find(|pair| pair[1] - pair[0] < 512);
         ensure!(overlap.is_none(), "two live pieces of 512 bytes lie at {overlap:#x?}");
-        held.into_iter().try_for_each(|memory| subject.free(memory))?;
+        held.into_iter().try_for_each(|memory| plugin.free(memory))?;
     }
     Ok(())
 }
@@ -121,28 +121,23 @@ fn many(subject: &Subject) -> Verdict {
 /// More than any machine has.
 const TOO_MUCH: [usize; 4] = [1 << 52, 1 << 60, isize::MAX as usize, usize::MAX - 4095];
 
-fn refuses_too_much(subject: &Subject, kind: MemoryKind) -> Verdict {
+fn refuses_too_much(plugin: &PluginUnderTest, kind: MemoryKind) -> Verdict {
     for len in TOO_MUCH {
-        let made = subject.try_allocate(kind, 0, len)?;
+        let made = plugin.try_allocate(kind, 0, len)?;
         ensure!(made.is_none(), "{len:#x} bytes were to be had, which no machine has");
     }
     Ok(())
 }
 
-fn too_much(subject: &Subject) -> Verdict {
-    refuses_too_much(subject, MemoryKind::Device)?;
-    let memory = subject.filled(0, &pattern(100, 1))?;
-    subject.expect(
-        &memory,
-        0,
-        &pattern(100, 1),
-        "memory that was made after a request that was too large",
-    )?;
-    subject.free(memory)
+fn too_much(plugin: &PluginUnderTest) -> Verdict {
+    refuses_too_much(plugin, MemoryKind::Device)?;
+    let memory = plugin.filled(0, &pattern(100, 1))?;
+    plugin.expect(&memory, 0, &pattern(100, 1), "memory that was made after a request that was too large")?;
+    plugin.free(memory)
 }
 
-fn until_full(subject: &Subject) -> Verdict {
-    let free = super::statistics::stats(subject, 0)?.free;
+fn until_full(plugin: &PluginUnderTest) -> Verdict {
+    let free = super::statistics::stats(plugin, 0)?.free;
     if free == 0 {
         return crate::case::skipped("`device_memory_stats` says that there is no free memory");
     }
@@ -150,111 +145,111 @@ fn until_full(subject: &Subject) -> Verdict {
     let mut held = Vec::new();
     // Others may give memory back at the same time, so the end may come late, but not that late.
     while held.len() < 64 {
-        match subject.try_allocate(MemoryKind::Device, 0, piece)? {
+        match plugin.try_allocate(MemoryKind::Device, 0, piece)? {
             Some(memory) => held.push(memory),
             None => break,
         }
     }
     let count = held.len();
     ensure!(count < 64, "64 pieces of an eighth of the free memory were to be had");
-    held.into_iter().try_for_each(|memory| subject.free(memory))?;
-    subject.synchronize_device(0)?;
-    let again = subject.allocate(0, piece)?;
-    subject.free(again)
+    held.into_iter().try_for_each(|memory| plugin.free(memory))?;
+    plugin.synchronize_device(0)?;
+    let again = plugin.allocate(0, piece)?;
+    plugin.free(again)
 }
 
-fn free_null(subject: &Subject) -> Verdict {
+fn free_null(plugin: &PluginUnderTest) -> Verdict {
     for len in [0, 64] {
-        subject.ok(DeviceMemoryDeallocate, &[id(0), 0, len])?;
+        plugin.ok(DeviceMemoryDeallocate, &[id(0), 0, len])?;
     }
     Ok(())
 }
 
-fn pinned_free_null(subject: &Subject) -> Verdict {
-    subject.ok(HostMemoryDeallocate, &[id(0), 0, 0])
+fn pinned_free_null(plugin: &PluginUnderTest) -> Verdict {
+    plugin.ok(HostMemoryDeallocate, &[id(0), 0, 0])
 }
 
-fn unified_free_null(subject: &Subject) -> Verdict {
-    subject.ok(UnifiedMemoryDeallocate, &[id(0), 0, 0])
+fn unified_free_null(plugin: &PluginUnderTest) -> Verdict {
+    plugin.ok(UnifiedMemoryDeallocate, &[id(0), 0, 0])
 }
 
-fn free_with_work(subject: &Subject) -> Verdict {
+fn free_with_work(plugin: &PluginUnderTest) -> Verdict {
     const LEN: usize = 4096;
-    let stream = subject.stream(0)?;
-    let (bytes, from) = (pattern(LEN, 1), subject.filled(0, &pattern(LEN, 1))?);
-    let to = subject.filled(0, &[0; LEN])?;
-    let gate = Gate::close(subject, 0, stream)?;
-    subject.queue_copy(stream, &to, &from)?;
+    let stream = plugin.stream(0)?;
+    let (bytes, from) = (pattern(LEN, 1), plugin.filled(0, &pattern(LEN, 1))?);
+    let to = plugin.filled(0, &[0; LEN])?;
+    let latch = StreamLatch::close(plugin, 0, stream)?;
+    plugin.queue_copy(stream, &to, &from)?;
     // The call may wait for the stream, and then the memory is used up by then.
-    subject.beside(&gate, |this| {
+    plugin.beside(&latch, |this| {
         this.free(from)?;
         let next: Vec<Memory> = (0..16).map(|_| this.allocate(0, LEN)).collect::<Verdict<_>>()?;
         next.iter().try_for_each(|memory| fill(this, memory, 0, 0xEE, LEN))?;
         next.into_iter().try_for_each(|memory| this.free(memory))
     })?;
-    subject.synchronize_stream(0, stream)?;
-    subject.expect(&to, 0, &bytes, "a queued copy whose source was given back after it was queued")?;
-    subject.free(to)?;
-    subject.destroy_stream(0, stream)
+    plugin.synchronize_stream(0, stream)?;
+    plugin.expect(&to, 0, &bytes, "a queued copy whose source was given back after it was queued")?;
+    plugin.free(to)?;
+    plugin.destroy_stream(0, stream)
 }
 
-fn free_inside(subject: &Subject) -> Verdict {
-    let memory = subject.allocate(0, 4096)?;
-    subject.refused(
+fn free_inside(plugin: &PluginUnderTest) -> Verdict {
+    let memory = plugin.allocate(0, 4096)?;
+    plugin.refused(
         DeviceMemoryDeallocate,
         &[id(0), memory.at(64), 4032],
         "an address inside an allocation",
     )?;
-    subject.free(memory)
+    plugin.free(memory)
 }
 
-fn free_wrong_size(subject: &Subject) -> Verdict {
-    let memory = subject.allocate(0, 4096)?;
+fn free_wrong_size(plugin: &PluginUnderTest) -> Verdict {
+    let memory = plugin.allocate(0, 4096)?;
     for size in [4095, 4097, 1 << 40] {
-        subject.refused(
+        plugin.refused(
             DeviceMemoryDeallocate,
             &[id(0), memory.address, size],
             &format!("{size} for the length of 4096 bytes"),
         )?;
     }
-    subject.free(memory)
+    plugin.free(memory)
 }
 
-fn fill(subject: &Subject, memory: &Memory, offset: usize, byte: u8, len: usize) -> Verdict {
-    subject.ok(DeviceMemorySet, &[id(memory.device), memory.at(offset), u64::from(byte), len as u64])
+fn fill(plugin: &PluginUnderTest, memory: &Memory, offset: usize, byte: u8, len: usize) -> Verdict {
+    plugin.ok(DeviceMemorySet, &[id(memory.device), memory.at(offset), u64::from(byte), len as u64])
 }
 
-fn set_lengths(subject: &Subject) -> Verdict {
+fn set_lengths(plugin: &PluginUnderTest) -> Verdict {
     const LEN: usize = 600;
     let before = pattern(LEN, 3);
-    let memory = subject.filled(0, &before)?;
+    let memory = plugin.filled(0, &before)?;
     for len in (1..=67).chain([127, 128, 129, 255, 256, 257, 511, 513]) {
         for offset in [0, 1, 7, 33] {
-            subject.write(&memory, 0, &before)?;
-            fill(subject, &memory, offset, 0xB7, len)?;
+            plugin.write(&memory, 0, &before)?;
+            fill(plugin, &memory, offset, 0xB7, len)?;
             let mut expected = before.clone();
             expected[offset..offset + len].fill(0xB7);
-            subject.expect(&memory, 0, &expected, &format!("{len} bytes set from offset {offset} on"))?;
+            plugin.expect(&memory, 0, &expected, &format!("{len} bytes set from offset {offset} on"))?;
         }
     }
-    subject.free(memory)
+    plugin.free(memory)
 }
 
-fn set_large(subject: &Subject) -> Verdict {
+fn set_large(plugin: &PluginUnderTest) -> Verdict {
     const LEN: usize = (3 << 20) + 5;
-    let memory = subject.allocate(0, LEN)?;
+    let memory = plugin.allocate(0, LEN)?;
     for byte in [0xFF, 0, 0x5A] {
-        fill(subject, &memory, 0, byte, LEN)?;
-        subject.expect(&memory, 0, &vec![byte; LEN], &format!("{LEN} bytes set to {byte:#x}"))?;
+        fill(plugin, &memory, 0, byte, LEN)?;
+        plugin.expect(&memory, 0, &vec![byte; LEN], &format!("{LEN} bytes set to {byte:#x}"))?;
     }
-    subject.free(memory)
+    plugin.free(memory)
 }
 
-fn pinned(subject: &Subject) -> Verdict {
-    for device in subject.each_device() {
+fn pinned(plugin: &PluginUnderTest) -> Verdict {
+    for device in plugin.each_device() {
         let held: Vec<Memory> = [1, 100, 4096, 1 << 20]
             .into_iter()
-            .map(|len| subject.pinned(device, len))
+            .map(|len| plugin.pinned(device, len))
             .collect::<Verdict<_>>()?;
         for (seed, memory) in (0..).zip(&held) {
             memory.write_here(&pattern(memory.len, seed));
@@ -266,23 +261,23 @@ fn pinned(subject: &Subject) -> Verdict {
                 "pinned memory that others were made beside",
             )?;
         }
-        held.into_iter().try_for_each(|memory| subject.free(memory))?;
+        held.into_iter().try_for_each(|memory| plugin.free(memory))?;
     }
     Ok(())
 }
 
-fn pinned_too_much(subject: &Subject) -> Verdict {
-    refuses_too_much(subject, MemoryKind::Pinned)?;
-    let memory = subject.pinned(0, 100)?;
-    subject.free(memory)
+fn pinned_too_much(plugin: &PluginUnderTest) -> Verdict {
+    refuses_too_much(plugin, MemoryKind::Pinned)?;
+    let memory = plugin.pinned(0, 100)?;
+    plugin.free(memory)
 }
 
-fn unified(subject: &Subject) -> Verdict {
-    let memory = subject.unified(0, 1000)?;
+fn unified(plugin: &PluginUnderTest) -> Verdict {
+    let memory = plugin.unified(0, 1000)?;
     memory.write_here(&pattern(1000, 1));
-    subject.synchronize_device(0)?;
-    fill(subject, &memory, 500, 0x11, 500)?;
-    subject.synchronize_device(0)?;
+    plugin.synchronize_device(0)?;
+    fill(plugin, &memory, 500, 0x11, 500)?;
+    plugin.synchronize_device(0)?;
     let mut expected = pattern(1000, 1);
     expected[500..].fill(0x11);
     same(
@@ -290,5 +285,5 @@ fn unified(subject: &Subject) -> Verdict {
         &expected,
         "unified memory, half of it written by the host, half by the device",
     )?;
-    subject.free(memory)
+    plugin.free(memory)
 }

@@ -8,7 +8,7 @@ mod copy;
 mod device;
 mod event;
 mod graph;
-mod life;
+mod lifecycle;
 mod memory;
 mod order;
 mod peer;
@@ -39,8 +39,8 @@ pub(crate) fn all() -> &'static [Case] {
         cases.extend(blas::cases());
         cases.extend(graph::cases());
         cases.extend(contract::calls());
-        cases.extend(contract::hostile());
-        cases.extend(life::cases());
+        cases.extend(contract::invalid_arguments());
+        cases.extend(lifecycle::cases());
         cases
     })
 }

@@ -1,4 +1,4 @@
-//! What a plugin says of its memory, and whether it adds up.
+//! Cases about the statistics of memory.
 
 use tenon::device::Function::{
     self, DeviceInitAllocSize, DeviceMaxAllocSize, DeviceMaxChunkSize, DeviceMemoryStats, DeviceMinChunkSize,
@@ -6,7 +6,7 @@ use tenon::device::Function::{
 };
 
 use crate::case::{Case, Level, Verdict, ensure, skipped};
-use crate::subject::{Subject, address, id};
+use crate::plugin_under_test::{PluginUnderTest, address, id};
 
 pub(super) fn cases() -> Vec<Case> {
     vec![
@@ -29,65 +29,65 @@ pub(super) fn cases() -> Vec<Case> {
         Case::written("statistics.chunk.power-of-two", Level::Good, chunk_power)
             .of([DeviceMinChunkSize])
             .spec("device_min_chunk_size", "should be a power of two that suits every kernel"),
-        limit("statistics.max-alloc-within-total", DeviceMaxAllocSize, |subject| {
-            limited(subject, DeviceMaxAllocSize)
+        limit("statistics.max-alloc-within-total", DeviceMaxAllocSize, |plugin| {
+            limited(plugin, DeviceMaxAllocSize)
         }),
-        limit("statistics.max-chunk-within-total", DeviceMaxChunkSize, |subject| {
-            limited(subject, DeviceMaxChunkSize)
+        limit("statistics.max-chunk-within-total", DeviceMaxChunkSize, |plugin| {
+            limited(plugin, DeviceMaxChunkSize)
         }),
-        limit("statistics.init-alloc-within-total", DeviceInitAllocSize, |subject| {
-            limited(subject, DeviceInitAllocSize)
+        limit("statistics.init-alloc-within-total", DeviceInitAllocSize, |plugin| {
+            limited(plugin, DeviceInitAllocSize)
         }),
-        limit("statistics.realloc-within-total", DeviceReallocSize, |subject| {
-            limited(subject, DeviceReallocSize)
+        limit("statistics.realloc-within-total", DeviceReallocSize, |plugin| {
+            limited(plugin, DeviceReallocSize)
         }),
     ]
 }
 
-fn limit(id: &'static str, function: Function, body: fn(&Subject) -> Verdict) -> Case {
+fn limit(id: &'static str, function: Function, body: fn(&PluginUnderTest) -> Verdict) -> Case {
     Case::written(id, Level::Good, body)
         .of([function])
         .uses([DeviceMemoryStats])
         .practice("an allocator that asks for it gets it only where the device has as much")
 }
 
-/// What `device_memory_stats` says.
+/// The result of `device_memory_stats`.
 pub(in crate::cases) struct Stats {
     total: usize,
     pub(in crate::cases) free: usize,
 }
 
-pub(in crate::cases) fn stats(subject: &Subject, device: i32) -> Verdict<Stats> {
+pub(in crate::cases) fn stats(plugin: &PluginUnderTest, device: i32) -> Verdict<Stats> {
     let (mut total, mut free) = (usize::MAX, usize::MAX);
-    subject.ok(DeviceMemoryStats, &[id(device), address(&mut total), address(&mut free)])?;
+    plugin.ok(DeviceMemoryStats, &[id(device), address(&mut total), address(&mut free)])?;
     Ok(Stats { total, free })
 }
 
-fn within(subject: &Subject) -> Verdict {
-    for device in subject.each_device() {
-        let Stats { total, free } = stats(subject, device)?;
+fn within(plugin: &PluginUnderTest) -> Verdict {
+    for device in plugin.each_device() {
+        let Stats { total, free } = stats(plugin, device)?;
         ensure!(free <= total, "device {device} has {free} bytes free of {total}");
     }
     Ok(())
 }
 
 /// A piece that is large enough to be seen behind whatever unit the device allocates in.
-fn piece(subject: &Subject) -> Verdict<usize> {
-    let free = stats(subject, 0)?.free;
+fn piece(plugin: &PluginUnderTest) -> Verdict<usize> {
+    let free = stats(plugin, 0)?.free;
     match (16 << 20).min(free / 4) {
         0 => skipped("`device_memory_stats` says that there is no free memory"),
         piece => Ok(piece),
     }
 }
 
-fn counts(subject: &Subject) -> Verdict {
-    let piece = piece(subject)?;
-    let before = stats(subject, 0)?.free;
-    let memory = subject.allocate(0, piece)?;
-    let during = stats(subject, 0)?.free;
-    subject.free(memory)?;
-    subject.synchronize_device(0)?;
-    let after = stats(subject, 0)?.free;
+fn counts(plugin: &PluginUnderTest) -> Verdict {
+    let piece = piece(plugin)?;
+    let before = stats(plugin, 0)?.free;
+    let memory = plugin.allocate(0, piece)?;
+    let during = stats(plugin, 0)?.free;
+    plugin.free(memory)?;
+    plugin.synchronize_device(0)?;
+    let after = stats(plugin, 0)?.free;
     ensure!(
         before.saturating_sub(during) >= piece,
         "{piece} bytes were allocated, and the free memory went from {before} to {during}"
@@ -99,15 +99,15 @@ fn counts(subject: &Subject) -> Verdict {
     Ok(())
 }
 
-fn no_leak(subject: &Subject) -> Verdict {
-    let piece = piece(subject)? / 16;
-    let before = stats(subject, 0)?.free;
+fn no_leak(plugin: &PluginUnderTest) -> Verdict {
+    let piece = piece(plugin)? / 16;
+    let before = stats(plugin, 0)?.free;
     for _ in 0..64 {
-        let memory = subject.allocate(0, piece)?;
-        subject.free(memory)?;
+        let memory = plugin.allocate(0, piece)?;
+        plugin.free(memory)?;
     }
-    subject.synchronize_device(0)?;
-    let after = stats(subject, 0)?.free;
+    plugin.synchronize_device(0)?;
+    let after = stats(plugin, 0)?.free;
     ensure!(
         before.saturating_sub(after) < 8 * piece,
         "{piece} bytes, allocated and given back 64 times, took {} bytes of the free memory",
@@ -116,39 +116,39 @@ fn no_leak(subject: &Subject) -> Verdict {
     Ok(())
 }
 
-fn steady(subject: &Subject) -> Verdict {
-    let before = stats(subject, 0)?.total;
-    let memory = subject.allocate(0, 1 << 16)?;
-    let after = stats(subject, 0)?.total;
+fn steady(plugin: &PluginUnderTest) -> Verdict {
+    let before = stats(plugin, 0)?.total;
+    let memory = plugin.allocate(0, 1 << 16)?;
+    let after = stats(plugin, 0)?.total;
     ensure!(before == after, "the device had {before} bytes, and {after} after an allocation");
-    subject.free(memory)
+    plugin.free(memory)
 }
 
-fn number(subject: &Subject, function: Function, device: i32) -> Verdict<usize> {
+fn number(plugin: &PluginUnderTest, function: Function, device: i32) -> Verdict<usize> {
     let mut number = 0;
-    subject.ok(function, &[id(device), address(&mut number)])?;
+    plugin.ok(function, &[id(device), address(&mut number)])?;
     Ok(number)
 }
 
-fn chunk(subject: &Subject) -> Verdict {
-    for device in subject.each_device() {
-        ensure!(number(subject, DeviceMinChunkSize, device)? >= 1, "the unit of device {device} is 0 bytes");
+fn chunk(plugin: &PluginUnderTest) -> Verdict {
+    for device in plugin.each_device() {
+        ensure!(number(plugin, DeviceMinChunkSize, device)? >= 1, "the unit of device {device} is 0 bytes");
     }
     Ok(())
 }
 
-fn chunk_power(subject: &Subject) -> Verdict {
-    let unit = number(subject, DeviceMinChunkSize, 0)?;
+fn chunk_power(plugin: &PluginUnderTest) -> Verdict {
+    let unit = number(plugin, DeviceMinChunkSize, 0)?;
     ensure!(unit.is_power_of_two(), "the unit is {unit} bytes");
     Ok(())
 }
 
-fn limited(subject: &Subject, function: Function) -> Verdict {
-    let total = stats(subject, 0)?.total;
+fn limited(plugin: &PluginUnderTest, function: Function) -> Verdict {
+    let total = stats(plugin, 0)?.total;
     if total == 0 {
         return skipped("`device_memory_stats` says nothing of the memory");
     }
-    let most = number(subject, function, 0)?;
+    let most = number(plugin, function, 0)?;
     ensure!(most <= total, "`{}` says {most} bytes on a device with {total}", function.name());
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The life of streams, and waiting for them.
+//! Lifecycle of streams, and waiting for them.
 
 use tenon::device::Function::{
     AsyncMemoryCopyD2d, CreateStream, DestroyStream, QueryStream, StreamAddCallback, SynchronizeDevice,
@@ -6,7 +6,7 @@ use tenon::device::Function::{
 };
 
 use crate::case::{Case, Level, Verdict, ensure};
-use crate::subject::{Gate, Memory, Subject, id, pattern};
+use crate::plugin_under_test::{Memory, PluginUnderTest, StreamLatch, id, pattern};
 
 pub(super) fn cases() -> Vec<Case> {
     vec![
@@ -59,8 +59,8 @@ pub(super) fn cases() -> Vec<Case> {
     ]
 }
 
-fn distinct(subject: &Subject) -> Verdict {
-    let mut streams: Vec<u64> = (0..16).map(|_| subject.stream(0)).collect::<Verdict<_>>()?;
+fn distinct(plugin: &PluginUnderTest) -> Verdict {
+    let mut streams: Vec<u64> = (0..16).map(|_| plugin.stream(0)).collect::<Verdict<_>>()?;
     let made = streams.clone();
     streams.sort_unstable();
     streams.dedup();
@@ -71,126 +71,126 @@ fn distinct(subject: &Subject) -> Verdict {
         "of {} streams {same} have a handle that another live one has",
         made.len()
     );
-    made.into_iter().try_for_each(|stream| subject.destroy_stream(0, stream))
+    made.into_iter().try_for_each(|stream| plugin.destroy_stream(0, stream))
 }
 
-fn empty(subject: &Subject) -> Verdict {
-    for device in subject.each_device() {
-        let stream = subject.stream(device)?;
+fn empty(plugin: &PluginUnderTest) -> Verdict {
+    for device in plugin.each_device() {
+        let stream = plugin.stream(device)?;
         for _ in 0..3 {
-            subject.synchronize_stream(device, stream)?;
+            plugin.synchronize_stream(device, stream)?;
         }
-        subject.destroy_stream(device, stream)?;
+        plugin.destroy_stream(device, stream)?;
     }
     Ok(())
 }
 
-fn many(subject: &Subject) -> Verdict {
+fn many(plugin: &PluginUnderTest) -> Verdict {
     const LEN: usize = 10_000;
     let mut held = Vec::new();
     for seed in 0..64 {
         let bytes = pattern(LEN, seed);
-        let (from, to) = (subject.filled(0, &bytes)?, subject.filled(0, &[0; LEN])?);
-        held.push((subject.stream(0)?, bytes, from, to));
+        let (from, to) = (plugin.filled(0, &bytes)?, plugin.filled(0, &[0; LEN])?);
+        held.push((plugin.stream(0)?, bytes, from, to));
     }
     for _ in 0..4 {
         for (stream, _, from, to) in &held {
-            subject.queue_copy(*stream, to, from)?;
+            plugin.queue_copy(*stream, to, from)?;
         }
     }
     for (stream, bytes, from, to) in held {
-        subject.synchronize_stream(0, stream)?;
-        subject.expect(&to, 0, &bytes, "the work of one of 64 streams")?;
-        subject.free(from)?;
-        subject.free(to)?;
-        subject.destroy_stream(0, stream)?;
+        plugin.synchronize_stream(0, stream)?;
+        plugin.expect(&to, 0, &bytes, "the work of one of 64 streams")?;
+        plugin.free(from)?;
+        plugin.free(to)?;
+        plugin.destroy_stream(0, stream)?;
     }
     Ok(())
 }
 
-fn again(subject: &Subject) -> Verdict {
+fn again(plugin: &PluginUnderTest) -> Verdict {
     for _ in 0..2000 {
-        let stream = subject.stream(0)?;
-        subject.destroy_stream(0, stream)?;
+        let stream = plugin.stream(0)?;
+        plugin.destroy_stream(0, stream)?;
     }
     Ok(())
 }
 
-fn destroy_null(subject: &Subject) -> Verdict {
-    subject.ok(DestroyStream, &[id(0), 0])
+fn destroy_null(plugin: &PluginUnderTest) -> Verdict {
+    plugin.ok(DestroyStream, &[id(0), 0])
 }
 
 /// A pair of pieces of which one is copied to the other.
-fn pair(subject: &Subject, device: i32) -> Verdict<(Memory, Memory)> {
-    Ok((subject.filled(device, &pattern(4096, 7))?, subject.filled(device, &[0; 4096])?))
+fn pair(plugin: &PluginUnderTest, device: i32) -> Verdict<(Memory, Memory)> {
+    Ok((plugin.filled(device, &pattern(4096, 7))?, plugin.filled(device, &[0; 4096])?))
 }
 
-fn destroy_with_work(subject: &Subject) -> Verdict {
-    let stream = subject.stream(0)?;
-    let (from, to) = pair(subject, 0)?;
-    let gate = Gate::close(subject, 0, stream)?;
-    subject.queue_copy(stream, &to, &from)?;
-    subject.beside(&gate, |this| this.destroy_stream(0, stream))?;
-    subject.synchronize_device(0)?;
-    subject.expect(&to, 0, &pattern(4096, 7), "a copy that was queued when its stream was destroyed")?;
-    subject.free(from)?;
-    subject.free(to)
+fn destroy_with_work(plugin: &PluginUnderTest) -> Verdict {
+    let stream = plugin.stream(0)?;
+    let (from, to) = pair(plugin, 0)?;
+    let latch = StreamLatch::close(plugin, 0, stream)?;
+    plugin.queue_copy(stream, &to, &from)?;
+    plugin.beside(&latch, |this| this.destroy_stream(0, stream))?;
+    plugin.synchronize_device(0)?;
+    plugin.expect(&to, 0, &pattern(4096, 7), "a copy that was queued when its stream was destroyed")?;
+    plugin.free(from)?;
+    plugin.free(to)
 }
 
-fn query_idle(subject: &Subject) -> Verdict {
-    for device in subject.each_device() {
-        let stream = subject.stream(device)?;
-        ensure!(subject.question(QueryStream, device, stream)?, "an empty stream is not done");
-        subject.synchronize_stream(device, stream)?;
-        ensure!(subject.question(QueryStream, device, stream)?, "a stream that was waited for is not done");
-        subject.destroy_stream(device, stream)?;
+fn query_idle(plugin: &PluginUnderTest) -> Verdict {
+    for device in plugin.each_device() {
+        let stream = plugin.stream(device)?;
+        ensure!(plugin.question(QueryStream, device, stream)?, "an empty stream is not done");
+        plugin.synchronize_stream(device, stream)?;
+        ensure!(plugin.question(QueryStream, device, stream)?, "a stream that was waited for is not done");
+        plugin.destroy_stream(device, stream)?;
     }
     Ok(())
 }
 
-fn query_held(subject: &Subject) -> Verdict {
-    let stream = subject.stream(0)?;
-    let gate = Gate::close(subject, 0, stream)?;
-    let (done, at_once) = subject.meanwhile(&gate, |this| this.question(QueryStream, 0, stream))?;
+fn query_held(plugin: &PluginUnderTest) -> Verdict {
+    let stream = plugin.stream(0)?;
+    let latch = StreamLatch::close(plugin, 0, stream)?;
+    let (done, at_once) = plugin.meanwhile(&latch, |this| this.question(QueryStream, 0, stream))?;
     ensure!(at_once, "`query_stream` waited, where it has to answer at once");
     ensure!(!done, "a stream was said to be done while its callback ran");
-    subject.synchronize_stream(0, stream)?;
-    ensure!(subject.question(QueryStream, 0, stream)?, "a stream that was waited for is not done");
-    subject.destroy_stream(0, stream)
+    plugin.synchronize_stream(0, stream)?;
+    ensure!(plugin.question(QueryStream, 0, stream)?, "a stream that was waited for is not done");
+    plugin.destroy_stream(0, stream)
 }
 
-fn synchronize_waits(subject: &Subject) -> Verdict {
-    let stream = subject.stream(0)?;
-    let gate = Gate::close(subject, 0, stream)?;
-    let ((), early) = subject.beside(&gate, |this| this.synchronize_stream(0, stream))?;
+fn synchronize_waits(plugin: &PluginUnderTest) -> Verdict {
+    let stream = plugin.stream(0)?;
+    let latch = StreamLatch::close(plugin, 0, stream)?;
+    let ((), early) = plugin.beside(&latch, |this| this.synchronize_stream(0, stream))?;
     ensure!(!early, "`synchronize_stream` returned while a callback of the stream ran");
-    subject.destroy_stream(0, stream)
+    plugin.destroy_stream(0, stream)
 }
 
-fn device_waits(subject: &Subject) -> Verdict {
-    for device in subject.each_device() {
-        let streams = [subject.stream(device)?, subject.stream(device)?, subject.stream(device)?];
+fn device_waits(plugin: &PluginUnderTest) -> Verdict {
+    for device in plugin.each_device() {
+        let streams = [plugin.stream(device)?, plugin.stream(device)?, plugin.stream(device)?];
         for held in streams {
-            let gate = Gate::close(subject, device, held)?;
-            let ((), early) = subject.beside(&gate, |this| this.synchronize_device(device))?;
+            let latch = StreamLatch::close(plugin, device, held)?;
+            let ((), early) = plugin.beside(&latch, |this| this.synchronize_device(device))?;
             ensure!(!early, "`synchronize_device` returned while a callback of one of its streams ran");
         }
         for stream in streams {
-            subject.destroy_stream(device, stream)?;
+            plugin.destroy_stream(device, stream)?;
         }
     }
     Ok(())
 }
 
-fn default_order(subject: &Subject) -> Verdict {
-    let (from, to) = pair(subject, 0)?;
-    let middle = subject.filled(0, &[9; 4096])?;
-    subject.queue_copy(0, &middle, &from)?;
-    subject.queue_copy(0, &to, &middle)?;
-    subject.synchronize_stream(0, 0)?;
-    subject.expect(&to, 0, &pattern(4096, 7), "two copies on the default stream")?;
+fn default_order(plugin: &PluginUnderTest) -> Verdict {
+    let (from, to) = pair(plugin, 0)?;
+    let middle = plugin.filled(0, &[9; 4096])?;
+    plugin.queue_copy(0, &middle, &from)?;
+    plugin.queue_copy(0, &to, &middle)?;
+    plugin.synchronize_stream(0, 0)?;
+    plugin.expect(&to, 0, &pattern(4096, 7), "two copies on the default stream")?;
     for memory in [from, middle, to] {
-        subject.free(memory)?;
+        plugin.free(memory)?;
     }
     Ok(())
 }

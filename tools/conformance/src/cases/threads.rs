@@ -6,7 +6,7 @@ use tenon::device::Function::{
 };
 
 use crate::case::{Case, Level, Verdict, failed};
-use crate::subject::{Subject, pattern};
+use crate::plugin_under_test::{PluginUnderTest, pattern};
 
 const THREADS: u64 = 8;
 
@@ -44,79 +44,79 @@ fn on_all(body: impl Fn(u64) -> Verdict + Sync) -> Verdict {
     })
 }
 
-fn memory(subject: &Subject) -> Verdict {
+fn memory(plugin: &PluginUnderTest) -> Verdict {
     on_all(|index| {
-        let device = i32::try_from(index).unwrap_or_default() % subject.device_count();
-        subject.set_device(device)?;
+        let device = i32::try_from(index).unwrap_or_default() % plugin.device_count();
+        plugin.set_device(device)?;
         for round in 0..100 {
             let bytes = pattern(1 + (round as usize * 97) % 5000, index * 1000 + round);
-            let memory = subject.filled(device, &bytes)?;
-            let found = subject.get_device()?;
+            let memory = plugin.filled(device, &bytes)?;
+            let found = plugin.get_device()?;
             crate::case::ensure!(found == device, "the thread set device {device}, and {found} is current");
-            subject.expect(&memory, 0, &bytes, "memory of one of 8 threads")?;
-            subject.free(memory)?;
+            plugin.expect(&memory, 0, &bytes, "memory of one of 8 threads")?;
+            plugin.free(memory)?;
         }
         Ok(())
     })
 }
 
-fn streams(subject: &Subject) -> Verdict {
+fn streams(plugin: &PluginUnderTest) -> Verdict {
     on_all(|index| {
         for round in 0..20 {
-            let stream = subject.stream(0)?;
+            let stream = plugin.stream(0)?;
             let bytes = pattern(20_000, index * 1000 + round);
-            let (from, to) = (subject.filled(0, &bytes)?, subject.filled(0, &[0; 20_000])?);
-            let middle = subject.allocate(0, 20_000)?;
-            subject.queue_copy(stream, &middle, &from)?;
-            subject.queue_copy(stream, &to, &middle)?;
-            subject.synchronize_stream(0, stream)?;
-            subject.expect(&to, 0, &bytes, "the stream of one of 8 threads")?;
+            let (from, to) = (plugin.filled(0, &bytes)?, plugin.filled(0, &[0; 20_000])?);
+            let middle = plugin.allocate(0, 20_000)?;
+            plugin.queue_copy(stream, &middle, &from)?;
+            plugin.queue_copy(stream, &to, &middle)?;
+            plugin.synchronize_stream(0, stream)?;
+            plugin.expect(&to, 0, &bytes, "the stream of one of 8 threads")?;
             for memory in [from, middle, to] {
-                subject.free(memory)?;
+                plugin.free(memory)?;
             }
-            subject.destroy_stream(0, stream)?;
+            plugin.destroy_stream(0, stream)?;
         }
         Ok(())
     })
 }
 
-fn one_stream(subject: &Subject) -> Verdict {
-    let stream = subject.stream(0)?;
+fn one_stream(plugin: &PluginUnderTest) -> Verdict {
+    let stream = plugin.stream(0)?;
     on_all(|index| {
         for round in 0..20 {
             let bytes = pattern(3000, index * 1000 + round);
-            let (from, to) = (subject.filled(0, &bytes)?, subject.filled(0, &[0; 3000])?);
-            let middle = subject.allocate(0, 3000)?;
-            subject.queue_copy(stream, &middle, &from)?;
-            subject.queue_copy(stream, &to, &middle)?;
-            subject.synchronize_stream(0, stream)?;
-            subject.expect(&to, 0, &bytes, "a stream that 8 threads use")?;
+            let (from, to) = (plugin.filled(0, &bytes)?, plugin.filled(0, &[0; 3000])?);
+            let middle = plugin.allocate(0, 3000)?;
+            plugin.queue_copy(stream, &middle, &from)?;
+            plugin.queue_copy(stream, &to, &middle)?;
+            plugin.synchronize_stream(0, stream)?;
+            plugin.expect(&to, 0, &bytes, "a stream that 8 threads use")?;
             for memory in [from, middle, to] {
-                subject.free(memory)?;
+                plugin.free(memory)?;
             }
         }
         Ok(())
     })?;
-    subject.destroy_stream(0, stream)
+    plugin.destroy_stream(0, stream)
 }
 
-fn events(subject: &Subject) -> Verdict {
-    let streams = [subject.stream(0)?, subject.stream(0)?];
+fn events(plugin: &PluginUnderTest) -> Verdict {
+    let streams = [plugin.stream(0)?, plugin.stream(0)?];
     on_all(|index| {
         for round in 0..100 {
             let here = streams[(index + round) as usize % 2];
             let there = streams[(index + round + 1) as usize % 2];
-            let event = subject.event(0)?;
-            subject.record(0, here, event)?;
-            subject.wait_event(0, there, event)?;
-            subject.synchronize_event(0, event)?;
-            subject.destroy_event(0, event)?;
+            let event = plugin.event(0)?;
+            plugin.record(0, here, event)?;
+            plugin.wait_event(0, there, event)?;
+            plugin.synchronize_event(0, event)?;
+            plugin.destroy_event(0, event)?;
         }
         Ok(())
     })?;
     for stream in streams {
-        subject.synchronize_stream(0, stream)?;
-        subject.destroy_stream(0, stream)?;
+        plugin.synchronize_stream(0, stream)?;
+        plugin.destroy_stream(0, stream)?;
     }
     Ok(())
 }

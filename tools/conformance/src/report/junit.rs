@@ -1,109 +1,56 @@
 //! The cases as JUnit XML, one suite for each group.
 
-use std::fmt::Write;
+use std::time::Duration;
 
-use crate::{CaseResult, Counts, Ending, Outcome};
+use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
-/// The cases as JUnit XML.
+use crate::{CaseResult, Ending, Outcome};
+
+/// Returns the cases as JUnit XML.
+///
+/// # Panics
+/// Never: writing to memory does not fail.
+#[must_use]
 pub fn junit(outcome: &Outcome) -> String {
-    let counts = outcome.counts();
-    let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
-    let _ = writeln!(
-        text,
-        "<testsuites name=\"{}\" tests=\"{}\" failures=\"{}\" skipped=\"{}\" time=\"{}\">",
-        escaped(&outcome.plugin.name),
-        outcome.cases.len(),
-        counts.failed,
-        counts.skipped + counts.blocked,
-        seconds(outcome.milliseconds * 1000),
-    );
-    for suite in outcome.cases.chunk_by(|first, second| group(first) == group(second)) {
-        let counts = Counts::of(suite);
-        let _ = writeln!(
-            text,
-            "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"{}\" time=\"{}\">",
-            group(&suite[0]),
-            suite.len(),
-            counts.failed,
-            counts.skipped + counts.blocked,
-            seconds(suite.iter().map(|case| case.micros).sum()),
-        );
-        for case in suite {
-            write_case(&mut text, case);
-        }
-        text.push_str("  </testsuite>\n");
+    let mut report = Report::new(&*outcome.plugin.name);
+    report.set_time(Duration::from_millis(outcome.milliseconds));
+    for group in outcome.cases.chunk_by(|first, second| group_of(first) == group_of(second)) {
+        let mut suite = TestSuite::new(group_of(&group[0]));
+        suite.set_time(Duration::from_micros(group.iter().map(|case| case.micros).sum()));
+        suite.add_test_cases(group.iter().map(test_case));
+        report.add_test_suite(suite);
     }
-    text.push_str("</testsuites>\n");
-    text
+    report.to_string().expect("writing to memory does not fail")
 }
 
-fn write_case(text: &mut String, case: &CaseResult) {
-    let _ = write!(
-        text,
-        "    <testcase classname=\"{}\" name=\"{}\" time=\"{}\"",
-        group(case),
-        escaped(&case.id),
-        seconds(case.micros)
-    );
-    let _ = match &case.ending {
-        Ending::Passed => writeln!(text, "/>"),
-        Ending::Skipped(reason) => {
-            writeln!(text, ">\n      <skipped message=\"{}\"/>\n    </testcase>", escaped(reason))
-        }
+fn test_case(case: &CaseResult) -> TestCase {
+    let mut test_case = TestCase::new(&*case.id, status(case));
+    test_case.set_classname(group_of(case)).set_time(Duration::from_micros(case.micros));
+    test_case
+}
+
+fn status(case: &CaseResult) -> TestCaseStatus {
+    let mut status = match &case.ending {
+        Ending::Passed => return TestCaseStatus::success(),
+        Ending::Skipped(_) | Ending::Blocked(_) => TestCaseStatus::skipped(),
+        Ending::Failed(_) => TestCaseStatus::non_success(NonSuccessKind::Failure),
+    };
+    match &case.ending {
+        Ending::Passed => {}
+        Ending::Skipped(reason) => drop(status.set_message(&**reason)),
         Ending::Blocked(message) => {
             let first = case.follows.as_deref().unwrap_or_default();
-            let reason = format!("not tested, since `{first}` failed: {message}");
-            writeln!(text, ">\n      <skipped message=\"{}\"/>\n    </testcase>", escaped(&reason))
+            status.set_message(format!("not tested, since `{first}` failed: {message}"));
         }
-        Ending::Failed(message) => writeln!(
-            text,
-            ">\n      <failure type=\"{}\" message=\"{}\">{}</failure>\n    </testcase>",
-            case.level.name(),
-            escaped(message),
-            escaped(&format!(
-                "{message}\npromised by {}: {}{}",
-                case.source,
-                case.promise,
-                case.output.as_deref().unwrap_or_default()
-            )),
-        ),
-    };
+        Ending::Failed(message) => {
+            let output = case.output.as_deref().unwrap_or_default();
+            let details = format!("{message}\npromised by {}: {}{output}", case.source, case.promise);
+            status.set_type(case.level.name()).set_message(&**message).set_description(details);
+        }
+    }
+    status
 }
 
-fn group(case: &CaseResult) -> &str {
+fn group_of(case: &CaseResult) -> &str {
     case.id.split('.').next().unwrap_or_default()
-}
-
-fn seconds(micros: u64) -> String {
-    format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000)
-}
-
-/// Text for an attribute or an element. Characters that XML cannot hold become U+FFFD.
-fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\n' => escaped.push_str("&#10;"),
-            '\t' => escaped.push_str("&#9;"),
-            control if control.is_control() || matches!(control, '\u{FFFE}' | '\u{FFFF}') => {
-                escaped.push('\u{FFFD}')
-            }
-            other => escaped.push(other),
-        }
-    }
-    escaped
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_a_plugin_prints_does_not_break_the_file() {
-        assert_eq!(escaped("a<b> & \"c\"\u{1b}[0m\n"), "a&lt;b&gt; &amp; &quot;c&quot;\u{FFFD}[0m&#10;");
-    }
 }

@@ -1,4 +1,4 @@
-//! What people and programs read of a run.
+//! Reports of a run, for people and programs.
 
 mod json;
 mod junit;

@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal;
 
-/// Whether to use colours.
+/// The use of colours.
 #[derive(Clone, Copy, Debug)]
 pub enum Style {
     /// Text alone.

@@ -59,10 +59,11 @@ fn header(text: &mut String, outcome: &Outcome, style: Style) {
             0 => String::new(),
             count => format!(" and {count} more functions"),
         };
-        let _ = writeln!(
-            text,
-            "`{first}`{others} of PaddlePaddle not loaded: a case that reaches one is skipped; `--host PYTHON` loads them"
-        );
+        let why = match outcome.source.has_host() {
+            true => "not in the PaddlePaddle of `--host`: a case that reaches one is skipped",
+            false => "not loaded: a case that reaches one is skipped; `--host PYTHON` loads them",
+        };
+        let _ = writeln!(text, "`{first}`{others} of PaddlePaddle {why}");
     }
 }
 
@@ -138,7 +139,7 @@ fn skips(text: &mut String, outcome: &Outcome) {
     }
 }
 
-/// What failed for one reason: the first case in full, and the names of the others.
+/// Cases that failed for one reason: the first in full, and the names of the others.
 fn failure(text: &mut String, outcome: &Outcome, cause: &Cause, style: Style, verbose: bool) {
     let Some(case) = cause.failed.first().and_then(|id| outcome.cases.iter().find(|case| case.id == *id))
     else {
@@ -167,7 +168,7 @@ fn failure(text: &mut String, outcome: &Outcome, cause: &Cause, style: Style, ve
     }
 }
 
-/// How many names are shown of cases that ended alike.
+/// Number of names that are shown of cases with the same result.
 const NAMES_SHOWN: usize = 8;
 
 fn others(text: &mut String, title: &str, names: &[String], style: Style, verbose: bool) {

@@ -7,6 +7,8 @@
  * Handles are numbers that are looked up and never followed, so that stale ones are known.
  */
 #define _GNU_SOURCE
+#include <unistd.h>
+
 #include "graphs.h"
 
 static C_Status set_device(C_Device device) {
@@ -30,7 +32,7 @@ static C_Status get_device_count(size_t* count) {
   if (count == NULL) {
     return C_ERROR;
   }
-  *count = DEVICES;
+  *count = fault("countless-devices") ? (size_t)1 << 31 : DEVICES;
   return C_SUCCESS;
 }
 
@@ -44,7 +46,18 @@ static C_Status get_device_list(size_t* devices) {
   return fault("no-status") ? (C_Status)17 : C_SUCCESS;
 }
 
+/* A program that outlives the process and holds its standard error, as a driver's daemon may. */
+static void leave_a_helper(void) {
+  if (fork() == 0) {
+    execlp("sleep", "sleep", "3600", (char*)NULL);
+    _exit(1);
+  }
+}
+
 static C_Status initialize(void) {
+  if (fault("leaves-a-helper")) {
+    leave_a_helper();
+  }
   for (int id = 0; id < DEVICES; ++id) {
     start_stream(id, id);
   }
@@ -74,7 +87,10 @@ __attribute__((visibility("default"))) const char* tenon_fallbacks(void) {
 }
 
 __attribute__((visibility("default"))) void InitPlugin(CustomRuntimeParams* params) {
-  static char name[] = "faulty";
+  static char name[32] = "faulty";
+  if (fault("odd-name")) {
+    strcpy(name, "\033[31mred");
+  }
   if (fault("crashes-on-load")) {
     abort();
   }

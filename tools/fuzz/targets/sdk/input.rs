@@ -1,6 +1,6 @@
 //! An input as a row of choices. One that is used up chooses 0.
 
-/// What is left of an input.
+/// The rest of an input.
 #[derive(Default)]
 pub struct Input<'a>(pub &'a [u8]);
 

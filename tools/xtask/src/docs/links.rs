@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::process::{Failure, at};
 
-/// Every relative link whose file is not there, as `page: link`.
+/// Returns the relative links to files that do not exist, as `page: link`.
 pub fn broken(folder: &Path) -> Result<Vec<String>, Failure> {
     let mut pages = Vec::new();
     collect(folder, &mut pages)?;
@@ -33,7 +33,7 @@ fn collect(folder: &Path, pages: &mut Vec<PathBuf>) -> Result<(), Failure> {
         let path = entry.map_err(at(folder))?.path();
         if path.is_dir() {
             collect(&path, pages)?;
-        // Pages for printing and for errors link as if they stood elsewhere.
+        // Relative links in the print page and the error page are relative to another folder.
         } else if path.extension().is_some_and(|extension| extension == "html")
             && !path.ends_with("404.html")
             && !path.ends_with("print.html")

@@ -1,4 +1,4 @@
-//! The book: hand-written chapters and the generated reference, made into a site by mdBook.
+//! The book: hand-written chapters and the generated reference, built by mdBook.
 
 mod links;
 
@@ -9,13 +9,13 @@ use clap::Args;
 use crate::process::{Failure, cargo, step};
 use crate::project;
 
-/// The version that the book is written for.
+/// The version of mdBook that builds the book.
 const MDBOOK: &str = "0.5.4";
 
-/// What is done with the book.
+/// Options of `cargo xtask docs`.
 #[derive(Args)]
 pub struct Options {
-    /// Serve it on this machine while you write
+    /// Serve the book on localhost
     #[arg(long)]
     serve: bool,
 }
@@ -36,25 +36,25 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Builds the book, and finds links that lead nowhere.
+/// Builds the book and fails if it contains broken links.
 pub fn check() -> Result<(), Failure> {
     let folder = build(&mdbook()?)?;
     let broken = links::broken(&folder)?;
     if !broken.is_empty() {
-        return Err(Failure::Wrong(format!("links that lead nowhere:\n{}", broken.join("\n"))));
+        return Err(Failure::Wrong(format!("broken links:\n{}", broken.join("\n"))));
     }
     Ok(())
 }
 
 fn build(mdbook: &PathBuf) -> Result<PathBuf, Failure> {
-    // The reference is an output of the generator that is not committed.
+    // The generated reference is not committed, so it is generated first.
     cargo().args(["run", "--quiet", "--package", "codegen"]).read()?;
     let target = project::path("target/book");
     step(mdbook).arg("build").arg(project::path("docs")).arg("--dest-dir").arg(&target).run()?;
     Ok(target)
 }
 
-/// mdBook of the right version: the one that is installed, or our own.
+/// Returns mdBook of the required version: the installed one, or one that is built in the cache.
 fn mdbook() -> Result<PathBuf, Failure> {
     let root = project::cache("mdbook");
     let own = root.join("bin").join("mdbook");
@@ -63,12 +63,12 @@ fn mdbook() -> Result<PathBuf, Failure> {
             return Ok(candidate);
         }
     }
-    eprintln!("building mdBook {MDBOOK}; this happens once");
+    eprintln!("building mdBook {MDBOOK} (first run only)");
     cargo()
         .args(["install", "mdbook", "--version", MDBOOK, "--locked", "--quiet", "--debug"])
         .args(["--no-default-features", "--features", "search", "--root"])
         .arg(&root)
-        // Compiling it costs far more than running it; without any optimisation, each run would take seconds longer.
+        // A debug build compiles fastest. Without any optimisation, though, each run would take seconds longer.
         .env("CARGO_PROFILE_DEV_OPT_LEVEL", "1")
         .env("CARGO_PROFILE_DEV_DEBUG", "0")
         .run()?;

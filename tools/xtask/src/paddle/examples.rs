@@ -1,4 +1,4 @@
-//! The plugins that the tests inside PaddlePaddle load, each in a folder of its own, as `CUSTOM_DEVICE_ROOT` wants it.
+//! The plugins that the tests inside PaddlePaddle load. Each is in a separate folder, for `CUSTOM_DEVICE_ROOT`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use crate::process::{Failure, at, cargo, step};
 use crate::project;
 
-/// Builds them, and returns the folder that holds the folders: `rust` and `c` are the examples, `between` the layers,
-/// `old` a plugin for 2.6 alone.
+/// Builds the plugins, and returns the folder that contains their folders: `rust` and `c` are the examples, `between`
+/// the layers, and `old` a plugin for release 2.6 only.
 pub fn build() -> Result<PathBuf, Failure> {
     let root = project::cache("examples");
     for (folder, package) in [("rust", "example-rust-plugin"), ("between", "tenon-paddle-layers")] {
@@ -30,7 +30,7 @@ pub fn build() -> Result<PathBuf, Failure> {
     Ok(root)
 }
 
-/// A folder below another one, made if it is not there.
+/// Creates a folder below another one if necessary, and returns its path.
 fn made(root: &Path, folder: &str) -> Result<PathBuf, Failure> {
     let folder = root.join(folder);
     fs::create_dir_all(&folder).map_err(at(&folder))?;

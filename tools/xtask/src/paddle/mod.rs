@@ -16,7 +16,7 @@ use crate::tools::python::{self, Venv};
 pub struct Release {
     /// The exact version on PyPI.
     pub version: &'static str,
-    /// What has to be pinned beside it.
+    /// Further requirements for this version.
     pub beside: &'static [&'static str],
 }
 
@@ -29,7 +29,7 @@ pub const RELEASES: &[Release] = &[
     Release { version: "2.6.2", beside: &["numpy<2", "setuptools"] },
 ];
 
-/// The wheel of a version, from PyPI or from an earlier run.
+/// Returns the wheel of a version. Downloads it from PyPI unless an earlier run did.
 fn download(version: &str) -> Result<PathBuf, Failure> {
     let folder = project::cache("wheels");
     let prefix = format!("paddlepaddle-{version}-");
@@ -44,7 +44,7 @@ fn download(version: &str) -> Result<PathBuf, Failure> {
     }
     fs::create_dir_all(&folder).map_err(at(&folder))?;
     eprintln!("downloading PaddlePaddle {version}");
-    // A download that was cut off must not be taken for the wheel by the next run.
+    // Downloads to a temporary folder, so that the next run does not use an incomplete wheel.
     let partial = folder.join(format!("{version}.partial"));
     step(python::system())
         .args(["-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"])
@@ -63,7 +63,7 @@ fn download(version: &str) -> Result<PathBuf, Failure> {
         .ok_or_else(|| Failure::Wrong(format!("PyPI has no wheel of PaddlePaddle {version} for this Python")))
 }
 
-/// Unpacks what of a wheel the layout tests compile: the declarations, and what they include.
+/// Extracts from a wheel the headers that the layout tests compile, and the headers that these include.
 const UNPACK: &str = r"
 import re, sys, zipfile
 wheel, target = sys.argv[1:]
@@ -74,17 +74,17 @@ with zipfile.ZipFile(wheel) as archive:
     archive.extractall(target, filter(wanted.fullmatch, archive.namelist()))
 ";
 
-/// The folder of a release's headers.
+/// Returns the folder of the headers of a release.
 fn headers_of(release: &Release) -> PathBuf {
     project::path("target/paddle-headers").join(release.version)
 }
 
-/// Whether the headers of every release are there.
+/// Returns true if the headers of all releases are extracted.
 pub fn has_headers() -> bool {
     RELEASES.iter().all(|release| headers_of(release).exists())
 }
 
-/// Fetches the headers of every release; the folder that holds one folder for each.
+/// Downloads the headers of all releases. Returns the folder that contains one folder per release.
 pub fn headers() -> Result<PathBuf, Failure> {
     let root = project::path("target/paddle-headers");
     for release in RELEASES {
@@ -94,7 +94,7 @@ pub fn headers() -> Result<PathBuf, Failure> {
         }
         let wheel = download(release.version)?;
         fs::create_dir_all(&root).map_err(at(&root))?;
-        // A folder that is only half unpacked must not be taken for a whole one by the next run.
+        // Extracts to a temporary folder, so that the next run does not use an incomplete one.
         let partial = root.join(format!("{}.partial", release.version));
         step(python::system()).args(["-c", UNPACK]).arg(&wheel).arg(&partial).run()?;
         fs::rename(&partial, &folder).map_err(at(&folder))?;
@@ -103,7 +103,7 @@ pub fn headers() -> Result<PathBuf, Failure> {
     Ok(root)
 }
 
-/// An environment with a version of PaddlePaddle and the plugin, as a user would have it.
+/// Creates a virtual environment with a version of PaddlePaddle and the installed plugin.
 fn environment(release: &Release, plugin: &Path) -> Result<Venv, Failure> {
     let paddle = download(release.version)?;
     let paddle = paddle.to_string_lossy();
@@ -114,27 +114,27 @@ fn environment(release: &Release, plugin: &Path) -> Result<Venv, Failure> {
     Ok(venv)
 }
 
-/// What is tested inside a release: built once, and the same for all of them.
+/// The build outputs that the tests inside PaddlePaddle need. They are the same for all releases.
 pub struct Built {
-    /// The plugin's wheel.
+    /// The wheel of the plugin.
     plugin: PathBuf,
     /// The folder of the examples.
     examples: PathBuf,
 }
 
 impl Built {
-    /// Builds it.
+    /// Builds the wheel and the example plugins.
     pub fn new() -> Result<Self, Failure> {
         Ok(Built { plugin: wheel::build(Wheel::Paddle, None)?, examples: examples::build()? })
     }
 }
 
-/// The environment of the newest release, with the plugin in it.
+/// Creates the virtual environment of the newest release, with the plugin.
 pub fn newest(built: &Built) -> Result<Venv, Failure> {
     environment(&RELEASES[0], &built.plugin)
 }
 
-/// Runs the plugin's tests inside a release.
+/// Runs the tests of the plugin inside a release.
 pub fn test(release: &Release, built: &Built) -> Result<(), Failure> {
     let venv = environment(release, &built.plugin)?;
     let tests =
@@ -142,18 +142,18 @@ pub fn test(release: &Release, built: &Built) -> Result<(), Failure> {
     tests.run_beside_others(&format!("PaddlePaddle {}", release.version))
 }
 
-/// How the demonstration is run.
+/// Options of `cargo xtask demo`.
 #[derive(Args)]
 pub struct DemoOptions {
     /// The version of PaddlePaddle
     #[arg(long, default_value = RELEASES[0].version)]
     paddle: String,
-    /// Handed on to the demonstration; `-- --help` shows what it takes
+    /// Arguments for the demo script; `-- --help` lists them
     #[arg(last = true)]
     rest: Vec<String>,
 }
 
-/// Trains on the device and on PaddlePaddle's own CPU.
+/// Trains on the plugin's device and on PaddlePaddle's CPU.
 pub fn demo(options: &DemoOptions) -> Result<(), Failure> {
     let Some(release) = RELEASES.iter().find(|release| release.version == options.paddle) else {
         let known: Vec<&str> = RELEASES.iter().map(|release| release.version).collect();

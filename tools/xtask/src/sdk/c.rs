@@ -1,4 +1,4 @@
-//! The C SDK as its users have it: installed, moved, found by pkg-config and by CMake, built with two compilers, and run.
+//! Tests of the C SDK: installs and moves it, builds programs with pkg-config, CMake and two compilers, and runs them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,18 +8,18 @@ use crate::project;
 use crate::sdk::install::{self, Profile};
 use crate::tools::{left_out, survey};
 
-/// A program, and what it prints.
+/// A test program and its expected output.
 struct Program {
     name: &'static str,
-    /// In the repository; what is installed is taken from there, by the same path below `share/tenon`.
+    /// The path in the repository. Installed programs have the same path below `share/tenon`.
     source: &'static str,
-    /// Whether it is called with the path of a plugin.
+    /// True if the program takes the path of a plugin as its argument.
     plugin: bool,
     says: &'static [&'static str],
 }
 
 impl Program {
-    /// Whether it is written for Ascend, and finds the library by the name that it has there.
+    /// Returns true for a program for Ascend, which links the library by its Ascend name.
     fn is_for_ascend(&self) -> bool {
         self.source.starts_with("examples/acl/")
     }
@@ -32,11 +32,11 @@ impl Program {
         }
     }
 
-    /// The languages that it is a program of.
+    /// Returns the languages in which the program is compiled.
     fn languages(&self) -> &'static [Language] {
         match self.source.ends_with(".cpp") {
             true => &[Language::Cxx],
-            // Most programs for Ascend are C++, and its headers are for both.
+            // Most programs for Ascend are in C++, and its headers support both languages.
             false if self.is_for_ascend() => &[Language::C, Language::Cxx],
             false => &[Language::C],
         }
@@ -101,36 +101,36 @@ const SUMS: &[&str] = &["1048576 sums in 8 pieces, 0 wrong"];
 
 const WARNINGS: &[&str] = &["-Wall", "-Wextra", "-Wpedantic", "-Werror"];
 
-/// Ends the sources: the path of an archive follows, which is in no language.
+/// Resets `-x`, so that the compiler does not treat the following archive as source code.
 const ARCHIVE: &[&str] = &["-x", "none"];
 
-/// A C compiler, and the C++ compiler that belongs to it.
+/// A C compiler and the matching C++ compiler.
 #[derive(Clone, Copy)]
 struct Compilers {
     c: &'static str,
     cxx: &'static str,
 }
 
-/// The compilers of the system, which are mostly GCC.
+/// The system compilers, usually GCC.
 const SYSTEM: Compilers = Compilers { c: "cc", cxx: "c++" };
 const CLANG: Compilers = Compilers { c: "clang", cxx: "clang++" };
 
 /// The folders of examples that are installed, each with a `CMakeLists.txt`.
 const EXAMPLES: &[&str] = &["examples/sdk-c", "examples/acl"];
 
-/// The programs of such a folder.
+/// Returns the programs of a folder of examples.
 fn examples(folder: &str) -> impl Iterator<Item = &'static Program> {
     PROGRAMS.iter().filter(move |program| Path::new(program.source).starts_with(folder))
 }
 
-/// How the library comes into a program.
+/// How a program links the library.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Link {
     Shared,
     Static,
 }
 
-/// Whether a tool is there; without it, a test is left out.
+/// Returns true if a tool can be started. Otherwise records the test as skipped.
 fn has(tool: &str, test: &str) -> Result<bool, Failure> {
     let here = survey::starts(tool);
     if !here {
@@ -139,7 +139,7 @@ fn has(tool: &str, test: &str) -> Result<bool, Failure> {
     Ok(here)
 }
 
-/// Installs, builds every program in every way, and runs it.
+/// Installs the C SDK, and builds and runs every program in every configuration.
 pub fn test() -> Result<(), Failure> {
     let installed = Installed::new()?;
     let mut compilers = vec![SYSTEM];
@@ -169,7 +169,7 @@ pub fn test() -> Result<(), Failure> {
     Ok(())
 }
 
-/// The installed tree, and a folder for what is built against it.
+/// The installed C SDK, and a folder for the programs that are built with it.
 struct Installed {
     prefix: PathBuf,
     build: PathBuf,
@@ -182,7 +182,7 @@ impl Installed {
         if root.exists() {
             fs::remove_dir_all(&root).map_err(at(&root))?;
         }
-        // What is built against it must not depend on where it was installed first.
+        // Moves the installation, because programs must not depend on the original prefix.
         let first = root.join("first");
         install::install(&first, Profile::Release)?;
         let prefix = root.join("moved");
@@ -206,7 +206,7 @@ impl Installed {
         if installed.exists() { installed } else { project::path(program.source) }
     }
 
-    /// A compiler and the flags that all programs are compiled with.
+    /// Returns a step with the compiler and the flags of all programs.
     fn compile(&self, compilers: Compilers, program: &Program, language: Language, cxx: &str) -> Step {
         let flags = match language {
             Language::C => ["-x", "c", "-std=c11"],
@@ -235,7 +235,7 @@ impl Installed {
                     .arg("-o")
                     .arg(&built)
                     .run()?;
-                // A program that has the library inside must find no other.
+                // A statically linked program must not find the shared library.
                 let libraries = if link == Link::Static { None } else { Some(self.prefix.join("lib")) };
                 self.check(program, step(&built), libraries.as_deref())?;
             }
@@ -243,7 +243,7 @@ impl Installed {
         Ok(())
     }
 
-    /// Where a program is put that is built with the flags of pkg-config.
+    /// Returns the output path of a program that is built with pkg-config.
     fn built(&self, program: &Program, compilers: Compilers, language: Language, link: Link) -> PathBuf {
         let (name, language, package) = (program.name, language.suffix(), program.package(link));
         self.build.join(format!("{name}-{}-{language}-{package}", compilers.c))
@@ -268,13 +268,13 @@ impl Installed {
             .read()?;
         step("cmake").arg("--build").arg(&folder).read()?;
         for program in examples(sources) {
-            // CMake writes the library's place into the program.
+            // CMake sets the rpath of the program, so `LD_LIBRARY_PATH` is not needed.
             self.check(program, step(folder.join(program.name)), None)?;
         }
         Ok(())
     }
 
-    /// The C++ header in the standard after the one that it is written in.
+    /// Compiles the C++ programs with the C++ standard after the one that the header is written for.
     fn newer_cxx(&self, compilers: &[Compilers]) -> Result<(), Failure> {
         let include = format!("-I{}", self.prefix.join("include").display());
         for &compilers in compilers {
@@ -313,7 +313,7 @@ impl Installed {
         Ok(())
     }
 
-    /// Runs a program, and looks for what it has to say.
+    /// Runs a program and checks its output.
     fn check(&self, program: &Program, mut run: Step, libraries: Option<&Path>) -> Result<(), Failure> {
         if program.plugin {
             run = run.arg(&self.plugin);
@@ -323,9 +323,10 @@ impl Installed {
         }
         let printed = run.read()?;
         match program.says.iter().find(|line| !printed.contains(**line)) {
-            Some(line) => {
-                Err(Failure::Wrong(format!("`{}` does not say `{line}`; it says:\n{printed}", program.name)))
-            }
+            Some(line) => Err(Failure::Wrong(format!(
+                "the output of `{}` does not contain `{line}`:\n{printed}",
+                program.name
+            ))),
             None => Ok(()),
         }
     }

@@ -1,4 +1,4 @@
-//! `cargo xtask install`: what a C or C++ program is built against, laid down below a prefix.
+//! `cargo xtask install`: installs the C SDK below a prefix.
 
 use std::fs;
 use std::io;
@@ -10,41 +10,41 @@ use clap::Args;
 use crate::process::{Failure, at, cargo, step};
 use crate::project;
 
-/// The library has the version of the workspace, as all crates have.
+/// The version of the library, which is the version of the workspace.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
-/// What programs ask the system for. It changes when a release breaks the programs that were built before.
+/// The soname. It changes when a release breaks the ABI.
 const SONAME: &str = "libtenon.so.0";
-/// What programs written for Ascend are linked with. Those built elsewhere ask the system for this very name.
+/// The library name that programs for Ascend link. Programs that were built elsewhere load the library by this name.
 const ASCEND: &str = "libascendcl.so";
 
-/// Where the library goes, and how it is built.
+/// Options of `cargo xtask install`.
 #[derive(Args)]
 pub struct Options {
-    /// The folder that gets `include`, `lib` and `share`; `DESTDIR` is put before it
+    /// Destination folder of `include`, `lib` and `share`; `DESTDIR` is prepended
     #[arg(long)]
     prefix: PathBuf,
-    /// Without optimisation and with debug information
+    /// Build without optimisation and with debug information
     #[arg(long)]
     debug: bool,
 }
 
-/// How the library is built.
+/// The build profile of the library.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Profile {
-    /// For use.
+    /// Optimised.
     Release,
-    /// For looking into it.
+    /// Not optimised, with debug information.
     Debug,
 }
 
-/// Installs, and says what a user does next.
+/// Installs the C SDK, and prints how to use it.
 pub fn run(options: &Options) -> Result<(), Failure> {
     let prefix = staged(&options.prefix, std::env::var_os("DESTDIR").map(PathBuf::from).as_deref())?;
     let profile = if options.debug { Profile::Debug } else { Profile::Release };
     for path in install(&prefix, profile)? {
         println!("{}", path.display());
     }
-    // The three lines name the place where the library is going to be, which `DESTDIR` is not part of.
+    // The instructions name the final location, without `DESTDIR`.
     let home = std::path::absolute(&options.prefix).map_err(at(&options.prefix))?;
     let home = home.display();
     println!(
@@ -55,7 +55,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The prefix below `DESTDIR`, as packagers use it: files are put there, and found where the prefix says later.
+/// Returns the prefix below `DESTDIR`. Packagers write files there, and the package manager moves them to the prefix.
 fn staged(prefix: &Path, destdir: Option<&Path>) -> Result<PathBuf, Failure> {
     let prefix = std::path::absolute(prefix).map_err(at(prefix))?;
     match destdir {
@@ -67,7 +67,7 @@ fn staged(prefix: &Path, destdir: Option<&Path>) -> Result<PathBuf, Failure> {
     }
 }
 
-/// Builds the library and lays it down; returns every file and link that was written.
+/// Builds and installs the library. Returns all files and links that were written.
 pub fn install(prefix: &Path, profile: Profile) -> Result<Vec<PathBuf>, Failure> {
     let built = build(profile)?;
     let mut tree = Tree { prefix, written: Vec::new() };
@@ -94,19 +94,21 @@ pub fn install(prefix: &Path, profile: Profile) -> Result<Vec<PathBuf>, Failure>
         tree.write(&filled(&text, &built.static_libraries), to)?;
     }
 
-    // The folders stand to each other as in the repository, since one builds what lies in the other.
+    // Keeps the relative paths of the repository, because one example builds files of another.
     tree.copy_all("examples/sdk-c", "share/tenon/examples/sdk-c")?;
     tree.copy_all("examples/acl", "share/tenon/examples/acl")?;
     tree.copy_all("examples/c-plugin", "share/tenon/examples/c-plugin")?;
-    tree.copy(&project::path("LICENSE"), "share/doc/tenon/LICENSE")?;
+    for notice in ["LICENSE", "THIRD-PARTY.txt"] {
+        tree.copy(&project::path(notice), &format!("share/doc/tenon/{notice}"))?;
+    }
     Ok(tree.written)
 }
 
-/// What cargo made.
+/// The build outputs of cargo.
 struct Built {
     shared: PathBuf,
     archive: PathBuf,
-    /// What else has to be linked with the archive, as flags: `-lpthread -ldl …`.
+    /// The linker flags that the static library needs: `-lpthread -ldl …`.
     static_libraries: String,
 }
 
@@ -116,7 +118,7 @@ fn build(profile: Profile) -> Result<Built, Failure> {
         Profile::Debug => ("debug", &[]),
     };
     let folder = project::target().join(name);
-    // The same command as for the wheel, so that cargo optimises the library once for both.
+    // The same command as for the wheel, so that cargo compiles the library once for both.
     cargo().args(["build", "--quiet", "--package", "tenon-sdk-c", "--lib"]).args(flags).run()?;
     let printed = static_libraries(&folder)?;
     Ok(Built {
@@ -126,8 +128,8 @@ fn build(profile: Profile) -> Result<Built, Failure> {
     })
 }
 
-/// The system's libraries that Rust's standard library needs in a static link. No crate of ours adds any; one that did
-/// would fail the static links of `cargo xtask sdk`.
+/// Returns the system libraries that Rust's standard library needs in a static link. No crate of the workspace adds
+/// any. If one did, the static links of `cargo xtask sdk` would fail.
 fn static_libraries(scratch: &Path) -> Result<String, Failure> {
     let (list, archive) = (scratch.join("native-static-libs"), scratch.join("libempty.a"));
     step(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()))
@@ -135,7 +137,7 @@ fn static_libraries(scratch: &Path) -> Result<String, Failure> {
         .arg(format!("--print=native-static-libs={}", list.display()))
         .arg("-o")
         .arg(&archive)
-        // The empty standard input is the source.
+        // The source is standard input, which is empty.
         .arg("-")
         .quietly()
         .read()?;
@@ -143,7 +145,7 @@ fn static_libraries(scratch: &Path) -> Result<String, Failure> {
     fs::read_to_string(&list).map_err(at(&list))
 }
 
-/// A template with its `@NAME@`s filled in.
+/// Replaces the placeholders `@NAME@` in a template.
 fn filled(template: &str, static_libraries: &str) -> String {
     let list: Vec<&str> =
         static_libraries.split_whitespace().map(|flag| flag.strip_prefix("-l").unwrap_or(flag)).collect();
@@ -154,16 +156,16 @@ fn filled(template: &str, static_libraries: &str) -> String {
         .replace("@STATIC_LIBS_LIST@", &list.join(";"))
 }
 
-/// A folder that is being filled.
+/// A folder that is being populated.
 struct Tree<'a> {
     prefix: &'a Path,
     written: Vec<PathBuf>,
 }
 
 impl Tree<'_> {
-    /// The place of a file, free for it to be put there.
+    /// Returns the path of a file to write, and creates its folder.
     ///
-    /// What was there is removed and not written over: a program may have it mapped, and would crash.
+    /// An existing file is removed, not overwritten: a running program may have mapped it and would crash.
     fn place(&mut self, to: &str) -> Result<PathBuf, Failure> {
         let path = self.prefix.join(to);
         if let Some(folder) = path.parent() {
@@ -191,7 +193,7 @@ impl Tree<'_> {
         symlink(target, &path).map_err(at(&path))
     }
 
-    /// The files of a folder of the repository, in the order of their names.
+    /// Copies the files of a folder of the repository, in the order of their names.
     fn copy_all(&mut self, from: &str, to: &str) -> Result<(), Failure> {
         let folder = project::path(from);
         let mut files = Vec::new();

@@ -1,4 +1,4 @@
-//! The Python SDK as its users have it: the wheel, installed into a fresh environment of each Python of this machine.
+//! Tests of the Python SDK: installs the wheel into an environment of each installed Python, and runs the tests there.
 
 use std::path::Path;
 
@@ -9,17 +9,17 @@ use crate::sdk::wheel::{self, Wheel};
 use crate::side_by_side;
 use crate::tools::python::{self, MYPY, PYRIGHT, Venv};
 
-/// What the tests need in every Python.
+/// The requirements of the tests for every Python.
 const TESTS: &[&str] = &["hypothesis>=6", "ml_dtypes", "numpy", "pytest>=8"];
-/// What they need once: the wheel's own tests, and what type checkers say of a program that uses the package.
+/// The requirements of the tests that run once: tests of the wheel, and of the types of the package.
 const ONCE: &[&str] = &["auditwheel>=6", "hatchling>=1.27", "matplotlib", "pyelftools>=0.31", "twine>=6"];
 
-/// The folder of the tests of the wheel, of its build, and of its types: they hold for every Python alike.
+/// The folder of the tests of the wheel, its build and its types. Their results do not depend on the Python version.
 const PACKAGING: &str = "tests/packaging";
-/// What the tests with PaddlePaddle are called: they are for an environment that has it.
+/// The file name suffix of tests that need PaddlePaddle.
 const PADDLE: &str = "_paddle.py";
 
-/// Runs the tests with the newest Python of this machine, or with each; the newest also tests the wheel itself.
+/// Runs the tests with the newest or with each installed Python. The newest one also tests the wheel itself.
 pub fn test(each: bool) -> Result<(), Failure> {
     let wheel = wheel::build(Wheel::Sdk, None)?;
     let interpreters = python::interpreters()?;
@@ -55,10 +55,10 @@ fn pytest(venv: &Venv, wheel: &Path) -> crate::process::Step {
     venv.pytest().env("TENON_WHEEL", wheel).within(&project::path("sdk-py"))
 }
 
-/// What is compared to in the benchmarks.
+/// The packages that the benchmarks use as baselines.
 const COMPARED: &[&str] = &["cffi>=1.16", "numpy"];
 
-/// Measures calls and copies, each beside the same through ctypes, cffi and NumPy.
+/// Measures calls and copies, with ctypes, cffi and NumPy as baselines.
 pub fn bench() -> Result<(), Failure> {
     let wheel = wheel::build(Wheel::Sdk, None)?;
     let venv = Venv::of(&python::newest()?, "bench", COMPARED)?;
@@ -69,7 +69,7 @@ pub fn bench() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Runs the command `tenon`, and draws what it writes.
+/// Runs the command `tenon`, and draws its output.
 pub fn pictures() -> Result<(), Failure> {
     let wheel = wheel::build(Wheel::Sdk, None)?;
     let venv = Venv::of(&python::newest()?, "pictures", &["matplotlib"])?;

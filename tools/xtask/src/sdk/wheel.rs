@@ -1,7 +1,7 @@
-//! Wheels: the Python SDK, and the plugin that PaddlePaddle finds by itself.
+//! Builds the wheels of the Python SDK and of the PaddlePaddle plugin.
 //!
-//! Each is a project of its own that any build front end takes, `pip install` among them. Here they are built in an
-//! environment that is kept, so that it takes no longer than cargo does.
+//! Each wheel is a Python project that any build front end can build, such as `pip install`. This module builds them in
+//! a cached environment, so that a build takes little longer than cargo itself.
 
 use std::path::PathBuf;
 
@@ -11,26 +11,26 @@ use crate::process::{Failure, step};
 use crate::project;
 use crate::tools::python::Venv;
 
-/// What builds a wheel; the projects name the same.
+/// The build requirements, the same as in `pyproject.toml` of the projects.
 const BUILD: &[&str] = &["hatchling>=1.27", "pyelftools>=0.31"];
-/// What builds for older systems.
+/// The additional requirements of builds for older versions of glibc.
 const ZIGBUILD: &[&str] = &["cargo-zigbuild>=0.20", "ziglang>=0.13"];
 
-/// What build front ends call; it answers with the name of the wheel.
+/// Calls the build hook as a build front end does. Prints the name of the wheel.
 const BUILD_WHEEL: &str =
     "import sys; from hatchling.build import build_wheel; print(build_wheel(sys.argv[1]))";
 
-/// Which wheels are built.
+/// Options of `cargo xtask wheel`.
 #[derive(Args)]
 pub struct Options {
-    /// One wheel, rather than both
+    /// Build one wheel only
     wheel: Option<Wheel>,
-    /// Build for systems whose glibc is as old as this, such as 2.17, with cargo-zigbuild from PyPI
+    /// Oldest glibc to support, such as 2.17; builds with cargo-zigbuild from PyPI
     #[arg(long, value_name = "VERSION")]
     glibc: Option<String>,
 }
 
-/// A wheel that there is.
+/// A wheel.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Wheel {
     /// The Python SDK: `tenon` and `acl`
@@ -42,7 +42,7 @@ pub enum Wheel {
 impl Wheel {
     const ALL: [Wheel; 2] = [Wheel::Sdk, Wheel::Paddle];
 
-    /// Its folder in the repository.
+    /// Returns the folder of the project in the repository.
     fn project(self) -> PathBuf {
         project::path(match self {
             Wheel::Sdk => "sdk-py",
@@ -51,7 +51,7 @@ impl Wheel {
     }
 }
 
-/// Builds what is asked for, and prints the path of each wheel.
+/// Builds the requested wheels, and prints the path of each.
 pub fn run(options: &Options) -> Result<(), Failure> {
     for wheel in Wheel::ALL.into_iter().filter(|wheel| options.wheel.is_none_or(|wanted| wanted == *wheel)) {
         println!("{}", build(wheel, options.glibc.as_deref())?.display());
@@ -59,7 +59,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Builds a wheel, for this system or for those with an older glibc, and returns its path in `dist/`.
+/// Builds a wheel for the glibc of this system or an older one, and returns its path in `dist/`.
 pub fn build(wheel: Wheel, glibc: Option<&str>) -> Result<PathBuf, Failure> {
     let requirements = [BUILD, glibc.map_or(&[], |_| ZIGBUILD)].concat();
     let venv = Venv::with(if glibc.is_some() { "build-older" } else { "build" }, &requirements)?;
@@ -77,7 +77,7 @@ pub fn build(wheel: Wheel, glibc: Option<&str>) -> Result<PathBuf, Failure> {
     Ok(dist.join(printed.lines().last().unwrap_or_default().trim()))
 }
 
-/// Tests what is in the plugin's wheel, and that pip takes it.
+/// Tests the content of the plugin's wheel, and that pip installs it.
 pub fn test() -> Result<(), Failure> {
     let wheel = build(Wheel::Paddle, None)?;
     let venv = Venv::with("wheel", &["pytest>=8", "twine>=6"])?;

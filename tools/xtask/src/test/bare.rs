@@ -1,9 +1,9 @@
-//! The README's commands as a new user gives them: in a fresh clone, on a machine with its requirements alone.
+//! Runs the commands of the README as a new user would: in a fresh clone, with only the requirements installed.
 //!
-//! Not the whole of `cargo xtask test`: that would double the time of a run, and most of it starts no program but
-//! cargo and the compilers. The parts that start others are run in full, which are the C SDK and the quick tests (they
-//! compile the C headers with each compiler). The rest is looked up: `--list` has to find each requirement, and to have
-//! a place to fetch each tool from. Wheels are not built once more: their part builds them in an environment of its own.
+//! It does not run all of `cargo xtask test`: this would double the time of a run, and most parts start only cargo and
+//! the compilers. The parts that start other programs are run in full: the C SDK, and the quick tests, which compile
+//! the C headers with each compiler. For the rest, `--list` must find each requirement and a download source for each
+//! tool. Wheels are not built again, because their part of the tests builds them in a separate environment.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -16,12 +16,12 @@ use crate::process::{Failure, Step, at, step};
 use crate::project;
 use crate::tools::{Source, TOOLS, python};
 
-/// The requirements, and what a compiler or a script may expect of any Linux. No tool of the table is among them.
+/// The requirements, and programs that exist on any Linux. None of the optional tools is among them.
 const PROGRAMS: &str = "git cargo rustc rustdoc rustfmt cargo-fmt cargo-clippy clippy-driver cc c++ gcc g++ as ld ar nm ranlib strip \
     objcopy sh bash env uname cat ls mkdir rm rmdir cp mv ln chmod touch sed grep awk tr sort uniq cut \
     head tail wc dirname basename readlink realpath mktemp date id sleep true false test expr find xargs \
     tar gzip ldd ldconfig";
-/// Variables that say how this system reaches the network and where cargo and pip keep what they have downloaded.
+/// Variables for network access, and for the download caches of cargo and pip.
 const VARIABLES: &[&str] =
     &["PIP_", "CARGO_NET_", "CARGO_HTTP_", "RUSTUP_", "SSL_", "LANG", "LC_", "TMPDIR", "CARGO_INCREMENTAL"];
 
@@ -33,7 +33,7 @@ pub fn test() -> Result<(), Failure> {
     let both = commands(&blocks(&readme, "Build and test", "sh"));
     let [generate, test] = both.as_slice() else {
         return Err(Failure::Wrong(format!(
-            "README.md has {} commands where two are promised: {both:?}",
+            "README.md has {} commands in \"Build and test\"; expected two: {both:?}",
             both.len()
         )));
     };
@@ -48,7 +48,7 @@ pub fn test() -> Result<(), Failure> {
     machine.shell(&format!("{test} --quick")).run()
 }
 
-/// Installs the C SDK, and builds and runs the README's first program as the README says.
+/// Installs the C SDK, and builds and runs the C program of the README with the commands of the README.
 fn hello(machine: &Machine, readme: &str) -> Result<(), Failure> {
     let (sources, lines) = (blocks(readme, "In C", "c"), commands(&blocks(readme, "In C", "sh")));
     let file = machine.clone.join("hello.c");
@@ -64,13 +64,13 @@ fn hello(machine: &Machine, readme: &str) -> Result<(), Failure> {
     }
 }
 
-/// The list has to show that the machine is bare: no tool is installed.
+/// Fails if the list contains an installed tool that is not a requirement.
 fn holds_no_tools(list: &str) -> Result<(), Failure> {
     for tool in TOOLS.iter().filter(|tool| !matches!(tool.source, Source::Machine(_))) {
         let line = list.lines().find(|line| line.split_whitespace().next() == Some(tool.name));
         if line.is_none_or(|line| line.contains(" installed")) {
             return Err(Failure::Wrong(format!(
-                "`{}` is on a machine that should lack it:\n{list}",
+                "`{}` is installed, but the test environment must not contain it:\n{list}",
                 tool.name
             )));
         }
@@ -78,7 +78,7 @@ fn holds_no_tools(list: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A clone, and the environment of a machine that has the requirements alone.
+/// A clone, and an environment with only the requirements.
 struct Machine {
     clone: PathBuf,
     variables: BTreeMap<OsString, OsString>,
@@ -89,7 +89,7 @@ impl Machine {
         let root = project::cache("bare");
         let (clone, kept, bin, home) =
             (root.join("clone"), root.join("target"), root.join("bin"), root.join("home"));
-        // What the clone of an earlier run has built is handed on: crates from the registry are the same.
+        // Reuses the build output of an earlier run, because the crates of the registry are the same.
         let built = clone.join("target");
         if built.exists() {
             fs::rename(&built, &kept).map_err(at(&kept))?;
@@ -105,7 +105,7 @@ impl Machine {
         Ok(Machine { clone, variables: variables(&bin, &home) })
     }
 
-    /// A line for the shell, given in the clone.
+    /// Creates a step that runs a shell command in the clone.
     fn shell(&self, line: &str) -> Step {
         eprintln!("$ {line}");
         step("/bin/sh").args(["-e", "-c", line]).env_only(&self.variables).within(&self.clone)
@@ -121,7 +121,8 @@ fn link_programs(bin: &Path) -> Result<(), Failure> {
             symlink(found, &place).map_err(at(&place))?;
         }
     }
-    // A version manager's Python is a script that starts others; and a link to Python would look for its modules here.
+    // The Python of a version manager is a script that needs other programs, and a symbolic link to Python would search
+    // for its modules here. So a script calls the real executable.
     let executable = step(python::system()).args(["-c", "import sys; print(sys.executable)"]).read()?;
     let place = bin.join("python3");
     fs::write(&place, format!("#!/bin/sh\nexec '{}' \"$@\"\n", executable.trim())).map_err(at(&place))?;
@@ -146,7 +147,7 @@ fn variables(bin: &Path, home: &Path) -> BTreeMap<OsString, OsString> {
     variables
 }
 
-/// The blocks of a language in a section of a page.
+/// Returns the code blocks of a language in a section of a page.
 fn blocks(page: &str, section: &str, language: &str) -> Vec<String> {
     let heading = format!("## {section}");
     let lines = page.lines().skip_while(|line| *line != heading).skip(1);
@@ -164,7 +165,7 @@ fn blocks(page: &str, section: &str, language: &str) -> Vec<String> {
     found
 }
 
-/// The commands in such blocks, without their comments.
+/// Returns the commands in code blocks, without comments.
 fn commands(blocks: &[String]) -> Vec<String> {
     let lines = blocks.iter().flat_map(|block| block.lines());
     lines.map(|line| line.split(" #").next().unwrap_or_default().trim().to_owned()).collect()
@@ -189,7 +190,7 @@ mod tests {
         assert!(holds_no_tools(&list).is_ok());
         let list = list.replace("  cmake   left out", "  cmake   installed");
         let failure = holds_no_tools(&list).unwrap_err();
-        assert!(failure.to_string().starts_with("`cmake` is on a machine"), "{failure}");
+        assert!(failure.to_string().starts_with("`cmake` is installed, but"), "{failure}");
     }
 
     #[test]

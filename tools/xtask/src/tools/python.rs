@@ -1,4 +1,4 @@
-//! The Pythons of this machine, and virtual environments that are made once and kept for the next run.
+//! Installed Python interpreters, and cached virtual environments.
 
 use std::env;
 use std::ffi::OsString;
@@ -11,34 +11,34 @@ use crate::project;
 const INSTALL_VENV: &str =
     "apt-get install python3 python3-venv   # or your system's package of Python 3.9 or newer";
 
-/// Type checkers, of fixed versions: a newer one may find more.
+/// Type checkers with fixed versions, because a newer one may report more errors.
 pub const MYPY: &str = "mypy==1.18.2";
-/// The extra brings the Node that it runs on.
+/// The extra installs Node.js, which pyright needs.
 pub const PYRIGHT: &str = "pyright[nodejs]==1.1.414";
 
-/// The minor versions of Python 3 that the Python SDK is for, newest first.
+/// The minor versions of Python 3 that the Python SDK supports, newest first.
 const MINORS: std::ops::RangeInclusive<u32> = 9..=13;
 
-/// The Python that virtual environments are made from: `TENON_PYTHON`, or `python3`.
+/// Returns the Python for virtual environments: `TENON_PYTHON`, or `python3`.
 pub fn system() -> String {
     env::var("TENON_PYTHON").unwrap_or_else(|_| "python3".to_owned())
 }
 
-/// A Python on this machine.
+/// An installed Python interpreter.
 #[derive(Clone, Debug)]
 pub struct Interpreter {
-    /// Its version: `3.13`.
+    /// The version, such as `3.13`.
     pub version: String,
     program: OsString,
 }
 
-/// Every Python of this machine that the Python SDK is for, newest first: on the `PATH`, or installed by pyenv.
+/// Returns all supported Python interpreters on the `PATH` or of pyenv, newest first.
 ///
 /// # Errors
 /// [`Failure::Missing`] if there is none.
 pub fn interpreters() -> Result<Vec<Interpreter>, Failure> {
     let mut found: Vec<Interpreter> = MINORS.rev().filter_map(interpreter).collect();
-    // A system may have `python3` alone, without its version as a name.
+    // Some systems have only `python3`, without a name that contains the version.
     if found.is_empty() {
         found.extend(MINORS.rev().find_map(|minor| asked(minor, system().into())));
     }
@@ -51,9 +51,9 @@ pub fn interpreters() -> Result<Vec<Interpreter>, Failure> {
     Ok(found)
 }
 
-/// The newest of them.
+/// Returns the newest supported Python interpreter.
 pub fn newest() -> Result<Interpreter, Failure> {
-    // It answers with one at least.
+    // The list is never empty.
     interpreters().map(|mut found| found.swap_remove(0))
 }
 
@@ -64,14 +64,14 @@ fn interpreter(minor: u32) -> Option<Interpreter> {
     let versions = pyenv.and_then(|root| fs::read_dir(root.join("versions")).ok()).into_iter().flatten();
     let installed =
         versions.flatten().map(|version| version.path().join("bin").join(&name)).filter(|path| path.exists());
-    // A shim of pyenv lies on the `PATH` also for versions that it would refuse to run.
+    // pyenv puts shims on the `PATH` even for versions that it refuses to run.
     [OsString::from(&name)]
         .into_iter()
         .chain(installed.map(OsString::from))
         .find_map(|program| asked(minor, program))
 }
 
-/// The program, if it is a Python of that version.
+/// Returns the interpreter if the program is a Python of this version.
 fn asked(minor: u32, program: OsString) -> Option<Interpreter> {
     let version = format!("3.{minor}");
     let says =
@@ -85,12 +85,12 @@ pub struct Venv {
 }
 
 impl Venv {
-    /// The environment of a name with these requirements. It is made anew only when they change.
+    /// Returns the environment with a name and these requirements. It is recreated only if they change.
     pub fn with(name: &str, requirements: &[&str]) -> Result<Self, Failure> {
         Self::made(name, system().into(), requirements)
     }
 
-    /// The same for one of the Pythons of this machine.
+    /// Does the same as `with` for a given Python interpreter.
     pub fn of(interpreter: &Interpreter, name: &str, requirements: &[&str]) -> Result<Self, Failure> {
         Self::made(&format!("{name}-{}", interpreter.version), interpreter.program.clone(), requirements)
     }
@@ -99,7 +99,7 @@ impl Venv {
         let folder = project::cache("venv").join(name);
         let venv = Venv { folder };
         let stamp = venv.folder.join("requirements.txt");
-        // An environment goes on with the Python that it was made with, whatever has come in its place.
+        // The stamp names the Python too: an environment keeps using the Python that it was created with.
         let wanted = format!("# {}\n{}", python.to_string_lossy(), requirements.join("\n"));
         if fs::read_to_string(&stamp).is_ok_and(|made| made == wanted) {
             return Ok(venv);
@@ -107,9 +107,9 @@ impl Venv {
         if venv.folder.exists() {
             fs::remove_dir_all(&venv.folder).map_err(at(&venv.folder))?;
         }
-        eprintln!("making the Python environment `{name}`: {}", requirements.join(" "));
+        eprintln!("creating the Python environment `{name}`: {}", requirements.join(" "));
         step(python).args(["-m", "venv"]).arg(&venv.folder).run().map_err(|failure| match failure {
-            // Debian ships Python without the module, and says so only in passing.
+            // Debian packages Python without this module, and its error message is easy to overlook.
             Failure::Failed { .. } => Failure::Missing {
                 program: "the venv module of Python".to_owned(),
                 install: INSTALL_VENV.to_owned(),
@@ -123,17 +123,17 @@ impl Venv {
         Ok(venv)
     }
 
-    /// The environment's own Python.
+    /// Returns the Python of the environment.
     pub fn python(&self) -> PathBuf {
         self.program("python")
     }
 
-    /// A program that a package installed.
+    /// Returns the path of a program that a package installed.
     pub fn program(&self, name: &str) -> PathBuf {
         self.folder.join("bin").join(name)
     }
 
-    /// The `PATH` with the environment's programs before all others.
+    /// Returns the `PATH` with the programs of the environment first.
     pub fn path(&self) -> OsString {
         let mut path = self.folder.join("bin").into_os_string();
         if let Some(rest) = env::var_os("PATH") {
@@ -154,12 +154,12 @@ impl Venv {
             .run()
     }
 
-    /// Installs a wheel of ours in place of the one of an earlier run, which may have the same version.
+    /// Installs a built wheel. Replaces the wheel of an earlier run, which may have the same version.
     pub fn put(&self, wheel: &std::path::Path) -> Result<(), Failure> {
         self.pip(["--force-reinstall".as_ref(), "--no-deps".as_ref(), wheel.as_os_str()])
     }
 
-    /// Runs tests with pytest, which leaves nothing behind in the folder.
+    /// Creates a step that runs pytest without writing caches to the folder.
     pub fn pytest(&self) -> crate::process::Step {
         step(self.python())
             .args(["-m", "pytest", "--quiet", "-p", "no:cacheprovider"])

@@ -1,4 +1,4 @@
-//! Looks for every tool at once, within a second and before anything is compiled.
+//! Searches for all tools in parallel. It takes less than a second and runs before anything is compiled.
 
 use std::iter;
 use std::process::{Command, Stdio};
@@ -7,24 +7,24 @@ use std::thread;
 use super::{Source, TOOLS, Tool, fetch, python};
 use crate::process::Failure;
 
-/// What was found of a tool.
+/// The state of a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// On the machine.
+    /// Installed on the machine.
     Here,
-    /// In `target/tenon/tools`, from an earlier run.
+    /// Fetched to `target/tenon/tools` by an earlier run.
     Fetched,
-    /// On PyPI.
+    /// Not available yet, but it can be fetched from PyPI.
     ToFetch,
-    /// Nowhere.
+    /// Not available.
     Missing,
 }
 
-/// What was found of each tool, in the order of the table.
+/// The state of each tool, in the order of the table.
 pub struct Survey(pub Vec<(&'static Tool, State)>);
 
 impl Survey {
-    /// Looks for all of them at the same time.
+    /// Searches for all tools in parallel.
     pub fn take() -> Survey {
         let states = thread::scope(|scope| {
             let looks: Vec<_> = TOOLS.iter().map(|tool| scope.spawn(|| state(tool))).collect();
@@ -33,10 +33,10 @@ impl Survey {
         Survey(TOOLS.iter().zip(states).collect())
     }
 
-    /// Fails when a requirement is missing; with `complete`, when any tool is.
+    /// Fails if a requirement is missing, or, with `complete`, if any tool is missing.
     ///
     /// # Errors
-    /// [`Failure::Requirements`] names everything that is missing, each with the line that installs it.
+    /// [`Failure::Requirements`] names all missing tools, with the commands that install them.
     pub fn require(&self, complete: bool) -> Result<(), Failure> {
         let required = |tool: &Tool| complete || matches!(tool.source, Source::Machine(_));
         let lines: Vec<String> = self
@@ -48,12 +48,12 @@ impl Survey {
         if lines.is_empty() {
             return Ok(());
         }
-        let hint = "the lines are for Debian and Ubuntu; packages of other systems have similar names. \
-                    The variable TENON_PYTHON names another Python than `python3`.";
+        let hint = "the commands are for Debian and Ubuntu; packages of other systems have similar names. \
+                    To use another Python than `python3`, set TENON_PYTHON.";
         Err(Failure::Requirements { lines, hint: hint.to_owned() })
     }
 
-    /// The tools in a state.
+    /// Returns the tools in a state.
     pub fn within(&self, state: State) -> impl Iterator<Item = &'static Tool> {
         self.0.iter().filter(move |(_, found)| *found == state).map(|(tool, _)| *tool)
     }
@@ -70,12 +70,12 @@ fn state(tool: &Tool) -> State {
     }
 }
 
-/// Whether the machine has a tool, other than from an earlier fetch.
+/// Returns true if a tool is installed on the machine. Fetched tools do not count.
 fn is_here(tool: &Tool) -> bool {
     iter::once(tool.name).chain(tool.alternative).any(|name| succeeds(name, &["--version"], ""))
 }
 
-/// Whether a tool can be started: one of the machine or a fetched one.
+/// Returns true if an installed or fetched tool can be started.
 pub fn starts(name: &str) -> bool {
     crate::process::step(name).arg("--version").quietly().read().is_ok()
 }
@@ -89,7 +89,7 @@ fn succeeds(program: &str, arguments: &[&str], input: &str) -> bool {
         .spawn();
     let Ok(mut child) = spawned else { return false };
     if let Some(mut stdin) = child.stdin.take() {
-        // A program that does not read ends all the same, and its status tells enough.
+        // Errors are ignored: a program may end without reading its input, and only the exit status matters.
         let _ = std::io::Write::write_all(&mut stdin, input.as_bytes());
     }
     child.wait().is_ok_and(|status| status.success())
@@ -107,7 +107,7 @@ pub(super) fn clippy() -> bool {
     succeeds("cargo", &["clippy", "--version"], "")
 }
 
-/// A compiler without the C library's headers, or without a linker, is of no use.
+/// Returns true if the compiler can compile and link a program with the C library.
 pub(super) fn c() -> bool {
     let program = "#include <stdio.h>\nint main(void) { return puts(\"\") < 0; }\n";
     succeeds("cc", &["-x", "c", "-", "-o", "/dev/null"], program)
@@ -122,7 +122,7 @@ pub(super) fn python() -> bool {
 }
 
 pub(super) fn venv() -> bool {
-    // Debian ships the one module without the other.
+    // Debian packages the module `ensurepip` separately from `venv`.
     python_says("import ensurepip, venv")
 }
 

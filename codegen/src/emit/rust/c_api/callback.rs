@@ -1,5 +1,6 @@
 //! Callbacks that see a device or a status: the caller's function is called through one of ours, in its own terms.
 
+use heck::{ToShoutySnakeCase, ToSnakeCase};
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
@@ -132,14 +133,13 @@ impl Exports<'_> {
         let keep = quote! {
             #kept.put(#carried { function: __callee, context: #context, device: __handle })
         };
-        // SAFETY of the emitted code: ours follows nothing that the device hands it.
+        // Ours follows nothing that the device hands it.
         let wrap = quote! {
-            unsafe { #wrapper::from_raw(::core::option::Option::Some(#shim), ::tenon::AnyPtr::from_ptr(#carrier)) }
+            #wrapper::from_raw(::core::option::Option::Some(#shim), ::tenon::AnyPtr::from_ptr(#carrier))
         };
         Some(if param.nullable {
             quote! {
                 let #carrier = #name.map_or(::core::ptr::null_mut(), |__callee| #keep);
-                __comment!("SAFETY: ours follows nothing that the device hands it.");
                 let #name = (!#carrier.is_null()).then(|| #wrap);
             }
         } else {
@@ -148,7 +148,6 @@ impl Exports<'_> {
                     return ::core::result::Result::Err(Error::invalid(concat!("`", #text, "` is null")).into());
                 };
                 let #carrier = #keep;
-                __comment!("SAFETY: ours follows nothing that the device hands it.");
                 let #name = #wrap;
             }
         })
@@ -176,8 +175,8 @@ impl Translated {
         Translated {
             function: format_ident!("{name}Function"),
             carried: format_ident!("Carried{name}"),
-            kept: format_ident!("KEPT_{}", crate::sdk::snake(name).to_uppercase()),
-            shim: format_ident!("call_{}", crate::sdk::snake(name)),
+            kept: format_ident!("KEPT_{}", name.to_shouty_snake_case()),
+            shim: format_ident!("call_{}", name.to_snake_case()),
         }
     }
 }

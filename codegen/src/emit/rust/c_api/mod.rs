@@ -9,8 +9,10 @@ use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 
 use super::ffi::raw_param;
-use super::form::{Form, Output, forms};
-use super::pieces::{Report, argument, place_of, prepare, write_back, write_output, yielded};
+use super::form::{Form, Output};
+use super::pieces::{
+    Report, argument, is_unsafe, place_of, prepare, safety, write_back, write_output, yielded,
+};
 use super::types::doc;
 use super::{Context, names};
 use crate::model::{Direction, Extent, Function, Param};
@@ -64,14 +66,25 @@ impl Exports<'_> {
         );
         let variant = names::pascal(&function.name.value);
         let body = self.body(function, handle);
-        let call = match handle {
+        let (inputs_of_body, call) = match handle {
             Handle::Device(id) => {
                 let device = names::snake(&function.param(id).name.value);
-                quote! { crate::call::on_device(#device, Function::#variant, |__this, #device| { #body }) }
+                (
+                    quote!(__this: &dyn Device, #device: DeviceId),
+                    quote!(crate::call::on_device(#device, Function::#variant, __body)),
+                )
             }
-            Handle::Plugin => {
-                quote! { crate::call::on_plugin(#plugin, Function::#variant, |__this| { #body }) }
+            Handle::Plugin => (
+                quote!(__this: &dyn Device),
+                quote!(crate::call::on_plugin(#plugin, Function::#variant, __body)),
+            ),
+        };
+        let body = match self.is_unsafe(function) {
+            true => {
+                let safety = safety();
+                quote! { #safety let __body = |#inputs_of_body| unsafe { #body }; }
             }
+            false => quote! { let __body = |#inputs_of_body| { #body }; },
         };
         let others = self.other_devices(function, handle).next().is_some();
         // The body knows the device by its number, under the same name.
@@ -88,6 +101,7 @@ impl Exports<'_> {
             #[unsafe(no_mangle)]
             pub unsafe extern "C" fn #export(#(#inputs),*) -> Status {
                 #first
+                #body
                 #call
             }
         }
@@ -123,31 +137,39 @@ impl Exports<'_> {
         function.params.iter().any(|param| self.face.translated(param).is_some())
     }
 
+    /// Returns true if a piece of the body is unsafe.
+    fn is_unsafe(&self, function: &Function) -> bool {
+        let forms = &function.forms;
+        let is_device_input = |param: &Param| self.face.is_device(param) && param.dir == Direction::In;
+        function.question.is_some()
+            || function.params.iter().zip(forms).any(|(param, form)| {
+                !is_device_input(param) && is_unsafe(self.context, function, param, form)
+            })
+    }
+
     fn body(&self, function: &Function, handle: Handle) -> TokenStream {
         let context = self.context;
-        let forms = forms(context, function);
-        let each = || function.params.iter().zip(&forms);
+        let forms = &function.forms;
+        let each = || function.params.iter().zip(forms);
         // What is kept for a callback is made last: whatever fails before has nothing to give back.
         let prepared = each().filter(|(param, _)| self.face.translated(param).is_none());
         let prepared = prepared.map(|(param, form)| self.prepare(function, handle, param, form));
         let carried = each().filter_map(|(param, form)| self.carry(function, param, form));
         let asked = function.question.map(|_| {
             let answer = names::symbol(ANSWER);
-            quote! { let __answer_place = ::tenon::support::place::<Status, _>(#ANSWER, #answer)?; }
+            quote! { ::tenon::support::place::<Status, _>(#ANSWER, #answer)?; }
         });
         let arguments = each().filter_map(|(param, form)| argument(param, form));
         let method = names::snake(&function.name.value);
         let taken_back = each().filter_map(|(param, _)| self.take_back(param));
         let written_back = each().filter_map(|(param, form)| write_back(context, param, form));
-        let bind = function.question.is_some() || yielded(function, &forms).next().is_some();
+        let bind = function.question.is_some() || yielded(function, forms).next().is_some();
         let bind = bind.then(|| quote!(let __yielded =));
         let answered = function.question.map(|_| {
-            quote! {
-                __comment!("SAFETY: checked to be not null and aligned; the caller lends it for the call.");
-                unsafe { __answer_place.write(__yielded) };
-            }
+            let answer = names::symbol(ANSWER);
+            quote! { #answer.write(__yielded); }
         });
-        let writes = yielded(function, &forms)
+        let writes = yielded(function, forms)
             .map(|(param, output, yielded)| self.write(function, param, output, &yielded));
         let call = quote!(__this.#method(#(#arguments),*));
         let call = match self.carries(function) {
@@ -199,12 +221,8 @@ impl Exports<'_> {
     ) -> TokenStream {
         if self.face.is_device(param) {
             let plugin = names::symbol(PLUGIN);
-            let place = names::place(&param.name.value);
-            return quote! {
-                let __handle = crate::call::device_of_same(#plugin, #yielded)?;
-                __comment!("SAFETY: checked to be not null and aligned; the caller lends it for the call.");
-                unsafe { #place.write(__handle) };
-            };
+            let place = names::snake(&param.name.value);
+            return quote! { #place.write(crate::call::device_of_same(#plugin, #yielded)?); };
         }
         let shortage = self.face.allocates(param).and_then(|extent| {
             let Extent::Param(id) = extent else { return None };
@@ -215,7 +233,7 @@ impl Exports<'_> {
                 }
             })
         });
-        let write = write_output(self.context, param, output, yielded, Report::Own);
+        let write = write_output(self.context, param, output, yielded, &quote!(__this), Report::Own);
         quote! { #shortage #write }
     }
 }

@@ -140,7 +140,7 @@ blk_status_t blk_memory_destroy(blk_memory_t memory);
 /** @} */
 
 /**
- * @name Primitives: what is computed.
+ * @name Primitives: What is computed.
  * @{
  */
 

@@ -5,7 +5,7 @@ use tenon::reflect::{Direction, Extent, FunctionInfo, Kind, Length, ParamInfo, R
 
 use super::handles;
 use crate::case::{Verdict, skipped};
-use crate::subject::{Guarded, Journal, Subject};
+use crate::plugin_under_test::{CallbackLog, GuardedBuffer, PluginUnderTest};
 
 /// The length of every piece of memory, in bytes.
 pub(super) const LEN: usize = 64;
@@ -15,9 +15,9 @@ pub(super) struct Arguments {
     pub(super) info: &'static FunctionInfo,
     pub(super) bits: Vec<u64>,
     /// For each parameter that is written through, or read from, host memory of ours.
-    pub(super) places: Vec<Option<Guarded>>,
+    pub(super) places: Vec<Option<GuardedBuffer>>,
     devices: Vec<Option<Box<ffi::C_Device_st>>>,
-    journal: Journal,
+    log: CallbackLog,
 }
 
 /// Groups whose functions need objects of the host, or other processes, or an order of calls; they are in the cases
@@ -35,42 +35,42 @@ const OTHERS_BY_HAND: [Function; 7] = [
     Function::DestroyEigenDevice,
 ];
 
-/// Whether arguments can be made.
+/// Returns true if arguments can be made.
 pub(super) fn can_be_made(function: Function, info: &FunctionInfo) -> bool {
     !BY_HAND.contains(&info.group) && !OTHERS_BY_HAND.contains(&function)
 }
 
-/// Whether what a parameter stands for is memory of ours that the function writes.
+/// Returns true if what a parameter stands for is memory of ours that the function writes.
 pub(super) fn is_written(param: &ParamInfo) -> bool {
     param.direction != Direction::In && !is_memory(param)
 }
 
-/// Whether a parameter is the address of memory that the caller names, rather than a place for an answer.
+/// Returns true if a parameter is the address of memory that the caller names, rather than a place for an answer.
 pub(super) fn is_memory(param: &ParamInfo) -> bool {
     matches!(param.kind, Kind::Pointer)
         && param.context_of.is_none()
         && !(param.role == Role::Creates && param.direction == Direction::Out)
 }
 
-/// Whether a parameter, an input, is a device.
+/// Returns true if a parameter, an input, is a device.
 pub(super) fn is_device(param: &ParamInfo) -> bool {
     matches!(param.kind, Kind::Id(_)) && param.direction == Direction::In
 }
 
-/// Whether a parameter is the length in bytes of another.
+/// Returns true if a parameter is the length in bytes of another.
 pub(super) fn is_length(info: &FunctionInfo, index: usize) -> bool {
     info.params.iter().any(|param| param.length == Some(Length::Bytes(Extent::Param(index))))
 }
 
 impl Arguments {
     /// Arguments with which the function has to succeed, on device 0. Answers go to places full of `poison`.
-    pub(super) fn make(subject: &Subject, function: Function, poison: u8) -> Verdict<Self> {
+    pub(super) fn make(plugin: &PluginUnderTest, function: Function, poison: u8) -> Verdict<Self> {
         let info = function.info();
         let mut arguments =
-            Self { info, bits: Vec::new(), places: Vec::new(), devices: Vec::new(), journal: Journal::new() };
+            Self { info, bits: Vec::new(), places: Vec::new(), devices: Vec::new(), log: CallbackLog::new() };
         for (index, param) in info.params.iter().enumerate() {
             let (mut place, mut device) = (None, None);
-            let bits = arguments.one(subject, index, param, poison, &mut place, &mut device)?;
+            let bits = arguments.one(plugin, index, param, poison, &mut place, &mut device)?;
             arguments.bits.push(bits);
             arguments.places.push(place);
             arguments.devices.push(device);
@@ -81,23 +81,23 @@ impl Arguments {
     #[allow(clippy::too_many_arguments, reason = "each is a property of the one parameter")]
     fn one(
         &self,
-        subject: &Subject,
+        plugin: &PluginUnderTest,
         index: usize,
         param: &ParamInfo,
         poison: u8,
-        place: &mut Option<Guarded>,
+        place: &mut Option<GuardedBuffer>,
         device: &mut Option<Box<ffi::C_Device_st>>,
     ) -> Verdict<u64> {
         if is_device(param) {
             let made = device.insert(Box::new(ffi::C_Device_st { id: 0 }));
-            return Ok(crate::subject::address(&mut **made));
+            return Ok(crate::plugin_under_test::address(&mut **made));
         }
         if is_memory(param) {
-            return Self::memory(subject, param, poison, place);
+            return Self::memory(plugin, param, poison, place);
         }
         if is_written(param) {
-            let len = self.answer_len(subject, param)?;
-            let made = place.insert(Guarded::new(len, poison));
+            let len = self.answer_len(plugin, param)?;
+            let made = place.insert(GuardedBuffer::new(len, poison));
             return Ok(made.address());
         }
         Ok(match param.kind {
@@ -106,30 +106,35 @@ impl Arguments {
             Kind::Float { .. } => 1.0_f64.to_bits(),
             Kind::Enum { name: "DataType", .. } => DataType::FLOAT32.0 as u64,
             Kind::Enum { name: "CaptureMode", .. } => CaptureMode::RELAXED.0 as u64,
-            Kind::Handle { name, .. } => handles::make(subject, name, 0)?,
-            Kind::Callback(_) => self.journal.callback(0, None)[0],
-            Kind::Pointer => self.journal.callback(0, None)[1],
+            Kind::Handle { name, .. } => handles::make(plugin, name, 0)?,
+            Kind::Callback(_) => self.log.callback(0, None)[0],
+            Kind::Pointer => self.log.callback(0, None)[1],
             Kind::Int { .. } | Kind::Enum { .. } | Kind::Bool | Kind::Id(_) => 0,
             Kind::Text | Kind::Struct(_) => return skipped("no argument can be made for it"),
         })
     }
 
-    fn memory(subject: &Subject, param: &ParamInfo, poison: u8, place: &mut Option<Guarded>) -> Verdict<u64> {
+    fn memory(
+        plugin: &PluginUnderTest,
+        param: &ParamInfo,
+        poison: u8,
+        place: &mut Option<GuardedBuffer>,
+    ) -> Verdict<u64> {
         let memory = match (param.space, param.role) {
-            (Some(Space::Host), Role::Destroys) => subject.pinned(0, LEN)?,
-            (Some(Space::Unified), Role::Destroys) => subject.unified(0, LEN)?,
+            (Some(Space::Host), Role::Destroys) => plugin.pinned(0, LEN)?,
+            (Some(Space::Unified), Role::Destroys) => plugin.unified(0, LEN)?,
             (Some(Space::Host), _) => {
-                let made = place.insert(Guarded::new(LEN, poison));
+                let made = place.insert(GuardedBuffer::new(LEN, poison));
                 return Ok(made.address());
             }
             // Numbers for `blas_axpby`, bytes for all others.
-            _ => subject.filled(0, &1.0_f32.to_le_bytes().repeat(LEN / 4))?,
+            _ => plugin.filled(0, &1.0_f32.to_le_bytes().repeat(LEN / 4))?,
         };
         Ok(memory.address)
     }
 
-    /// How many bytes an answer has.
-    fn answer_len(&self, subject: &Subject, param: &ParamInfo) -> Verdict<usize> {
+    /// Length of an output, in bytes.
+    fn answer_len(&self, plugin: &PluginUnderTest, param: &ParamInfo) -> Verdict<usize> {
         let one = match param.kind {
             Kind::Bool => 1,
             Kind::Int { bits, .. } | Kind::Float { bits } => usize::from(bits / 8),
@@ -142,7 +147,7 @@ impl Arguments {
             None | Some(Length::Bytes(_)) => 1,
             Some(Length::Count(Extent::Number(count))) => usize::try_from(count).unwrap_or_default(),
             Some(Length::Count(Extent::Call("get_device_count"))) => {
-                usize::try_from(subject.devices()?).unwrap_or_default()
+                usize::try_from(plugin.devices()?).unwrap_or_default()
             }
             Some(Length::Count(_)) => return skipped("no place can be made for its answer"),
         };
@@ -152,6 +157,6 @@ impl Arguments {
     /// Another device in the place of a parameter's.
     pub(super) fn set_device(&mut self, index: usize, id: i32) {
         let device = self.devices[index].insert(Box::new(ffi::C_Device_st { id }));
-        self.bits[index] = crate::subject::address(&mut **device);
+        self.bits[index] = crate::plugin_under_test::address(&mut **device);
     }
 }

@@ -5,9 +5,9 @@ use tenon::reflect::{Direction, FunctionInfo, Kind, Role, Space};
 
 use super::arguments::{Arguments, LEN, can_be_made, is_device, is_length, is_memory, is_written};
 use super::{functions, made};
-use crate::case::{Case, Level, Source, Verdict, ensure, failed, skipped};
+use crate::case::{Case, Level, PromisedBy, Verdict, ensure, failed, skipped};
 use crate::cases::statistics;
-use crate::subject::{Subject, told};
+use crate::plugin_under_test::{PluginUnderTest, told};
 
 /// What a place for an answer is filled with, in two runs: a byte that is neither's own twice was not written.
 const POISON: [u8; 2] = [0xA5, 0x5A];
@@ -18,10 +18,10 @@ pub(in crate::cases) fn cases() -> Vec<Case> {
         let name = info.name;
         let id = |rule: &str| format!("contract.{name}.{rule}");
         let status =
-            (Source::Spec("Status"), "The call completed, or queued its work where it may return early.");
-        let promise = |(source, quote): (Source, &str)| (source, quote.to_owned());
-        cases.push(made(id("succeeds"), Level::Promised, function, promise(status), move |subject| {
-            succeeds(subject, function)
+            (PromisedBy::Spec("Status"), "The call completed, or queued its work where it may return early.");
+        let promise = |(source, quote): (PromisedBy, &str)| (source, quote.to_owned());
+        cases.push(made(id("succeeds"), Level::Promised, function, promise(status), move |plugin| {
+            succeeds(plugin, function)
         }));
         if info.params.iter().any(is_written) {
             cases.push(made(
@@ -29,7 +29,7 @@ pub(in crate::cases) fn cases() -> Vec<Case> {
                 Level::Promised,
                 function,
                 promise(answers(info)),
-                move |subject| writes_its_answers(subject, function),
+                move |plugin| writes_its_answers(plugin, function),
             ));
         }
         let has_places = info.params.iter().any(|param| {
@@ -41,20 +41,20 @@ pub(in crate::cases) fn cases() -> Vec<Case> {
                 id("stays-in-bounds"),
                 Level::Required,
                 function,
-                (Source::Host, "Behind an answer lies memory of the host".to_owned()),
-                move |subject| stays_in_bounds(subject, function),
+                (PromisedBy::Host, "Behind an answer lies memory of the host".to_owned()),
+                move |plugin| stays_in_bounds(plugin, function),
             ));
         }
         if let Some((index, quote)) = zero(info) {
-            cases.push(made(id("nothing"), Level::Promised, function, promise(quote), move |subject| {
-                nothing(subject, function, index)
+            cases.push(made(id("nothing"), Level::Promised, function, promise(quote), move |plugin| {
+                nothing(plugin, function, index)
             }));
         }
         if has_default_stream(info) {
             let quote = "A null stream stands for the default stream of the device";
-            let promise = (Source::Spec("device"), quote.to_owned());
-            cases.push(made(id("default-stream"), Level::Promised, function, promise, move |subject| {
-                default_stream(subject, function)
+            let promise = (PromisedBy::Spec("device"), quote.to_owned());
+            cases.push(made(id("default-stream"), Level::Promised, function, promise, move |plugin| {
+                default_stream(plugin, function)
             }));
         }
     }
@@ -62,22 +62,22 @@ pub(in crate::cases) fn cases() -> Vec<Case> {
 }
 
 /// Where the spec says that answers are written.
-fn answers(info: &FunctionInfo) -> (Source, &'static str) {
+fn answers(info: &FunctionInfo) -> (PromisedBy, &'static str) {
     match info.name {
         "create_stream" | "create_event" => (
-            Source::Spec(info.name),
+            PromisedBy::Spec(info.name),
             "The host hands over an uninitialised handle, so success must write it.",
         ),
         "get_device" => (
-            Source::Spec(info.name),
+            PromisedBy::Spec(info.name),
             "The host hands over an uninitialised number, so the function must always write it.",
         ),
-        name => (Source::Spec(name), info.summary),
+        name => (PromisedBy::Spec(name), info.summary),
     }
 }
 
 /// The length that may be 0, and where the spec says so.
-fn zero(info: &'static FunctionInfo) -> Option<(usize, (Source, &'static str))> {
+fn zero(info: &'static FunctionInfo) -> Option<(usize, (PromisedBy, &'static str))> {
     let index = (0..info.params.len()).find(|index| is_length(info, *index))?;
     let quote = match info.name {
         "device_memory_allocate" => "The host may ask for 0 bytes; then null is as good as an address.",
@@ -88,7 +88,7 @@ fn zero(info: &'static FunctionInfo) -> Option<(usize, (Source, &'static str))> 
         _ if info.name.contains("memory_copy") => "Length in bytes; 0 copies nothing.",
         _ => return None,
     };
-    Some((index, (Source::Spec(info.name), quote)))
+    Some((index, (PromisedBy::Spec(info.name), quote)))
 }
 
 fn has_default_stream(info: &FunctionInfo) -> bool {
@@ -99,13 +99,13 @@ fn has_default_stream(info: &FunctionInfo) -> bool {
     })
 }
 
-/// Whether an answer is a good end of a call with good arguments.
+/// Returns true if an answer is a good end of a call with good arguments.
 fn is_fine(info: &FunctionInfo, status: Status) -> bool {
     status == Status::SUCCESS || (info.question && status == Status::FAILED)
 }
 
-/// Whether a function may well be a fallback, in the plugin or here, that takes a share of memory which is not there.
-fn is_made_of_nothing(subject: &Subject, function: Function) -> Verdict<bool> {
+/// Returns true if a function may well be a fallback, in the plugin or here, that takes a share of memory which is not there.
+fn is_made_of_nothing(plugin: &PluginUnderTest, function: Function) -> Verdict<bool> {
     let shares = [
         Function::DeviceInitAllocSize,
         Function::DeviceReallocSize,
@@ -113,15 +113,15 @@ fn is_made_of_nothing(subject: &Subject, function: Function) -> Verdict<bool> {
         Function::DeviceMaxChunkSize,
     ];
     Ok(shares.contains(&function)
-        && (!subject.answers(Function::DeviceMemoryStats) || statistics::stats(subject, 0)?.free == 0))
+        && (!plugin.answers(Function::DeviceMemoryStats) || statistics::stats(plugin, 0)?.free == 0))
 }
 
-fn call(subject: &Subject, function: Function, arguments: &Arguments) -> Verdict {
-    let status = subject.call(function, &arguments.bits)?;
+fn call(plugin: &PluginUnderTest, function: Function, arguments: &Arguments) -> Verdict {
+    let status = plugin.call(function, &arguments.bits)?;
     if is_fine(arguments.info, status) {
         return Ok(());
     }
-    if status == Status::FAILED && is_made_of_nothing(subject, function)? {
+    if status == Status::FAILED && is_made_of_nothing(plugin, function)? {
         return skipped(
             "it is a share of the free memory, and `device_memory_stats` says that there is none",
         );
@@ -132,14 +132,14 @@ fn call(subject: &Subject, function: Function, arguments: &Arguments) -> Verdict
 }
 
 /// Waits for what the call may have queued, so that its memory can go.
-fn settle(subject: &Subject, arguments: &Arguments) -> Verdict {
-    if arguments.info.stream_ordered.is_some() { subject.synchronize_device(0) } else { Ok(()) }
+fn settle(plugin: &PluginUnderTest, arguments: &Arguments) -> Verdict {
+    if arguments.info.stream_ordered.is_some() { plugin.synchronize_device(0) } else { Ok(()) }
 }
 
-fn succeeds(subject: &Subject, function: Function) -> Verdict {
-    let arguments = Arguments::make(subject, function, POISON[0])?;
-    call(subject, function, &arguments)?;
-    settle(subject, &arguments)?;
+fn succeeds(plugin: &PluginUnderTest, function: Function) -> Verdict {
+    let arguments = Arguments::make(plugin, function, POISON[0])?;
+    call(plugin, function, &arguments)?;
+    settle(plugin, &arguments)?;
     for (param, place) in arguments.info.params.iter().zip(&arguments.places) {
         let Some(place) = place.as_ref().filter(|_| is_written(param)) else { continue };
         let bytes = place.bytes();
@@ -162,12 +162,12 @@ fn succeeds(subject: &Subject, function: Function) -> Verdict {
     Ok(())
 }
 
-fn writes_its_answers(subject: &Subject, function: Function) -> Verdict {
+fn writes_its_answers(plugin: &PluginUnderTest, function: Function) -> Verdict {
     let mut runs = Vec::new();
     for poison in POISON {
-        let arguments = Arguments::make(subject, function, poison)?;
-        call(subject, function, &arguments)?;
-        settle(subject, &arguments)?;
+        let arguments = Arguments::make(plugin, function, poison)?;
+        call(plugin, function, &arguments)?;
+        settle(plugin, &arguments)?;
         runs.push(arguments);
     }
     for (index, param) in runs[0].info.params.iter().enumerate().filter(|(_, param)| is_written(param)) {
@@ -185,10 +185,10 @@ fn writes_its_answers(subject: &Subject, function: Function) -> Verdict {
     Ok(())
 }
 
-fn stays_in_bounds(subject: &Subject, function: Function) -> Verdict {
-    let arguments = Arguments::make(subject, function, POISON[0])?;
-    call(subject, function, &arguments)?;
-    settle(subject, &arguments)?;
+fn stays_in_bounds(plugin: &PluginUnderTest, function: Function) -> Verdict {
+    let arguments = Arguments::make(plugin, function, POISON[0])?;
+    call(plugin, function, &arguments)?;
+    settle(plugin, &arguments)?;
     for (param, place) in arguments.info.params.iter().zip(&arguments.places) {
         if let Some(place) = place {
             place.intact(&format!("`{}` of `{}`", param.name, function.name()))?;
@@ -197,13 +197,13 @@ fn stays_in_bounds(subject: &Subject, function: Function) -> Verdict {
     Ok(())
 }
 
-fn nothing(subject: &Subject, function: Function, length: usize) -> Verdict {
-    let mut arguments = Arguments::make(subject, function, POISON[0])?;
+fn nothing(plugin: &PluginUnderTest, function: Function, length: usize) -> Verdict {
+    let mut arguments = Arguments::make(plugin, function, POISON[0])?;
     arguments.bits[length] = 0;
-    call(subject, function, &arguments)?;
-    settle(subject, &arguments)?;
+    call(plugin, function, &arguments)?;
+    settle(plugin, &arguments)?;
     if function == Function::DeviceMemoryAllocate {
-        return give_back_nothing(subject, &arguments);
+        return give_back_nothing(plugin, &arguments);
     }
     for (param, place) in arguments.info.params.iter().zip(&arguments.places) {
         let untouched = place.as_ref().is_none_or(|place| place.bytes() == [POISON[0]; LEN]);
@@ -215,25 +215,25 @@ fn nothing(subject: &Subject, function: Function, length: usize) -> Verdict {
                 arguments.bits[index] = 0;
             }
         }
-        call(subject, function, &arguments)?;
+        call(plugin, function, &arguments)?;
     }
     Ok(())
 }
 
 /// What 0 bytes gave can be given back like any other memory.
-fn give_back_nothing(subject: &Subject, arguments: &Arguments) -> Verdict {
+fn give_back_nothing(plugin: &PluginUnderTest, arguments: &Arguments) -> Verdict {
     let Some(place) = arguments.places.iter().flatten().next() else { return Ok(()) };
     let address = u64::from_ne_bytes(place.bytes().try_into().unwrap_or_default());
-    subject.ok(Function::DeviceMemoryDeallocate, &[arguments.bits[0], address, 0])
+    plugin.ok(Function::DeviceMemoryDeallocate, &[arguments.bits[0], address, 0])
 }
 
-fn default_stream(subject: &Subject, function: Function) -> Verdict {
-    let mut arguments = Arguments::make(subject, function, POISON[0])?;
+fn default_stream(plugin: &PluginUnderTest, function: Function) -> Verdict {
+    let mut arguments = Arguments::make(plugin, function, POISON[0])?;
     for (index, param) in arguments.info.params.iter().enumerate() {
         if matches!(param.kind, Kind::Handle { name: "Stream", .. }) && param.direction == Direction::In {
             arguments.bits[index] = 0;
         }
     }
-    call(subject, function, &arguments)?;
-    settle(subject, &arguments)
+    call(plugin, function, &arguments)?;
+    settle(plugin, &arguments)
 }

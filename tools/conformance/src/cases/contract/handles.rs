@@ -3,10 +3,10 @@
 use tenon::device::Function;
 
 use crate::case::{Verdict, skipped};
-use crate::subject::{Subject, address, id};
+use crate::plugin_under_test::{PluginUnderTest, address, id};
 
 /// The functions that make and end a handle.
-pub(super) fn life(name: &str) -> Option<(Function, Function)> {
+pub(super) fn lifecycle(name: &str) -> Option<(Function, Function)> {
     Some(match name {
         "Stream" => (Function::CreateStream, Function::DestroyStream),
         "Event" => (Function::CreateEvent, Function::DestroyEvent),
@@ -17,19 +17,19 @@ pub(super) fn life(name: &str) -> Option<(Function, Function)> {
 }
 
 /// A new handle.
-pub(super) fn make(subject: &Subject, name: &str, device: i32) -> Verdict<u64> {
+pub(super) fn make(plugin: &PluginUnderTest, name: &str, device: i32) -> Verdict<u64> {
     match name {
-        "Stream" => subject.stream(device),
-        "Event" => subject.event(device),
+        "Stream" => plugin.stream(device),
+        "Event" => plugin.event(device),
         "BlasHandle" => {
-            let (mut handle, stream) = (0_u64, subject.stream(device)?);
+            let (mut handle, stream) = (0_u64, plugin.stream(device)?);
             let arguments = [id(device), address(&mut handle), stream];
-            subject.ok(Function::InitBlasHandle, &arguments)?;
+            plugin.ok(Function::InitBlasHandle, &arguments)?;
             Ok(handle)
         }
         "BlasLtHandle" => {
             let mut handle = 0_u64;
-            subject.ok(Function::InitBlasltHandle, &[id(device), address(&mut handle)])?;
+            plugin.ok(Function::InitBlasltHandle, &[id(device), address(&mut handle)])?;
             Ok(handle)
         }
         _ => skipped(format!("no `{name}` can be made without the host")),
@@ -37,16 +37,16 @@ pub(super) fn make(subject: &Subject, name: &str, device: i32) -> Verdict<u64> {
 }
 
 /// A handle that was alive once.
-pub(super) fn destroyed(subject: &Subject, name: &str, device: i32) -> Verdict<u64> {
+pub(super) fn destroyed(plugin: &PluginUnderTest, name: &str, device: i32) -> Verdict<u64> {
     let Some((_, destroy)) =
-        life(name).filter(|(make, destroy)| subject.is_native(*make) && subject.is_native(*destroy))
+        lifecycle(name).filter(|(make, destroy)| plugin.is_native(*make) && plugin.is_native(*destroy))
     else {
         return skipped(format!("no `{name}` can be made and destroyed"));
     };
-    let handle = make(subject, name, device)?;
+    let handle = make(plugin, name, device)?;
     if handle == 0 {
         return skipped("the plugin has no stream but the default one, which does not end");
     }
-    subject.ok(destroy, &[id(device), handle])?;
+    plugin.ok(destroy, &[id(device), handle])?;
     Ok(handle)
 }

@@ -3,16 +3,16 @@
 mod arguments;
 mod calls;
 mod handles;
-mod hostile;
+mod invalid_arguments;
 
 use tenon::device::{Function, reflection};
 use tenon::reflect::{FunctionInfo, Need};
 
-use crate::case::{Body, Case, Level, Place, Source, Verdict, failed};
-use crate::subject::Subject;
+use crate::case::{Body, Case, Level, Place, PromisedBy, Verdict, failed};
+use crate::plugin_under_test::PluginUnderTest;
 
 pub(super) use calls::cases as calls;
-pub(super) use hostile::cases as hostile;
+pub(super) use invalid_arguments::cases as invalid_arguments;
 
 /// What each entry says of it: the functions, with their entries.
 fn functions() -> impl Iterator<Item = (Function, &'static FunctionInfo)> {
@@ -24,8 +24,8 @@ fn made(
     id: String,
     level: Level,
     function: Function,
-    (source, promise): (Source, String),
-    body: impl Fn(&Subject) -> Verdict + Send + Sync + 'static,
+    (source, promise): (PromisedBy, String),
+    body: impl Fn(&PluginUnderTest) -> Verdict + Send + Sync + 'static,
 ) -> Case {
     Case {
         id: id.into(),
@@ -41,7 +41,7 @@ fn made(
     }
 }
 
-/// Whether a plugin has what a host needs.
+/// Returns true if a plugin has what a host needs.
 pub(super) fn presence() -> Vec<Case> {
     functions()
         .filter(|(_, info)| info.need != Need::Optional)
@@ -57,8 +57,8 @@ pub(super) fn presence() -> Vec<Case> {
                 format!("presence.{}", info.name),
                 Level::Required,
                 function,
-                (Source::Host, promise.to_owned()),
-                move |subject| match subject.has(function) {
+                (PromisedBy::Host, promise.to_owned()),
+                move |plugin| match plugin.has(function) {
                     true => Ok(()),
                     false => failed(format!("`{}` is missing: {message}", function.name())),
                 },

@@ -45,7 +45,7 @@ class Options(Structure):
     path: bytes | None
     """Where to look."""
     notice: Notice
-    """Called with what is to be known; may be None."""
+    """Called with what is to be known; may be ``None``."""
     quick: bool
     """Whether to be quick."""
     version: Array[c_size_t]
@@ -82,7 +82,7 @@ class Statistics(Structure):
     level: int
     """How loud. A ``Level``."""
     name: bytes | None
-    """Its name; None if it has none."""
+    """Its name; ``None`` if it has none."""
 
     _fields_ = [("calls", c_uint64), ("level", c_int), ("name", c_char_p)]
 
@@ -93,13 +93,13 @@ _start = bind("bench_start", POINTER(Options))
 def start(options: Options | None = None) -> None:
     """Begins.
 
-    It need not be called: ``open_board`` does it, and may raise ``InvalidArgumentError`` or
+    It need not be called: ``open_board`` does it, and may fail with ``InvalidArgumentError`` or
     ``BusyError``.
 
     Boards that are broken are none.
 
     Args:
-        options: How; None: as usual.
+        options: How; ``None``: as usual.
 
     Raises:
         InvalidArgumentError: ``options`` are not what they should be.
@@ -118,7 +118,7 @@ def open_board(type: str | None, number: int) -> int:
     """Opens a board.
 
     Args:
-        type: The type; None: the first one.
+        type: The type; ``None``: the first one.
         number: Which one, from 0.
 
     Returns:

@@ -1,0 +1,109 @@
+//! The interface of an emitter: the key of `outputs` that asks for it, and the files that it writes.
+
+use minijinja::Environment;
+
+use super::{EmitError, Stamp};
+use crate::Loaded;
+use crate::exports::Exports;
+use crate::model::{OutputPlace, Spec};
+use crate::out::Output;
+use crate::source::shape::{Key, Shape, Value};
+
+/// One kind of output.
+pub trait Emitter {
+    /// The key of `outputs` in `spec.yaml` that asks for it.
+    const KEY: &'static str;
+    /// The documentation of the key.
+    const DOC: &'static str;
+    /// The form of the key's value.
+    const TAKES: Takes;
+    /// The templates that it brings: names and texts.
+    const TEMPLATES: &'static [(&'static str, &'static str)] = &[];
+
+    /// Adds the filters that its templates use.
+    fn add_filters(_templates: &mut Environment) {}
+
+    /// Writes the files of a place: with paths relative to it, or one file without a path where the place is a file.
+    ///
+    /// # Errors
+    /// When something cannot be put into this output.
+    fn emit(job: &Job, place: &OutputPlace) -> Result<Vec<Output>, EmitError>;
+}
+
+/// The form of the value of a key in `outputs`.
+#[derive(Debug)]
+pub enum Takes {
+    /// A folder that holds nothing else.
+    OwnFolder,
+    /// A folder that may hold other files.
+    Folder,
+    /// A file.
+    File,
+    /// Interface → file.
+    FilePerInterface,
+    /// [`Takes::OwnFolder`] or [`Takes::FilePerInterface`].
+    OwnFolderOrFiles,
+    /// A mapping with the file as `to`, and with files that are read.
+    FileFrom(&'static Shape),
+}
+
+/// The inputs of emitters beside the model.
+#[derive(Debug)]
+pub struct Inputs<'a> {
+    /// The spec.
+    pub loaded: &'a Loaded,
+    /// The name of the spec's folder.
+    pub folder: &'a str,
+    /// The text of the table of contents that is written by hand, where `outputs.summary` names one.
+    pub summary: Option<&'a str>,
+    /// The exports that are written by hand, where `outputs.exports` names a crate.
+    pub exports: Option<&'a Exports>,
+}
+
+/// The data that each emitter gets.
+#[derive(Debug)]
+pub struct Job<'a> {
+    /// The spec.
+    pub spec: &'a Spec,
+    /// The first lines of outputs.
+    pub stamp: &'a Stamp,
+    /// The templates of all emitters.
+    pub templates: &'a Environment<'static>,
+    /// The inputs beside the model.
+    pub inputs: &'a Inputs<'a>,
+}
+
+/// An emitter as the registry has it.
+pub struct Registered {
+    /// [`Emitter::KEY`]
+    pub key: &'static str,
+    /// [`Emitter::TAKES`]
+    pub takes: Takes,
+    pub(super) templates: &'static [(&'static str, &'static str)],
+    pub(super) add_filters: fn(&mut Environment),
+    pub(super) emit: fn(&Job, &OutputPlace) -> Result<Vec<Output>, EmitError>,
+}
+
+impl Registered {
+    pub(super) const fn of<E: Emitter>() -> Self {
+        Registered {
+            key: E::KEY,
+            takes: E::TAKES,
+            templates: E::TEMPLATES,
+            add_filters: E::add_filters,
+            emit: E::emit,
+        }
+    }
+}
+
+/// The key of an emitter in the grammar of `spec.yaml`.
+pub(super) const fn key_of<E: Emitter>() -> Key {
+    const FILES: Value = Value::Map(&Value::Line);
+    let value = match E::TAKES {
+        Takes::OwnFolder | Takes::Folder | Takes::File => Value::Line,
+        Takes::FilePerInterface => FILES,
+        Takes::OwnFolderOrFiles => Value::Any(&[Value::Line, FILES]),
+        Takes::FileFrom(shape) => Value::Shape(shape),
+    };
+    Key { name: E::KEY, doc: E::DOC, value, needed: false, example: None }
+}

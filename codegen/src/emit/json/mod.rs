@@ -1,0 +1,230 @@
+//! The resolved spec as JSON, for generators that are not written in Rust: names, defaults, lengths and layouts are
+//! worked out, and every reference is a name.
+
+use serde_json::{Value, json};
+
+use super::text::count;
+use super::words::Words;
+use super::{EmitError, Emitter, Job, Takes};
+use crate::abi;
+use crate::model::{
+    self, Availability, Carrier, EnumValue, Extent, Form, Function, HandleForm, Interface, Length,
+    OutputPlace, Param, ParamId, ReleaseId, ResultKind, Role, Spec, Table, Ty, Type, TypeKind,
+};
+use crate::out::Output;
+
+/// One file with the whole spec.
+pub struct Description;
+
+impl Emitter for Description {
+    const KEY: &'static str = "json";
+    const DOC: &'static str = "File with the resolved spec as JSON, for generators of your own.";
+    const TAKES: Takes = Takes::File;
+
+    fn emit(job: &Job, _: &OutputPlace) -> Result<Vec<Output>, EmitError> {
+        let spec = job.spec;
+        let value = json!({
+            "comment": job.stamp.spec(),
+            "project": spec.project,
+            "summary": spec.summary,
+            "interfaces": spec.interfaces.iter().map(|it| interface(spec, it)).collect::<Vec<_>>(),
+        });
+        let text = format!("{value:#}\n");
+        Ok(vec![Output::new("", text, count(spec.interfaces.len(), "interface"))])
+    }
+}
+
+/// Describes one interface.
+#[derive(Clone, Copy)]
+struct Describer<'a> {
+    spec: &'a Spec,
+    interface: &'a Interface,
+    words: Words<'a>,
+}
+
+fn interface(spec: &Spec, interface: &Interface) -> Value {
+    let this = Describer { spec, interface, words: Words::new(spec, interface) };
+    let uses: Vec<&str> = interface.uses.iter().map(|id| &*spec.interfaces[id.0].name.value).collect();
+    let releases: Vec<&str> = interface.releases.iter().map(|release| &*release.name.value).collect();
+    json!({
+        "name": interface.name.value,
+        "kind": interface.kind_name(),
+        "title": interface.title,
+        "summary": interface.summary,
+        "doc": interface.doc,
+        "header": interface.header,
+        "uses": uses,
+        "releases": releases,
+        "status": interface.status.map(|id| &spec.ty(id).name.value),
+        "types": interface.types.iter().map(|ty| this.ty(ty)).collect::<Vec<_>>(),
+        "functions": interface.functions.iter().map(|function| this.function(function)).collect::<Vec<_>>(),
+        "table": interface.table().map(|table| this.table(table)),
+    })
+}
+
+impl Describer<'_> {
+    fn ty(self, ty: &Type) -> Value {
+        let params =
+            |params: &[Param]| params.iter().map(|param| self.param(param, params)).collect::<Vec<_>>();
+        let kind = match &ty.kind {
+            TypeKind::Handle { form, null: meaning, .. } => {
+                let by_pointer = matches!(form, HandleForm::Pointee(_));
+                json!({ "kind": "handle", "tag": form.tag(), "by_pointer": by_pointer, "null": meaning })
+            }
+            TypeKind::Id { tag, field, ty } => {
+                json!({ "kind": "id", "tag": tag, "field": field, "type": self.name(*ty) })
+            }
+            TypeKind::Enum { flags, values, .. } => {
+                let value = |value: &EnumValue| {
+                    let (name, c) = (&value.name.value, &value.c_name);
+                    json!({ "name": name, "c": c, "value": value.value, "summary": &*value.summary })
+                };
+                json!({ "kind": "enum", "flags": flags, "values": values.iter().map(value).collect::<Vec<_>>() })
+            }
+            TypeKind::Struct { is_union, fields, .. } => {
+                json!({ "kind": if *is_union { "union" } else { "struct" }, "fields": params(fields) })
+            }
+            TypeKind::Callback { params: taken, result, once } => {
+                let result = result.as_deref().map(|result| self.param(result, taken));
+                json!({ "kind": "callback", "params": params(taken), "returns": result, "once": once })
+            }
+        };
+        let (name, c) = (&ty.name.value, &ty.c_name);
+        let head = json!({ "name": name, "c": c, "summary": ty.summary, "doc": ty.doc });
+        joined(head, kind, self.availability(ty.availability))
+    }
+
+    fn function(self, function: &Function) -> Value {
+        let params = function.params.iter().zip(&function.forms).map(|(param, form)| {
+            let form = json!({ "form": form_name(form) });
+            joined(form, self.param(param, &function.params), json!({}))
+        });
+        let returns = match &function.result {
+            ResultKind::Status => json!("status"),
+            ResultKind::None => Value::Null,
+            ResultKind::Value(result) => self.param(result, &function.params),
+        };
+        let statuses = function.returns.iter();
+        let statuses = statuses
+            .map(|(id, when)| json!({ "status": self.words.status(*id).name.value, "when": &**when }));
+        let fallback = function.fallback.as_ref().map(|it| self.words.fallback_action(function, &it.kind));
+        let ordered = function.stream_ordered.map(|id| &function.param(id).name.value);
+        let value = json!({
+            "name": function.name.value,
+            "c": function.c_name,
+            "group": self.interface.groups[function.group.0].name,
+            "summary": function.summary,
+            "doc": &*function.doc,
+            "required": !function.is_optional(),
+            "params": params.collect::<Vec<_>>(),
+            "args_struct": function.args.as_ref().map(|args| &args.c_name),
+            "returns": returns,
+            "statuses": statuses.collect::<Vec<_>>(),
+            "blocking": function.blocking,
+            "stream_ordered": ordered,
+            "fallback": fallback,
+        });
+        joined(value, json!({}), self.availability(function.availability))
+    }
+
+    fn param(self, param: &Param, params: &[Param]) -> Value {
+        let role = match param.role {
+            Role::Creates => "creates",
+            Role::Destroys => "destroys",
+            Role::Uses => "uses",
+        };
+        let name = |id: Option<ParamId>| id.map(|id| &params[id.0].name.value);
+        let length = param.length.as_ref().map(|length| {
+            let (unit, extent) = match length {
+                Length::Bytes(extent) => ("bytes", extent),
+                Length::Count(extent) => ("count", extent),
+            };
+            match extent {
+                Extent::Param(id) => json!({ "unit": unit, "param": params[id.0].name.value }),
+                Extent::Number(number) => json!({ "unit": unit, "number": number }),
+                Extent::Call(id) => json!({ "unit": unit, "call": self.interface.function(*id).name.value }),
+            }
+        });
+        let value = json!({
+            "name": param.name.value,
+            "type": self.name(param.ty),
+            "dir": param.dir.name(),
+            "role": role,
+            "space": param.space.map(super::words::space_words),
+            "length": length,
+            "nullable": param.nullable,
+            "of": name(param.of),
+            "held": name(param.held),
+            "context_of": name(param.context_of),
+            "doc": &*param.doc,
+        });
+        joined(value, json!({}), self.availability(param.availability))
+    }
+
+    /// A primitive by its name in the spec language, a described type as `interface.Name`.
+    fn name(self, ty: Ty) -> String {
+        match ty {
+            Ty::Named(id) => {
+                format!("{}.{}", self.spec.interfaces[id.interface.0].name.value, self.spec.ty(id).name.value)
+            }
+            ty => ty.name(self.spec).to_owned(),
+        }
+    }
+
+    fn availability(self, availability: Availability) -> Value {
+        let [since, until] =
+            [availability.since, availability.until].map(|id| id.map(|id| self.words.release(id)));
+        json!({ "since": since, "until": until })
+    }
+
+    /// The table, with the offset of each function in each release.
+    fn table(self, table: &Table) -> Value {
+        let layout = |release: Option<ReleaseId>| {
+            let layout = abi::table_layout(self.interface, table, release);
+            let slot = |id| {
+                let name = &self.interface.function(id).name.value;
+                json!({ "function": name, "offset": layout.offset_of(id) })
+            };
+            let slots: Vec<Value> = layout.functions().map(slot).collect();
+            json!({ "release": release.map(|id| self.words.release(id)), "size": layout.size, "slots": slots })
+        };
+        let releases = self.interface.release_ids().map(|(id, _)| Some(id));
+        let mut releases: Vec<Option<ReleaseId>> = releases.collect();
+        if releases.is_empty() {
+            releases.push(None);
+        }
+        let layouts: Vec<Value> = releases.into_iter().map(layout).collect();
+        json!({ "struct": table.c_name, "size_field": table.size_field, "layouts": layouts })
+    }
+}
+
+/// What a parameter is, in a word.
+fn form_name(form: &Form) -> &'static str {
+    match form {
+        Form::Carried(Carrier::Result) => "status",
+        Form::Carried(Carrier::Callback(_)) => "context",
+        Form::Carried(Carrier::Slice(_) | Carrier::Lent(_)) => "length",
+        Form::Value => "value",
+        Form::InOut => "inout",
+        Form::Bytes { .. } => "bytes",
+        Form::Slice { .. } => "slice",
+        Form::ByteBuffer { .. } => "byte_buffer",
+        Form::Text => "text",
+        Form::StructRef { .. } => "struct",
+        Form::Callback { .. } => "callback",
+        Form::Output(model::Output::Value) => "output",
+        Form::Output(model::Output::Array(_)) => "output_array",
+        Form::Output(model::Output::Vec(_)) => "output_list",
+        Form::Output(model::Output::Text(_)) => "output_text",
+        Form::Output(model::Output::Lent { .. }) => "output_lent",
+    }
+}
+
+/// One mapping with the entries of three.
+fn joined(first: Value, second: Value, third: Value) -> Value {
+    let entries = [first, second, third].into_iter().filter_map(|value| match value {
+        Value::Object(entries) => Some(entries),
+        _ => None,
+    });
+    Value::Object(entries.flatten().collect())
+}

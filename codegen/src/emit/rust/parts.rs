@@ -1,0 +1,213 @@
+//! The parts of a module, which stand in one file or in a file each.
+
+use proc_macro2::{Ident, TokenStream};
+use quote::quote;
+
+use super::{
+    Context, export, fallback, ffi, file, functions, import, layer, loaded, names, plugin, raw_call,
+    reflection, signature, thunk, traits, types,
+};
+use crate::model::{Group, GroupId, Interface, InterfaceKind};
+
+/// How a module becomes files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileForm {
+    /// One file.
+    One,
+    /// A folder with a file for each part.
+    Folder,
+}
+
+/// A generated file.
+#[derive(Debug)]
+pub struct RustFile {
+    /// Its path in the folder; empty for the only file.
+    pub path: String,
+    /// The whole text.
+    pub text: String,
+}
+
+/// A module: what stands in its root, and its parts.
+#[derive(Default)]
+pub(super) struct Module {
+    /// What is needed where the module is a file.
+    of_file: TokenStream,
+    root: TokenStream,
+    parts: Vec<Part>,
+}
+
+/// A part of a module, which may be a file.
+struct Part {
+    name: Ident,
+    /// The attributes and the visibility of a module; `None`: the part is one only where it is a file.
+    module: Option<TokenStream>,
+    content: TokenStream,
+}
+
+impl Module {
+    /// A module without parts.
+    pub(super) fn of(root: TokenStream) -> Self {
+        Module { root, ..Module::default() }
+    }
+
+    /// Adds a part whose content belongs to the module itself.
+    fn push(&mut self, name: &str, content: TokenStream) {
+        if !content.is_empty() {
+            self.parts.push(Part { name: names::snake(name), module: None, content });
+        }
+    }
+
+    /// Adds a part that is a module in every case and uses the names of the root.
+    fn push_module(&mut self, name: &str, (module, content): (TokenStream, TokenStream)) {
+        let parent = parent();
+        self.push_alone(name, (module, quote! { #parent #content }));
+    }
+
+    /// Adds a part that is a module in every case: what stands before `mod`, and its content.
+    fn push_alone(&mut self, name: &str, (module, content): (TokenStream, TokenStream)) {
+        self.parts.push(Part { name: names::snake(name), module: Some(module), content });
+    }
+
+    /// All of it, without what only a file needs.
+    pub(super) fn flat(&self) -> TokenStream {
+        let parts = self.parts.iter().map(|Part { name, module, content }| match module {
+            None => content.clone(),
+            Some(module) => quote! { #module mod #name { #content } },
+        });
+        let root = &self.root;
+        quote! { #root #(#parts)* }
+    }
+
+    /// All of it, for one file.
+    pub(super) fn file(&self) -> TokenStream {
+        let (of_file, flat) = (&self.of_file, self.flat());
+        quote! { #of_file #flat }
+    }
+
+    /// The files.
+    pub(super) fn files(self, form: FileForm) -> Result<Vec<RustFile>, String> {
+        if form == FileForm::One {
+            return Ok(vec![RustFile { path: String::new(), text: file::text(self.file())? }]);
+        }
+        let (of_file, root) = (&self.of_file, &self.root);
+        let modules = self.parts.iter().map(|Part { name, module, .. }| match module {
+            Some(module) => quote! { #module mod #name; },
+            None => quote! { mod #name; },
+        });
+        let public = self.parts.iter().filter(|part| part.module.is_none()).map(|part| &part.name);
+        let mut paths = vec!["mod.rs".to_owned()];
+        let mut modules = vec![quote! { #(#modules)* #of_file #(pub use self::#public::*;)* #root }];
+        for Part { name, module, content } in &self.parts {
+            let name = name.to_string();
+            paths.push(format!("{}.rs", name.strip_prefix("r#").unwrap_or(&name)));
+            let parent = module.is_none().then(parent);
+            modules.push(quote! { #parent #content });
+        }
+        let texts = file::texts(modules)?;
+        Ok(paths.into_iter().zip(texts).map(|(path, text)| RustFile { path, text }).collect())
+    }
+}
+
+/// What a part begins with.
+fn parent() -> TokenStream {
+    quote! {
+        #[allow(unused_imports, reason = "an interface may name no type but its own")]
+        use super::*;
+    }
+}
+
+/// The module of an interface.
+pub(super) fn interface(context: Context) -> Module {
+    let interface = context.interface;
+    let mut module = Module::default();
+    // Types of other interfaces go by their module's name, also in the modules below this one.
+    let others = interface.uses.iter().map(|id| {
+        let module = names::snake(&context.spec.interfaces[id.0].name.value);
+        quote! {
+            #[allow(unused_imports, reason = "what is used of it may be in a macro that nobody calls")]
+            pub(crate) use super::#module;
+        }
+    });
+    // Functions written by hand are in a module beside that of the interface.
+    module.of_file = match interface.strategies.is_empty() {
+        true => TokenStream::new(),
+        false => quote! { use super::strategy; },
+    };
+    let errors = types::error_aliases(context);
+    module.root = quote! { #(#others)* #errors };
+    match &interface.kind {
+        InterfaceKind::Export if !interface.trait_groups().is_empty() => {
+            for (id, group) in groups(interface) {
+                let (types, methods) = (types::of_group(context, id), methods(context, id));
+                module.push(&part_name(context, group), quote! { #types #methods });
+            }
+            let (sum, failures) = (traits::sum(context), export::failures(context));
+            module.root.extend(quote! { #sum #failures });
+            module.push_module("ffi", ffi::emit(context));
+            return module;
+        }
+        _ => module.push("types", types::emit(context)),
+    }
+    module.push_module("ffi", ffi::emit(context));
+    match &interface.kind {
+        // Types that others use.
+        _ if interface.functions.is_empty() => {}
+        InterfaceKind::Table(table) => {
+            module.push("functions", functions::emit(context));
+            // Its names are those of `tenon::reflect`.
+            module.push_alone("reflection", reflection::emit(context));
+            module.root.extend(reflection::of_functions());
+            module.push("traits", traits::emit(context));
+            module.push("fallbacks", fallback::emit(context));
+            module.push_module("signature", signature::emit(context));
+            module.push_module("thunk", thunk::emit(context));
+            module.push("plugin", plugin::emit(context, table));
+            // Both speak in statuses, and an interface need not have any.
+            if interface.status.is_some() {
+                module.push("layers", layer::emit(context));
+                let (loaded, raw_call) = (loaded::emit(context), raw_call::emit(context));
+                module.push("loaded", quote! { #loaded #raw_call });
+            }
+        }
+        InterfaceKind::Export => {
+            module.push("traits", traits::emit(context));
+            module.root.extend(export::failures(context));
+        }
+        InterfaceKind::Import { libraries } => module.push("symbols", import::emit(context, libraries)),
+    }
+    module
+}
+
+/// The exported functions of an interface.
+pub(super) fn exports(context: Context) -> Module {
+    let mut module = Module::of(export::head());
+    for (id, group) in groups(context.interface) {
+        if context.interface.in_group(id).next().is_some() {
+            let functions = export::functions(context, id);
+            module.push_module(&part_name(context, group), (TokenStream::new(), functions));
+        }
+    }
+    module
+}
+
+fn groups(interface: &Interface) -> impl Iterator<Item = (GroupId, &Group)> {
+    interface.groups.iter().enumerate().map(|(index, group)| (GroupId(index), group))
+}
+
+fn methods(context: Context, id: GroupId) -> TokenStream {
+    match context.interface.in_group(id).next() {
+        Some(_) => traits::of_group(context, id),
+        None => TokenStream::new(),
+    }
+}
+
+/// The name of a group's part, which is that of no other module in the root.
+fn part_name(context: Context, group: &Group) -> String {
+    let used = context.interface.uses.iter().map(|id| &context.spec.interfaces[id.0].name.value);
+    match group.name.as_str() {
+        name if ["ffi", "mod"].contains(&name) || used.into_iter().any(|used| used == name) => {
+            format!("{name}_group")
+        }
+        name => name.to_owned(),
+    }
+}

@@ -1,0 +1,43 @@
+//! The signatures of a table's functions, each under one name for all releases that have it.
+
+use heck::ToPascalCase;
+use proc_macro2::{Ident, TokenStream};
+use quote::{format_ident, quote};
+
+use super::ffi::function_pointer;
+use super::thunk::{last_release, signatures};
+use super::{Context, names};
+use crate::model::{Function, ReleaseId};
+
+/// What the module `signature` begins with, and its content.
+pub(super) fn emit(context: Context) -> (TokenStream, TokenStream) {
+    let types = context.interface.functions.iter().flat_map(|function| {
+        signatures(context, function).into_iter().map(move |release| {
+            let (name, ty) = (name(context, function, release), function_pointer(context, function, release));
+            let docs = format!(" `{}`.", function.name.value);
+            quote! { #[doc = #docs] pub type #name = #ty; }
+        })
+    });
+    let module = quote! {
+        /// The signatures of the functions in the ABI.
+        pub
+    };
+    (module, quote! { #(#types)* })
+}
+
+/// Where the signature of a function in a release is.
+pub(super) fn path(context: Context, function: &Function, release: Option<ReleaseId>) -> TokenStream {
+    let name = name(context, function, release);
+    quote!(signature::#name)
+}
+
+fn name(context: Context, function: &Function, release: Option<ReleaseId>) -> Ident {
+    let name = function.name.value.to_pascal_case();
+    match last_release(context, function, release) {
+        Some(last) => {
+            let last = names::release_variant(&context.interface.releases[last.0].name.value);
+            format_ident!("{name}FnUntil{last}")
+        }
+        None => format_ident!("{name}Fn"),
+    }
+}

@@ -1,0 +1,79 @@
+//! The C headers of an interface: which one declares what, and which others each includes.
+//!
+//! Mostly there is one. A group of an export may name another, and the interface's own header includes all of them.
+
+use crate::model::{Function, Group, GroupId, Interface, ResultKind, Spec, Type, TypeId};
+
+/// The headers of one interface.
+#[derive(Debug)]
+pub struct Headers<'a> {
+    spec: &'a Spec,
+    interface: &'a Interface,
+    /// Their names: the interface's own first, then the others in the order of the groups.
+    names: Vec<&'a str>,
+}
+
+impl<'a> Headers<'a> {
+    /// The headers of an interface.
+    pub fn of(spec: &'a Spec, interface: &'a Interface) -> Self {
+        let mut names = vec![interface.header.as_str()];
+        for group in &interface.groups {
+            if !names.contains(&group.header.value.as_str()) {
+                names.push(&group.header.value);
+            }
+        }
+        Headers { spec, interface, names }
+    }
+
+    /// Their names: the interface's own first, then the others in the order of the groups.
+    pub fn names(&self) -> &[&'a str] {
+        &self.names
+    }
+
+    /// Whether a header declares what is in a group.
+    pub fn has_group(&self, header: &str, group: GroupId) -> bool {
+        self.interface.groups[group.0].header.value == header
+    }
+
+    /// The groups that a header declares.
+    pub fn groups(&self, header: &str) -> impl Iterator<Item = &'a Group> {
+        self.interface.groups.iter().filter(move |group| group.header.value == header)
+    }
+
+    /// The functions that a header declares.
+    pub fn functions(&self, header: &str) -> impl Iterator<Item = &'a Function> {
+        self.interface.functions.iter().filter(move |function| self.has_group(header, function.group))
+    }
+
+    /// The headers of this interface that a header includes.
+    pub fn included_by(&self, header: &str) -> Vec<&'a str> {
+        if header == self.interface.header {
+            return self.names[1..].to_vec();
+        }
+        self.names.iter().copied().filter(|other| *other != header && self.needs(header, other)).collect()
+    }
+
+    /// Whether a header names a type of another one.
+    pub fn needs(&self, header: &str, other: &str) -> bool {
+        self.named_in(header).any(|id| self.declares(other, id))
+    }
+
+    fn declares(&self, header: &str, id: TypeId) -> bool {
+        std::ptr::eq(&self.spec.interfaces[id.interface.0], self.interface)
+            && self.has_group(header, self.interface.types[id.index].group)
+    }
+
+    /// The types that the declarations of a header name.
+    fn named_in(&self, header: &str) -> impl Iterator<Item = TypeId> {
+        let interface = self.interface;
+        let is_here = |group| self.has_group(header, group);
+        let types = interface.types.iter().filter(move |ty| is_here(ty.group)).flat_map(Type::names);
+        let params = self.functions(header).flat_map(|function| {
+            let params = function.params.iter().chain(function.result.value());
+            params.filter_map(|param| param.ty.id())
+        });
+        let status = self.functions(header).filter(|function| matches!(function.result, ResultKind::Status));
+        let status = status.filter_map(|_| interface.status);
+        types.chain(params).chain(status)
+    }
+}

@@ -1,0 +1,177 @@
+//! What each parameter of a function is for those who call it safely, decided once for every emitter.
+//!
+//! This is where safe signatures come from: a length that a slice carries is no parameter, what the function yields is
+//! its result, and a callback takes its context along.
+
+use super::{
+    Direction, Extent, Function, FunctionId, HandleForm, Length, Param, ParamId, Role, Space, Spec, Ty,
+    TypeKind,
+};
+
+/// What a parameter is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// No parameter of its own: another one carries it.
+    Carried(Carrier),
+    /// A value: a scalar, a handle, an id, an enum, an address.
+    Value,
+    /// A value that the function reads and writes.
+    InOut,
+    /// Host bytes of a length.
+    Bytes {
+        /// Their number.
+        len: Extent,
+        /// Whether the function writes them.
+        mutable: bool,
+    },
+    /// Elements of a count.
+    Slice {
+        /// Their number.
+        len: Extent,
+        /// Whether the function writes them.
+        mutable: bool,
+    },
+    /// Bytes in a struct of length and address.
+    ByteBuffer {
+        /// Whether the function writes them.
+        mutable: bool,
+    },
+    /// A NUL-terminated text.
+    Text,
+    /// A struct by its address.
+    StructRef {
+        /// Whether the function writes it.
+        mutable: bool,
+    },
+    /// A callback, with the parameter that it takes along.
+    Callback {
+        /// The pointer that it gets back.
+        context: Option<ParamId>,
+    },
+    /// Part of the result.
+    Output(Output),
+}
+
+/// What carries a parameter that is none by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Carrier {
+    /// The result: it is the status that the call reports through.
+    Result,
+    /// A callback: it is the pointer that the callback gets back.
+    Callback(ParamId),
+    /// The first slice of this length.
+    Slice(ParamId),
+    /// A list that the function lends.
+    Lent(ParamId),
+}
+
+/// What a function yields through a parameter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// A value.
+    Value,
+    /// An array of fixed length.
+    Array(u64),
+    /// As many elements as another function says.
+    Vec(FunctionId),
+    /// A text in a buffer of fixed size.
+    Text(u64),
+    /// A list that belongs to somebody else, with the name of the parameter that has its length.
+    Lent {
+        /// The parameter.
+        count: String,
+    },
+}
+
+impl Form {
+    /// The length that a slice of this form carries.
+    pub fn length(&self) -> Option<&Extent> {
+        match self {
+            Form::Bytes { len, .. } | Form::Slice { len, .. } => Some(len),
+            _ => None,
+        }
+    }
+}
+
+/// The forms of all parameters of a function.
+pub(super) fn forms(spec: &Spec, function: &Function) -> Vec<Form> {
+    let params = || function.params.iter().enumerate().map(|(index, param)| (ParamId(index), param));
+    let own: Vec<Form> = params().map(|(id, param)| form(spec, function, id, param)).collect();
+    let carrier = |id: ParamId, param: &Param| {
+        let counts = |length: Option<&Extent>| length == Some(&Extent::Param(id));
+        let lent = own.iter().position(
+            |form| matches!(form, Form::Output(Output::Lent { count }) if *count == param.name.value),
+        );
+        let slice = own.iter().position(|form| counts(form.length()));
+        let slice = slice.filter(|_| param.dir == Direction::In).map(|index| Carrier::Slice(ParamId(index)));
+        lent.map(|index| Carrier::Lent(ParamId(index))).or(slice)
+    };
+    params().map(|(id, param)| carrier(id, param).map_or_else(|| own[id.0].clone(), Form::Carried)).collect()
+}
+
+fn form(spec: &Spec, function: &Function, id: ParamId, param: &Param) -> Form {
+    if param.is_status {
+        return Form::Carried(Carrier::Result);
+    }
+    if let Some(callback) = param.context_of {
+        return Form::Carried(Carrier::Callback(callback));
+    }
+    let mutable = param.dir != Direction::In;
+    if let (Ty::Named(ty), None) = (param.ty, &param.length) {
+        match &spec.ty(ty).kind {
+            TypeKind::Struct { fields, .. } if is_byte_buffer(fields) => return Form::ByteBuffer { mutable },
+            TypeKind::Struct { .. } if param.dir != Direction::Out => return Form::StructRef { mutable },
+            // What C passes by its address it also changes through it; only what is made comes back.
+            TypeKind::Handle { form: HandleForm::Pointee(_), .. } if param.role != Role::Creates => {
+                return Form::Value;
+            }
+            TypeKind::Callback { .. } => {
+                let taken = function.params.iter().position(|other| other.context_of == Some(id));
+                return Form::Callback { context: taken.map(ParamId) };
+            }
+            _ => {}
+        }
+    }
+    if let (true, Some(Length::Count(Extent::Param(count)))) = (param.lent, &param.length) {
+        return Form::Output(Output::Lent { count: function.param(*count).name.value.clone() });
+    }
+    if param.is_output() {
+        return Form::Output(output(param));
+    }
+    match (&param.length, param.ty) {
+        (Some(Length::Bytes(len)), Ty::Pointer)
+            if param.space == Some(Space::Host) && param.held.is_none() && param.role == Role::Uses =>
+        {
+            Form::Bytes { len: len.clone(), mutable }
+        }
+        (Some(Length::Bytes(len) | Length::Count(len)), Ty::Char) => {
+            Form::Bytes { len: len.clone(), mutable }
+        }
+        (Some(Length::Bytes(len)), Ty::String) if mutable => Form::Bytes { len: len.clone(), mutable },
+        // The array of addresses is the caller's to keep; `dir` speaks of the memory behind them.
+        (Some(Length::Count(len)), Ty::Pointer) => Form::Slice { len: len.clone(), mutable: false },
+        (Some(Length::Count(len)), _) => Form::Slice { len: len.clone(), mutable },
+        (_, Ty::String) => Form::Text,
+        (_, Ty::Pointer) => Form::Value,
+        _ if param.dir == Direction::InOut => Form::InOut,
+        _ => Form::Value,
+    }
+}
+
+fn output(param: &Param) -> Output {
+    match (&param.length, param.ty) {
+        (Some(Length::Count(Extent::Number(count)) | Length::Bytes(Extent::Number(count))), Ty::Char)
+        | (Some(Length::Bytes(Extent::Number(count))), Ty::String) => Output::Text(*count),
+        (Some(Length::Count(Extent::Number(count))), _) => Output::Array(*count),
+        (Some(Length::Count(Extent::Call(function))), _) => Output::Vec(*function),
+        _ => Output::Value,
+    }
+}
+
+/// Returns true for a struct that is a length and the bytes of that length.
+pub fn is_byte_buffer(fields: &[Param]) -> bool {
+    matches!(fields, [size, data]
+        if size.ty == Ty::Size
+            && data.ty == Ty::Pointer
+            && data.length == Some(Length::Bytes(Extent::Param(ParamId(0)))))
+}

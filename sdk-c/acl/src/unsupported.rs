@@ -1,0 +1,16 @@
+//! The groups without an implementation: their functions use the fallbacks of the spec, which refuse.
+
+use crate::api::{AclCapture, AclLabel, AclModel, AclOperator, AclSnapshot, AclSymbol};
+use crate::runtime::Runtime;
+
+impl AclSymbol for Runtime {}
+
+impl AclLabel for Runtime {}
+
+impl AclSnapshot for Runtime {}
+
+impl AclModel for Runtime {}
+
+impl AclCapture for Runtime {}
+
+impl AclOperator for Runtime {}

@@ -1,0 +1,146 @@
+//! The functions of the ACL runtime, on the devices of this library.
+//!
+//! `tenon-acl` implements the functions. Its devices come from the registry that the `tenon_…` functions use, so that a
+//! plugin is loaded once, and layers see the calls of both interfaces.
+
+/// The functions of `spec/acl`, one export each.
+///
+/// cbindgen:ignore
+#[rustfmt::skip]
+mod functions;
+
+use std::ffi::CString;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+use tenon::device::{self, Device, DeviceId};
+use tenon_acl::{Devices, OpenDevice, Runtime, api};
+
+use crate::call::enter;
+use crate::devices::{close, device_count, open_of};
+use crate::error::Failure;
+use crate::library::{self, Lifecycle};
+use crate::plugin_table::{LoadedPlugin, hold_ready};
+
+/// Names the device type that programs see; without it, it is that of the first plugin, or the built-in one.
+const DEVICE: &str = "TENON_ACL_DEVICE";
+
+/// True if the library began with a call from here, so that it may also end from here.
+static BEGAN: AtomicBool = AtomicBool::new(false);
+
+/// The plugin whose device was opened first; 0 before, and after the end.
+static CHOSEN: AtomicUsize = AtomicUsize::new(0);
+
+/// The devices of one plugin.
+struct OfLibrary;
+
+impl OfLibrary {
+    /// The plugin whose devices are meant.
+    ///
+    /// Once one of them was opened it stays the same, whatever is set or loaded meanwhile, until the program has ended the
+    /// runtime or somebody the library.
+    fn plugin() -> Result<Arc<LoadedPlugin>, Failure> {
+        if !library::is_running() {
+            library::running()?;
+            BEGAN.store(true, Ordering::Release);
+        }
+        let chosen = CHOSEN.load(Ordering::Acquire);
+        if chosen != 0
+            && let Some(plugin) = library::plugins().into_iter().find(|plugin| plugin.handle == chosen)
+        {
+            return Ok(plugin);
+        }
+        match std::env::var_os(DEVICE).filter(|name| !name.is_empty()) {
+            Some(name) => {
+                let name = CString::new(name.into_encoded_bytes()).unwrap_or_default();
+                library::of_type(Some(&name))
+            }
+            None => library::plugins().into_iter().nth(1).map_or_else(|| library::of_type(None), Ok),
+        }
+    }
+}
+
+impl Devices for OfLibrary {
+    fn count(&self) -> device::Result<u32> {
+        let count = || {
+            let plugin = hold_ready(Self::plugin()?.handle)?;
+            device_count(&plugin)
+        };
+        count().map_err(as_device).map(|count| u32::try_from(count).unwrap_or(u32::MAX))
+    }
+
+    fn open(&self, ordinal: u32) -> device::Result<Arc<dyn OpenDevice>> {
+        let open = || {
+            let plugin = Self::plugin()?;
+            let lifecycle = Lifecycle::begin()?;
+            let handle = open_of(&lifecycle, &plugin, i32::try_from(ordinal).unwrap_or(i32::MAX))?;
+            CHOSEN.store(plugin.handle, Ordering::Release);
+            Ok(handle)
+        };
+        let handle = open().map_err(as_device)?;
+        Ok(Arc::new(Opened { handle, is_open: Mutex::new(true) }))
+    }
+
+    fn ended(&self) {
+        CHOSEN.store(0, Ordering::Release);
+        // A program of this interface alone has nothing else that would make the layers report. What is in use by hand
+        // goes on.
+        if BEGAN.swap(false, Ordering::AcqRel) {
+            let _ = library::end_if_idle();
+        }
+    }
+
+    fn device_type(&self) -> String {
+        match Self::plugin() {
+            Ok(plugin) if plugin.host.path().is_some() => plugin.device_type().into_owned(),
+            _ => "CPU".to_owned(),
+        }
+    }
+
+    fn memory_is_host(&self) -> bool {
+        Self::plugin().is_ok_and(|plugin| plugin.host.path().is_none())
+    }
+}
+
+/// A device that is open once more for this.
+struct Opened {
+    handle: usize,
+    is_open: Mutex<bool>,
+}
+
+impl OpenDevice for Opened {
+    fn call(&self, body: &mut dyn FnMut(&dyn Device, DeviceId) -> device::Result<()>) -> device::Result<()> {
+        // Fails if `tenon_shutdown` has closed the device.
+        let device = enter(self.handle).map_err(as_device)?;
+        body(device.device(), device.id)
+    }
+
+    fn close(&self) {
+        let was_open =
+            std::mem::replace(&mut *self.is_open.lock().unwrap_or_else(PoisonError::into_inner), false);
+        if was_open {
+            // There is nobody to tell but whoever reads the last error of the library.
+            let _ = close(self.handle);
+        }
+    }
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// A failure of the library in the words of a device.
+fn as_device(failure: Failure) -> device::Error {
+    match failure {
+        Failure::Device(error) => error,
+        other => device::Error::new(other.status().to_device(), other.message()),
+    }
+}
+
+/// Returns the runtime on the devices of this library; there is one in a process.
+fn instance() -> &'static Runtime {
+    static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new(Arc::new(OfLibrary)));
+    &RUNTIME
+}

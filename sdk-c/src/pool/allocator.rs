@@ -1,0 +1,69 @@
+//! Where memory for a program comes from: the pool of a device, or the device itself.
+
+use std::sync::Arc;
+
+use tenon::DevicePtr;
+use tenon::device::{Device, DeviceId, Stream};
+
+use super::direct::Direct;
+use super::{Pool, PoolError, PoolStatistics};
+
+/// The memory of one device, as programs get it.
+pub enum Allocator {
+    /// Freed blocks are kept and given out again.
+    Pooled(Box<Pool>),
+    /// Each block is an allocation of the device, so that the validation layer sees it.
+    Direct(Direct),
+}
+
+impl Allocator {
+    /// The allocator of a device.
+    ///
+    /// # Errors
+    /// What [`Pool::new`] answers.
+    pub fn new(device: Arc<dyn Device>, id: DeviceId, is_validated: bool) -> Result<Self, PoolError> {
+        match is_validated {
+            true => Ok(Self::Direct(Direct::new(device, id))),
+            false => Pool::new(device, id).map(|pool| Self::Pooled(Box::new(pool))),
+        }
+    }
+
+    /// As [`Pool::allocate`].
+    pub fn allocate(&self, size: usize, stream: Stream) -> Result<DevicePtr, PoolError> {
+        match self {
+            Self::Pooled(pool) => pool.allocate(size, stream),
+            Self::Direct(direct) => direct.allocate(size),
+        }
+    }
+
+    /// As [`Pool::free`].
+    pub fn free(&self, ptr: DevicePtr, stream: Stream) -> Result<(), PoolError> {
+        match self {
+            Self::Pooled(pool) => pool.free(ptr, stream),
+            Self::Direct(direct) => direct.free(ptr, stream),
+        }
+    }
+
+    /// As [`Pool::retire`].
+    pub fn retire(&self, stream: Stream) {
+        if let Self::Pooled(pool) = self {
+            pool.retire(stream);
+        }
+    }
+
+    /// As [`Pool::trim`].
+    pub fn trim(&self, keep: usize) -> Result<usize, PoolError> {
+        match self {
+            Self::Pooled(pool) => pool.trim(keep),
+            Self::Direct(direct) => direct.trim(),
+        }
+    }
+
+    /// As [`Pool::statistics`].
+    pub fn statistics(&self) -> PoolStatistics {
+        match self {
+            Self::Pooled(pool) => pool.statistics(),
+            Self::Direct(direct) => direct.statistics(),
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Memory without a pool, for the validation layer: each block is an allocation of the device, of the size that the program
+//! asked for, and goes back when it is freed. So the layer knows every block by itself, and finds what a pool hides: an
+//! access behind the end, a use after the free, a block that is never freed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tenon::DevicePtr;
+use tenon::device::{Device, DeviceId, Stream};
+
+use super::{PoolError, PoolStatistics};
+
+/// Allocations of one device.
+pub struct Direct {
+    device: Arc<dyn Device>,
+    id: DeviceId,
+    blocks: Mutex<Blocks>,
+}
+
+#[derive(Default)]
+struct Blocks {
+    /// The blocks in use: address and size.
+    used: BTreeMap<usize, usize>,
+    /// Addresses of blocks that were freed, unless the device has given them out again.
+    freed: BTreeSet<usize>,
+    /// Freed blocks that the device has not taken back yet.
+    waiting: Vec<(DevicePtr, usize)>,
+    in_use: usize,
+    peak: usize,
+    allocations: u64,
+}
+
+impl Direct {
+    pub fn new(device: Arc<dyn Device>, id: DeviceId) -> Self {
+        Direct { device, id, blocks: Mutex::default() }
+    }
+
+    /// As [`Pool::allocate`](super::Pool::allocate).
+    pub fn allocate(&self, size: usize) -> Result<DevicePtr, PoolError> {
+        // No bytes are a block too, with an address of its own.
+        let bytes = size.max(1);
+        let ptr = self.device.device_memory_allocate(self.id, bytes)?;
+        // A device without memory succeeds with a null address.
+        if ptr.is_null() {
+            return Err(PoolError::OutOfMemory { size });
+        }
+        let mut blocks = self.lock();
+        blocks.freed.remove(&ptr.addr());
+        blocks.used.insert(ptr.addr(), bytes);
+        blocks.in_use += bytes;
+        blocks.peak = blocks.peak.max(blocks.in_use);
+        blocks.allocations += 1;
+        Ok(ptr)
+    }
+
+    /// As [`Pool::free`](super::Pool::free), but waits for the stream: the device itself frees at once.
+    pub fn free(&self, ptr: DevicePtr, stream: Stream) -> Result<(), PoolError> {
+        if ptr.is_null() {
+            return Ok(());
+        }
+        let bytes = self.take(ptr)?;
+        // As with a pool, the free itself succeeds: what the device does not take now is offered to it again.
+        let waited = self.device.synchronize_stream(self.id, stream);
+        if waited.and_then(|()| self.device.device_memory_deallocate(self.id, ptr, bytes)).is_err() {
+            self.lock().waiting.push((ptr, bytes));
+        }
+        Ok(())
+    }
+
+    /// As [`Pool::trim`](super::Pool::trim): offers the device once more what it did not take.
+    pub fn trim(&self) -> Result<usize, PoolError> {
+        let waiting = std::mem::take(&mut self.lock().waiting);
+        let (mut given, mut refused) = (0, None);
+        for (ptr, bytes) in waiting {
+            match self.device.device_memory_deallocate(self.id, ptr, bytes) {
+                Ok(()) => given += bytes,
+                Err(error) => {
+                    self.lock().waiting.push((ptr, bytes));
+                    refused = Some(error);
+                }
+            }
+        }
+        refused.map_or(Ok(given), |error| Err(PoolError::Device(error)))
+    }
+
+    fn take(&self, ptr: DevicePtr) -> Result<usize, PoolError> {
+        let mut blocks = self.lock();
+        let Some(bytes) = blocks.used.remove(&ptr.addr()) else {
+            if blocks.freed.contains(&ptr.addr()) {
+                return Err(PoolError::Free { ptr });
+            }
+            let before = blocks.used.range(..ptr.addr()).next_back();
+            return Err(match before.filter(|(start, bytes)| ptr.addr() - *start < **bytes) {
+                Some((start, _)) => PoolError::Inside { ptr, start: DevicePtr::from_addr(*start) },
+                None => PoolError::Unknown { ptr },
+            });
+        };
+        blocks.freed.insert(ptr.addr());
+        blocks.in_use -= bytes;
+        Ok(bytes)
+    }
+
+    /// As [`Pool::statistics`](super::Pool::statistics).
+    pub fn statistics(&self) -> PoolStatistics {
+        let blocks = self.lock();
+        let cached = blocks.waiting.iter().map(|(_, bytes)| bytes).sum::<usize>();
+        PoolStatistics {
+            in_use: blocks.in_use,
+            cached,
+            peak: blocks.peak,
+            from_device: blocks.in_use + cached,
+            misses: blocks.allocations,
+            ..PoolStatistics::default()
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Blocks> {
+        // A panic leaves nothing half done: no foreign code runs under the lock.
+        self.blocks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Direct {
+    fn drop(&mut self) {
+        // Blocks in use are left to the device, so that the validation layer reports them.
+        let _ = self.trim();
+    }
+}

@@ -1,0 +1,285 @@
+//! The file of a trace. It holds whole events only, and knows how many could not be written.
+//!
+//! Everything but [`Output::open`] may run in a signal handler: nothing allocates or locks. No write raises a signal.
+
+use std::ffi::CString;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::IntoRawFd as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+
+use tenon::support::write_line;
+
+/// What each event but the first begins with.
+const SEPARATOR: &[u8] = b",\n{";
+/// What each call and each piece of work has, and nothing else.
+const COUNTED: &[u8] = b"\"ph\":\"X\"";
+/// The room in the head for the event that says how many events are missing.
+const RESERVED: usize = 160;
+
+/// An open file, with one writer at a time.
+pub(super) struct Output {
+    path: PathBuf,
+    c_path: CString,
+    /// -1 once it is closed.
+    descriptor: AtomicI32,
+    /// Device and inode: a program may close descriptors that it did not open, and then get their numbers.
+    identity: (u64, u64),
+    /// True if there are positions in it. A pipe has none.
+    is_regular: bool,
+    head: Box<[u8]>,
+    /// The bytes of whole events, the head included.
+    written: AtomicU64,
+    missing: AtomicU64,
+    /// The system's number of the first error.
+    error: AtomicI32,
+}
+
+impl Output {
+    /// Opens a file. Where another writer has it, opens one with the process id in its name instead.
+    pub(super) fn open(path: &Path, head: &[u8]) -> io::Result<Self> {
+        // Paths are resolved now: the program may change its folder.
+        let mut path = std::path::absolute(path)?;
+        let mut file = create(&path)?;
+        if !lock(&file) {
+            let taken = path.clone();
+            path.set_extension(format!("{}.json", std::process::id()));
+            write_line(format_args!(
+                "another process writes the trace {}; this one goes to {}",
+                taken.display(),
+                path.display()
+            ));
+            file = create(&path)?;
+            if !lock(&file) {
+                return Err(io::Error::new(io::ErrorKind::ResourceBusy, "another writer has the file"));
+            }
+        }
+        let metadata = file.metadata()?;
+        if metadata.is_file() {
+            file.set_len(0)?;
+        }
+        Ok(Self {
+            c_path: CString::new(path.as_os_str().as_bytes())?,
+            path,
+            identity: (metadata.dev(), metadata.ino()),
+            is_regular: metadata.is_file(),
+            head: [head, &[b' '; RESERVED]].concat().into(),
+            descriptor: AtomicI32::new(file.into_raw_fd()),
+            written: AtomicU64::new(0),
+            missing: AtomicU64::new(0),
+            error: AtomicI32::new(0),
+        })
+    }
+
+    /// The path of the file.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The number of events that could not be written.
+    pub(super) fn missing(&self) -> u64 {
+        self.missing.load(Ordering::Relaxed)
+    }
+
+    /// The first error.
+    pub(super) fn error(&self) -> Option<io::Error> {
+        let error = self.error.load(Ordering::Relaxed);
+        (error != 0).then(|| io::Error::from_raw_os_error(error))
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.descriptor.load(Ordering::Acquire) < 0
+    }
+
+    /// Appends whole events. What cannot be written is counted, and leaves nothing behind.
+    pub(super) fn write(&self, events: &[u8]) {
+        let mut signals = BlockedSignals::block();
+        let has_head = self.written.load(Ordering::Relaxed) > 0 || self.append(&self.head) == self.head.len();
+        let kept = if has_head { self.append(events) } else { 0 };
+        self.missing.fetch_add(count(&events[kept..]), Ordering::Relaxed);
+        signals.restore();
+    }
+
+    /// Puts an event into the room that the head has for it. Returns true if it is there.
+    pub(super) fn fill_reserved(&self, event: &[u8]) -> bool {
+        if !self.is_regular || event.len() > RESERVED || self.written.load(Ordering::Relaxed) == 0 {
+            return false;
+        }
+        let mut signals = BlockedSignals::block();
+        let place = self.head.len() - RESERVED;
+        let outcome = self.checked().and_then(|file| write_all(file, event, Some(place as u64)));
+        signals.restore();
+        outcome.is_ok()
+    }
+
+    /// Writes the end, and closes the file.
+    pub(super) fn close(&self, end: &[u8]) {
+        self.write(end);
+        if let Ok(file) = self.checked() {
+            // SAFETY: the descriptor is that of the file that was opened here.
+            unsafe { libc::close(file) };
+        }
+        self.descriptor.store(-1, Ordering::Release);
+    }
+
+    /// Appends all bytes, or as many whole events as can be written. Returns the number of bytes appended.
+    fn append(&self, bytes: &[u8]) -> usize {
+        let start = self.written.load(Ordering::Relaxed);
+        let position = self.is_regular.then_some(start);
+        let kept = match self.checked().map_err(|error| (0, error)).and_then(|file| {
+            write_some(file, bytes, position).map_err(|(count, error)| {
+                if position.is_none() {
+                    return (count, error);
+                }
+                let kept = last_separator(&bytes[..count]);
+                // SAFETY: the descriptor is that of the file. If it cannot be cut, readers skip the broken line.
+                unsafe { libc::ftruncate(file, (start + kept as u64).cast_signed()) };
+                (kept, error)
+            })
+        }) {
+            Ok(()) => bytes.len(),
+            Err((kept, error)) => {
+                let _ = self.error.compare_exchange(0, error, Ordering::Relaxed, Ordering::Relaxed);
+                kept
+            }
+        };
+        self.written.store(start + kept as u64, Ordering::Relaxed);
+        kept
+    }
+
+    /// The descriptor, if it still is that of the file. Otherwise the file is opened once more.
+    fn checked(&self) -> Result<i32, i32> {
+        let known = self.descriptor.load(Ordering::Relaxed);
+        if known >= 0 && identity(known) == Some(self.identity) {
+            return Ok(known);
+        }
+        if !self.is_regular {
+            return Err(libc::EBADF);
+        }
+        // SAFETY: the path is a text with a zero at its end.
+        let opened = unsafe { libc::open(self.c_path.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC) };
+        if opened < 0 {
+            return Err(last_error());
+        }
+        if identity(opened) != Some(self.identity) {
+            // SAFETY: opened above, and used by nobody else.
+            unsafe { libc::close(opened) };
+            return Err(libc::ESTALE);
+        }
+        self.descriptor.store(opened, Ordering::Relaxed);
+        Ok(opened)
+    }
+}
+
+/// Opens a file without changing what is in it: that may be another writer's.
+fn create(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create(true).truncate(false).custom_flags(libc::O_CLOEXEC).open(path)
+}
+
+/// Becomes the only writer of a file, until it is closed. A file system without locks does not know of other writers.
+fn lock(file: &File) -> bool {
+    !matches!(file.try_lock(), Err(TryLockError::WouldBlock))
+}
+
+fn identity(descriptor: i32) -> Option<(u64, u64)> {
+    let mut status = MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: the place can be written; a number that is no descriptor is an error.
+    if unsafe { libc::fstat(descriptor, status.as_mut_ptr()) } != 0 {
+        return None;
+    }
+    // SAFETY: written by the call.
+    let status = unsafe { status.assume_init() };
+    Some((status.st_dev, status.st_ino))
+}
+
+fn write_all(descriptor: i32, bytes: &[u8], position: Option<u64>) -> Result<(), i32> {
+    write_some(descriptor, bytes, position).map_err(|(_, error)| error)
+}
+
+/// Writes all, or answers how much was written before the error.
+fn write_some(descriptor: i32, bytes: &[u8], position: Option<u64>) -> Result<(), (usize, i32)> {
+    let mut count = 0;
+    while count < bytes.len() {
+        let rest = &bytes[count..];
+        // SAFETY: the bytes are valid.
+        let written = unsafe {
+            match position {
+                Some(position) => libc::pwrite(
+                    descriptor,
+                    rest.as_ptr().cast(),
+                    rest.len(),
+                    (position + count as u64).cast_signed(),
+                ),
+                None => libc::write(descriptor, rest.as_ptr().cast(), rest.len()),
+            }
+        };
+        match usize::try_from(written) {
+            Ok(written) => count += written,
+            Err(_) => match last_error() {
+                libc::EINTR => {}
+                error => return Err((count, error)),
+            },
+        }
+    }
+    Ok(())
+}
+
+fn last_error() -> i32 {
+    io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO)
+}
+
+/// Where the last event begins that may have been cut off.
+fn last_separator(bytes: &[u8]) -> usize {
+    bytes.windows(SEPARATOR.len()).rposition(|window| window == SEPARATOR).unwrap_or(0)
+}
+
+/// How many calls and pieces of work there are among events.
+fn count(events: &[u8]) -> u64 {
+    events.windows(COUNTED.len()).filter(|window| *window == COUNTED).count() as u64
+}
+
+/// The signals that a write raises where nobody reads a pipe, or a file has reached the limit of its size. They are
+/// blocked on this thread, and one that was raised meanwhile is taken back.
+struct BlockedSignals {
+    raised: libc::sigset_t,
+    before: libc::sigset_t,
+    /// Those that were pending before, and are somebody else's.
+    pending: libc::sigset_t,
+}
+
+impl BlockedSignals {
+    const SIGNALS: [i32; 2] = [libc::SIGPIPE, libc::SIGXFSZ];
+
+    fn block() -> Self {
+        // SAFETY: sets of zeros are valid, and the places can be written.
+        unsafe {
+            let mut signals =
+                Self { raised: std::mem::zeroed(), before: std::mem::zeroed(), pending: std::mem::zeroed() };
+            libc::sigemptyset(&raw mut signals.raised);
+            for signal in Self::SIGNALS {
+                libc::sigaddset(&raw mut signals.raised, signal);
+            }
+            libc::sigpending(&raw mut signals.pending);
+            libc::pthread_sigmask(libc::SIG_BLOCK, &raw const signals.raised, &raw mut signals.before);
+            signals
+        }
+    }
+
+    fn restore(&mut self) {
+        let none = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: the sets were filled by `block`.
+        unsafe {
+            for signal in Self::SIGNALS {
+                if libc::sigismember(&raw const self.pending, signal) == 1 {
+                    libc::sigdelset(&raw mut self.raised, signal);
+                }
+            }
+            while libc::sigtimedwait(&raw const self.raised, std::ptr::null_mut(), &raw const none) > 0 {}
+            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.before, std::ptr::null_mut());
+        }
+    }
+}

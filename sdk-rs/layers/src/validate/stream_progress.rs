@@ -1,0 +1,233 @@
+//! Which work is known to be done.
+//!
+//! Each piece of work that is put into a stream gets the next number of the stream. A stream is done up to a number once
+//! somebody has waited for it, or for an event behind it, or has asked and was told so. What a stream waited for on
+//! another is done when the wait is.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use super::hash::Map;
+
+/// Work on a stream: the stream's number here, and the work's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct WorkId {
+    stream: u32,
+    number: u64,
+}
+
+/// Bits for the number of the work; enough for weeks with a call each microsecond.
+const NUMBER_BITS: u32 = 40;
+
+impl WorkId {
+    pub(super) fn new(stream: u32, number: u64) -> Self {
+        Self { stream, number }
+    }
+
+    pub(super) fn stream(self) -> u32 {
+        self.stream
+    }
+
+    /// Its place among the work of the stream.
+    pub(super) fn number(self) -> u64 {
+        self.number
+    }
+
+    #[inline]
+    pub(super) fn pack(self) -> u64 {
+        u64::from(self.stream) << NUMBER_BITS | self.number
+    }
+
+    pub(super) fn unpack(bits: u64) -> Option<Self> {
+        let id = Self { stream: (bits >> NUMBER_BITS) as u32, number: bits & ((1 << NUMBER_BITS) - 1) };
+        (bits != 0).then_some(id)
+    }
+}
+
+/// The progress of one stream.
+pub(super) struct StreamProgress {
+    /// Its number, from 1.
+    pub(super) id: u32,
+    pub(super) device: i32,
+    pub(super) address: u64,
+    /// The last work that was put into it.
+    queued: AtomicU64,
+    /// Up to which it is done.
+    done: AtomicU64,
+    waits: Mutex<Vec<Wait>>,
+}
+
+/// From `at` on the stream waits for work on another.
+#[derive(Clone, Copy)]
+struct Wait {
+    at: u64,
+    work: WorkId,
+}
+
+impl StreamProgress {
+    /// The most waits that are kept. Beyond it two are taken for one, so that work may be taken for done too early, and
+    /// never for running too long.
+    const WAITS: usize = 16;
+
+    /// Puts work into the stream.
+    #[inline]
+    pub(super) fn queue(&self) -> WorkId {
+        WorkId::new(self.id, self.queued.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    /// All that was put into the stream until now.
+    #[inline]
+    pub(super) fn until_now(&self) -> WorkId {
+        WorkId::new(self.id, self.queued.load(Ordering::Relaxed))
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        self.done.load(Ordering::Relaxed) >= self.queued.load(Ordering::Relaxed)
+    }
+
+    /// Answers work that there is no more room for.
+    fn wait(&self, mut wait: Wait) -> Option<WorkId> {
+        let mut waits = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut forgotten = None;
+        if waits.len() >= Self::WAITS {
+            match waits.iter().position(|one| one.work.stream == wait.work.stream) {
+                Some(same) => wait.at = waits.remove(same).at,
+                None => forgotten = Some(waits.remove(0).work),
+            }
+        }
+        waits.push(wait);
+        forgotten
+    }
+}
+
+/// The streams of a plugin.
+#[derive(Default)]
+pub(super) struct Progress {
+    streams: RwLock<Streams>,
+}
+
+#[derive(Default)]
+struct Streams {
+    last: u32,
+    known: Map<u32, Arc<StreamProgress>>,
+}
+
+impl Progress {
+    pub(super) fn begin(&self, device: i32, address: u64) -> Arc<StreamProgress> {
+        let mut streams = self.streams.write().unwrap_or_else(PoisonError::into_inner);
+        // Numbers that come again, after millions of streams, only blur what is in flight.
+        streams.last = streams.last % ((1 << (64 - NUMBER_BITS)) - 1) + 1;
+        let stream = Arc::new(StreamProgress {
+            id: streams.last,
+            device,
+            address,
+            queued: AtomicU64::new(0),
+            done: AtomicU64::new(0),
+            waits: Mutex::default(),
+        });
+        streams.known.insert(stream.id, stream.clone());
+        stream
+    }
+
+    pub(super) fn end(&self, stream: u32) {
+        self.streams.write().unwrap_or_else(PoisonError::into_inner).known.remove(&stream);
+    }
+
+    /// A destroyed stream that is alive after all.
+    pub(super) fn restore(&self, stream: &Arc<StreamProgress>) {
+        let mut streams = self.streams.write().unwrap_or_else(PoisonError::into_inner);
+        streams.known.insert(stream.id, stream.clone());
+    }
+
+    pub(super) fn get(&self, stream: u32) -> Option<Arc<StreamProgress>> {
+        self.streams.read().unwrap_or_else(PoisonError::into_inner).known.get(&stream).cloned()
+    }
+
+    /// A stream waits for work on another.
+    #[inline]
+    pub(super) fn wait(&self, stream: &StreamProgress, waiting: WorkId, work: WorkId) {
+        if let Some(forgotten) = stream.wait(Wait { at: waiting.number, work }) {
+            self.finish(forgotten);
+        }
+    }
+
+    /// Returns true if the work is known to be done, or its stream was destroyed.
+    pub(super) fn is_done(&self, work: WorkId) -> bool {
+        self.get(work.stream).is_none_or(|stream| stream.done.load(Ordering::Relaxed) >= work.number)
+    }
+
+    /// Somebody has seen that the work is done, and so is all that it waited for.
+    pub(super) fn finish(&self, work: WorkId) {
+        let mut open = vec![work];
+        while let Some(work) = open.pop() {
+            let Some(stream) = self.get(work.stream) else { continue };
+            stream.done.fetch_max(work.number, Ordering::Relaxed);
+            let mut waits = stream.waits.lock().unwrap_or_else(PoisonError::into_inner);
+            waits.retain(|wait| {
+                let passed = wait.at <= work.number;
+                if passed {
+                    open.push(wait.work);
+                }
+                !passed
+            });
+        }
+    }
+
+    /// The streams of a device.
+    pub(super) fn of_device(&self, device: i32) -> Vec<Arc<StreamProgress>> {
+        let streams = self.streams.read().unwrap_or_else(PoisonError::into_inner);
+        streams.known.values().filter(|stream| stream.device == device).cloned().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_stream_waited_for_is_done_with_it() {
+        let progress = Progress::default();
+        let [a, b, c] = [1, 2, 3].map(|address| progress.begin(0, address));
+        let on_a = a.queue();
+        progress.wait(&b, b.queue(), on_a);
+        let on_b = b.queue();
+        progress.wait(&c, c.queue(), on_b);
+        let later = a.queue();
+        assert!(!progress.is_done(on_a) && !a.is_done());
+        progress.finish(c.until_now());
+        assert!(progress.is_done(on_a) && progress.is_done(on_b) && c.is_done());
+        assert!(!progress.is_done(later), "nobody waited for it");
+        progress.end(a.id);
+        assert!(progress.is_done(later), "of a stream that is gone nothing is known");
+    }
+
+    #[test]
+    fn a_wait_that_was_not_passed_says_nothing() {
+        let progress = Progress::default();
+        let (a, b) = (progress.begin(0, 1), progress.begin(0, 2));
+        let (on_a, early) = (a.queue(), b.queue());
+        progress.wait(&b, b.queue(), on_a);
+        progress.finish(early);
+        assert!(!progress.is_done(on_a));
+    }
+
+    #[test]
+    fn many_waits_take_bounded_room_and_claim_nothing_in_flight() {
+        let progress = Progress::default();
+        let (a, b) = (progress.begin(0, 1), progress.begin(0, 2));
+        for _ in 0..1000 {
+            let on_a = a.queue();
+            progress.wait(&b, b.queue(), on_a);
+        }
+        assert!(b.waits.lock().unwrap().len() <= StreamProgress::WAITS);
+        progress.finish(b.until_now());
+        assert!(a.is_done());
+    }
+
+    #[test]
+    fn a_use_survives_packing() {
+        let id = WorkId::new(0xff_ffff, (1 << NUMBER_BITS) - 1);
+        assert_eq!(WorkId::unpack(id.pack()), Some(id));
+        assert_eq!(WorkId::unpack(0), None);
+    }
+}

@@ -1,0 +1,163 @@
+//! A trace is complete, or says what is missing; and writing it never ends the program.
+
+mod common;
+
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::Arc;
+
+use common::{ID, cpu};
+use tenon::device::*;
+use tenon_layers::trace::summary::Summary;
+use tenon_layers::trace::{Options, Trace};
+
+/// What the child process does, by name.
+const CHILD: &str = "TENON_TEST_CHILD";
+const CALLS: u64 = 20_000;
+
+fn path(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("output-{name}-{}.json", std::process::id()))
+}
+
+/// Starts this program again, for [`child_process`] alone.
+fn start(child: &str, file: &Path) -> Child {
+    Command::new(std::env::current_exe().unwrap())
+        .args(["child_process", "--exact", "--nocapture", "--test-threads=1"])
+        .env(CHILD, child)
+        .env("TENON_TRACE_FILE", file)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// Waits for a child, which has to end well, and returns its standard error.
+fn ended(child: Child) -> String {
+    let Output { status, stderr, .. } = child.wait_with_output().unwrap();
+    let text = String::from_utf8(stderr).unwrap();
+    assert!(status.success(), "{status:?}, signal {:?}: {text}", status.signal());
+    text
+}
+
+/// The summary of a file, which has to be JSON.
+fn summary(file: &Path) -> Summary {
+    let text = std::fs::read_to_string(file).unwrap();
+    serde_json::from_str::<Vec<serde_json::Value>>(&text).unwrap();
+    Summary::read(BufReader::new(text.as_bytes())).unwrap()
+}
+
+fn limit_file_size(bytes: libc::rlim_t) {
+    let limit = libc::rlimit { rlim_cur: bytes, rlim_max: libc::RLIM_INFINITY };
+    // SAFETY: the limit is valid.
+    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, &raw const limit) }, 0);
+}
+
+#[test]
+fn child_process() {
+    let Ok(child) = std::env::var(CHILD) else { return };
+    let trace = Trace::start(Options { streams: false, ..Options::from_env().unwrap() }).unwrap();
+    let layer = trace.layer("cpu", cpu()) as Arc<dyn Layer>;
+    let device = Layered::new(WithFallbacks(cpu()), vec![layer]);
+    let call = |count: u64| (0..count).for_each(|_| device.set_device(ID).unwrap());
+    match child.as_str() {
+        "all" => call(CALLS),
+        // As on a disk that is full for a while.
+        "limited" => {
+            limit_file_size(1 << 20);
+            call(CALLS / 2);
+            trace.flush();
+            limit_file_size(libc::RLIM_INFINITY);
+            call(CALLS / 2);
+        }
+        // As daemons do, and programs before they start another.
+        "closes" => {
+            call(CALLS / 2);
+            trace.flush();
+            // SAFETY: nothing here owns a descriptor but the trace, which has to bear it.
+            (3..64).for_each(|descriptor| unsafe {
+                libc::close(descriptor);
+            });
+            let own = path("own");
+            let file = File::create(&own).unwrap();
+            call(CALLS / 2);
+            trace.finish();
+            assert_eq!(file.metadata().unwrap().len(), 0, "the trace went to a file of the program");
+            std::fs::remove_file(own).unwrap();
+        }
+        "waits" => {
+            println!("started");
+            std::io::stdin().read_exact(&mut [0]).unwrap();
+            call(CALLS);
+        }
+        other => panic!("{other}?"),
+    }
+    trace.finish();
+}
+
+#[test]
+fn a_full_disk_is_reported() {
+    let text = ended(start("all", Path::new("/dev/full")));
+    assert!(text.contains(&format!("the trace /dev/full lacks {CALLS} events: No space left")), "{text}");
+}
+
+#[test]
+fn what_a_full_disk_has_lost_is_counted_in_the_file() {
+    let file = path("limited");
+    let text = ended(start("limited", &file));
+    let summary = summary(&file);
+    assert!(!summary.truncated);
+    assert!(summary.dropped > 0 && summary.calls > CALLS / 2, "{summary}");
+    assert_eq!(summary.calls + summary.dropped, CALLS);
+    let said = format!("lacks {} events: File too large", summary.dropped);
+    assert!(text.contains(&said), "{text}");
+    std::fs::remove_file(file).unwrap();
+}
+
+#[test]
+fn the_end_of_a_pipe_is_reported_and_raises_no_signal() {
+    let fifo = path("fifo");
+    let c_path = std::ffi::CString::new(fifo.as_os_str().as_encoded_bytes()).unwrap();
+    // SAFETY: the path is a text with a NUL at its end.
+    assert_eq!(unsafe { libc::mkfifo(c_path.as_ptr(), 0o600) }, 0);
+    let child = start("all", &fifo);
+    let mut reader = File::open(&fifo).unwrap();
+    reader.read_exact(&mut [0; 1000]).unwrap();
+    drop(reader);
+    let text = ended(child);
+    assert!(text.contains("events: Broken pipe"), "{text}");
+    std::fs::remove_file(fifo).unwrap();
+}
+
+#[test]
+fn a_program_that_closes_all_descriptors_keeps_its_files_and_the_trace() {
+    let file = path("closes");
+    let text = ended(start("closes", &file));
+    assert!(!text.contains("lacks"), "{text}");
+    let summary = summary(&file);
+    assert_eq!((summary.calls, summary.dropped, summary.truncated), (CALLS, 0, false));
+    std::fs::remove_file(file).unwrap();
+}
+
+#[test]
+fn two_processes_get_a_file_each() {
+    let file = path("shared");
+    let mut first = start("waits", &file);
+    let mut lines = BufReader::new(first.stdout.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap().ends_with("started")));
+    let second = start("all", &file);
+    let other = file.with_extension(format!("{}.json", second.id()));
+    let text = ended(second);
+    assert!(text.contains("another process writes"), "{text}");
+    first.stdin.take().unwrap().write_all(b"\n").unwrap();
+    lines.for_each(drop);
+    assert!(first.wait().unwrap().success());
+    for file in [file, other] {
+        let summary = summary(&file);
+        assert_eq!((summary.calls, summary.dropped, summary.truncated), (CALLS, 0, false));
+        std::fs::remove_file(file).unwrap();
+    }
+}

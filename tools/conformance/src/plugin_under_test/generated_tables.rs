@@ -1,0 +1,73 @@
+//! Tables for what has none: the built-in device, and the fallbacks.
+
+use std::ptr::from_mut;
+use std::sync::{Arc, OnceLock};
+
+use tenon::device::{Function, LastError, Loaded, Partial, Plugin, Provided, Release, ffi, fill};
+use tenon::reflect::FallbackKind;
+
+/// What the tables call. The functions of a table know no instance, so there is one in a process.
+static INSTANCE: OnceLock<Arc<dyn Partial>> = OnceLock::new();
+
+/// The functions that a plugin has, in a table of the newest release.
+pub(super) fn natives(plugin: &tenon_host::Plugin) -> Loaded {
+    table::<BuiltinTable>(plugin)
+}
+
+/// The spec's fallbacks for the functions that a plugin lacks.
+pub(super) fn stand_ins(plugin: &tenon_host::Plugin) -> Loaded {
+    table::<FallbackTable>(plugin)
+}
+
+fn table<P: Plugin>(plugin: &tenon_host::Plugin) -> Loaded {
+    INSTANCE.get_or_init(|| plugin.partial());
+    let mut words = [0_u64; Release::NEWEST.table_size() / 8];
+    let table = words.as_mut_ptr().cast::<ffi::C_DeviceInterface>();
+    // SAFETY: as large as the table, aligned like it, and zero, which is a table without functions.
+    let table = unsafe { &mut *table };
+    fill::<P>(table);
+    // SAFETY: it was filled just now, by functions that live as long as the process.
+    unsafe { Loaded::from_table(Release::NEWEST, from_mut(table).cast(), Some(last_error as LastError)) }
+}
+
+extern "C" fn last_error() -> *const std::ffi::c_char {
+    tenon::last_error(|text| text.map_or(std::ptr::null(), std::ffi::CStr::as_ptr))
+}
+
+fn instance() -> &'static dyn Partial {
+    // The only way to a table is through `table`, which makes it.
+    &**INSTANCE.get().expect("the instance was made before the table")
+}
+
+struct BuiltinTable;
+
+impl Plugin for BuiltinTable {
+    type Instance = dyn Partial;
+    const PROVIDED: Provided = Provided::of(&[]);
+    const FALLBACKS: bool = false;
+
+    fn instance() -> &'static dyn Partial {
+        instance()
+    }
+
+    fn fills(function: Function) -> bool {
+        instance().provides(function)
+    }
+}
+
+struct FallbackTable;
+
+impl Plugin for FallbackTable {
+    type Instance = dyn Partial;
+    const PROVIDED: Provided = Provided::of(&[]);
+    const FALLBACKS: bool = true;
+
+    fn instance() -> &'static dyn Partial {
+        instance()
+    }
+
+    fn fills(function: Function) -> bool {
+        let works = |fallback: &tenon::reflect::FallbackInfo| fallback.kind != FallbackKind::Refuse;
+        !instance().provides(function) && function.info().fallback.as_ref().is_some_and(works)
+    }
+}

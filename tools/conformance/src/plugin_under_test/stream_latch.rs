@@ -1,0 +1,94 @@
+//! A stream that is held: nothing behind the gate may run until it is opened.
+
+use std::ffi::c_void;
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::thread::ThreadId;
+use std::time::Duration;
+
+use tenon::device::{Function, Status, ffi};
+
+use super::{PluginUnderTest, id, patience, soon};
+use crate::case::{Verdict, blame, skipped};
+
+/// A gate opens by itself before a case runs out of time, so that a stuck plugin can still be asked.
+const AT_MOST: Duration = Duration::from_secs(60);
+
+#[derive(Default)]
+struct State {
+    entered: Option<ThreadId>,
+    open: bool,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+    caller: ThreadId,
+}
+
+/// A callback that does not return until it is told to. Opens when it is dropped.
+#[must_use = "the stream runs on once this is dropped"]
+pub(crate) struct StreamLatch {
+    // Leaked: a plugin that is wrong may call back at any time.
+    shared: &'static Shared,
+}
+
+impl StreamLatch {
+    /// Holds a stream: what is queued on it from now on waits.
+    ///
+    /// Nothing that may wait for the device can be called on this thread until the gate is open. Callbacks of other
+    /// streams may be held up too, so a case has one gate at a time.
+    pub(crate) fn close(subject: &PluginUnderTest, device: i32, stream: u64) -> Verdict<Self> {
+        let shared: &'static Shared = Box::leak(Box::new(Shared {
+            state: Mutex::default(),
+            changed: Condvar::new(),
+            caller: std::thread::current().id(),
+        }));
+        let context = std::ptr::from_ref(shared).expose_provenance() as u64;
+        let callback = enter as Entered as usize as u64;
+        subject.ok(Function::StreamAddCallback, &[id(device), stream, callback, context])?;
+        let latch = Self { shared };
+        if !soon(|| shared.lock().entered.is_some()) {
+            let message = format!("a callback on an idle stream was not called within {:?}", patience());
+            return blame(Function::StreamAddCallback, message);
+        }
+        if shared.lock().entered == Some(shared.caller) {
+            return skipped(
+                "`stream_add_callback` runs the callback before it returns, so no stream can be held",
+            );
+        }
+        Ok(latch)
+    }
+
+    /// Lets the stream go on.
+    pub(crate) fn open(&self) {
+        self.shared.lock().open = true;
+        self.shared.changed.notify_all();
+    }
+}
+
+impl Drop for StreamLatch {
+    fn drop(&mut self) {
+        self.open();
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+type Entered = unsafe extern "C" fn(ffi::C_Device, ffi::C_Stream, *mut c_void, *mut Status);
+
+/// The callback of the stream.
+unsafe extern "C" fn enter(_: ffi::C_Device, _: ffi::C_Stream, context: *mut c_void, _: *mut Status) {
+    // SAFETY: the pointer is that of a `Shared` which is never freed.
+    let shared = unsafe { &*context.cast::<Shared>() };
+    let mut state = shared.lock();
+    state.entered = Some(std::thread::current().id());
+    if state.entered == Some(shared.caller) {
+        return;
+    }
+    let held = shared.changed.wait_timeout_while(state, AT_MOST, |state| !state.open);
+    drop(held);
+}
