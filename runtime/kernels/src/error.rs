@@ -2,6 +2,8 @@
 
 use thiserror::Error as ThisError;
 
+use crate::dtype::DType;
+
 /// The result of an operator.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -45,6 +47,36 @@ pub enum Error {
         missing: &'static str,
         /// What asks for it.
         because: &'static str,
+    },
+    /// The operator does not compute with elements of a type.
+    #[error("the operator does not take elements of type {dtype}")]
+    Type {
+        /// The type.
+        dtype: DType,
+    },
+    /// An input cannot be repeated so that it has the output's shape.
+    #[error("an input of the shape {input:?} cannot be broadcast to the output's shape {output:?}")]
+    Broadcast {
+        /// The shape of the input.
+        input: Vec<usize>,
+        /// The shape of the output.
+        output: Vec<usize>,
+    },
+    /// Several elements of an output have the same place in memory.
+    #[error("an output of the shape {dims:?} has the strides {strides:?}: elements lie upon one another")]
+    Repeated {
+        /// The shape of the output.
+        dims: Vec<usize>,
+        /// Its strides.
+        strides: Vec<isize>,
+    },
+    /// An address cannot be that of an element of the type.
+    #[error("there cannot be elements of type {dtype} at the address {address:#x}")]
+    Address {
+        /// The type of the elements.
+        dtype: DType,
+        /// The address of the first.
+        address: usize,
     },
 }
 

@@ -1,7 +1,8 @@
-//! Operators on CPU memory, with safe signatures: slices and shapes in, slices out.
+//! Operators on CPU memory, with safe signatures: tensors and attributes in, tensors out.
 //!
-//! The crate contains arithmetic, and checks that the lengths of its arguments agree. It uses no framework and no
-//! device: callers make slices of their tensors first.
+//! The crate contains arithmetic, and checks that the shapes of its arguments agree. It uses no framework and no
+//! device: callers make slices or [views](View) of their tensors first. A slice has its type in the program, a view
+//! has it at run time, and a layout with strides.
 //!
 //! ```
 //! use tenon_kernels::optimizer::{Precision, Sgd};
@@ -15,18 +16,27 @@
 //! Operators that frameworks run in place take `&mut` slices and change them. Loops are plain, on one thread,
 //! and written so that the compiler vectorises them.
 
+mod cast;
 pub mod concat;
+mod convert;
+mod dtype;
 mod element;
+pub mod elementwise;
 mod error;
 pub mod norm;
+pub mod numeric;
 pub mod optimizer;
 pub mod strided;
+mod tensor;
+mod walk;
 
 pub use bytemuck::Pod;
+pub use dtype::{DType, Element};
 pub use element::{Bool, FromNumber, Number, Real, Stored};
 pub use error::{Error, Result, expect_length};
 pub use half::{bf16, f16};
 pub use num_complex::Complex;
+pub use tensor::{View, ViewMut};
 
 /// Copies all elements.
 ///

@@ -4,6 +4,7 @@
 //! of a shape come in row-major order: the last dimension runs fastest.
 
 use crate::error::{Error, Result};
+use crate::walk::{Row, Walk};
 
 /// A shape, and how far it is from each element to its neighbour along each dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,11 +132,11 @@ pub fn copy<T: Copy>(target: &mut [T], to: Layout<'_>, source: &[T], from: Layou
     if to.is_contiguous() && from.is_contiguous() {
         target[..to.len()].copy_from_slice(&source[..from.len()]);
     } else if to.dims == from.dims {
-        Walk::new([to, from]).rows(|starts, row| copy_row(target, source, starts, row));
+        walk([to, from]).rows(|starts, row| copy_row(target, source, starts, row));
     } else {
         let packed = gather(source, from);
         let mut done = 0;
-        Walk::new([to]).rows(|[at], row| {
+        walk([to]).rows(|[at], row| {
             copy_row(target, &packed, [at, done], Row { len: row.len, strides: [row.strides[0], 1] });
             done += row.len;
         });
@@ -156,17 +157,22 @@ pub fn fill<T: Copy>(target: &mut [T], layout: Layout<'_>, value: T) -> Result<(
         target[..layout.len()].fill(value);
         return Ok(());
     }
-    Walk::new([layout]).rows(|[at], row| match row.strides {
+    walk([layout]).rows(|[at], row| match row.strides {
         [1] => target[at..at + row.len].fill(value),
         _ => row.each([at], |[at]| target[at] = value),
     });
     Ok(())
 }
 
+/// A walk over layouts of one shape, in memories that begin with the first element in memory.
+fn walk<const N: usize>(layouts: [Layout<'_>; N]) -> Walk<N> {
+    Walk::new(layouts[0].dims, layouts.map(|layout| layout.strides), layouts.map(|layout| layout.before))
+}
+
 /// The elements of a layout, one after the other.
 fn gather<T: Copy>(source: &[T], from: Layout<'_>) -> Vec<T> {
     let mut packed = Vec::with_capacity(from.len());
-    Walk::new([from]).rows(|[at], row| match row.strides {
+    walk([from]).rows(|[at], row| match row.strides {
         [1] => packed.extend_from_slice(&source[at..at + row.len]),
         _ => row.each([at], |[at]| packed.push(source[at])),
     });
@@ -179,80 +185,6 @@ fn copy_row<T: Copy>(target: &mut [T], source: &[T], starts: [usize; 2], row: Ro
         [1, 1] => target[to..to + row.len].copy_from_slice(&source[from..from + row.len]),
         [1, 0] => target[to..to + row.len].fill(source[from]),
         _ => row.each(starts, |[to, from]| target[to] = source[from]),
-    }
-}
-
-/// One run along the innermost dimension, in `N` memories at once.
-#[derive(Clone, Copy)]
-struct Row<const N: usize> {
-    len: usize,
-    strides: [isize; N],
-}
-
-impl<const N: usize> Row<N> {
-    /// Calls `visit` with where each element is in each memory.
-    #[inline]
-    fn each(self, starts: [usize; N], mut visit: impl FnMut([usize; N])) {
-        let mut at = starts;
-        for _ in 0..self.len {
-            visit(at);
-            (0..N).for_each(|n| at[n] = at[n].wrapping_add_signed(self.strides[n]));
-        }
-    }
-}
-
-/// A walk over a shape in row-major order, in `N` memories at once.
-struct Walk<const N: usize> {
-    starts: [usize; N],
-    outer: Vec<(usize, [isize; N])>,
-    row: Row<N>,
-}
-
-impl<const N: usize> Walk<N> {
-    /// A walk over layouts of one shape. Dimensions that lie behind one another in every memory are walked as one.
-    fn new(layouts: [Layout<'_>; N]) -> Self {
-        let mut merged: Vec<(usize, [isize; N])> = Vec::new();
-        for (index, &dim) in layouts[0].dims.iter().enumerate() {
-            if dim == 1 {
-                continue;
-            }
-            let inner = layouts.map(|layout| layout.strides[index]);
-            match merged.last_mut() {
-                Some((len, outer))
-                    if (0..N).all(|n| inner[n].checked_mul(dim as isize) == Some(outer[n])) =>
-                {
-                    *len *= dim;
-                    *outer = inner;
-                }
-                _ => merged.push((dim, inner)),
-            }
-        }
-        let (len, strides) = merged.pop().unwrap_or((1, [1; N]));
-        let starts = layouts.map(|layout| layout.before);
-        Self { starts, outer: merged, row: Row { len, strides } }
-    }
-
-    /// Calls `visit` with where each row starts in each memory.
-    fn rows(&self, mut visit: impl FnMut([usize; N], Row<N>)) {
-        let mut index = vec![0_usize; self.outer.len()];
-        let mut starts = self.starts;
-        loop {
-            visit(starts, self.row);
-            // As an odometer: the last dimension that is not at its end moves on, those behind it start anew.
-            let mut position = self.outer.len();
-            loop {
-                let Some(last) = position.checked_sub(1) else { return };
-                position = last;
-                let (dim, strides) = self.outer[position];
-                index[position] += 1;
-                let steps = if index[position] < dim { 1 } else { 1 - dim as isize };
-                (0..N).for_each(|n| starts[n] = starts[n].wrapping_add_signed(strides[n] * steps));
-                if steps == 1 {
-                    break;
-                }
-                index[position] = 0;
-            }
-        }
     }
 }
 

@@ -1,0 +1,165 @@
+//! Casts between the types of elements and the types that are computed in.
+
+use std::convert::identity;
+use std::num::Wrapping;
+
+use bytemuck::Pod;
+use half::slice::HalfFloatSliceExt;
+use half::{bf16, f16};
+
+use crate::element::Bool;
+
+/// What integers are computed in.
+type Integer = Wrapping<i64>;
+
+/// A type of elements that numbers of a type `M`, which is computed in, are loaded from and stored to.
+///
+/// Unlike [`Stored`](crate::Stored), which says what goes together, it is there for all pairs of types.
+/// Floats are rounded to the nearest, ties to even. An integer stores a float without its fraction, NaN as 0,
+/// and wraps what it cannot hold. [`Bool`] stores whether the number is other than zero, and is loaded as 0
+/// or 1.
+pub(crate) trait Cast<M>: Copy + Pod {
+    /// The number in storage.
+    fn store(value: M) -> Self;
+    /// The number to compute with.
+    fn load(self) -> M;
+
+    /// Stores numbers side by side, as many as both slices have.
+    #[inline]
+    fn store_all(target: &mut [Self], values: &[M])
+    where
+        M: Copy,
+    {
+        std::iter::zip(target, values).for_each(|(target, &value)| *target = Self::store(value));
+    }
+
+    /// Loads numbers side by side, as many as both slices have.
+    #[inline]
+    fn load_all(source: &[Self], values: &mut [M]) {
+        std::iter::zip(source, values).for_each(|(source, value)| *value = source.load());
+    }
+}
+
+macro_rules! casts {
+    ($($stored:ident as $math:ty: $store:expr, $load:expr;)*) => {$(
+        impl Cast<$math> for $stored {
+            #[inline]
+            fn store(value: $math) -> Self {
+                $store(value)
+            }
+
+            #[inline]
+            fn load(self) -> $math {
+                $load(self)
+            }
+        }
+    )*};
+}
+casts! {
+    f32 as f32: identity, identity;
+    f64 as f64: identity, identity;
+    f64 as f32: f64::from, |stored| stored as f32;
+    f32 as f64: |value| value as f32, f64::from;
+    bf16 as f32: bf16::from_f32, bf16::to_f32;
+    bf16 as f64: |value| bf16::from_f32(round_to_odd(value)), bf16::to_f64;
+    f16 as f64: |value| f16::from_f32(round_to_odd(value)), f16::to_f64;
+    i64 as Integer: |value: Integer| value.0, Wrapping;
+    Bool as f32: |value| Bool::from(value != 0.0), |stored: Bool| f32::from(u8::from(stored.get()));
+    Bool as f64: |value| Bool::from(value != 0.0), |stored: Bool| f64::from(u8::from(stored.get()));
+    Bool as Integer: |value: Integer| Bool::from(value.0 != 0), |stored: Bool| Wrapping(stored.get().into());
+    f64 as Integer: |value: Integer| value.0 as f64, |stored| Wrapping(stored as i64);
+    f32 as Integer: |value: Integer| value.0 as f32, |stored| Wrapping(stored as i64);
+    bf16 as Integer: |value: Integer| bf16::store(value.0 as f64), |stored: bf16| Wrapping(stored.to_f32() as i64);
+    f16 as Integer: |value: Integer| f16::store(value.0 as f64), |stored: f16| Wrapping(stored.to_f32() as i64);
+}
+
+macro_rules! integers {
+    ($($stored:ident)*) => {
+        $(casts! {
+            $stored as f32: |value| value as i64 as $stored, |stored| stored as f32;
+            $stored as f64: |value| value as i64 as $stored, |stored| stored as f64;
+        })*
+    };
+}
+integers!(u8 i8 i16 i32 i64);
+
+macro_rules! small_integers {
+    ($($stored:ident)*) => {
+        casts! {
+            $($stored as Integer: |value: Integer| value.0 as $stored, |stored| Wrapping(i64::from(stored));)*
+        }
+    };
+}
+small_integers!(u8 i8 i16 i32);
+
+impl Cast<f32> for f16 {
+    #[inline]
+    fn store(value: f32) -> Self {
+        Self::from_f32(value)
+    }
+
+    #[inline]
+    fn load(self) -> f32 {
+        self.to_f32()
+    }
+
+    // Looks for the processor's instructions once, not for each element.
+    fn store_all(target: &mut [Self], values: &[f32]) {
+        let count = target.len().min(values.len());
+        target[..count].convert_from_f32_slice(&values[..count]);
+    }
+
+    fn load_all(source: &[Self], values: &mut [f32]) {
+        let count = source.len().min(values.len());
+        source[..count].convert_to_f32_slice(&mut values[..count]);
+    }
+}
+
+/// The `f32` beside the number that has an odd last bit, or the number itself if it is an `f32`.
+///
+/// Rounding that again to half the bits or less gives what rounding once would.
+fn round_to_odd(value: f64) -> f32 {
+    let nearest = value as f32;
+    if f64::from(nearest) == value || value.is_nan() {
+        return nearest;
+    }
+    let towards_zero = nearest.to_bits() - u32::from(f64::from(nearest).abs() > value.abs());
+    f32::from_bits(towards_zero | 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn doubles_are_rounded_once() {
+        // A tie of float16 or bfloat16 but for a bit that float32 has no room for.
+        for tiny in [f64::powi(2.0, -40), -f64::powi(2.0, -40)] {
+            let up = f64::from(u8::from(tiny > 0.0));
+            let wanted = 1.0 + up * f64::powi(2.0, -10);
+            assert_eq!(f16::store(1.0 + f64::powi(2.0, -11) + tiny).to_f64(), wanted);
+            let wanted = 1.0 + up * f64::powi(2.0, -7);
+            assert_eq!(bf16::store(-1.0 - f64::powi(2.0, -8) - tiny).to_f64(), -wanted);
+        }
+        for (value, wanted) in [
+            (1e300, f64::INFINITY),
+            (-1e300, f64::NEG_INFINITY),
+            (1e-300, 0.0),
+            (0.5, 0.5),
+            (f64::INFINITY, f64::INFINITY),
+        ] {
+            assert_eq!(f16::store(value).to_f64(), wanted);
+            assert_eq!(bf16::store(value).to_f64(), wanted);
+        }
+        assert!(f16::store(f64::NAN).is_nan() && bf16::store(f64::NAN).is_nan());
+    }
+
+    #[test]
+    fn integers_wrap_what_they_cannot_hold() {
+        assert_eq!(u8::store(-1.9_f32), 255);
+        assert_eq!(i8::store(200.0_f64), -56);
+        assert_eq!(i32::store(f32::NAN), 0);
+        assert_eq!(i64::store(f64::INFINITY), i64::MAX);
+        assert_eq!(i16::store(Wrapping(70_000)), 4464);
+    }
+}

@@ -1,0 +1,98 @@
+//! The types of elements, as values.
+
+use std::fmt;
+use std::num::Wrapping;
+
+use bytemuck::Pod;
+use half::{bf16, f16};
+use num_complex::Complex;
+
+use crate::element::Bool;
+
+macro_rules! dtypes {
+    ($($variant:ident: $element:ty, $name:literal;)*) => {
+        /// The type of a tensor's elements.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum DType {
+            $(#[doc = concat!("`", $name, "`.")] $variant,)*
+        }
+
+        impl DType {
+            /// All types.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            /// Bytes of an element.
+            #[must_use]
+            pub const fn size(self) -> usize {
+                match self {
+                    $(Self::$variant => size_of::<$element>(),)*
+                }
+            }
+
+            /// Alignment of an element in bytes.
+            #[must_use]
+            pub const fn align(self) -> usize {
+                match self {
+                    $(Self::$variant => align_of::<$element>(),)*
+                }
+            }
+
+            /// The name that NumPy and frameworks have for it.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)*
+                }
+            }
+        }
+
+        $(impl Element for $element {
+            const DTYPE: DType = DType::$variant;
+        })*
+    };
+}
+
+/// A type of Rust that elements of a tensor have.
+pub trait Element: Pod {
+    /// The type as a value.
+    const DTYPE: DType;
+}
+
+dtypes! {
+    Bool: Bool, "bool";
+    U8: u8, "uint8";
+    I8: i8, "int8";
+    I16: i16, "int16";
+    I32: i32, "int32";
+    I64: i64, "int64";
+    F16: f16, "float16";
+    Bf16: bf16, "bfloat16";
+    F32: f32, "float32";
+    F64: f64, "float64";
+    Complex64: Complex<f32>, "complex64";
+    Complex128: Complex<f64>, "complex128";
+}
+
+impl Element for Wrapping<i64> {
+    const DTYPE: DType = DType::I64;
+}
+
+impl DType {
+    /// Whether it is a real number with a fraction.
+    #[must_use]
+    pub const fn is_float(self) -> bool {
+        matches!(self, Self::F16 | Self::Bf16 | Self::F32 | Self::F64)
+    }
+
+    /// Whether it is a complex number.
+    #[must_use]
+    pub const fn is_complex(self) -> bool {
+        matches!(self, Self::Complex64 | Self::Complex128)
+    }
+}
+
+impl fmt::Display for DType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

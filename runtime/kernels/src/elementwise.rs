@@ -1,0 +1,189 @@
+//! Operators that compute each element of the output from the elements of the inputs in its place.
+//!
+//! ```
+//! use tenon_kernels::numeric::Floating;
+//! use tenon_kernels::{View, ViewMut, elementwise};
+//!
+//! fn each<T: Floating>(y: &mut [T], [x, scale]: [&[T]; 2]) {
+//!     for (y, (&x, &scale)) in y.iter_mut().zip(x.iter().zip(scale)) {
+//!         *y = scale * x.exp();
+//!     }
+//! }
+//! let (x, scale, mut y) = ([0.0_f32, 1.0], [2.0_f32], [0.0_f32; 2]);
+//! let inputs = [&View::of_slice(&x, &[2])?, &View::of_slice(&scale, &[1])?];
+//! elementwise::float(&mut ViewMut::of_slice(&mut y, &[2])?, inputs, each::<f32>, each::<f64>)?;
+//! assert_eq!(y, [2.0, 2.0 * 1.0_f32.exp()]);
+//! # Ok::<(), tenon_kernels::Error>(())
+//! ```
+//!
+//! Inputs are broadcast to the shape of the output by NumPy's rules. Any layout will do, and an input may
+//! share memory with the output: the result is that of inputs elsewhere.
+//!
+//! The type that is computed in follows from the inputs, truth values aside: `f64` if one of them is
+//! `float64`, `f32` if one is another float, and else `Wrapping<i64>`. Results are converted to the type of
+//! the output: floats are rounded to the nearest, ties to even; an integer loses the fraction of a float,
+//! wraps what it cannot hold, and is 0 for NaN; a truth value is whether the number is other than zero.
+//!
+//! Functions get slices of the same length, and write all of the first. Where all tensors are contiguous, of
+//! one shape, of the type that is computed in and share no memory with the output, these are the tensors
+//! themselves. Otherwise they are tiles, so a function is called many times.
+
+use std::num::Wrapping;
+
+use crate::convert::{Compute, Reader, Writer};
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::tensor::{View, ViewMut};
+
+/// Elements of a tile: few enough that the tiles of all tensors stay in the first cache, on the stack.
+const TILE: usize = 512;
+
+/// The type that is computed in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Arithmetic {
+    Integer,
+    Single,
+    Double,
+}
+
+/// A function of tiles. Behind a reference, so that what calls it is compiled for each type and number of
+/// inputs only.
+type Each<'f, T, const N: usize> = &'f dyn Fn(&mut [T], [&[T]; N]);
+
+/// Computes an operator of floats. Without inputs the type of the output decides.
+///
+/// # Errors
+/// [`Error::Type`] if a type is complex or no input is a float, [`Error::Broadcast`].
+pub fn float<const N: usize>(
+    out: &mut ViewMut<'_>,
+    inputs: [&View<'_>; N],
+    f32s: impl Fn(&mut [f32], [&[f32]; N]),
+    f64s: impl Fn(&mut [f64], [&[f64]; N]),
+) -> Result<()> {
+    match arithmetic(out, inputs)? {
+        Arithmetic::Single => compute(out, inputs, &f32s),
+        Arithmetic::Double => compute(out, inputs, &f64s),
+        Arithmetic::Integer => Err(Error::Type { dtype: first_type(out, inputs) }),
+    }
+}
+
+/// Computes an operator of numbers of any type. Without inputs the type of the output decides.
+///
+/// # Errors
+/// [`Error::Type`] if a type is complex, [`Error::Broadcast`].
+pub fn numeric<const N: usize>(
+    out: &mut ViewMut<'_>,
+    inputs: [&View<'_>; N],
+    i64s: impl Fn(&mut [Wrapping<i64>], [&[Wrapping<i64>]; N]),
+    f32s: impl Fn(&mut [f32], [&[f32]; N]),
+    f64s: impl Fn(&mut [f64], [&[f64]; N]),
+) -> Result<()> {
+    match arithmetic(out, inputs)? {
+        Arithmetic::Single => compute(out, inputs, &f32s),
+        Arithmetic::Double => compute(out, inputs, &f64s),
+        Arithmetic::Integer => compute(out, inputs, &i64s),
+    }
+}
+
+/// Computes an operator of integers and truth values. Without inputs the type of the output decides.
+///
+/// Where inputs and output are truth values, the lowest bit of a result is the truth: so an operator that
+/// inverts all bits of integers is the logical not of truth values.
+///
+/// # Errors
+/// [`Error::Type`] if an input is no integer or the output is complex, [`Error::Broadcast`].
+pub fn whole<const N: usize>(
+    out: &mut ViewMut<'_>,
+    inputs: [&View<'_>; N],
+    i64s: impl Fn(&mut [Wrapping<i64>], [&[Wrapping<i64>]; N]),
+) -> Result<()> {
+    if arithmetic(out, inputs)? != Arithmetic::Integer {
+        let float = types(out, inputs).find(|dtype| dtype.is_float());
+        return Err(Error::Type { dtype: float.unwrap_or(out.dtype()) });
+    }
+    if out.dtype() == DType::Bool && types(out, inputs).all(|dtype| dtype == DType::Bool) {
+        return compute(out, inputs, &|out: &mut [Wrapping<i64>], inputs| {
+            i64s(out, inputs);
+            out.iter_mut().for_each(|value| *value &= 1);
+        });
+    }
+    compute(out, inputs, &i64s)
+}
+
+/// The types that decide what an operator computes in.
+fn types<'v, const N: usize>(
+    out: &ViewMut<'_>,
+    inputs: [&'v View<'_>; N],
+) -> impl Iterator<Item = DType> + use<'v, N> {
+    let output = (N == 0).then_some(out.dtype());
+    inputs.into_iter().map(View::dtype).chain(output)
+}
+
+fn first_type<const N: usize>(out: &ViewMut<'_>, inputs: [&View<'_>; N]) -> DType {
+    types(out, inputs).next().unwrap_or(out.dtype())
+}
+
+fn arithmetic<const N: usize>(out: &ViewMut<'_>, inputs: [&View<'_>; N]) -> Result<Arithmetic> {
+    if let Some(dtype) = types(out, inputs).chain([out.dtype()]).find(|dtype| dtype.is_complex()) {
+        return Err(Error::Type { dtype });
+    }
+    Ok(if types(out, inputs).any(|dtype| dtype == DType::F64) {
+        Arithmetic::Double
+    } else if types(out, inputs).any(DType::is_float) {
+        Arithmetic::Single
+    } else {
+        Arithmetic::Integer
+    })
+}
+
+/// Computes an operator in one type.
+fn compute<T: Compute, const N: usize>(
+    out: &mut ViewMut<'_>,
+    inputs: [&View<'_>; N],
+    each: Each<'_, T, N>,
+) -> Result<()> {
+    if let Some((out, inputs)) = out.slices(inputs) {
+        each(out, inputs);
+        return Ok(());
+    }
+    for input in inputs {
+        input.broadcast_strides(out.dims())?;
+    }
+    if out.is_empty() {
+        return Ok(());
+    }
+    let mut copies: [Vec<T>; N] = [const { Vec::new() }; N];
+    for (copy, input) in copies.iter_mut().zip(inputs) {
+        if out.overwrites(input) {
+            *copy = packed(input)?;
+        }
+    }
+    let mut readers = Vec::with_capacity(N);
+    for (copy, input) in copies.iter().zip(inputs) {
+        readers.push(if copy.is_empty() {
+            Reader::new(input, out.dims())?
+        } else {
+            Reader::new(&View::of_slice(copy, input.dims())?, out.dims())?
+        });
+    }
+    let mut left = out.len();
+    let mut writer = Writer::new(out)?;
+    let (mut tiles, mut results) = ([[T::of(0.0); TILE]; N], [T::of(0.0); TILE]);
+    while left > 0 {
+        let len = left.min(TILE);
+        for (reader, tile) in readers.iter_mut().zip(&mut tiles) {
+            reader.read(&mut tile[..len]);
+        }
+        each(&mut results[..len], std::array::from_fn(|n| &tiles[n][..len]));
+        writer.write(&results[..len]);
+        left -= len;
+    }
+    Ok(())
+}
+
+/// The elements of a tensor that is not empty, in row-major order.
+fn packed<T: Compute>(view: &View<'_>) -> Result<Vec<T>> {
+    let mut elements = vec![T::of(0.0); view.len()];
+    Reader::new(view, view.dims())?.read(&mut elements);
+    Ok(elements)
+}

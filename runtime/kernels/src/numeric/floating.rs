@@ -1,0 +1,171 @@
+//! The functions of `f32` and `f64`.
+
+use super::digamma::digamma;
+use super::{Floating, Numeric};
+
+macro_rules! floating {
+    ($float:ident: $($name:ident($($other:ident)?) = $function:expr;)*) => {
+        impl Numeric for $float {
+            #[inline]
+            fn of(value: f64) -> Self {
+                value as Self
+            }
+
+            #[inline]
+            fn of_integer(value: i64) -> Self {
+                value as Self
+            }
+
+            #[inline]
+            fn of_truth(value: bool) -> Self {
+                Self::from(u8::from(value))
+            }
+
+            #[inline]
+            fn truth(self) -> bool {
+                self != 0.0
+            }
+
+            #[inline]
+            fn abs(self) -> Self {
+                self.abs()
+            }
+
+            #[inline]
+            fn min(self, other: Self) -> Self {
+                if self < other || self.is_nan() { self } else { other }
+            }
+
+            #[inline]
+            fn max(self, other: Self) -> Self {
+                if self > other || self.is_nan() { self } else { other }
+            }
+
+            #[inline]
+            fn sign(self) -> Self {
+                if self > 0.0 {
+                    1.0
+                } else if self < 0.0 {
+                    -1.0
+                } else {
+                    self
+                }
+            }
+
+            #[inline]
+            fn floor_div(self, divisor: Self) -> Self {
+                let quotient = self / divisor;
+                if divisor == 0.0 {
+                    return quotient;
+                }
+                // Not the floor of the quotient: that rounds up where `self` is just below a multiple.
+                let remainder = self % divisor;
+                let mut whole = (self - remainder) / divisor;
+                if remainder != 0.0 && (divisor < 0.0) != (remainder < 0.0) {
+                    whole -= 1.0;
+                }
+                if whole == 0.0 {
+                    return (0.0 as Self).copysign(quotient);
+                }
+                let floor = whole.floor();
+                if whole - floor > 0.5 { floor + 1.0 } else { floor }
+            }
+
+            #[inline]
+            fn floor_mod(self, divisor: Self) -> Self {
+                let remainder = self % divisor;
+                if remainder == 0.0 {
+                    remainder.copysign(divisor)
+                } else if (divisor < 0.0) != (remainder < 0.0) {
+                    remainder + divisor
+                } else {
+                    remainder
+                }
+            }
+
+            #[inline]
+            fn trunc_div(self, divisor: Self) -> Self {
+                (self / divisor).trunc()
+            }
+
+            #[inline]
+            fn trunc_mod(self, divisor: Self) -> Self {
+                self % divisor
+            }
+
+            #[inline]
+            fn pow(self, exponent: Self) -> Self {
+                self.powf(exponent)
+            }
+
+            #[inline]
+            fn is_nan(self) -> bool {
+                self.is_nan()
+            }
+
+            #[inline]
+            fn is_inf(self) -> bool {
+                self.is_infinite()
+            }
+
+            #[inline]
+            fn is_finite(self) -> bool {
+                self.is_finite()
+            }
+        }
+
+        impl Floating for $float {
+            $(
+                #[inline]
+                fn $name(self $(, $other: Self)?) -> Self {
+                    $function(self $(, $other)?)
+                }
+            )*
+        }
+    };
+}
+
+macro_rules! both {
+    ($($own:ident: $erf:ident $erfc:ident $asinh:ident $acosh:ident $atanh:ident;)*) => {$(
+        floating! {
+            $own:
+            exp() = $own::exp;
+            expm1() = $own::exp_m1;
+            log() = $own::ln;
+            log1p() = $own::ln_1p;
+            log2() = $own::log2;
+            log10() = $own::log10;
+            sqrt() = $own::sqrt;
+            cbrt() = $own::cbrt;
+            sin() = $own::sin;
+            cos() = $own::cos;
+            tan() = $own::tan;
+            asin() = $own::asin;
+            acos() = $own::acos;
+            atan() = $own::atan;
+            sinh() = $own::sinh;
+            cosh() = $own::cosh;
+            tanh() = $own::tanh;
+            // Those of std lose digits near 0 (`atanh`) and 1 (`acosh`).
+            asinh() = libm::$asinh;
+            acosh() = libm::$acosh;
+            atanh() = libm::$atanh;
+            erf() = libm::$erf;
+            erfc() = libm::$erfc;
+            floor() = $own::floor;
+            ceil() = $own::ceil;
+            trunc() = $own::trunc;
+            round() = $own::round_ties_even;
+            atan2(x) = $own::atan2;
+            hypot(other) = $own::hypot;
+            lgamma() = |x: $own| libm::lgamma(x.into()) as $own;
+            digamma() = |x: $own| digamma(x.into()) as $own;
+            fmod(divisor) = |x: $own, divisor: $own| x % divisor;
+            copysign(sign) = $own::copysign;
+        }
+    )*};
+}
+both! {
+    f32: erff erfcf asinhf acoshf atanhf;
+    f64: erf erfc asinh acosh atanh;
+}

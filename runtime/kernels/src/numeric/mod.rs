@@ -1,0 +1,184 @@
+//! Functions of numbers, for formulas that are written once for all types.
+//!
+//! Formulas are computed in three types: `f32` (which `float16` and `bfloat16` are converted to), `f64`, and
+//! `Wrapping<i64>` (for integers of all sizes and truth values). [`Numeric`] has the functions of all three,
+//! [`Floating`] those of `f32` and `f64`, [`Whole`] those of integers. Arithmetic of integers wraps.
+
+mod digamma;
+mod floating;
+mod whole;
+
+use std::ops::{Add, Div, Mul, Neg, Sub};
+
+/// A number that formulas compute with.
+pub trait Numeric:
+    Copy
+    + PartialEq
+    + PartialOrd
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Neg<Output = Self>
+    + Send
+    + Sync
+    + 'static
+{
+    /// The number nearest to a literal; integers drop the fraction.
+    fn of(value: f64) -> Self;
+    /// The number nearest to an integer.
+    fn of_integer(value: i64) -> Self;
+    /// 1 for true, 0 for false.
+    fn of_truth(value: bool) -> Self;
+    /// Whether it is other than zero; NaN is.
+    fn truth(self) -> bool;
+
+    /// The distance from zero.
+    #[must_use]
+    fn abs(self) -> Self;
+    /// The smaller of two, NaN if either is NaN.
+    #[must_use]
+    fn min(self, other: Self) -> Self;
+    /// The larger of two, NaN if either is NaN.
+    #[must_use]
+    fn max(self, other: Self) -> Self;
+    /// 1, 0 or -1 as it is above, at or below zero; NaN for NaN.
+    #[must_use]
+    fn sign(self) -> Self;
+    /// The quotient, rounded down. Floats as NumPy's `floor_divide`; an integer by zero is zero.
+    #[must_use]
+    fn floor_div(self, divisor: Self) -> Self;
+    /// The remainder with the sign of the divisor. Floats as NumPy's `remainder`; an integer by zero is zero.
+    #[must_use]
+    fn floor_mod(self, divisor: Self) -> Self;
+    /// The quotient, rounded towards zero. An integer by zero is zero.
+    #[must_use]
+    fn trunc_div(self, divisor: Self) -> Self;
+    /// The remainder with the sign of the dividend. An integer by zero is zero.
+    #[must_use]
+    fn trunc_mod(self, divisor: Self) -> Self;
+    /// A power. A negative power of an integer is the reciprocal without its fraction: zero but for the bases
+    /// 1 and -1.
+    #[must_use]
+    fn pow(self, exponent: Self) -> Self;
+
+    /// Whether it is NaN.
+    fn is_nan(self) -> bool;
+    /// Whether it is infinite.
+    fn is_inf(self) -> bool;
+    /// Whether it is neither NaN nor infinite.
+    fn is_finite(self) -> bool;
+
+    /// The nearest number from `low` to `high`; NaN if any of the three is NaN, `high` if `low` is above it.
+    #[must_use]
+    #[inline]
+    fn clamp(self, low: Self, high: Self) -> Self {
+        self.max(low).min(high)
+    }
+
+    /// The number times itself.
+    #[must_use]
+    #[inline]
+    fn square(self) -> Self {
+        self * self
+    }
+}
+
+macro_rules! floating_trait {
+    ($($doc:literal $name:ident($($other:ident)?);)*) => {
+        /// A number with a fraction.
+        pub trait Floating: Numeric + Div<Output = Self> {
+            $(
+                #[doc = $doc]
+                #[must_use]
+                fn $name(self $(, $other: Self)?) -> Self;
+            )*
+
+            /// The reciprocal of the square root.
+            #[must_use]
+            #[inline]
+            fn rsqrt(self) -> Self {
+                self.sqrt().recip()
+            }
+
+            /// 1 divided by the number.
+            #[must_use]
+            #[inline]
+            fn recip(self) -> Self {
+                Self::of(1.0) / self
+            }
+
+            /// The logistic function `1 / (1 + exp(-x))`, without overflow.
+            #[must_use]
+            #[inline]
+            fn sigmoid(self) -> Self {
+                let one = Self::of(1.0);
+                let small = (-self.abs()).exp();
+                (if self < Self::of(0.0) { small } else { one }) / (one + small)
+            }
+
+            /// `log(1 + exp(x))`, without overflow.
+            #[must_use]
+            #[inline]
+            fn softplus(self) -> Self {
+                self.max(Self::of(0.0)) + (-self.abs()).exp().log1p()
+            }
+        }
+    };
+}
+floating_trait! {
+    "The exponential function." exp();
+    "`exp(x) - 1`, exact near zero." expm1();
+    "The natural logarithm." log();
+    "`log(1 + x)`, exact near zero." log1p();
+    "The logarithm to base 2." log2();
+    "The logarithm to base 10." log10();
+    "The square root." sqrt();
+    "The cube root." cbrt();
+    "The sine." sin();
+    "The cosine." cos();
+    "The tangent." tan();
+    "The inverse sine." asin();
+    "The inverse cosine." acos();
+    "The inverse tangent." atan();
+    "The hyperbolic sine." sinh();
+    "The hyperbolic cosine." cosh();
+    "The hyperbolic tangent." tanh();
+    "The inverse hyperbolic sine." asinh();
+    "The inverse hyperbolic cosine." acosh();
+    "The inverse hyperbolic tangent." atanh();
+    "The error function." erf();
+    "The complementary error function." erfc();
+    "Rounds down." floor();
+    "Rounds up." ceil();
+    "Rounds towards zero." trunc();
+    "Rounds to the nearest integer, halves to even." round();
+    "The angle of the point `(x, y)`, where `self` is `y`." atan2(x);
+    "The length of the vector `(self, other)`, without overflow." hypot(other);
+    "The logarithm of the absolute value of the gamma function." lgamma();
+    "The derivative of the logarithm of the gamma function." digamma();
+    "The remainder with the sign of the dividend, as C's `fmod`." fmod(divisor);
+    "The absolute value of `self` with the sign of another number." copysign(sign);
+}
+
+/// An integer, or a truth value.
+pub trait Whole: Numeric {
+    /// The bits that both have.
+    #[must_use]
+    fn bit_and(self, other: Self) -> Self;
+    /// The bits that either has.
+    #[must_use]
+    fn bit_or(self, other: Self) -> Self;
+    /// The bits that one of the two has.
+    #[must_use]
+    fn bit_xor(self, other: Self) -> Self;
+    /// The bits that it has not.
+    #[must_use]
+    fn bit_not(self) -> Self;
+    /// Shifts to the left; zero if the count is negative or larger than the type, as in NumPy.
+    #[must_use]
+    fn shift_left(self, count: Self) -> Self;
+    /// Shifts to the right and keeps the sign; 0 or -1 if the count is negative or larger than the type, as
+    /// in NumPy.
+    #[must_use]
+    fn shift_right(self, count: Self) -> Self;
+}

@@ -1,0 +1,323 @@
+//! Tensors in memory that is described at run time.
+//!
+//! A view is an address, the type of the elements, and a layout. Views that are written may share memory with
+//! views that are read, as operators in place need it: so no view gives out its elements as a slice.
+
+use std::marker::PhantomData;
+use std::slice;
+
+use smallvec::SmallVec;
+
+use crate::dtype::{DType, Element};
+use crate::error::{Error, Result};
+use crate::strided::{Layout, contiguous_strides};
+use crate::walk::Walk;
+
+/// One number for each dimension.
+pub(crate) type PerDimension<T> = SmallVec<[T; 6]>;
+
+/// A tensor that is read.
+#[derive(Clone, Debug)]
+pub struct View<'a> {
+    memory: Memory,
+    lifetime: PhantomData<&'a [u8]>,
+}
+
+/// A tensor that is written.
+#[derive(Debug)]
+pub struct ViewMut<'a> {
+    memory: Memory,
+    lifetime: PhantomData<&'a mut [u8]>,
+}
+
+/// Where a tensor is, and what it is.
+#[derive(Clone, Debug)]
+struct Memory {
+    /// The lowest address of an element.
+    base: *mut u8,
+    dtype: DType,
+    dims: PerDimension<usize>,
+    strides: PerDimension<isize>,
+    len: usize,
+    /// How many elements the first one is behind `base`.
+    before: usize,
+    /// How many elements lie between the lowest and the highest address, gaps included.
+    extent: usize,
+    contiguous: bool,
+}
+
+// SAFETY: it is a shared borrow of plain bytes, which `from_raw` has the caller promise for any thread.
+unsafe impl Send for View<'_> {}
+// SAFETY: as above; a shared reference to it only reads.
+unsafe impl Sync for View<'_> {}
+// SAFETY: it is an exclusive borrow of plain bytes, but for views of the same memory that the caller of
+// `from_raw` answers for.
+unsafe impl Send for ViewMut<'_> {}
+// SAFETY: as above; a shared reference to it does not access the memory.
+unsafe impl Sync for ViewMut<'_> {}
+
+impl Memory {
+    fn new(first: *mut u8, dtype: DType, dims: &[usize], strides: &[isize]) -> Result<Self> {
+        let layout = Layout::new(dims, strides)?;
+        let no_address =
+            (first.is_null() && !layout.is_empty()) || !first.addr().is_multiple_of(dtype.align());
+        let bytes = layout.extent().checked_mul(dtype.size()).filter(|&bytes| isize::try_from(bytes).is_ok());
+        let before = layout.before() * dtype.size();
+        if no_address || first.addr() < before {
+            return Err(Error::Address { dtype, address: first.addr() });
+        }
+        first.addr().checked_add(bytes.ok_or(Error::Overflow)?).ok_or(Error::Overflow)?;
+        Ok(Self {
+            base: first.wrapping_sub(before),
+            dtype,
+            dims: dims.into(),
+            strides: strides.into(),
+            len: layout.len(),
+            before: layout.before(),
+            extent: layout.extent(),
+            contiguous: layout.is_contiguous(),
+        })
+    }
+
+    /// A layout in a slice, whose first element in memory is the first of the slice.
+    fn of_slice<T: Element>(
+        data: *mut T,
+        available: usize,
+        dims: &[usize],
+        strides: &[isize],
+    ) -> Result<Self> {
+        let layout = Layout::new(dims, strides)?;
+        if layout.extent() > available {
+            return Err(Error::OutOfBounds { needed: layout.extent(), available });
+        }
+        Self::new(data.wrapping_add(layout.before()).cast(), T::DTYPE, dims, strides)
+    }
+
+    /// Whether a byte belongs to both, or lies in gaps of both.
+    fn overlaps(&self, other: &Self) -> bool {
+        let end = |memory: &Self| memory.base.addr() + memory.extent * memory.dtype.size();
+        self.len > 0 && other.len > 0 && self.base.addr() < end(other) && other.base.addr() < end(self)
+    }
+
+    fn walk(&self, dims: &[usize], strides: &[isize]) -> Walk<1> {
+        Walk::new(dims, [strides], [self.before])
+    }
+}
+
+macro_rules! properties {
+    ($($view:ident)*) => {$(
+        impl $view<'_> {
+            /// The type of the elements.
+            #[must_use]
+            pub fn dtype(&self) -> DType {
+                self.memory.dtype
+            }
+
+            /// The length of each dimension.
+            #[must_use]
+            pub fn dims(&self) -> &[usize] {
+                &self.memory.dims
+            }
+
+            /// How far it is from each element to its neighbour along each dimension, in elements.
+            #[must_use]
+            pub fn strides(&self) -> &[isize] {
+                &self.memory.strides
+            }
+
+            /// How many elements the tensor has.
+            #[must_use]
+            pub fn len(&self) -> usize {
+                self.memory.len
+            }
+
+            /// Whether the tensor has no elements.
+            #[must_use]
+            pub fn is_empty(&self) -> bool {
+                self.memory.len == 0
+            }
+
+            /// The lowest address of an element.
+            pub(crate) fn base(&self) -> *mut u8 {
+                self.memory.base
+            }
+        }
+    )*};
+}
+properties!(View ViewMut);
+
+impl<'a> View<'a> {
+    /// A view of the tensor whose first element is at an address. Strides are in elements and may be zero or
+    /// negative.
+    ///
+    /// # Errors
+    /// [`Error::Rank`], [`Error::Overflow`] and [`Error::Address`].
+    ///
+    /// # Safety
+    /// During `'a` all elements of the layout are initialised memory. While an operator of this crate reads
+    /// the view, nothing writes an element of it but that operator, through a [`ViewMut`] among its
+    /// arguments.
+    pub unsafe fn from_raw(data: *const u8, dtype: DType, dims: &[usize], strides: &[isize]) -> Result<Self> {
+        Ok(Self { memory: Memory::new(data.cast_mut(), dtype, dims, strides)?, lifetime: PhantomData })
+    }
+
+    /// A view of a slice whose elements are in row-major order.
+    ///
+    /// # Errors
+    /// [`Error::Overflow`] and [`Error::Length`] if the slice has another length than the shape calls for.
+    pub fn of_slice<T: Element>(slice: &'a [T], dims: &[usize]) -> Result<Self> {
+        let view = Self::of_strided(slice, dims, &contiguous_strides(dims)?)?;
+        crate::expect_length("slice", view.len(), slice.len())?;
+        Ok(view)
+    }
+
+    /// A view of a slice in any layout. The element with the lowest address is the first of the slice.
+    ///
+    /// # Errors
+    /// [`Error::Rank`], [`Error::Overflow`], and [`Error::OutOfBounds`] if the layout reaches past the slice.
+    pub fn of_strided<T: Element>(slice: &'a [T], dims: &[usize], strides: &[isize]) -> Result<Self> {
+        let memory = Memory::of_slice(slice.as_ptr().cast_mut(), slice.len(), dims, strides)?;
+        Ok(Self { memory, lifetime: PhantomData })
+    }
+
+    /// The strides that repeat the tensor so that it has a shape, by NumPy's rules.
+    ///
+    /// # Errors
+    /// [`Error::Broadcast`].
+    pub(crate) fn broadcast_strides(&self, dims: &[usize]) -> Result<PerDimension<isize>> {
+        let refused = || Error::Broadcast { input: self.dims().to_vec(), output: dims.to_vec() };
+        let new = dims.len().checked_sub(self.dims().len()).ok_or_else(refused)?;
+        let mut strides: PerDimension<isize> = SmallVec::from_elem(0, new);
+        for ((&dim, &stride), &wanted) in self.dims().iter().zip(self.strides()).zip(&dims[new..]) {
+            strides.push(match dim {
+                _ if dim == wanted => stride,
+                1 => 0,
+                _ => return Err(refused()),
+            });
+        }
+        Ok(strides)
+    }
+
+    /// A walk over the elements, repeated for a shape without zeros. Positions count from
+    /// [`base`](Self::base).
+    ///
+    /// # Errors
+    /// [`Error::Broadcast`].
+    pub(crate) fn walk(&self, dims: &[usize]) -> Result<Walk<1>> {
+        Ok(self.memory.walk(dims, &self.broadcast_strides(dims)?))
+    }
+}
+
+impl<'a> ViewMut<'a> {
+    /// A view of the tensor whose first element is at an address. Strides are in elements and may be
+    /// negative.
+    ///
+    /// # Errors
+    /// [`Error::Rank`], [`Error::Overflow`] and [`Error::Address`]; [`Error::Repeated`] if a dimension has
+    /// more than one element and the stride zero.
+    ///
+    /// # Safety
+    /// During `'a` all elements of the layout are initialised memory, or memory from an allocator of another
+    /// language. While an operator of this crate writes the view, nothing else reads or writes an element of
+    /// it but that operator, through views among its arguments.
+    pub unsafe fn from_raw(data: *mut u8, dtype: DType, dims: &[usize], strides: &[isize]) -> Result<Self> {
+        Self::new(Memory::new(data, dtype, dims, strides)?)
+    }
+
+    /// A view of a slice whose elements are in row-major order.
+    ///
+    /// # Errors
+    /// [`Error::Overflow`] and [`Error::Length`] if the slice has another length than the shape calls for.
+    pub fn of_slice<T: Element>(slice: &'a mut [T], dims: &[usize]) -> Result<Self> {
+        let len = slice.len();
+        let view = Self::of_strided(slice, dims, &contiguous_strides(dims)?)?;
+        crate::expect_length("slice", view.len(), len)?;
+        Ok(view)
+    }
+
+    /// A view of a slice in any layout. The element with the lowest address is the first of the slice.
+    ///
+    /// # Errors
+    /// [`Error::Rank`], [`Error::Overflow`], [`Error::OutOfBounds`] if the layout reaches past the slice, and
+    /// [`Error::Repeated`] if a dimension has more than one element and the stride zero.
+    pub fn of_strided<T: Element>(slice: &'a mut [T], dims: &[usize], strides: &[isize]) -> Result<Self> {
+        Self::new(Memory::of_slice(slice.as_mut_ptr(), slice.len(), dims, strides)?)
+    }
+
+    fn new(memory: Memory) -> Result<Self> {
+        let mut steps = memory.dims.iter().zip(&memory.strides);
+        if steps.any(|(&dim, &stride)| dim > 1 && stride == 0) {
+            return Err(Error::Repeated { dims: memory.dims.to_vec(), strides: memory.strides.to_vec() });
+        }
+        Ok(Self { memory, lifetime: PhantomData })
+    }
+
+    /// A walk over the elements of a tensor that is not empty. Positions count from [`base`](Self::base).
+    pub(crate) fn walk(&self) -> Walk<1> {
+        self.memory.walk(&self.memory.dims, &self.memory.strides)
+    }
+
+    /// The elements of the output and of inputs of the same shape as slices, if all are contiguous and of
+    /// type `T`, and the output shares no memory with an input.
+    pub(crate) fn slices<'v, T: Element, const N: usize>(
+        &'v mut self,
+        inputs: [&'v View<'_>; N],
+    ) -> Option<(&'v mut [T], [&'v [T]; N])> {
+        let out = &self.memory;
+        let suits =
+            |memory: &Memory| memory.contiguous && memory.dtype == T::DTYPE && memory.dims == out.dims;
+        if !suits(out) || !inputs.iter().all(|input| suits(&input.memory) && !input.memory.overlaps(out)) {
+            return None;
+        }
+        if out.len == 0 {
+            return Some((&mut [], [&[]; N]));
+        }
+        let inputs = inputs.map(|input| {
+            // SAFETY: `len` elements of type `T` lie side by side at `base`, live and initialised by the
+            // promise to `from_raw`. During the operator only its output is written, and that is elsewhere.
+            unsafe { slice::from_raw_parts(input.base().cast::<T>().cast_const(), input.len()) }
+        });
+        // SAFETY: as above. The output is borrowed as long as the slice, and the inputs of the operator are
+        // elsewhere.
+        let out = unsafe { slice::from_raw_parts_mut(out.base.cast::<T>(), out.len) };
+        Some((out, inputs))
+    }
+
+    /// Whether writing the output element by element, in row-major order, may change elements of an input
+    /// before they are read, if a tile of the input is read before the tile of the output in its place is
+    /// written.
+    pub(crate) fn overwrites(&self, input: &View<'_>) -> bool {
+        self.memory.overlaps(&input.memory) && !(self.is_same_place(input) && self.is_injective())
+    }
+
+    /// Whether each element of the input, repeated for the output's shape, is where that of the output is.
+    fn is_same_place(&self, input: &View<'_>) -> bool {
+        let (out, input_memory) = (&self.memory, &input.memory);
+        let strides = input.broadcast_strides(&out.dims);
+        let mut dims = out.dims.iter().zip(&out.strides);
+        input_memory.dtype.size() == out.dtype.size()
+            && input_memory.base == out.base
+            && input_memory.before == out.before
+            && strides.is_ok_and(|strides| {
+                strides
+                    .iter()
+                    .all(|&stride| dims.next().is_some_and(|(&dim, &own)| dim == 1 || stride == own))
+            })
+    }
+
+    /// Whether it is plain that no two elements have the same place: each stride is larger than all that the
+    /// smaller ones reach.
+    fn is_injective(&self) -> bool {
+        let mut steps: PerDimension<(usize, usize)> = (self.memory.strides.iter().zip(&self.memory.dims))
+            .filter(|&(_, &dim)| dim > 1)
+            .map(|(&stride, &dim)| (stride.unsigned_abs(), dim - 1))
+            .collect();
+        steps.sort_unstable();
+        let mut reach = 0;
+        steps.iter().all(|&(stride, steps)| {
+            let clear = stride > reach;
+            reach += stride * steps;
+            clear
+        })
+    }
+}

@@ -1,0 +1,148 @@
+//! Walks over the elements of a shape, in several memories at once.
+
+use smallvec::SmallVec;
+
+/// A run along the innermost dimension, in `N` memories at once.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Row<const N: usize> {
+    pub(crate) len: usize,
+    pub(crate) strides: [isize; N],
+}
+
+impl<const N: usize> Row<N> {
+    /// Calls `visit` with the position of each element in each memory.
+    #[inline]
+    pub(crate) fn each(self, starts: [usize; N], mut visit: impl FnMut([usize; N])) {
+        let mut at = starts;
+        for _ in 0..self.len {
+            visit(at);
+            (0..N).for_each(|n| at[n] = at[n].wrapping_add_signed(self.strides[n]));
+        }
+    }
+}
+
+/// A dimension outside of the rows.
+#[derive(Clone, Debug)]
+struct Dimension<const N: usize> {
+    len: usize,
+    strides: [isize; N],
+    index: usize,
+}
+
+/// A walk over a shape in row-major order, in `N` memories at once.
+#[derive(Clone, Debug)]
+pub(crate) struct Walk<const N: usize> {
+    /// Where the current row starts in each memory.
+    starts: [usize; N],
+    outer: SmallVec<[Dimension<N>; 4]>,
+    row: Row<N>,
+    /// How much of the current row has been visited.
+    done: usize,
+}
+
+impl<const N: usize> Walk<N> {
+    /// A walk over a shape without zeros, from positions in the memories on. Dimensions that lie behind one
+    /// another in every memory are walked as one.
+    pub(crate) fn new(dims: &[usize], strides: [&[isize]; N], starts: [usize; N]) -> Self {
+        let mut merged: SmallVec<[Dimension<N>; 4]> = SmallVec::new();
+        for (position, &len) in dims.iter().enumerate() {
+            if len == 1 {
+                continue;
+            }
+            let strides = strides.map(|strides| strides[position]);
+            match merged.last_mut() {
+                Some(outer)
+                    if (0..N).all(|n| strides[n].checked_mul(len as isize) == Some(outer.strides[n])) =>
+                {
+                    outer.len *= len;
+                    outer.strides = strides;
+                }
+                _ => merged.push(Dimension { len, strides, index: 0 }),
+            }
+        }
+        let row = match merged.pop() {
+            Some(Dimension { len, strides, .. }) => Row { len, strides },
+            None => Row { len: 1, strides: [1; N] },
+        };
+        Self { starts, outer: merged, row, done: 0 }
+    }
+
+    /// Calls `visit` with every row, and where it starts in each memory.
+    pub(crate) fn rows(mut self, visit: impl FnMut([usize; N], Row<N>)) {
+        let total = self.outer.iter().map(|dimension| dimension.len).product::<usize>() * self.row.len;
+        self.advance(total, visit);
+    }
+
+    /// Goes on over the next `count` elements: calls `visit` with each row or part of a row, and where it
+    /// starts.
+    pub(crate) fn advance(&mut self, mut count: usize, mut visit: impl FnMut([usize; N], Row<N>)) {
+        while count > 0 {
+            let Row { len, strides } = self.row;
+            let part = count.min(len - self.done);
+            let skip = |n: usize| self.starts[n].wrapping_add_signed(strides[n] * self.done as isize);
+            visit(std::array::from_fn(skip), Row { len: part, strides });
+            count -= part;
+            self.done += part;
+            if self.done == len {
+                self.done = 0;
+                self.next_row();
+            }
+        }
+    }
+
+    /// As an odometer: the last dimension that is not at its end moves on, those behind it start anew.
+    fn next_row(&mut self) {
+        for Dimension { len, strides, index } in self.outer.iter_mut().rev() {
+            *index += 1;
+            let at_end = index == len;
+            let steps = if at_end { 1 - *len as isize } else { 1 };
+            (0..N).for_each(|n| self.starts[n] = self.starts[n].wrapping_add_signed(strides[n] * steps));
+            if !at_end {
+                return;
+            }
+            *index = 0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn advance_in_any_steps_visits_the_same_positions() {
+        let (dims, strides) = ([2, 3, 4], [&[12, 4, 1][..], &[1, -8, 2], &[0, 0, 0]]);
+        let walk = || Walk::new(&dims, strides, [0, 16, 5]);
+        let mut wanted = Vec::new();
+        for (a, b, c) in (0..2).flat_map(|a| (0..3).flat_map(move |b| (0..4).map(move |c| (a, b, c)))) {
+            wanted.push([a * 12 + b * 4 + c, 16 + a - b * 8 + c * 2, 5]);
+        }
+        let mut rows = Vec::new();
+        walk().rows(|starts, row| row.each(starts, |at| rows.push(at)));
+        assert_eq!(rows, wanted);
+        for step in 1..25 {
+            let (mut walk, mut visited) = (walk(), Vec::new());
+            while visited.len() < 24 {
+                let count = step.min(24 - visited.len());
+                walk.advance(count, |starts, row| row.each(starts, |at| visited.push(at)));
+            }
+            assert_eq!(visited, wanted, "steps of {step}");
+        }
+    }
+
+    #[test]
+    fn dimensions_that_lie_behind_one_another_are_one_row() {
+        for (strides, wanted) in [
+            (&[12, 4, 1][..], &[24][..]),
+            (&[24, 8, 2], &[24]),
+            (&[0, 0, 0], &[24]),
+            (&[-12, -4, -1], &[24]),
+            (&[0, 4, 1], &[12, 12]),
+            (&[4, 8, 1], &[4; 6]),
+        ] {
+            let mut lens = Vec::new();
+            Walk::new(&[2, 3, 4], [strides], [23]).rows(|_, row| lens.push(row.len));
+            assert_eq!(lens, wanted, "{strides:?}");
+        }
+    }
+}
