@@ -9,11 +9,11 @@ const COEFFICIENTS: [f64; 7] =
 /// The derivative of the logarithm of the gamma function.
 ///
 /// For x ≥ 10 by the asymptotic expansion `log x - 1/2x - Σ B_2k / (2k x^2k)` (Abramowitz and Stegun 6.3.18,
-/// DLMF 5.11.2), cut after seven terms. The error is below the first term left out, `3617/8160 x^-16` ≤
-/// 4.5e-17. Smaller arguments get there by `ψ(x) = ψ(x + 1) - 1/x` (DLMF 5.5.2), negative ones by `ψ(x) = ψ(1
-/// - x) - π cot πx` (DLMF 5.5.4). With rounding the error is some units in the last place of the largest
-/// term; near the roots (1.4616… and one between neighbouring negative integers) that is an absolute error of
-/// 1e-15, not a relative one.
+/// DLMF 5.11.2), cut after seven terms. The error is below the first term left out: `3617/8160 x^-16` ≤ 4.5e-17.
+/// Smaller arguments get there by `ψ(x) = ψ(x + 1) - 1/x` (DLMF 5.5.2), negative ones by
+/// `ψ(x) = ψ(1 - x) - π cot πx` (DLMF 5.5.4). With rounding the error is some units in the last place of the
+/// largest term. Near the roots (1.4616… and one between neighbouring negative integers) that is an absolute
+/// error of 1e-15, not a relative one.
 ///
 /// As in SciPy it is -∞ at 0, ∞ at -0, and NaN at the other poles.
 pub(super) fn digamma(x: f64) -> f64 {
