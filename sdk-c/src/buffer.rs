@@ -4,9 +4,9 @@ use std::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use tenon::DevicePtr;
 use tenon::device::{self, Device, Function, Layer, Outcome, Stream, ffi};
 use tenon::reflect::Call;
+use tenon::{DevicePtr, Refusal, StatusCode as _};
 
 use crate::call::{export, export_on, fail};
 use crate::call_counts::CallCounts;
@@ -83,12 +83,40 @@ impl Layer for RetireFirst {
     fn after(&self, _: &Call<'_>, _: u64, _: &Outcome<'_>, _: &dyn Device) {}
 }
 
-/// The device for a call that destroys a stream; `None`: the usual one, since there is no pool.
+/// Refuses to free blocks of the pool other than by the pool. Used for one call only.
+struct KeepBlocks(Arc<Allocator>);
+
+impl Layer for KeepBlocks {
+    fn before(&self, call: &Call<'_>, _: &dyn Device) -> device::Result<u64> {
+        match call.argument("ptr") {
+            Some(ptr) if self.0.is_block(DevicePtr::from_addr(ptr as usize)) => {
+                let message = format!(
+                    "{ptr:#x} is a block of the pool: `tenon_pool_free` or `tenon_buffer_destroy` frees it"
+                );
+                let refusal = Refusal { layer: "pool".into(), rule: None, code: None };
+                Err(device::Error::refused(device::Status::INVALID_ARGUMENT, message, refusal))
+            }
+            _ => Ok(0),
+        }
+    }
+
+    fn after(&self, _: &Call<'_>, _: u64, _: &Outcome<'_>, _: &dyn Device) {}
+}
+
+/// The device for a call that destroys a stream or frees memory; `None`: the usual one, since no pool has to see it.
 #[cold]
-pub(crate) fn retiring(device: &DeviceGuard) -> Result<Option<Arc<dyn Device>>, Failure> {
+pub(crate) fn before_pool(
+    device: &DeviceGuard,
+    function: Function,
+) -> Result<Option<Arc<dyn Device>>, Failure> {
     let Some(pool) = device.pool.get() else { return Ok(None) };
-    // Outermost: what the pool still calls with the stream must come before any layer takes it for destroyed.
-    device.plugin.device_behind(Arc::new(RetireFirst(pool.clone()))).map(Some)
+    let first: Arc<dyn Layer> = match function {
+        // Outermost: what the pool still calls with the stream must come before any layer takes it for destroyed.
+        Function::DestroyStream => Arc::new(RetireFirst(pool.clone())),
+        _ if pool.is_direct() => Arc::new(KeepBlocks(pool.clone())),
+        _ => return Ok(None),
+    };
+    device.plugin.device_behind(first).map(Some)
 }
 
 /// Takes memory for work on a stream.

@@ -31,8 +31,8 @@ pub fn on_device(
         Err(failure) => return not_entered(function, failure),
     };
     device.calls.add(function);
-    if function == Function::DestroyStream {
-        return on_retiring(&device, function, body);
+    if matches!(function, Function::DestroyStream | Function::DeviceMemoryDeallocate) {
+        return before_pool(&device, function, body);
     }
     // A panic leaves no broken state of ours behind: the body has `&dyn Device` only.
     let outcome = catch_unwind(AssertUnwindSafe(|| body(device.device(), device.id)));
@@ -42,15 +42,15 @@ pub fn on_device(
     failed(&device, function, outcome)
 }
 
-/// Calls a function that destroys a stream, and retires the stream from the pool first.
+/// Calls a function that destroys a stream or frees memory, which the pool of the device has to see first.
 #[inline(never)]
-fn on_retiring(
+fn before_pool(
     device: &DeviceGuard,
     function: Function,
     body: impl FnOnce(&dyn Device, DeviceId) -> Result<(), Failure>,
 ) -> Status {
-    let outcome = catch_unwind(AssertUnwindSafe(|| match buffer::retiring(device)? {
-        Some(retiring) => body(&*retiring, device.id),
+    let outcome = catch_unwind(AssertUnwindSafe(|| match buffer::before_pool(device, function)? {
+        Some(behind_pool) => body(&*behind_pool, device.id),
         None => body(device.device(), device.id),
     }));
     match outcome {

@@ -44,6 +44,19 @@ impl Allocator {
         }
     }
 
+    /// Returns true if each block is an allocation of the device, which the program can free by mistake.
+    pub fn is_direct(&self) -> bool {
+        matches!(self, Self::Direct(_))
+    }
+
+    /// Returns true if a block that is an allocation of the device begins at an address.
+    pub fn is_block(&self, ptr: DevicePtr) -> bool {
+        match self {
+            Self::Pooled(_) => false,
+            Self::Direct(direct) => direct.is_block(ptr),
+        }
+    }
+
     /// As [`Pool::retire`].
     pub fn retire(&self, stream: Stream) {
         if let Self::Pooled(pool) = self {

@@ -83,6 +83,11 @@ impl Direct {
         refused.map_or(Ok(given), |error| Err(PoolError::Device(error)))
     }
 
+    /// Returns true if a block in use begins at an address.
+    pub fn is_block(&self, ptr: DevicePtr) -> bool {
+        self.lock().used.contains_key(&ptr.addr())
+    }
+
     fn take(&self, ptr: DevicePtr) -> Result<usize, PoolError> {
         let mut blocks = self.lock();
         let Some(bytes) = blocks.used.remove(&ptr.addr()) else {

@@ -75,6 +75,7 @@ fn compiler() -> Command {
 }
 
 /// Compiles a plugin of `tests/plugins`.
+#[allow(dead_code, reason = "some tests need no plugin")]
 pub fn plugin(source: &str, to: &Path, flags: &[&str]) {
     let source = here().join("tests/plugins").join(source);
     run(compiler().args(["-shared", "-fPIC"]).args(flags).arg(source).arg("-o").arg(to));
@@ -83,7 +84,17 @@ pub fn plugin(source: &str, to: &Path, flags: &[&str]) {
 /// Compiles a program of `tests/programs` against the shared library.
 #[allow(dead_code, reason = "benchmarks compile no programs")]
 pub fn program(source: &str, to: &Path) {
-    let source = here().join("tests/programs").join(source);
+    sources(&[here().join("tests/programs").join(source)], to);
+}
+
+/// Compiles a program of several files against the shared library.
+#[allow(dead_code, reason = "benchmarks compile no programs")]
+pub fn sources(sources: &[PathBuf], to: &Path) {
     let rpath = format!("-Wl,-rpath,{}", library().display());
-    run(compiler().arg(source).arg("-L").arg(library()).args(["-ltenon", "-lpthread", &rpath, "-o"]).arg(to));
+    run(compiler()
+        .args(sources)
+        .arg("-L")
+        .arg(library())
+        .args(["-ltenon", "-lpthread", &rpath, "-o"])
+        .arg(to));
 }

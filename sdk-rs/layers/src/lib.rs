@@ -10,7 +10,9 @@
 //!
 //! A layer reads the description of functions from [`tenon::reflect`]. Code for a certain device does not belong here.
 
+mod at_exit;
 mod clock;
+mod own_callback;
 mod setting;
 mod stack;
 pub mod trace;

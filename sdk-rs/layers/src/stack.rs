@@ -97,6 +97,7 @@ impl Stack {
         let layers = plugins.entry(plugin.to_owned()).or_insert_with(|| {
             let trace = self.trace.as_ref().map(|trace| trace.layer(plugin, partial) as Arc<dyn Layer>);
             let validate = self.checker.as_ref().map(|checker| checker.layer(plugin, partial));
+            validate.iter().for_each(Validate::report_at_exit);
             let inner = validate.clone().map(|layer| layer as Arc<dyn Layer>);
             Layers { all: trace.into_iter().chain(inner).collect(), validate }
         });

@@ -42,6 +42,7 @@ fn a_program_that_keeps_the_rules_is_left_alone() {
     device.async_memory_copy_h2d(ID, second, DevicePtr::from_addr(unified.addr()), pinned, 64).unwrap();
     device.async_memory_copy_h2d(ID, second, b, HostPtr::from_addr(unified.addr()), 64).unwrap();
     device.memory_copy_p2p(OTHER, ID, far, a, 64).unwrap();
+    device.synchronize_stream(ID, second).unwrap();
     // Part of an allocation, nothing at all, and the same place twice.
     let middle = DevicePtr::from_addr(a.addr() + 60);
     device.memory_copy_h2d(ID, middle, &bytes[..4]).unwrap();
@@ -297,12 +298,12 @@ fn v030_double_buffer_is_silent() {
     let (fill, drain) = (cpu.device.create_stream(ID).unwrap(), cpu.device.create_stream(ID).unwrap());
     let buffers: Vec<_> =
         (0..2).map(|_| (allocate(&cpu, 64), cpu.device.create_event(ID).unwrap())).collect();
-    let result = allocate(&cpu, 64);
+    let (source, result) = (allocate(&cpu, 64), allocate(&cpu, 64));
     let gate = hold(&cpu.device, ID, drain);
     // The first round waits for events that nothing has recorded, while both streams have work.
     for (memory, drained) in buffers.iter().chain(&buffers) {
         cpu.device.stream_wait_event(ID, fill, *drained).unwrap();
-        cpu.device.async_memory_copy_d2d(ID, fill, *memory, result, 64).unwrap();
+        cpu.device.async_memory_copy_d2d(ID, fill, *memory, source, 64).unwrap();
         let filled = cpu.device.create_event(ID).unwrap();
         cpu.device.record_event(ID, fill, filled).unwrap();
         cpu.device.stream_wait_event(ID, drain, filled).unwrap();
@@ -315,7 +316,7 @@ fn v030_double_buffer_is_silent() {
     let free = cpu.device.create_event(ID).unwrap();
     for _ in 0..3 {
         cpu.device.synchronize_event(ID, free).unwrap();
-        cpu.device.async_memory_copy_d2d(ID, fill, result, buffers[0].0, 64).unwrap();
+        cpu.device.async_memory_copy_d2d(ID, fill, source, buffers[0].0, 64).unwrap();
         cpu.device.record_event(ID, fill, free).unwrap();
     }
     cpu.device.synchronize_device(ID).unwrap();

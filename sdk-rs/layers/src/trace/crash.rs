@@ -11,6 +11,7 @@ use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use super::tracer::Tracer;
+use crate::at_exit;
 
 /// The most traces of a process that are saved.
 const TRACES: usize = 16;
@@ -47,9 +48,7 @@ pub(super) fn watch(tracer: &'static Tracer) {
 }
 
 fn install() {
-    pin();
-    // SAFETY: the function takes nothing and stays where it is, since the library is pinned.
-    unsafe { libc::atexit(at_exit) };
+    at_exit::call(close_traces);
     for (index, signal) in SIGNALS.into_iter().enumerate() {
         // SAFETY: an action of zeros is the default one; both places are valid; the handler does only what a handler
         // may do, and the place for the old action is written before the signal can reach the new one's reader.
@@ -64,24 +63,12 @@ fn install() {
     }
 }
 
-/// Keeps this library loaded: its handlers, threads and callbacks may run until the process ends.
-fn pin() {
-    // SAFETY: the structure may be of zeros; the address is one of this library; the name is read before anything is
-    // closed. Where it is a program and no library, opening fails, and nothing is needed.
-    unsafe {
-        let mut info: libc::Dl_info = std::mem::zeroed();
-        if libc::dladdr((pin as *const ()).cast(), &raw mut info) != 0 && !info.dli_fname.is_null() {
-            libc::dlopen(info.dli_fname, libc::RTLD_NOW | libc::RTLD_NOLOAD | libc::RTLD_NODELETE);
-        }
-    }
-}
-
 fn live() -> impl Iterator<Item = &'static Tracer> {
     // SAFETY: what was stored there is never freed.
     LIVE.iter().filter_map(|place| unsafe { place.load(Ordering::Acquire).as_ref() })
 }
 
-extern "C" fn at_exit() {
+extern "C" fn close_traces() {
     live().for_each(Tracer::close);
 }
 

@@ -11,7 +11,7 @@ use tenon::reflect::{Call, Kind as ParamKind};
 
 use super::ring::{Header, Kind};
 use super::tracer::{Tracer, header};
-use crate::clock;
+use crate::{clock, own_callback};
 
 /// The streams of one plugin, as lanes.
 pub(super) struct Lanes {
@@ -115,7 +115,8 @@ impl Lanes {
         // SAFETY: the function takes any number for its context, from any thread, and outlives the process's use of it,
         // since the library is pinned.
         let callback = unsafe { StreamCallback::from_raw(Some(passed), AnyPtr::from_addr(number as usize)) };
-        let queued = next.stream_add_callback(device, Stream::from_addr(stream as usize), callback);
+        let stream = Stream::from_addr(stream as usize);
+        let queued = own_callback::queue(|| next.stream_add_callback(device, stream, callback));
         if queued.is_ok() {
             self.refused.store(0, Ordering::Relaxed);
             return;

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use tenon::reflect::Space;
 
+use super::accesses::Accesses;
 use super::call_site::CallSite;
 use super::hash::Map;
 use super::stream_progress::WorkId;
@@ -22,6 +23,7 @@ pub(super) struct Allocation {
     /// The last work that used it, by stream. Two streams of one place forget the earlier of them, so that a free in
     /// flight may go unnoticed; nothing is reported that is not so.
     uses: [AtomicU64; 4],
+    pub(super) accesses: Accesses,
 }
 
 impl Allocation {
@@ -34,6 +36,7 @@ impl Allocation {
             created_by,
             reported: AtomicBool::new(false),
             uses: Default::default(),
+            accesses: Accesses::default(),
         }
     }
 

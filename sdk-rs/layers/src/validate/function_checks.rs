@@ -52,6 +52,8 @@ pub(super) struct MemoryParam {
     pub(super) nullable: bool,
     pub(super) of: Option<usize>,
     pub(super) held: bool,
+    /// True if the function writes it.
+    pub(super) writes: bool,
     pub(super) lifecycle: Lifecycle,
 }
 
@@ -91,6 +93,7 @@ pub(super) enum Effect {
     QueryEvent,
     RecordEvent,
     StreamWaitEvent,
+    AddCallback,
     BeginCapture,
     EndCapture,
     DeinitDevice,
@@ -161,7 +164,7 @@ fn checks(function: Function, info: &'static FunctionInfo, made: &[&str]) -> Fun
     let handles = checks.handles.iter().map(|handle| handle.lifecycle);
     let lifecycles: Vec<Lifecycle> = handles.chain(checks.memory.iter().map(|part| part.lifecycle)).collect();
     checks.ends = lifecycles.contains(&Lifecycle::Ends);
-    checks.after = checks.effect != Effect::None && checks.effect != Effect::StreamWaitEvent
+    checks.after = !matches!(checks.effect, Effect::None | Effect::StreamWaitEvent | Effect::AddCallback)
         || lifecycles.iter().any(|lifecycle| *lifecycle != Lifecycle::Goes);
     checks
 }
@@ -211,6 +214,7 @@ fn memory(index: usize, param: &'static ParamInfo, info: &FunctionInfo) -> Optio
         nullable,
         of: param.of,
         held: param.held.is_some(),
+        writes: param.direction != Direction::In,
         lifecycle: lifecycle(param),
     })
 }
@@ -246,6 +250,7 @@ fn effect(function: Function) -> Effect {
         Function::QueryEvent => Effect::QueryEvent,
         Function::RecordEvent => Effect::RecordEvent,
         Function::StreamWaitEvent => Effect::StreamWaitEvent,
+        Function::StreamAddCallback => Effect::AddCallback,
         Function::CudaStreamBeginCapture => Effect::BeginCapture,
         Function::CudaStreamEndCapture => Effect::EndCapture,
         Function::DeinitDevice => Effect::DeinitDevice,

@@ -1,8 +1,8 @@
 //! Handles and memory that are still alive at the end.
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, Once, PoisonError, Weak};
 use std::time::Duration;
 
 use super::function_checks::KINDS;
@@ -11,7 +11,7 @@ use super::memory_checks::word;
 use super::registry::NO_DEVICE;
 use super::rules::Rule;
 use super::{Validate, Violation};
-use crate::clock;
+use crate::{at_exit, clock};
 
 /// Something that is still alive.
 #[derive(Clone, Debug)]
@@ -44,7 +44,30 @@ impl fmt::Display for Leak {
     }
 }
 
+/// The layers that report at the end of the process, with the process.
+static AT_EXIT: Mutex<Vec<(u32, Weak<Validate>)>> = Mutex::new(Vec::new());
+
+extern "C" fn report_all() {
+    let process = std::process::id();
+    let validates = std::mem::take(&mut *AT_EXIT.lock().unwrap_or_else(PoisonError::into_inner));
+    // What a forked child has from its parent is not its own to release.
+    for (_, validate) in validates.into_iter().filter(|(owner, _)| *owner == process) {
+        if let Some(validate) = validate.upgrade() {
+            validate.report_leaks("exit", None);
+        }
+    }
+}
+
 impl Validate {
+    /// Reports what is alive when the process ends without a call to [`Validate::finish`].
+    pub(crate) fn report_at_exit(self: &Arc<Self>) {
+        static INSTALL: Once = Once::new();
+        INSTALL.call_once(|| at_exit::call(report_all));
+        let mut validates = AT_EXIT.lock().unwrap_or_else(PoisonError::into_inner);
+        validates.retain(|(_, validate)| validate.strong_count() > 0);
+        validates.push((std::process::id(), Arc::downgrade(self)));
+    }
+
     /// Returns the live handles and memory: memory first, each oldest first.
     pub fn leaks(&self) -> Vec<Leak> {
         self.alive(None, |_| true)

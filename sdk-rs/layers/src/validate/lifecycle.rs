@@ -15,6 +15,7 @@ use super::registry::Removed;
 use super::rules::Rule;
 use super::stream_progress::WorkId;
 use super::{CallCheck, Violation};
+use crate::own_callback;
 
 impl CallCheck<'_> {
     /// The last steps before the call. The number comes back after it.
@@ -46,11 +47,14 @@ impl CallCheck<'_> {
                 self.plugin.begin_capture();
                 0
             }
-            Effect::None
-            | Effect::SynchronizeDevice
-            | Effect::EndCapture
-            | Effect::DeinitDevice
-            | Effect::Finalize => 0,
+            Effect::AddCallback => {
+                if let Some(work) = seen.work.filter(|_| !own_callback::is_queued()) {
+                    self.plugin.progress.announce(work);
+                }
+                0
+            }
+            Effect::None => seen.work.map_or(0, WorkId::pack),
+            Effect::SynchronizeDevice | Effect::EndCapture | Effect::DeinitDevice | Effect::Finalize => 0,
         })
     }
 
@@ -135,11 +139,9 @@ impl CallCheck<'_> {
             return Ok(0);
         };
         if let Some(work) = removed.uses().find(|work| !self.is_done(*work)) {
-            let stream = self.plugin.progress.get(work.stream()).map_or(0, |stream| stream.address);
-            let message = match stream {
-                0 => format!("work on the default stream uses {} and {}", text(&removed), self.not_done()),
-                _ => format!("work on Stream {stream:#x} uses {} and {}", text(&removed), self.not_done()),
-            };
+            let stream =
+                self.plugin.progress.get(work.stream()).map(|stream| stream.text()).unwrap_or_default();
+            let message = format!("work on {stream} uses {} and {}", text(&removed), self.not_done());
             self.report(Violation::new(Rule::FreedInFlight, part.name, message))?;
         }
         Ok(self.plugin.keep(Removed::Memory(removed)))
@@ -155,6 +157,9 @@ impl CallCheck<'_> {
             return true;
         }
         let Some(stream) = self.plugin.progress.get(work.stream()) else { return true };
+        if self.plugin.progress.is_announced(work) {
+            return true;
+        }
         if !self.validate.can_query_streams {
             return false;
         }
@@ -208,7 +213,11 @@ impl CallCheck<'_> {
                 self.validate.report_leaks(self.call.function.name, None);
                 self.plugin.clear(&self.call_site());
             }
-            Effect::None | Effect::RecordEvent | Effect::StreamWaitEvent | Effect::BeginCapture => {}
+            Effect::None
+            | Effect::RecordEvent
+            | Effect::StreamWaitEvent
+            | Effect::BeginCapture
+            | Effect::AddCallback => {}
         }
     }
 
@@ -227,6 +236,11 @@ impl CallCheck<'_> {
                     self.plugin.handle(event.kind, self.argument(event.param), |handle| {
                         handle.event().map(|event| event.record.store(note, Ordering::Relaxed))
                     });
+                }
+            }
+            Effect::None => {
+                if let Some(work) = WorkId::unpack(note) {
+                    self.forget_accesses(work);
                 }
             }
             _ => {}

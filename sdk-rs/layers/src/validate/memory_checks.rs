@@ -8,7 +8,6 @@ use super::function_checks::{Bytes, Lifecycle, MemoryParam, element_size};
 use super::lookup_cache;
 use super::registry::{NO_DEVICE, TrackedPlugin, all_changes};
 use super::rules::Rule;
-use super::stream_progress::WorkId;
 use super::{CallCheck, Violation};
 
 /// The problem with an address. It is boxed, so that a call without a problem needs no room for it.
@@ -28,13 +27,13 @@ const MOST: u64 = isize::MAX as u64;
 
 impl CallCheck<'_> {
     #[inline]
-    pub(super) fn memory(&self, work: Option<WorkId>) -> Result<()> {
+    pub(super) fn memory(&self) -> Result<()> {
         if self.checks.memory.is_empty() {
             return Ok(());
         }
         let mut from = 0;
         // The lock is given back before anything is reported, and before another plugin is asked.
-        while let Some((at, finding)) = self.look_at_memory(from, work) {
+        while let Some((at, finding)) = self.look_at_memory(from) {
             from = at + 1;
             let part = &self.checks.memory[at];
             match *finding {
@@ -55,7 +54,7 @@ impl CallCheck<'_> {
 
     /// The first part, from one on, with which something is the matter.
     #[inline]
-    fn look_at_memory(&self, from: usize, work: Option<WorkId>) -> Option<(usize, Box<Finding>)> {
+    fn look_at_memory(&self, from: usize) -> Option<(usize, Box<Finding>)> {
         let version = self.plugin.memory_version();
         // Taken where something is not known to this thread, and then kept for the rest of the call.
         let mut memory = None;
@@ -69,7 +68,7 @@ impl CallCheck<'_> {
             if address == 0 {
                 return (!part.nullable).then(|| (at, Box::new(Finding::Null(bytes))));
             }
-            let look = MemoryLookup { part, device: self.device(part.of), address, bytes, work };
+            let look = MemoryLookup { part, device: self.device(part.of), address, bytes };
             let finding = match look.recently(version) {
                 Some(finding) => finding,
                 None => look.anew(memory.get_or_insert_with(|| self.plugin.memory()), self.plugin),
@@ -198,7 +197,11 @@ impl CallCheck<'_> {
             let violation = Violation::new(Rule::FreedTwice, part.name, message);
             return self.report(violation.with_place(freed.by.place("freed")));
         }
-        self.strange(part, address, size)
+        let is_foreign = self.plugin.others(|other| other.memory().anywhere(address).map(|_| ())).is_some();
+        match is_foreign {
+            true => self.strange(part, address, size),
+            false => self.unknown_memory(part, address, size),
+        }
     }
 }
 
@@ -208,7 +211,6 @@ struct MemoryLookup<'a> {
     device: i32,
     address: u64,
     bytes: u64,
-    work: Option<WorkId>,
 }
 
 impl MemoryLookup<'_> {
@@ -274,9 +276,6 @@ impl MemoryLookup<'_> {
         let room = found.end() - self.address;
         if self.bytes > room {
             return self.outside(found, room);
-        }
-        if let (Some(work), true) = (self.work, self.part.held) {
-            found.note_use(work);
         }
         None
     }

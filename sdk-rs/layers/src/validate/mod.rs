@@ -13,6 +13,7 @@
 //! The layer does not see memory and handles from before it was enabled, or that the plugin returns by other functions
 //! than those of its table; nor the elements of arrays of addresses, such as those of `xccl_all_to_all`.
 
+mod accesses;
 mod allocations;
 mod argument_checks;
 mod call_site;
@@ -25,6 +26,7 @@ mod leaks;
 mod lifecycle;
 mod lookup_cache;
 mod memory_checks;
+mod order_checks;
 mod registry;
 mod report;
 mod rules;
@@ -225,17 +227,16 @@ impl Layer for Validate {
         let check = self.check(call, next);
         check.values()?;
         let seen = check.handles()?;
-        check.memory(seen.work)?;
+        check.memory()?;
+        check.order(seen.work)?;
         check.begin(&seen)
     }
 
     fn after(&self, call: &Call<'_>, note: u64, outcome: &Outcome<'_>, next: &dyn Device) {
         let check = self.check(call, next);
-        if !check.checks.after {
-            return;
-        }
         match outcome.error {
-            None => check.done(note, outcome.answer),
+            None if check.checks.after => check.done(note, outcome.answer),
+            None => {}
             Some(_) => check.undo(note),
         }
     }

@@ -104,6 +104,8 @@ catalogue! {
         "Work that uses the memory is queued on a stream and is not known to be complete. The interface says that the device keeps the memory, but not every device does: wait for the stream, or for an event recorded after the work, before the free.";
     DestroyedInFlight = 32 Warning, "a stream is destroyed after its work is complete",
         "Work on the stream is not known to be complete. It still runs to its end, but the program can no longer wait for its results.";
+    Unordered = 33 Warning, "work that uses the same memory is ordered",
+        "Two streams have no order but that of events, and a synchronous call does not wait for any stream. Record an event after the first work and let the second stream wait for it, or wait on the host. The rule is broken if one of the two writes, even if the first happens to be complete. The layer sees only order that calls establish; after a callback on one of the streams, which may establish another order, nothing is reported.";
     Leak = 40 Warning, "handles and memory are released",
         "The object was still alive when the device was deinitialised or the plugin was finalised. With TENON_VALIDATE_BACKTRACE=1 the message shows the backtrace of the call that created it.";
     MemoryGivenTwice = 50 Warning, "a plugin does not return memory that is in use",

@@ -54,6 +54,10 @@ pub(super) struct StreamProgress {
     queued: AtomicU64,
     /// Up to which it is done.
     done: AtomicU64,
+    /// Up to which a callback may have told the program that it is done.
+    announced: AtomicU64,
+    /// The first callback that is not known to be done: work behind it may wait for anything.
+    first_callback: AtomicU64,
     waits: Mutex<Vec<Wait>>,
 }
 
@@ -83,6 +87,26 @@ impl StreamProgress {
 
     pub(super) fn is_done(&self) -> bool {
         self.done.load(Ordering::Relaxed) >= self.queued.load(Ordering::Relaxed)
+    }
+
+    /// Such as "Stream 0x1000".
+    pub(super) fn text(&self) -> String {
+        match self.address {
+            0 => "the default stream".to_owned(),
+            address => format!("Stream {address:#x}"),
+        }
+    }
+
+    /// The waits that come before work.
+    fn waits_before(&self, number: u64) -> Vec<WorkId> {
+        let waits = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
+        waits.iter().filter(|wait| wait.at <= number).map(|wait| wait.work).collect()
+    }
+
+    /// Returns true if work runs behind a callback, which may wait for anything.
+    fn is_held_back(&self, number: u64) -> bool {
+        let first = self.first_callback.load(Ordering::Relaxed);
+        first > self.done.load(Ordering::Relaxed) && first <= number
     }
 
     /// Answers work that there is no more room for.
@@ -123,6 +147,8 @@ impl Progress {
             address,
             queued: AtomicU64::new(0),
             done: AtomicU64::new(0),
+            announced: AtomicU64::new(0),
+            first_callback: AtomicU64::new(0),
             waits: Mutex::default(),
         });
         streams.known.insert(stream.id, stream.clone());
@@ -130,7 +156,11 @@ impl Progress {
     }
 
     pub(super) fn end(&self, stream: u32) {
-        self.streams.write().unwrap_or_else(PoisonError::into_inner).known.remove(&stream);
+        let ended = self.streams.write().unwrap_or_else(PoisonError::into_inner).known.remove(&stream);
+        // The order that it gave others cannot be followed any more, so what it waited for counts as done.
+        for work in ended.iter().flat_map(|stream| stream.waits_before(u64::MAX)) {
+            self.finish(work);
+        }
     }
 
     /// A destroyed stream that is alive after all.
@@ -154,6 +184,55 @@ impl Progress {
     /// Returns true if the work is known to be done, or its stream was destroyed.
     pub(super) fn is_done(&self, work: WorkId) -> bool {
         self.get(work.stream).is_none_or(|stream| stream.done.load(Ordering::Relaxed) >= work.number)
+    }
+
+    /// Returns true if a callback may have told the program that the work is done.
+    pub(super) fn is_announced(&self, work: WorkId) -> bool {
+        self.get(work.stream).is_none_or(|stream| stream.announced.load(Ordering::Relaxed) >= work.number)
+    }
+
+    /// A callback was queued. All before it may become known to the program without a call.
+    pub(super) fn announce(&self, callback: WorkId) {
+        if let Some(stream) = self.get(callback.stream) {
+            let first = stream.first_callback.load(Ordering::Relaxed);
+            if first <= stream.done.load(Ordering::Relaxed) {
+                stream.first_callback.store(callback.number, Ordering::Relaxed);
+            }
+        }
+        let before = WorkId::new(callback.stream, callback.number.saturating_sub(1));
+        self.reaches(before, |stream, number| {
+            stream.announced.fetch_max(number, Ordering::Relaxed);
+            false
+        });
+    }
+
+    /// Returns true if work is done before later work starts, or before a call if there is none, as far as can be
+    /// known: after a callback anything may be.
+    pub(super) fn comes_before(&self, work: WorkId, later: Option<WorkId>) -> bool {
+        let is_it = |stream: &StreamProgress, number| stream.id == work.stream && number >= work.number;
+        let is_held_back = |stream: &StreamProgress, number| stream.is_held_back(number);
+        self.is_done(work)
+            || self.is_announced(work)
+            || later.is_some_and(|later| self.reaches(later, |a, b| is_it(a, b) || is_held_back(a, b)))
+            || self.reaches(work, is_held_back)
+    }
+
+    /// Visits work and all that it waits for, until `found` returns true.
+    fn reaches(&self, work: WorkId, found: impl Fn(&StreamProgress, u64) -> bool) -> bool {
+        let (mut open, mut visited) = (vec![work], Map::<u32, u64>::default());
+        while let Some(work) = open.pop() {
+            let seen = visited.entry(work.stream).or_default();
+            if *seen >= work.number {
+                continue;
+            }
+            *seen = work.number;
+            let Some(stream) = self.get(work.stream) else { continue };
+            if found(&stream, work.number) {
+                return true;
+            }
+            open.extend(stream.waits_before(work.number));
+        }
+        false
     }
 
     /// Somebody has seen that the work is done, and so is all that it waited for.
@@ -199,6 +278,40 @@ mod tests {
         assert!(!progress.is_done(later), "nobody waited for it");
         progress.end(a.id);
         assert!(progress.is_done(later), "of a stream that is gone nothing is known");
+    }
+
+    #[test]
+    fn order_goes_through_waits_and_not_against_them() {
+        let progress = Progress::default();
+        let [a, b, c] = [1, 2, 3].map(|address| progress.begin(0, address));
+        let on_a = a.queue();
+        progress.wait(&b, b.queue(), on_a);
+        let (after, on_b) = (a.queue(), b.queue());
+        progress.wait(&c, c.queue(), on_b);
+        let on_c = c.queue();
+        assert!(progress.comes_before(on_a, Some(on_c)));
+        assert!(!progress.comes_before(after, Some(on_c)));
+        assert!(!progress.comes_before(on_c, Some(a.queue())));
+        assert!(!progress.comes_before(on_a, None), "nobody waited for it");
+        progress.end(b.id);
+        assert!(
+            progress.comes_before(on_a, Some(c.queue())),
+            "the order stays, although its stream has ended"
+        );
+    }
+
+    #[test]
+    fn a_callback_may_order_anything() {
+        let progress = Progress::default();
+        let (a, b) = (progress.begin(0, 1), progress.begin(0, 2));
+        let before = a.queue();
+        assert!(!progress.comes_before(before, Some(b.queue())));
+        progress.announce(a.queue());
+        assert!(progress.comes_before(before, Some(b.queue())), "the callback may have told the program");
+        let behind = a.queue();
+        assert!(progress.comes_before(behind, Some(b.queue())), "the callback may still wait");
+        progress.finish(behind);
+        assert!(!progress.comes_before(a.queue(), Some(b.queue())), "the callback has returned");
     }
 
     #[test]
