@@ -16,6 +16,9 @@ use crate::numeric::Numeric;
 use crate::tensor::{View, ViewMut};
 use crate::walk::Walk;
 
+/// Elements of a tile: few enough that the tiles of all tensors stay in the first cache, on the stack.
+pub(crate) const TILE: usize = 512;
+
 /// Loads the next elements of a walk from the memory that begins at an address.
 type Load<T> = unsafe fn(*const u8, &mut Walk<1>, &mut [T]);
 /// Stores the next elements of a walk to the memory that begins at an address.
@@ -70,8 +73,21 @@ impl<'v, T: Compute> Reader<'v, T> {
     /// # Errors
     /// [`Error::Broadcast`] and [`Error::Type`].
     pub(crate) fn new(view: &View<'v>, dims: &[usize]) -> Result<Self> {
+        Self::along(view, view.walk(dims)?)
+    }
+
+    /// Reads an input that is not empty, the last of the given dimensions fastest.
+    ///
+    /// # Errors
+    /// [`Error::Type`].
+    pub(crate) fn in_order(view: &View<'v>, axes: impl Iterator<Item = usize>) -> Result<Self> {
+        Self::along(view, view.walk_in_order(axes))
+    }
+
+    /// Reads along a walk over elements of the view.
+    fn along(view: &View<'v>, walk: Walk<1>) -> Result<Self> {
         let load = T::loader(view.dtype()).ok_or(Error::Type { dtype: view.dtype() })?;
-        Ok(Self { base: view.base(), walk: view.walk(dims)?, load, view: PhantomData })
+        Ok(Self { base: view.base(), walk, load, view: PhantomData })
     }
 
     /// Reads the next elements. After the last one it starts anew.

@@ -30,13 +30,10 @@
 
 use std::num::Wrapping;
 
-use crate::convert::{Compute, Reader, Writer};
+use crate::convert::{Compute, Reader, TILE, Writer};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::tensor::{View, ViewMut};
-
-/// Elements of a tile: few enough that the tiles of all tensors stay in the first cache, on the stack.
-const TILE: usize = 512;
 
 /// The type that is computed in.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -54,14 +54,33 @@ pub enum Error {
         /// The type.
         dtype: DType,
     },
-    /// An input cannot be repeated so that it has the output's shape.
-    #[error("an input of the shape {input:?} cannot be broadcast to the output's shape {output:?}")]
+    /// A tensor cannot be repeated so that it has another shape.
+    #[error("the shape {from:?} cannot be broadcast to {to:?}")]
     Broadcast {
-        /// The shape of the input.
-        input: Vec<usize>,
-        /// The shape of the output.
-        output: Vec<usize>,
+        /// The shape of the tensor.
+        from: Vec<usize>,
+        /// The shape that it is to have.
+        to: Vec<usize>,
     },
+    /// An output has another shape than the inputs call for.
+    #[error("the output has the shape {actual:?} where {expected:?} is needed")]
+    Shape {
+        /// The shape that it should have.
+        expected: Vec<usize>,
+        /// The shape that it has.
+        actual: Vec<usize>,
+    },
+    /// A tensor has no such dimension, or it is given twice.
+    #[error("axis {axis} is given twice, or is none of {rank} dimensions")]
+    Axis {
+        /// The dimension.
+        axis: usize,
+        /// How many dimensions the tensor has.
+        rank: usize,
+    },
+    /// The largest or smallest of no elements is asked for.
+    #[error("there is no largest or smallest of no elements")]
+    Empty,
     /// Several elements of an output have the same place in memory.
     #[error("an output of the shape {dims:?} has the strides {strides:?}: elements lie upon one another")]
     Repeated {

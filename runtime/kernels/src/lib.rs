@@ -26,6 +26,7 @@ mod error;
 pub mod norm;
 pub mod numeric;
 pub mod optimizer;
+pub mod reduce;
 pub mod strided;
 mod tensor;
 mod walk;

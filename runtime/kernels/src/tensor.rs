@@ -185,7 +185,7 @@ impl<'a> View<'a> {
     /// # Errors
     /// [`Error::Broadcast`].
     pub(crate) fn broadcast_strides(&self, dims: &[usize]) -> Result<PerDimension<isize>> {
-        let refused = || Error::Broadcast { input: self.dims().to_vec(), output: dims.to_vec() };
+        let refused = || Error::Broadcast { from: self.dims().to_vec(), to: dims.to_vec() };
         let new = dims.len().checked_sub(self.dims().len()).ok_or_else(refused)?;
         let mut strides: PerDimension<isize> = SmallVec::from_elem(0, new);
         for ((&dim, &stride), &wanted) in self.dims().iter().zip(self.strides()).zip(&dims[new..]) {
@@ -205,6 +205,14 @@ impl<'a> View<'a> {
     /// [`Error::Broadcast`].
     pub(crate) fn walk(&self, dims: &[usize]) -> Result<Walk<1>> {
         Ok(self.memory.walk(dims, &self.broadcast_strides(dims)?))
+    }
+
+    /// A walk over the elements of a tensor that is not empty, in which the last of the given dimensions runs
+    /// fastest. Each dimension is given once.
+    pub(crate) fn walk_in_order(&self, axes: impl Iterator<Item = usize>) -> Walk<1> {
+        let (dims, strides): (PerDimension<_>, PerDimension<_>) =
+            axes.map(|axis| (self.dims()[axis], self.strides()[axis])).unzip();
+        self.memory.walk(&dims, &strides)
     }
 }
 
@@ -246,7 +254,7 @@ impl<'a> ViewMut<'a> {
 
     fn new(memory: Memory) -> Result<Self> {
         let mut steps = memory.dims.iter().zip(&memory.strides);
-        if steps.any(|(&dim, &stride)| dim > 1 && stride == 0) {
+        if memory.len > 0 && steps.any(|(&dim, &stride)| dim > 1 && stride == 0) {
             return Err(Error::Repeated { dims: memory.dims.to_vec(), strides: memory.strides.to_vec() });
         }
         Ok(Self { memory, lifetime: PhantomData })

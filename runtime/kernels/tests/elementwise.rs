@@ -319,7 +319,7 @@ fn shapes_that_do_not_broadcast_are_errors() {
         let mut y = vec![5.0_f32; output.iter().product()];
         let x = View::of_slice(&x, input).unwrap();
         let refused = floats(&mut ViewMut::of_slice(&mut y, output).unwrap(), &x);
-        assert_eq!(refused, Err(Error::Broadcast { input: input.to_vec(), output: output.to_vec() }));
+        assert_eq!(refused, Err(Error::Broadcast { from: input.to_vec(), to: output.to_vec() }));
         assert!(y.into_iter().all(|y| y == 5.0));
     }
 }
@@ -338,6 +338,7 @@ fn views_that_cannot_be_are_errors() {
     let refused = ViewMut::of_strided(&mut out, &[1, 2], &[0, 0]).unwrap_err();
     assert_eq!(refused, Error::Repeated { dims: vec![1, 2], strides: vec![0, 0] });
     assert!(ViewMut::of_strided(&mut out, &[1, 2], &[0, 2]).is_ok());
+    assert!(ViewMut::of_strided(&mut out, &[2, 0], &[0, 1]).is_ok());
 
     let raw = |address: usize, dims: &[usize], strides: &[isize]| {
         // SAFETY: the views are not read.

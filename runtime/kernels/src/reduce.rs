@@ -1,0 +1,267 @@
+//! Reductions: one value from all elements along some dimensions.
+//!
+//! ```
+//! use tenon_kernels::{View, ViewMut, reduce};
+//!
+//! let (x, mut y) = ([1.0_f32, 2.0, 3.0, 4.0, 5.0, 6.0], [0.0_f32; 3]);
+//! reduce::sum(&mut ViewMut::of_slice(&mut y, &[3])?, &View::of_slice(&x, &[2, 3])?, &[0])?;
+//! assert_eq!(y, [5.0, 7.0, 9.0]);
+//! # Ok::<(), tenon_kernels::Error>(())
+//! ```
+//!
+//! The output has the shape of the input without the dimensions that are reduced, or with the length one for
+//! each of them. Without axes nothing is reduced. Floats of all types are accumulated in `f64`, integers and
+//! truth values in `Wrapping<i64>`; results are converted to the type of the output as elementwise operators
+//! do it. The output may share memory with the input.
+
+use std::num::Wrapping;
+
+use crate::convert::{Compute, Reader, TILE, Writer};
+use crate::error::{Error, Result};
+use crate::numeric::Numeric;
+use crate::tensor::{PerDimension, View, ViewMut};
+
+/// Partial results that are accumulated side by side, so that the compiler vectorises the loop.
+const LANES: usize = 8;
+
+/// How elements become one value. The order of the elements must not matter, but for rounding.
+trait Fold {
+    /// The value of no elements.
+    fn start<T: Numeric>() -> T;
+    /// The value of two values.
+    fn step<T: Numeric>(left: T, right: T) -> T;
+}
+
+macro_rules! folds {
+    ($($fold:ident: $start:expr, |$left:ident, $right:ident| $step:expr;)*) => {$(
+        struct $fold;
+
+        impl Fold for $fold {
+            #[inline]
+            fn start<T: Numeric>() -> T {
+                T::of($start)
+            }
+
+            #[inline]
+            fn step<T: Numeric>($left: T, $right: T) -> T {
+                $step
+            }
+        }
+    )*};
+}
+folds! {
+    Sum: 0.0, |left, right| left + right;
+    Product: 1.0, |left, right| left * right;
+    // Integers have no infinity: theirs is the last of the type.
+    Largest: f64::NEG_INFINITY, |left, right| left.max(right);
+    Smallest: f64::INFINITY, |left, right| left.min(right);
+    Any: 0.0, |left, right| T::of_truth(left.truth() | right.truth());
+    All: 1.0, |left, right| T::of_truth(left.truth() & right.truth());
+}
+
+/// Adds the elements along dimensions.
+///
+/// # Errors
+/// [`Error::Axis`], [`Error::Shape`], and [`Error::Type`] if a type is complex.
+pub fn sum(out: &mut ViewMut<'_>, input: &View<'_>, axes: &[usize]) -> Result<()> {
+    reduce::<Sum>(out, input, Axes::new(out, input, axes)?)
+}
+
+/// Adds the elements along the dimensions along which a tensor of the output's shape is repeated to have the
+/// input's shape: the gradient of broadcasting.
+///
+/// # Errors
+/// [`Error::Broadcast`] if it cannot be, and [`Error::Type`] if a type is complex.
+pub fn sum_to(out: &mut ViewMut<'_>, input: &View<'_>) -> Result<()> {
+    reduce::<Sum>(out, input, Axes::repeated(out.dims(), input.dims())?)
+}
+
+/// Divides the sum of the elements along dimensions by their number. The mean of no elements is NaN.
+///
+/// # Errors
+/// [`Error::Axis`], [`Error::Shape`], and [`Error::Type`] if the input is not of floats or the output is
+/// complex.
+pub fn mean(out: &mut ViewMut<'_>, input: &View<'_>, axes: &[usize]) -> Result<()> {
+    if !input.dtype().is_float() {
+        return Err(Error::Type { dtype: input.dtype() });
+    }
+    let axes = Axes::new(out, input, axes)?;
+    let count = axes.reduced_len(input) as f64;
+    reduce_in::<Sum, f64>(out, input, axes, |sum| sum / count)
+}
+
+/// Multiplies the elements along dimensions.
+///
+/// # Errors
+/// As [`sum`].
+pub fn prod(out: &mut ViewMut<'_>, input: &View<'_>, axes: &[usize]) -> Result<()> {
+    reduce::<Product>(out, input, Axes::new(out, input, axes)?)
+}
+
+/// Finds the largest element along dimensions: NaN if one is NaN.
+///
+/// # Errors
+/// As [`sum`], and [`Error::Empty`] if an element of the output has no elements of the input.
+pub fn max(out: &mut ViewMut<'_>, input: &View<'_>, axes: &[usize]) -> Result<()> {
+    let axes = Axes::new(out, input, axes)?.some(out, input)?;
+    reduce::<Largest>(out, input, axes)
+}
+
+/// Finds the smallest element along dimensions: NaN if one is NaN.
+///
+/// # Errors
+/// As [`max`].
+pub fn min(out: &mut ViewMut<'_>, input: &View<'_>, axes: &[usize]) -> Result<()> {
+    let axes = Axes::new(out, input, axes)?.some(out, input)?;
+    reduce::<Smallest>(out, input, axes)
+}
+
+/// Finds whether any element along dimensions is other than zero, as NaN is.
+///
+/// # Errors
+/// As [`sum`].
+pub fn any(out: &mut ViewMut<'_>, input: &View<'_>, axes: &[usize]) -> Result<()> {
+    reduce::<Any>(out, input, Axes::new(out, input, axes)?)
+}
+
+/// Finds whether all elements along dimensions are other than zero, as NaN is.
+///
+/// # Errors
+/// As [`sum`].
+pub fn all(out: &mut ViewMut<'_>, input: &View<'_>, axes: &[usize]) -> Result<()> {
+    reduce::<All>(out, input, Axes::new(out, input, axes)?)
+}
+
+/// The dimensions of an input, each in one of two lists.
+struct Axes {
+    kept: PerDimension<usize>,
+    reduced: PerDimension<usize>,
+}
+
+impl Axes {
+    /// Reduces the given dimensions, which the output has with the length one, or has not.
+    fn new(out: &ViewMut<'_>, input: &View<'_>, axes: &[usize]) -> Result<Self> {
+        let dims = input.dims();
+        for (position, &axis) in axes.iter().enumerate() {
+            if axis >= dims.len() || axes[..position].contains(&axis) {
+                return Err(Error::Axis { axis, rank: dims.len() });
+            }
+        }
+        let (reduced, kept): (PerDimension<_>, PerDimension<_>) =
+            (0..dims.len()).partition(|axis| axes.contains(axis));
+        let short = kept.iter().map(|&axis| dims[axis]);
+        let long = dims.iter().enumerate().map(|(axis, &dim)| if axes.contains(&axis) { 1 } else { dim });
+        if !short.clone().eq(out.dims().iter().copied()) && !long.eq(out.dims().iter().copied()) {
+            return Err(Error::Shape { expected: short.collect(), actual: out.dims().to_vec() });
+        }
+        Ok(Self { kept, reduced })
+    }
+
+    /// Reduces the dimensions along which one shape is repeated to become another.
+    fn repeated(from: &[usize], to: &[usize]) -> Result<Self> {
+        let refused = || Error::Broadcast { from: from.to_vec(), to: to.to_vec() };
+        let new = to.len().checked_sub(from.len()).ok_or_else(refused)?;
+        if std::iter::zip(from, &to[new..]).any(|(&from, &to)| from != to && from != 1) {
+            return Err(refused());
+        }
+        let (kept, reduced) = (0..to.len()).partition(|&axis| axis >= new && from[axis - new] == to[axis]);
+        Ok(Self { kept, reduced })
+    }
+
+    /// Refuses to reduce no elements.
+    fn some(self, out: &ViewMut<'_>, input: &View<'_>) -> Result<Self> {
+        if input.is_empty() && !out.is_empty() { Err(Error::Empty) } else { Ok(self) }
+    }
+
+    /// How many elements of the input make one of the output.
+    fn reduced_len(&self, input: &View<'_>) -> usize {
+        self.reduced.iter().map(|&axis| input.dims()[axis]).product()
+    }
+
+    /// Whether elements that are reduced together lie closest in memory.
+    fn reduces_neighbours(&self, input: &View<'_>) -> bool {
+        let axes =
+            (0..input.dims().len()).filter(|&axis| input.dims()[axis] > 1 && input.strides()[axis] != 0);
+        let closest = axes.min_by_key(|&axis| input.strides()[axis].unsigned_abs());
+        closest.is_none_or(|axis| self.reduced.contains(&axis))
+    }
+}
+
+fn reduce<F: Fold>(out: &mut ViewMut<'_>, input: &View<'_>, axes: Axes) -> Result<()> {
+    if input.dtype().is_float() {
+        reduce_in::<F, f64>(out, input, axes, |value| value)
+    } else {
+        reduce_in::<F, Wrapping<i64>>(out, input, axes, |value| value)
+    }
+}
+
+fn reduce_in<F: Fold, T: Compute>(
+    out: &mut ViewMut<'_>,
+    input: &View<'_>,
+    axes: Axes,
+    finish: impl Fn(T) -> T,
+) -> Result<()> {
+    if let Some(dtype) = [input.dtype(), out.dtype()].into_iter().find(|dtype| dtype.is_complex()) {
+        return Err(Error::Type { dtype });
+    }
+    if out.is_empty() {
+        return Ok(());
+    }
+    // All results before the first is written: the output may be where elements are still to be read.
+    let mut results = vec![F::start::<T>(); out.len()];
+    if !input.is_empty() {
+        let len = axes.reduced_len(input);
+        let (kept, reduced) = (axes.kept.iter().copied(), axes.reduced.iter().copied());
+        if axes.reduces_neighbours(input) {
+            let mut reader = Reader::in_order(input, kept.chain(reduced))?;
+            read_rows(&mut reader, results.len(), len, |row, _, part| {
+                results[row] = F::step(results[row], fold::<F, T>(part));
+            });
+        } else {
+            let mut reader = Reader::in_order(input, reduced.chain(kept))?;
+            let width = results.len();
+            read_rows(&mut reader, len, width, |_, start, part| {
+                let results = results[start..].iter_mut().zip(part);
+                results.for_each(|(result, &value)| *result = F::step(*result, value));
+            });
+        }
+    }
+    results.iter_mut().for_each(|result| *result = finish(*result));
+    Writer::new(out)?.write(&results);
+    Ok(())
+}
+
+/// Calls `visit` with parts of rows of elements: the number of the row, where in it the part starts, and the
+/// part.
+fn read_rows<T: Compute>(
+    reader: &mut Reader<'_, T>,
+    rows: usize,
+    len: usize,
+    mut visit: impl FnMut(usize, usize, &[T]),
+) {
+    let mut tile = [T::of(0.0); TILE];
+    if len > TILE {
+        for (row, start) in (0..rows).flat_map(|row| (0..len).step_by(TILE).map(move |start| (row, start))) {
+            let part = &mut tile[..TILE.min(len - start)];
+            reader.read(part);
+            visit(row, start, part);
+        }
+        return;
+    }
+    let at_once = TILE / len;
+    for first in (0..rows).step_by(at_once) {
+        let tile = &mut tile[..at_once.min(rows - first) * len];
+        reader.read(tile);
+        tile.chunks_exact(len).enumerate().for_each(|(row, part)| visit(first + row, 0, part));
+    }
+}
+
+/// The value of elements side by side.
+fn fold<F: Fold, T: Numeric>(values: &[T]) -> T {
+    let (chunks, rest) = values.as_chunks::<LANES>();
+    let mut lanes = [F::start(); LANES];
+    for chunk in chunks {
+        lanes.iter_mut().zip(chunk).for_each(|(lane, &value)| *lane = F::step(*lane, value));
+    }
+    lanes.into_iter().chain(rest.iter().copied()).fold(F::start(), F::step)
+}

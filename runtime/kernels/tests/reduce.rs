@@ -1,0 +1,225 @@
+//! Reductions, held against a loop over indices.
+
+mod tensor;
+
+use tenon_kernels::{Complex, DType, Error, Number, View, ViewMut, reduce};
+
+use tensor::{Memory, REAL, Random, Tensor, is_float, memory};
+
+type Reduction = fn(&mut ViewMut<'_>, &View<'_>, &[usize]) -> Result<(), Error>;
+/// The value of a list, as floats and as integers.
+type Reference = (fn(&[f64]) -> f64, fn(&[i64]) -> i64);
+
+const REDUCTIONS: [(&str, Reduction, Reference); 7] = [
+    (
+        "sum",
+        reduce::sum,
+        (|list| list.iter().sum(), |list| list.iter().fold(0, |sum, x| sum.wrapping_add(*x))),
+    ),
+    ("mean", reduce::mean, (|list| list.iter().sum::<f64>() / list.len() as f64, |_| unreachable!())),
+    (
+        "prod",
+        reduce::prod,
+        (|list| list.iter().product(), |list| list.iter().fold(1, |product, x| product.wrapping_mul(*x))),
+    ),
+    (
+        "max",
+        reduce::max,
+        (|list| list.iter().fold(f64::MIN, |a, x| a.max(*x)), |list| *list.iter().max().unwrap()),
+    ),
+    (
+        "min",
+        reduce::min,
+        (|list| list.iter().fold(f64::MAX, |a, x| a.min(*x)), |list| *list.iter().min().unwrap()),
+    ),
+    (
+        "any",
+        reduce::any,
+        (|list| list.iter().any(|x| *x != 0.0).into(), |list| list.iter().any(|x| *x != 0).into()),
+    ),
+    (
+        "all",
+        reduce::all,
+        (|list| list.iter().all(|x| *x != 0.0).into(), |list| list.iter().all(|x| *x != 0).into()),
+    ),
+];
+
+/// Reduces an input along axes the slow and obvious way.
+fn expected(reference: Reference, x: &Tensor, y: &Tensor, axes: &[usize]) -> Vec<Number> {
+    let kept = |index: &[usize]| -> Vec<usize> {
+        (0..index.len()).filter(|axis| !axes.contains(axis)).map(|axis| index[axis]).collect()
+    };
+    let parts: Vec<(Vec<usize>, Number)> =
+        x.indices().iter().map(|index| (kept(index), x.get(index))).collect();
+    let narrow = Tensor::new(DType::U8, &kept(&x.dims), []);
+    let values = narrow.indices().into_iter().map(|place| {
+        let list: Vec<Number> = parts.iter().filter(|(kept, _)| *kept == place).map(|(_, x)| *x).collect();
+        if is_float(x.dtype) {
+            Number::Real(reference.0(&list.iter().map(|x| x.to_f64()).collect::<Vec<_>>()))
+        } else {
+            Number::Integer(reference.1(&list.iter().map(|x| x.to_i64()).collect::<Vec<_>>()))
+        }
+    });
+    Tensor::new(y.dtype, &y.dims, values.collect::<Vec<_>>()).values()
+}
+
+/// Powers of two of either sign, so that products are exact too.
+fn fill(tensor: &Tensor, random: &mut Random) {
+    for index in tensor.indices() {
+        let values = [Number::Integer(1), Number::Integer(-1), Number::Integer(2), Number::Real(0.5)];
+        tensor.set(&index, values[random.below(4)]);
+    }
+}
+
+fn some_dims(random: &mut Random) -> Vec<usize> {
+    let mut dims = random.dims();
+    if dims.iter().product::<usize>() > 1000 {
+        dims[0] = 1;
+    }
+    dims
+}
+
+/// A tensor of a shape with values.
+fn some_tensor(random: &mut Random, shared: Option<&Memory>, dtype: DType, dims: &[usize]) -> Tensor {
+    let strides = random.strides(dims);
+    let tensor = random.tensor(shared, dtype, dims, strides);
+    fill(&tensor, random);
+    tensor
+}
+
+#[track_caller]
+fn assert_close(ours: &[Number], wanted: &[Number], what: impl std::fmt::Debug) {
+    assert_eq!(ours.len(), wanted.len());
+    for (ours, wanted) in ours.iter().zip(wanted) {
+        let (a, b) = (ours.to_f64(), wanted.to_f64());
+        // A mean is rounded once by us, and twice on the way of the reference to float16.
+        let near = a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= b.abs() * 0.002;
+        assert!(near, "{ours:?} is not {wanted:?}: {what:?}");
+    }
+}
+
+#[test]
+fn any_axes_of_any_layout_equal_a_loop() {
+    let mut random = Random(3);
+    for case in 0..1050 {
+        let (name, reduction, reference) = REDUCTIONS[case % REDUCTIONS.len()];
+        let dims = some_dims(&mut random);
+        let [from, to] = [0, 1].map(|_| REAL[random.below(REAL.len())]);
+        let shared = random.one_in(4).then(|| memory(1 << 17));
+        let x = some_tensor(&mut random, shared.as_ref(), from, &dims);
+        let axes: Vec<usize> = (0..dims.len()).rev().filter(|_| random.one_in(2)).collect();
+        let keep = random.one_in(2);
+        let dims = (0..dims.len()).filter(|axis| keep || !axes.contains(axis));
+        let dims: Vec<usize> = dims.map(|axis| if axes.contains(&axis) { 1 } else { x.dims[axis] }).collect();
+        let y = match &shared {
+            // In the place of the input.
+            Some(_) => Tensor { dtype: to, strides: tensor::row_major(&dims), dims, first: 0, ..x.clone() },
+            None => some_tensor(&mut random, None, to, &dims),
+        };
+        let before = x.detached();
+        let result = reduction(&mut y.view_mut(), &x.view(), &axes);
+        if name == "mean" && !is_float(from) {
+            assert_eq!(result, Err(Error::Type { dtype: from }));
+        } else if (name == "max" || name == "min") && before.indices().is_empty() && !y.indices().is_empty() {
+            assert_eq!(result, Err(Error::Empty));
+        } else {
+            result.unwrap();
+            let wanted = expected(reference, &before, &y, &axes);
+            assert_close(&y.values(), &wanted, (name, &x.dims, &x.strides, &axes, from, to));
+        }
+    }
+}
+
+#[test]
+fn sum_to_is_the_gradient_of_broadcasting() {
+    let mut random = Random(4);
+    for _ in 0..300 {
+        let dims = some_dims(&mut random);
+        let x = some_tensor(&mut random, None, DType::F32, &dims);
+        let narrow = random.narrower(&dims);
+        let y = some_tensor(&mut random, None, DType::F32, &narrow);
+        let wanted = Tensor::new(DType::F32, &narrow, vec![Number::Integer(0); 1000]);
+        for index in x.indices() {
+            let sum = wanted.get(&index).to_f64() + x.get(&index).to_f64();
+            wanted.set(&index, Number::Real(sum));
+        }
+        reduce::sum_to(&mut y.view_mut(), &x.view()).unwrap();
+        assert_eq!(y.values(), wanted.values(), "{dims:?} {narrow:?}");
+    }
+    let (x, mut y) = ([0.0_f32; 6], [0.0_f32; 2]);
+    let x = View::of_slice(&x, &[2, 3]).unwrap();
+    let refused = reduce::sum_to(&mut ViewMut::of_slice(&mut y, &[2]).unwrap(), &x);
+    assert_eq!(refused, Err(Error::Broadcast { from: vec![2], to: vec![2, 3] }));
+}
+
+#[test]
+fn floats_are_accumulated_in_doubles() {
+    // From 2^24 on an f32 has no room for one more.
+    let large = 16_777_216.0_f32;
+    for [x_dims, y_dims] in [[&[1001][..], &[]], [&[1001, 1], &[1]], [&[1001, 2], &[2]]] {
+        let count = x_dims.iter().product::<usize>() as i64;
+        let values = (0..count).map(|n| Number::Real(if n < count / 1001 { large.into() } else { 1.0 }));
+        let (x, y) = (Tensor::new(DType::F32, x_dims, values), Tensor::new(DType::F32, y_dims, []));
+        reduce::sum(&mut y.view_mut(), &x.view(), &[0]).unwrap();
+        assert!(y.values().into_iter().all(|sum| sum == Number::Real(16_778_216.0)), "{:?}", y.values());
+    }
+}
+
+#[test]
+fn nothing_is_reduced_to_the_neutral_element() {
+    let x = Tensor::new(DType::F32, &[2, 0], []);
+    let wanted = [("sum", 0.0), ("mean", f64::NAN), ("prod", 1.0), ("any", 0.0), ("all", 1.0)];
+    for (name, reduction, _) in REDUCTIONS {
+        let y = Tensor::new(DType::F32, &[2], [Number::Integer(9); 2]);
+        let result = reduction(&mut y.view_mut(), &x.view(), &[1]);
+        match wanted.iter().find(|wanted| wanted.0 == name) {
+            Some(&(_, value)) => assert_close(&y.values(), &[Number::Real(value); 2], name),
+            None => assert_eq!(result, Err(Error::Empty)),
+        }
+        let y = Tensor::new(DType::F32, &[0], []);
+        assert_eq!(reduction(&mut y.view_mut(), &x.view(), &[0]), Ok(()));
+    }
+}
+
+#[test]
+fn nan_and_infinity_are_kept() {
+    let (nan, inf) = (f64::NAN, f64::INFINITY);
+    for (name, list, wanted) in [
+        ("max", [1.0, nan, 2.0], nan),
+        ("min", [nan, 1.0, 2.0], nan),
+        ("max", [-inf; 3], -inf),
+        ("min", [inf; 3], inf),
+        ("max", [-3.0, -2.0, -7.0], -2.0),
+        ("sum", [inf, 1.0, -inf], nan),
+        ("prod", [0.0, 1.0, inf], nan),
+        ("any", [0.0, -0.0, nan], 1.0),
+        ("all", [1.0, nan, inf], 1.0),
+        ("all", [1.0, -0.0, inf], 0.0),
+    ] {
+        let (_, reduction, _) = REDUCTIONS.into_iter().find(|reduction| reduction.0 == name).unwrap();
+        for dims in [&[3][..], &[3, 1]] {
+            let x = Tensor::new(DType::F32, dims, list.map(Number::Real));
+            let y = Tensor::new(DType::F64, &dims[1..], []);
+            reduction(&mut y.view_mut(), &x.view(), &[0]).unwrap();
+            assert_close(&y.values(), &[Number::Real(wanted)], (name, list));
+        }
+    }
+}
+
+#[test]
+fn wrong_axes_shapes_and_types_are_errors() {
+    let x = Tensor::new(DType::I32, &[2, 3], []);
+    let sum = |dims: &[usize], axes: &[usize]| {
+        reduce::sum(&mut Tensor::new(DType::I32, dims, []).view_mut(), &x.view(), axes)
+    };
+    assert_eq!(sum(&[2], &[2]), Err(Error::Axis { axis: 2, rank: 2 }));
+    assert_eq!(sum(&[2], &[1, 1]), Err(Error::Axis { axis: 1, rank: 2 }));
+    assert_eq!(sum(&[3], &[1]), Err(Error::Shape { expected: vec![2], actual: vec![3] }));
+    assert_eq!(sum(&[1, 2], &[1]), Err(Error::Shape { expected: vec![2], actual: vec![1, 2] }));
+    assert_eq!((sum(&[2, 1], &[1]), sum(&[], &[1, 0]), sum(&[1, 1], &[0, 1])), (Ok(()), Ok(()), Ok(())));
+    let complex = [Complex::new(0.0_f64, 1.0); 2];
+    let complex = View::of_slice(&complex, &[2]).unwrap();
+    let y = Tensor::new(DType::F64, &[], []);
+    let refused = reduce::sum(&mut y.view_mut(), &complex, &[0]);
+    assert_eq!(refused, Err(Error::Type { dtype: DType::Complex128 }));
+}
