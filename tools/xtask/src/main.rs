@@ -29,6 +29,13 @@ struct Arguments {
 enum Task {
     /// Run all tests: lints, generated files, Rust, C, Python, the book and PaddlePaddle; `--quick` runs a subset
     Test(test::Options),
+    /// Run one part of the tests in this process, for `test`
+    #[command(hide = true)]
+    Part {
+        name: String,
+        #[command(flatten)]
+        options: test::Options,
+    },
     /// Run format, lint and type checks only
     Lint,
     /// Extract the headers of PaddlePaddle's wheels for the layout tests
@@ -60,7 +67,8 @@ enum Task {
 fn main() -> Result<ExitCode> {
     let outcome = match Arguments::parse().task {
         // The summary contains the failures. CI reads its last line, so no error may follow it.
-        Task::Test(options) => return Ok(test::run(options)?),
+        Task::Test(options) => return Ok(test::run(&options)?),
+        Task::Part { name, options } => test::run_part(&name, &options),
         Task::Bare => test::bare::test(),
         Task::Sdk => return Ok(test::c_sdk()?),
         Task::Lint => test::lint::run(),

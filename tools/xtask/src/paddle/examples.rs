@@ -6,10 +6,15 @@ use std::path::{Path, PathBuf};
 use crate::process::{Failure, at, cargo, step};
 use crate::project;
 
-/// Builds the plugins, and returns the folder that contains their folders: `rust` and `c` are the examples, `between`
-/// the layers, and `old` a plugin for release 2.6 only.
-pub fn build() -> Result<PathBuf, Failure> {
-    let root = project::cache("examples");
+/// Returns the folder that contains the folders of the plugins: `rust` and `c` are the examples, `between` the layers,
+/// and `old` a plugin for release 2.6 only.
+pub fn folder() -> PathBuf {
+    project::cache("examples")
+}
+
+/// Builds the plugins.
+pub fn build() -> Result<(), Failure> {
+    let root = folder();
     for (folder, package) in [("rust", "example-rust-plugin"), ("between", "tenon-paddle-layers")] {
         cargo().args(["build", "--quiet", "--package", package]).run()?;
         let library = format!("lib{}.so", package.replace('-', "_"));
@@ -27,7 +32,7 @@ pub fn build() -> Result<PathBuf, Failure> {
             .arg(made(&root, folder)?.join(library))
             .run()?;
     }
-    Ok(root)
+    Ok(())
 }
 
 /// Creates a folder below another one if necessary, and returns its path.

@@ -10,6 +10,7 @@ use clap::Args;
 use crate::process::{Failure, at, step};
 use crate::project;
 use crate::sdk::wheel::{self, Wheel};
+use crate::side_by_side;
 use crate::tools::python::{self, Venv};
 
 /// A release that the plugin is tested with.
@@ -114,32 +115,23 @@ fn environment(release: &Release, plugin: &Path) -> Result<Venv, Failure> {
     Ok(venv)
 }
 
-/// The build outputs that the tests inside PaddlePaddle need. They are the same for all releases.
-pub struct Built {
-    /// The wheel of the plugin.
-    plugin: PathBuf,
-    /// The folder of the examples.
-    examples: PathBuf,
-}
-
-impl Built {
-    /// Builds the wheel and the example plugins.
-    pub fn new() -> Result<Self, Failure> {
-        Ok(Built { plugin: wheel::build(Wheel::Paddle, None)?, examples: examples::build()? })
-    }
-}
-
 /// Creates the virtual environment of the newest release, with the plugin.
-pub fn newest(built: &Built) -> Result<Venv, Failure> {
-    environment(&RELEASES[0], &built.plugin)
+pub fn newest() -> Result<Venv, Failure> {
+    environment(&RELEASES[0], &wheel::build(Wheel::Paddle, None)?)
 }
 
-/// Runs the tests of the plugin inside a release.
-pub fn test(release: &Release, built: &Built) -> Result<(), Failure> {
-    let venv = environment(release, &built.plugin)?;
-    let tests =
-        venv.pytest().env("TENON_EXAMPLES", &built.examples).within(&project::path("plugins/paddle/tests"));
-    tests.run_beside_others(&format!("PaddlePaddle {}", release.version))
+/// Runs the tests of the plugin inside the newest or inside each release. They load the example plugins too, which
+/// [`examples::build`] has built.
+pub fn test(each: bool) -> Result<(), Failure> {
+    let plugin = wheel::build(Wheel::Paddle, None)?;
+    let releases = if each { RELEASES } else { &RELEASES[..1] };
+    side_by_side::each(releases, |release| {
+        let venv = environment(release, &plugin)?;
+        venv.pytest()
+            .env("TENON_EXAMPLES", examples::folder())
+            .within(&project::path("plugins/paddle/tests"))
+            .run_beside_others(&format!("PaddlePaddle {}", release.version))
+    })
 }
 
 /// Options of `cargo xtask demo`.

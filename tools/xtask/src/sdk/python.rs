@@ -74,9 +74,10 @@ pub fn pictures() -> Result<(), Failure> {
     let wheel = wheel::build(Wheel::Sdk, None)?;
     let venv = Venv::of(&python::newest()?, "pictures", &["matplotlib"])?;
     venv.put(&wheel)?;
+    examples::build()?;
     step(venv.python())
         .arg(project::path("sdk-py/tools/pictures.py"))
         .arg(project::path("docs/src/guide"))
-        .arg(examples::build()?.join("c/libc_plugin.so"))
+        .arg(examples::folder().join("c/libc_plugin.so"))
         .run()
 }

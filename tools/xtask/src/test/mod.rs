@@ -1,25 +1,24 @@
-//! Runs all tests, the fastest parts first.
+//! Runs all tests: two parts at a time, the fastest first.
 
 pub mod bare;
 pub mod lint;
+pub mod parts;
 pub mod report;
 pub mod rust;
+mod schedule;
 
 use std::process::ExitCode;
-use std::sync::OnceLock;
-use std::thread::{self, JoinHandle};
 
 use clap::Args;
 
 use crate::process::{Failure, cargo};
-use crate::sdk::{self, wheel};
 use crate::tools::survey::{State, Survey};
 use crate::tools::{Source, fetch, left_out};
-use crate::{docs, paddle, side_by_side};
+use parts::{PARTS, Part, When};
 use report::Report;
 
 /// Options of `cargo xtask test`.
-#[derive(Args)]
+#[derive(Args, Default)]
 pub struct Options {
     /// Test the plugin in every release of PaddlePaddle, and the Python SDK with every installed Python
     #[arg(long)]
@@ -35,59 +34,8 @@ pub struct Options {
     list: bool,
 }
 
-/// The runs that include a part.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum When {
-    /// All runs.
-    Quick,
-    /// All runs without `--quick`.
-    Full,
-    /// Only runs with `--complete`.
-    Complete,
-}
-
-struct Part {
-    name: &'static str,
-    when: When,
-    run: fn(&Run) -> Result<(), Failure>,
-}
-
-const PARTS: &[Part] = &[
-    Part { name: "format and clippy", when: When::Quick, run: |_| lint::rust() },
-    Part { name: "generated files are fresh", when: When::Quick, run: |_| generated() },
-    Part { name: "dependencies and their notices", when: When::Full, run: |_| lint::dependencies() },
-    Part { name: "links in the Rust documentation", when: When::Full, run: |_| lint::rustdoc() },
-    Part { name: "lints and types of Python", when: When::Full, run: |_| lint::python() },
-    Part { name: "the rest of the downloads", when: When::Full, run: Run::downloaded },
-    Part { name: "Rust and C", when: When::Quick, run: Run::rust },
-    Part {
-        name: "every interleaving of streams and events",
-        when: When::Full,
-        run: |_| rust::interleavings(),
-    },
-    Part { name: "the C SDK", when: When::Full, run: |_| sdk::c::test() },
-    Part { name: "the Python SDK", when: When::Full, run: |run| sdk::python::test(run.options.all_releases) },
-    Part { name: "the book", when: When::Full, run: |_| docs::check() },
-    Part { name: "the plugin's wheel", when: When::Full, run: |_| wheel::test() },
-    Part { name: "the plugin in PaddlePaddle", when: When::Full, run: Run::plugin },
-    Part {
-        name: "the Python SDK beside PaddlePaddle",
-        when: When::Full,
-        run: |run| sdk::python::test_with_paddle(&paddle::newest(run.built()?)?),
-    },
-    Part { name: "the README's commands on a bare machine", when: When::Complete, run: |_| bare::test() },
-];
-
-/// A run of the parts.
-struct Run {
-    options: Options,
-    /// The tools and the headers, which are fetched while the lints run.
-    downloads: std::sync::Mutex<Option<JoinHandle<Result<(), Failure>>>>,
-    built: OnceLock<paddle::Built>,
-}
-
 /// Runs all selected parts. Returns a failure code if one of them failed.
-pub fn run(options: Options) -> Result<ExitCode, Failure> {
+pub fn run(options: &Options) -> Result<ExitCode, Failure> {
     let survey = Survey::take();
     let wanted = |part: &&Part| match part.when {
         When::Quick => true,
@@ -96,7 +44,7 @@ pub fn run(options: Options) -> Result<ExitCode, Failure> {
     };
     let parts: Vec<&Part> = PARTS.iter().filter(wanted).collect();
     if options.list {
-        list(&survey, &parts, &options);
+        list(&survey, &parts, options);
         survey.require(options.complete)?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -104,18 +52,7 @@ pub fn run(options: Options) -> Result<ExitCode, Failure> {
     if !options.complete {
         left_out::permit()?;
     }
-    let downloads = (!options.quick).then(|| {
-        thread::spawn(move || {
-            fetch::fetch(&survey)?;
-            paddle::headers().map(|_| ())
-        })
-    });
-    let run = Run { options, downloads: downloads.into(), built: OnceLock::new() };
-    let mut report = Report::default();
-    for part in parts {
-        report.run(part.name, || (part.run)(&run));
-    }
-    end(&report)
+    end(&schedule::run(&parts, options))
 }
 
 /// Runs only the tests of the C SDK, and fetches the tools that they need.
@@ -124,9 +61,16 @@ pub fn c_sdk() -> Result<ExitCode, Failure> {
     survey.require(false)?;
     left_out::permit()?;
     fetch::fetch(&survey)?;
-    let mut report = Report::default();
-    report.run("the C SDK", sdk::c::test);
-    end(&report)
+    let parts: Vec<&Part> = PARTS.iter().filter(|part| part.name == parts::C_SDK).collect();
+    end(&schedule::run(&parts, &Options::default()))
+}
+
+/// Runs one part in this process, for [`run`].
+pub fn run_part(name: &str, options: &Options) -> Result<(), Failure> {
+    left_out::inherit();
+    let part = PARTS.iter().find(|part| part.name == name);
+    let part = part.ok_or_else(|| Failure::Wrong(format!("there is no part `{name}`")))?;
+    schedule::run_here(part, options)
 }
 
 /// Prints the summary, and returns the exit code.
@@ -161,31 +105,4 @@ fn list(survey: &Survey, parts: &[&Part], options: &Options) {
 
 fn generated() -> Result<(), Failure> {
     cargo().args(["run", "--quiet", "--package", "codegen", "--", "--check"]).run()
-}
-
-impl Run {
-    /// Waits for the downloads that were started with the run.
-    fn downloaded(&self) -> Result<(), Failure> {
-        let downloads = self.downloads.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
-        let panicked = || Err(Failure::Wrong("the downloads ended in a panic".to_owned()));
-        downloads.map_or(Ok(()), |downloads| downloads.join().unwrap_or_else(|_| panicked()))
-    }
-
-    fn rust(&self) -> Result<(), Failure> {
-        if self.options.quick { rust::quick() } else { rust::all() }
-    }
-
-    /// Returns the plugin and the examples. The first part that needs them builds them.
-    fn built(&self) -> Result<&paddle::Built, Failure> {
-        if self.built.get().is_none() {
-            let _ = self.built.set(paddle::Built::new()?);
-        }
-        self.built.get().ok_or_else(|| Failure::Wrong("the plugin is not built".to_owned()))
-    }
-
-    fn plugin(&self) -> Result<(), Failure> {
-        let releases = if self.options.all_releases { paddle::RELEASES } else { &paddle::RELEASES[..1] };
-        let built = self.built()?;
-        side_by_side::each(releases, |release| paddle::test(release, built))
-    }
 }

@@ -3,6 +3,7 @@
 //! Tests in other crates use the variable [`VARIABLE`]. If it names a file, a test whose tool is missing appends the
 //! line `TOOL<tab>TEST` to it and ends. If it is not set, the test fails.
 
+use std::env;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::Path;
@@ -24,6 +25,14 @@ pub fn permit() -> Result<(), Failure> {
         fs::create_dir_all(folder).map_err(at(folder))?;
     }
     fs::write(file, "").map_err(at(file))
+}
+
+/// Allows tests to be skipped if the process that started this one does.
+pub fn inherit() {
+    if let Some(file) = env::var_os(VARIABLE) {
+        // It can be set already only by this process, which then has a file of its own.
+        let _ = FILE.set(file.into());
+    }
 }
 
 /// Returns the file if tests may be skipped.

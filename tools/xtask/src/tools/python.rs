@@ -2,7 +2,7 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, File};
 use std::path::PathBuf;
 
 use crate::process::{Failure, at, step};
@@ -96,8 +96,12 @@ impl Venv {
     }
 
     fn made(name: &str, python: OsString, requirements: &[&str]) -> Result<Self, Failure> {
-        let folder = project::cache("venv").join(name);
-        let venv = Venv { folder };
+        let root = project::cache("venv");
+        let venv = Venv { folder: root.join(name) };
+        // Parts that run at the same time may need the same environment.
+        fs::create_dir_all(&root).map_err(at(&root))?;
+        let lock = root.join(format!("{name}.lock"));
+        let _locked = File::create(&lock).and_then(|file| file.lock().map(|()| file)).map_err(at(&lock))?;
         let stamp = venv.folder.join("requirements.txt");
         // The stamp names the Python too: an environment keeps using the Python that it was created with.
         let wanted = format!("# {}\n{}", python.to_string_lossy(), requirements.join("\n"));
