@@ -1,4 +1,5 @@
-//! What a call of the SDK costs more than a call of the plugin's own pointer: without layers, and with each of them.
+//! Measures the cost of a call of the SDK over a call of the plugin's own pointer: without layers, and with
+//! each of them.
 //!
 //! Both are called in turn, many rounds of many calls each; the figures are medians of the rounds.
 
@@ -92,7 +93,7 @@ fn measure(sdk: &Sdk, plugin: &std::path::Path, layers: &CStr, table: &C_DeviceI
     // SAFETY: no other thread runs that reads the environment.
     unsafe {
         std::env::set_var("TENON_TRACE_FILE", trace);
-        // What is measured is not given back, and that is not what is measured.
+        // The memory is not freed, so that the free is not measured.
         std::env::set_var("TENON_VALIDATE_IGNORE", "V040");
     }
     let options = Options { size: size_of::<Options>(), plugin_path: path.as_ptr(), layers: layers.as_ptr() };

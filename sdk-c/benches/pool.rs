@@ -1,4 +1,4 @@
-//! What the memory pool costs beside `malloc` and mimalloc, and asynchronous copies beside `memcpy`.
+//! Compares the memory pool with `malloc` and mimalloc, and asynchronous copies with `memcpy`.
 //!
 //! `cargo bench -p tenon-sdk-c --bench pool`
 

@@ -1,4 +1,4 @@
-//! Memory out of a device's pool: as buffers, which are handles, and as plain addresses.
+//! Memory from a device's pool: as buffers, which are handles, and as plain addresses.
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ struct Buffer {
     size: usize,
 }
 
-/// Takes the handles of a device's buffers away; their memory goes with the pool.
+/// Removes the handles of a device's buffers. Their memory is freed with the pool.
 pub(crate) fn forget(device: usize) {
     BUFFERS.table.remove_all(|buffer| buffer.device == device);
 }
@@ -46,18 +46,18 @@ impl From<PoolError> for Failure {
     }
 }
 
-/// The pool of a device, made at its first use.
+/// Returns the pool of a device, which is created at its first use.
 fn pool(device: &OpenDevice) -> Result<&Arc<Allocator>, Failure> {
     if let Some(pool) = device.pool.get() {
         return Ok(pool);
     }
     let counted = device.plugin.device_through(Arc::new(Counted(device.calls.clone())))?;
     let made = Arc::new(Allocator::new(counted, device.id, device.plugin.is_validated()?)?);
-    // Two threads may both have made one; the second one is empty and goes.
+    // Two threads may both have created one; the second pool is empty and is dropped.
     Ok(device.pool.get_or_init(|| made))
 }
 
-/// Counts the calls of the pool, which go by no export.
+/// Counts the calls of the pool, which do not pass through an export.
 struct Counted(Arc<CallCounts>);
 
 impl Layer for Counted {
@@ -119,18 +119,18 @@ pub(crate) fn before_pool(
     device.plugin.device_behind(first).map(Some)
 }
 
-/// Takes memory for work on a stream.
+/// Allocates memory from the pool, for work on a stream.
 ///
-/// The content is undefined. The pool keeps what is freed and hands it out again; the device is asked only when there is
-/// nothing at hand.
+/// The content is undefined. The pool reuses freed memory, and allocates from the device only if it has none
+/// that fits.
 ///
 /// @param[in] device The device.
 /// @param[in] size Length in bytes; 0 is a block too.
 /// @param[in] stream The stream that uses it; `null`: the default stream.
-/// @param[out] ptr The address, aligned for every data type.
+/// @param[out] ptr The address, which is aligned for every data type.
 /// @retval TENON_SUCCESS On success.
-/// @retval TENON_OUT_OF_MEMORY The device has no more, also after the pool has given back what it kept.
-/// @retval TENON_INVALID_HANDLE It is no open device.
+/// @retval TENON_OUT_OF_MEMORY The device is out of memory, even after the pool has released its cached memory.
+/// @retval TENON_INVALID_HANDLE `device` is not an open device.
 /// @retval TENON_INVALID_ARGUMENT [C] `ptr` is `null`.
 /// @par Threads
 ///     Any thread, also several at once.
@@ -153,17 +153,18 @@ pub unsafe extern "C" fn tenon_pool_allocate(
     })
 }
 
-/// Gives memory of #tenon_pool_allocate back.
+/// Frees memory of #tenon_pool_allocate.
 ///
-/// Work that was queued on the stream before may still use it. Work on other streams must be done, or come before in
-/// some order. The stream may have it again at once, other streams when this one has passed the point.
+/// Work that was queued on the stream before may still use the memory. Work on other streams must have
+/// completed, or be ordered before this point of the stream, for example by an event. The stream may reuse
+/// the memory at once, other streams once this one has passed the point.
 ///
 /// @param[in] device The device.
-/// @param[in] ptr The address; `null` is left alone.
-/// @param[in] stream The stream that used it last; `null`: the default stream.
+/// @param[in] ptr The address; `null` does nothing.
+/// @param[in] stream The stream that used the memory last; `null`: the default stream.
 /// @retval TENON_SUCCESS On success.
-/// @retval TENON_INVALID_HANDLE It is no open device.
-/// @retval TENON_INVALID_ARGUMENT The pool has not given this address, or has it back already.
+/// @retval TENON_INVALID_HANDLE `device` is not an open device.
+/// @retval TENON_INVALID_ARGUMENT The address is not from this pool, or was freed before.
 /// @par Threads
 ///     Any thread, also several at once.
 #[unsafe(no_mangle)]
@@ -173,12 +174,13 @@ pub extern "C" fn tenon_pool_free(device: DeviceHandle, ptr: *mut c_void, stream
     })
 }
 
-/// Tells what the pool of a device has and has done.
+/// Gets the statistics of a device's pool.
 ///
 /// @param[in] device The device.
-/// @param[out] statistics The figures; while other threads allocate and free, of slightly different moments.
+/// @param[out] statistics The statistics. While other threads allocate and free, the figures may be from
+/// slightly different moments.
 /// @retval TENON_SUCCESS On success.
-/// @retval TENON_INVALID_HANDLE It is no open device.
+/// @retval TENON_INVALID_HANDLE `device` is not an open device.
 /// @retval TENON_INVALID_ARGUMENT [C] `statistics` is `null`.
 /// @par Threads
 ///     Any thread, also several at once.
@@ -199,13 +201,13 @@ pub unsafe extern "C" fn tenon_pool_get_statistics(
     })
 }
 
-/// Gives memory that is not in use back to the device.
+/// Returns unused memory of the pool to the device.
 ///
 /// @param[in] device The device.
-/// @param[in] keep How many bytes may stay.
+/// @param[in] keep The number of unused bytes that the pool may keep.
 /// @retval TENON_SUCCESS On success.
-/// @retval TENON_INVALID_HANDLE It is no open device.
-/// @retval other What the plugin answered; what it did not take stays in the pool.
+/// @retval TENON_INVALID_HANDLE `device` is not an open device.
+/// @retval other The status that the plugin returned; memory that it failed to free stays in the pool.
 /// @par Threads
 ///     Any thread, also several at once.
 #[unsafe(no_mangle)]
@@ -213,15 +215,15 @@ pub extern "C" fn tenon_pool_trim(device: DeviceHandle, keep: usize) -> Status {
     export_on("tenon_pool_trim", device, |open| Ok(pool(open)?.trim(keep).map(drop)?))
 }
 
-/// Makes a buffer: memory out of the pool, with a handle that is looked up.
+/// Creates a buffer: memory from the pool, with a handle.
 ///
 /// @param[in] device The device.
 /// @param[in] size Length in bytes; 0 is a buffer too.
 /// @param[in] stream The stream that uses it; `null`: the default stream.
 /// @param[out] buffer The buffer.
 /// @retval TENON_SUCCESS On success.
-/// @retval TENON_OUT_OF_MEMORY The device has no more, also after the pool has given back what it kept.
-/// @retval TENON_INVALID_HANDLE It is no open device.
+/// @retval TENON_OUT_OF_MEMORY The device is out of memory, even after the pool has released its cached memory.
+/// @retval TENON_INVALID_HANDLE `device` is not an open device.
 /// @retval TENON_INVALID_ARGUMENT [C] `buffer` is `null`.
 /// @retval TENON_BUSY There are 16 million buffers.
 /// @par Threads
@@ -242,7 +244,7 @@ pub unsafe extern "C" fn tenon_buffer_create(
         let address = pool.allocate(size, stream)?;
         let made = BUFFERS.insert_with(|_| Buffer { device: open.handle, address, size });
         let (handle, _) = made.inspect_err(|_| {
-            // It was just given, so it is taken back.
+            // The address was just allocated, so the free cannot fail.
             let _ = pool.free(address, stream);
         })?;
         open.buffers.fetch_add(1, Ordering::AcqRel);
@@ -252,12 +254,12 @@ pub unsafe extern "C" fn tenon_buffer_create(
     })
 }
 
-/// Gives a buffer back.
+/// Destroys a buffer and frees its memory.
 ///
-/// @param[in] buffer The buffer; its handle leads nowhere afterwards.
-/// @param[in] stream The stream that used it last, with the rules of #tenon_pool_free.
+/// @param[in] buffer The buffer; its handle is invalid afterwards.
+/// @param[in] stream The stream that used the buffer last, with the rules of #tenon_pool_free.
 /// @retval TENON_SUCCESS On success.
-/// @retval TENON_INVALID_HANDLE It is no buffer.
+/// @retval TENON_INVALID_HANDLE `buffer` is not a live buffer.
 /// @par Threads
 ///     Any thread, also several at once.
 #[unsafe(no_mangle)]
@@ -274,12 +276,12 @@ pub extern "C" fn tenon_buffer_destroy(buffer: BufferHandle, stream: ffi::C_Stre
     })
 }
 
-/// Tells where a buffer begins.
+/// Gets the address of a buffer.
 ///
 /// @param[in] buffer The buffer.
-/// @param[out] address The address, on the device.
+/// @param[out] address The address in device memory.
 /// @retval TENON_SUCCESS On success.
-/// @retval TENON_INVALID_HANDLE It is no buffer.
+/// @retval TENON_INVALID_HANDLE `buffer` is not a live buffer.
 /// @retval TENON_INVALID_ARGUMENT [C] `address` is `null`.
 /// @par Threads
 ///     Any thread, also several at once.
@@ -296,12 +298,12 @@ pub unsafe extern "C" fn tenon_buffer_address(buffer: BufferHandle, address: *mu
     })
 }
 
-/// Tells how long a buffer is.
+/// Gets the size of a buffer.
 ///
 /// @param[in] buffer The buffer.
-/// @param[out] size The length in bytes, as it was asked for.
+/// @param[out] size The requested length in bytes.
 /// @retval TENON_SUCCESS On success.
-/// @retval TENON_INVALID_HANDLE It is no buffer.
+/// @retval TENON_INVALID_HANDLE `buffer` is not a live buffer.
 /// @retval TENON_INVALID_ARGUMENT [C] `size` is `null`.
 /// @par Threads
 ///     Any thread, also several at once.
@@ -318,12 +320,12 @@ pub unsafe extern "C" fn tenon_buffer_size(buffer: BufferHandle, size: *mut usiz
     })
 }
 
-/// Tells which device a buffer is of.
+/// Gets the device of a buffer.
 ///
 /// @param[in] buffer The buffer.
 /// @param[out] device The device.
 /// @retval TENON_SUCCESS On success.
-/// @retval TENON_INVALID_HANDLE It is no buffer.
+/// @retval TENON_INVALID_HANDLE `buffer` is not a live buffer.
 /// @retval TENON_INVALID_ARGUMENT [C] `device` is `null`.
 /// @par Threads
 ///     Any thread, also several at once.

@@ -1,4 +1,4 @@
-//! The way of a call from an export to a device: lookup, counting, and the error record of a failure.
+//! The path of a call from an export to a device: lookup, counting, and the error record of a failure.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

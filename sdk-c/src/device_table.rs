@@ -1,8 +1,9 @@
 //! The table of open devices, and the guards by which calls hold them.
 //!
-//! Each entry of the table has a read-write lock. A call holds the read lock for as long as it lasts. Closing removes
-//! the handle first, so that no new call enters, and then waits for the write lock. Calls only ever try to lock: a call
-//! from inside of another one, as a layer makes it, cannot wait for a closing that waits for the outer call.
+//! Each entry of the table has a read-write lock. A call holds the read lock for as long as it lasts. Closing
+//! removes the handle first, so that no new call enters, and then waits for the write lock. Calls only ever
+//! try to lock: a call from inside of another one, such as one that a layer makes, cannot wait for a closing
+//! that waits for the outer call.
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -31,7 +32,7 @@ pub(crate) struct OpenDevice {
     pub(crate) pool: OnceLock<Arc<Allocator>>,
     /// Number of live buffers.
     pub(crate) buffers: AtomicUsize,
-    /// How often it was opened and not closed. Changes only under the lifecycle lock.
+    /// Number of openings without a closing. Changes only under the lifecycle lock.
     opens: AtomicUsize,
 }
 
@@ -184,7 +185,7 @@ pub(crate) fn withdraw(
     patience: Duration,
     may_close: impl FnOnce(&OpenDevice) -> Result<(), Failure>,
 ) -> Result<OpenDevice, Failure> {
-    // Fails for a handle of no open device. The guard must be gone before the wait.
+    // Fails for a handle that is not an open device's. The guard must be dropped before the wait.
     drop(DeviceGuard::of(handle)?);
     let entry = &TABLE[handle::index(handle)];
     entry.handle.store(0, Ordering::Release);

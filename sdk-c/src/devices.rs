@@ -1,4 +1,4 @@
-//! Devices: counting, opening, closing, the current one, and what is known of each.
+//! Devices: counting, opening and closing them, the current device, and device information.
 
 use std::ffi::{c_char, c_int};
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use crate::plugin_table::{LoadedPlugin, hold, hold_ready};
 use crate::text::{optional, place};
 use crate::{DeviceHandle, PluginHandle, Status, buffer, thread_state};
 
-/// How long closing waits for calls of other threads.
+/// Time that closing waits for calls of other threads.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Opens a device of a plugin; what is open already is found again.
+/// Opens a device of a plugin, or finds it if it is open already.
 pub(crate) fn open_of(
     lifecycle: &Lifecycle,
     plugin: &Arc<LoadedPlugin>,
@@ -26,7 +26,6 @@ pub(crate) fn open_of(
 ) -> Result<usize, Failure> {
     plugin.ready_in(lifecycle)?;
     let device = plugin.device()?;
-    device_count(plugin)?;
     let list = device.get_device_list()?;
     let index = usize::try_from(ordinal).unwrap_or(usize::MAX);
     let number = list.get(index).ok_or_else(|| {
@@ -51,14 +50,14 @@ pub(crate) fn open_of(
     thread_state::forget_selected_device(plugin.handle);
     begun?;
     device_table::publish(plugin.clone(), device.clone(), id, index).inspect_err(|_| {
-        // What is told is why it was not opened.
+        // The error of the opening matters more than this one's.
         let _ = device.deinit_device(id);
     })
 }
 
 /// The number of a plugin's devices.
 pub(crate) fn device_count(plugin: &LoadedPlugin) -> Result<usize, Failure> {
-    /// A larger number can only be a mistake, and lists of devices are made from it.
+    /// A larger number can only be an error of the plugin.
     const MOST: usize = 1 << 16;
     match plugin.device()?.get_device_count()? {
         count if count > MOST => Err(Failure::new(
@@ -72,24 +71,25 @@ pub(crate) fn device_count(plugin: &LoadedPlugin) -> Result<usize, Failure> {
     }
 }
 
-/// Waits for all work on a device, if its plugin has a way to.
+/// Waits for all work on a device, if its plugin can.
 pub(crate) fn wait_for(handle: usize) -> Result<(), Failure> {
     let device = enter(handle)?;
-    // A host loads a plugin without it, so its devices must not stay open for ever.
+    // Hosts load plugins without the function, so their devices must not stay open for ever.
     if device.plugin.lacks(Function::SynchronizeDevice) {
         return Ok(());
     }
     Ok(device.device().synchronize_device(device.id)?)
 }
 
-/// Gives all memory of a device's pool back.
+/// Returns all memory of a device's pool to the device.
 fn give_back(handle: usize) -> Result<(), Failure> {
     let device = enter(handle)?;
     device.pool.get().map_or(Ok(0), |pool| pool.trim(0)).map(drop)?;
     Ok(())
 }
 
-/// Closes a device for good, if `may` agrees once no call uses it. The library's own memory goes back first.
+/// Closes a device for good, if `may` returns success once no call uses it. The library frees its own memory
+/// first.
 pub(crate) fn end(
     _: &Lifecycle,
     handle: usize,
@@ -101,7 +101,8 @@ pub(crate) fn end(
     thread_state::set_selected_device(device.plugin.handle, None);
     let OpenDevice { plugin, id, pool, .. } = device;
     let device = plugin.device()?;
-    // Plugins free on the current device of the thread. If it cannot be set, freeing fails and says so itself.
+    // Plugins free on the current device of the thread. If it cannot be set, freeing fails with an error of
+    // its own.
     let selected = device.set_device(id);
     drop(pool);
     let ended = device.deinit_device(id);
@@ -111,17 +112,17 @@ pub(crate) fn end(
 
 /// Counts the devices of a type, open or not.
 ///
-/// The plugin is initialised for this, if it was not.
+/// Initialises the plugin, if it is not initialised.
 ///
 /// @param[in] type The type; `null`: that of the built-in device.
-/// @param[out] count Their number.
+/// @param[out] count The number of devices.
 /// @retval TENON_SUCCESS On success.
 /// @retval TENON_NOT_FOUND No plugin has such devices.
-/// @retval TENON_INVALID_ARGUMENT This call begins the library, and `TENON_LAYERS` names what is no layer.
+/// @retval TENON_INVALID_ARGUMENT The call initialises the library, and `TENON_LAYERS` names an unknown layer.
 ///     [C] Or `count` is `null`.
-/// @retval TENON_BUSY The plugin is not initialised, and the call comes from inside of another one or from a
-///     callback of a stream.
-/// @retval other What the plugin answered.
+/// @retval TENON_BUSY The plugin is not initialised, and the call is made from inside another call or from a
+/// stream callback.
+/// @retval other The status that the plugin returned.
 /// @par Threads
 ///     Any thread, also several at once.
 ///
@@ -143,20 +144,22 @@ pub unsafe extern "C" fn tenon_device_count(r#type: *const c_char, count: *mut u
 
 /// Opens a device of a type: initialises its plugin and then the device, each once.
 ///
-/// A device that is open already is opened once more and has the same handle; it stays open until it is closed as often.
+/// A device that is open already gets the same handle again, and stays open until it has been closed as often
+/// as it was opened.
 ///
-/// @param[in] type The type; `null`: the built-in CPU device, `cpu`. Of several plugins of the type the first is taken.
-/// @param[in] ordinal Which one, from 0.
+/// @param[in] type The type; `null`: the built-in CPU device, `cpu`. If several plugins have the type, the
+/// first one is used.
+/// @param[in] ordinal The index of the device, from 0.
 /// @param[out] device The device.
 /// @retval TENON_SUCCESS On success.
 /// @retval TENON_NOT_FOUND There is no such device.
-/// @retval TENON_INVALID_ARGUMENT This call begins the library, and `TENON_LAYERS` names what is no layer.
+/// @retval TENON_INVALID_ARGUMENT The call initialises the library, and `TENON_LAYERS` names an unknown layer.
 ///     [C] Or `device` is `null`.
 /// @retval TENON_BUSY The call comes from inside of another one or from a callback of a stream, or 256 devices
 ///     are open.
-/// @retval other What the plugin answered.
+/// @retval other The status that the plugin returned.
 /// @par Threads
-///     Any thread, also several at once; they wait for each other.
+///     Any thread, also several at once; the calls run one after the other.
 ///
 /// # Safety
 /// `type` is null or a text; `device` is null or can be written.
@@ -181,17 +184,17 @@ pub unsafe extern "C" fn tenon_device_open(
 /// Opens a device of a plugin, where several plugins have the same device type.
 ///
 /// @param[in] plugin The plugin.
-/// @param[in] ordinal Which one, from 0.
+/// @param[in] ordinal The index of the device, from 0.
 /// @param[out] device The device.
 /// @retval TENON_SUCCESS On success.
-/// @retval TENON_INVALID_HANDLE It is no loaded plugin.
+/// @retval TENON_INVALID_HANDLE `plugin` is not a loaded plugin.
 /// @retval TENON_NOT_FOUND There is no such device.
 /// @retval TENON_INVALID_ARGUMENT [C] `device` is `null`.
 /// @retval TENON_BUSY The call comes from inside of another one or from a callback of a stream, or 256 devices
 ///     are open.
-/// @retval other What the plugin answered.
+/// @retval other The status that the plugin returned.
 /// @par Threads
-///     Any thread, also several at once; they wait for each other.
+///     Any thread, also several at once; the calls run one after the other.
 ///
 /// # Safety
 /// `device` is null or can be written.
@@ -212,15 +215,16 @@ pub unsafe extern "C" fn tenon_plugin_open_device(
     })
 }
 
-/// Closes a device once. The last time waits for its work, gives the pool's memory back, and ends the device.
+/// Closes a device once. The last closing waits for the device's work, frees the pool's memory, and shuts the
+/// device down.
 ///
-/// @param[in] device The device; after the last time the handle leads nowhere.
+/// @param[in] device The device; after the last closing the handle is invalid.
 /// @retval TENON_SUCCESS On success.
-/// @retval TENON_INVALID_HANDLE It is no open device.
-/// @retval TENON_BUSY Buffers or memory of its pool are in use, or calls of other threads do not end within 10 seconds,
-///     or the call comes from inside of another one or from a callback of a stream. The device stays open.
-/// @retval other What the plugin answered: to `synchronize_device` or `device_memory_deallocate`, and the device stays
-///     open, or to `deinit_device`, and it is closed nevertheless.
+/// @retval TENON_INVALID_HANDLE `device` is not an open device.
+/// @retval TENON_BUSY Buffers or memory of its pool are in use, or calls of other threads do not end within
+/// 10 seconds, or the call is made from inside another call or from a stream callback. The device stays open.
+/// @retval other The status that the plugin returned. After a failure of `synchronize_device` or
+/// `device_memory_deallocate` the device stays open; after one of `deinit_device` it is closed nevertheless.
 /// @par Threads
 ///     Any thread, but not a callback of a stream. Calls of other threads that are under way are waited for.
 #[unsafe(no_mangle)]
@@ -245,11 +249,11 @@ pub(crate) fn close(handle: usize) -> Result<(), Failure> {
     end(&lifecycle, handle, may_close)
 }
 
-/// Returns true if nothing is in use that the device owes its user.
+/// Succeeds if no buffer and no memory of the device's pool is in use.
 fn may_close(device: &OpenDevice) -> Result<(), Failure> {
     match device.buffers.load(Ordering::Acquire) {
         0 => {}
-        count => return Err(Failure::busy(format!("buffers of {} are alive: {count}", device.name()))),
+        count => return Err(Failure::busy(format!("buffers of {} are in use: {count}", device.name()))),
     }
     match device.pool.get().map_or(0, |pool| pool.statistics().in_use) {
         0 => Ok(()),
@@ -259,12 +263,12 @@ fn may_close(device: &OpenDevice) -> Result<(), Failure> {
 
 /// Makes a device the current one of the calling thread.
 ///
-/// Functions that take a device do so by themselves; this is for programs that ask with #tenon_device_current.
+/// Functions that take a device do this themselves. Call it only if the program uses #tenon_device_current.
 ///
 /// @param[in] device The device.
 /// @retval TENON_SUCCESS On success.
-/// @retval TENON_INVALID_HANDLE It is no open device.
-/// @retval other What the plugin answered to `set_device`.
+/// @retval TENON_INVALID_HANDLE `device` is not an open device.
+/// @retval other The status of the plugin's `set_device`.
 /// @par Threads
 ///     Any thread, also several at once; each has a current device of its own.
 #[unsafe(no_mangle)]
@@ -272,11 +276,11 @@ pub extern "C" fn tenon_device_make_current(device: DeviceHandle) -> Status {
     export_on("tenon_device_make_current", device, |_| Ok(()))
 }
 
-/// Tells the current device of the calling thread: the last one that it called a function with.
+/// Gets the current device of the calling thread: the device of its last call.
 ///
 /// @param[out] device The device.
 /// @retval TENON_SUCCESS On success.
-/// @retval TENON_NOT_FOUND The thread has none, or it is closed.
+/// @retval TENON_NOT_FOUND The thread has no current device, or the device is closed.
 /// @retval TENON_INVALID_ARGUMENT [C] `device` is `null`.
 /// @par Threads
 ///     Any thread, also several at once; each has a current device of its own.
@@ -297,49 +301,49 @@ pub unsafe extern "C" fn tenon_device_current(device: *mut DeviceHandle) -> Stat
     })
 }
 
-/// What is known of a device. The texts are the library's and stay until its plugin is unloaded.
+/// Information about a device. The strings belong to the library and stay valid until the plugin is unloaded.
 ///
-/// What a plugin does not tell is 0 or false.
+/// A value that the plugin does not provide is 0 or false.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct DeviceInfo {
-    /// The type under which it is opened.
+    /// The device type, as for #tenon_device_open.
     pub r#type: *const c_char,
-    /// Its place among the plugin's devices.
+    /// The index among the plugin's devices.
     pub ordinal: c_int,
-    /// Its plugin.
+    /// The plugin.
     pub plugin: PluginHandle,
-    /// The name of its plugin.
+    /// The name of the plugin.
     pub plugin_name: *const c_char,
-    /// All of its memory in bytes.
+    /// Total memory in bytes.
     pub total_memory: usize,
-    /// The free part of it.
+    /// Free memory in bytes.
     pub free_memory: usize,
-    /// The unit, in bytes, that allocations are rounded up to.
+    /// The unit in bytes to which allocations are rounded up.
     pub min_chunk_size: usize,
-    /// Its generation, in CUDA's way ten times the major plus the minor number.
+    /// The compute capability, as in CUDA: ten times the major number plus the minor number.
     pub compute_capability: usize,
-    /// Version of what programs link to.
+    /// Version of the runtime.
     pub runtime_version: usize,
     /// Version of the driver.
     pub driver_version: usize,
-    /// How many processors work at the same time.
+    /// Number of multiprocessors.
     pub multi_processors: usize,
-    /// True if its kernels compute in `float16`.
+    /// True if the device supports `float16`.
     pub float16: bool,
-    /// True if its kernels compute in `bfloat16`.
+    /// True if the device supports `bfloat16`.
     pub bfloat16: bool,
-    /// True if the host reads and writes its memory at the address that the device uses, once the work that uses the
-    /// memory is done. True for the built-in device; a plugin has no way to promise it.
+    /// True if the host can read and write device memory at the device's address, once the work that uses the
+    /// memory is done. True for the built-in device only; a plugin cannot state it.
     pub host_accessible: bool,
 }
 
-/// Tells what is known of a device.
+/// Gets information about a device.
 ///
 /// @param[in] device The device.
-/// @param[out] info What is known.
+/// @param[out] info The information.
 /// @retval TENON_SUCCESS On success.
-/// @retval TENON_INVALID_HANDLE It is no open device.
+/// @retval TENON_INVALID_HANDLE `device` is not an open device.
 /// @retval TENON_INVALID_ARGUMENT [C] `info` is `null`.
 /// @par Threads
 ///     Any thread, also several at once.
@@ -362,7 +366,7 @@ fn describe(open: &DeviceGuard) -> DeviceInfo {
         device.device_memory_stats(id).map_or((0, 0), |memory| (memory.total_memory, memory.free_memory));
     DeviceInfo {
         r#type: open.plugin.c_device_type(),
-        // There are as many as could be opened by such a number.
+        // The device was opened by an index of this type.
         ordinal: c_int::try_from(open.ordinal).unwrap_or(c_int::MAX),
         plugin: PluginHandle(open.plugin.handle),
         plugin_name: open.plugin.c_name(),

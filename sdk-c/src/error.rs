@@ -12,14 +12,14 @@ use tenon_host::LoadError;
 use crate::Status;
 use crate::text::c_text;
 
-/// Why a call failed, before it is known what it was about.
+/// The cause of a failure, before the function and the device are added to it.
 #[derive(Debug)]
 pub enum Failure {
-    /// The device, or a layer before it, answered with an error.
+    /// The device, or a layer before it, returned an error.
     Device(device::Error),
-    /// The library has something to say.
+    /// An error of the library itself.
     Own(tenon::Error<Status>),
-    /// There is not as much memory as was asked for.
+    /// Out of memory.
     OutOfMemory {
         /// The name.
         bytes: usize,
@@ -74,7 +74,7 @@ impl Failure {
         Failure::new(Status::NOT_FOUND, message.into())
     }
 
-    /// The status that the caller gets.
+    /// Returns the status for the caller.
     pub(crate) fn status(&self) -> Status {
         match self {
             Failure::Device(error) => Status::of_error(error),
@@ -94,7 +94,7 @@ impl Failure {
 }
 
 impl Status {
-    /// The status that a caller gets for an error of a device or a layer.
+    /// Returns the caller's status for an error of a device or a layer.
     pub(crate) fn of_error(error: &device::Error) -> Self {
         match &error.origin {
             Origin::Layer(refusal) => refusal.code.map_or(Status::REFUSED, Status),
@@ -103,11 +103,11 @@ impl Status {
     }
 }
 
-/// The failure that a panic stands for. Nothing unwinds into a caller in C.
+/// Converts a panic to a failure. A panic must not unwind into a caller in C.
 #[cold]
 pub(crate) fn panicked(panic: Box<dyn Any + Send>) -> Failure {
     let text = format!("a panic was stopped: {}", tenon::support::panic_text(&*panic));
-    // The payload's own destructor may panic; it is not worth the process.
+    // The payload's destructor may panic, which would end the process: leak it.
     std::mem::forget(panic);
     Failure::new(<Status as tenon::StatusCode>::INTERNAL, text)
 }
@@ -147,7 +147,7 @@ impl ErrorRecord {
     }
 }
 
-/// An error record as C reads it.
+/// An error record in C strings.
 struct CErrorRecord {
     status: Status,
     function: CString,
@@ -185,20 +185,20 @@ thread_local! {
 #[cold]
 pub(crate) fn set_last_error(record: &ErrorRecord) {
     let record = CErrorRecord::new(record);
-    // A thread that is ending has lost the place for it.
+    // A thread that is ending has no error record any more.
     let _ = LAST.try_with(|last| *last.borrow_mut() = Some(record));
 }
 
-/// What is known of a call that failed.
+/// The record of a failed call.
 ///
-/// The texts are the library's, and stay as they are until another call fails on the same thread. One that does not
-/// apply is `null`.
+/// The strings belong to the library, and stay valid until another call fails on the same thread. A string
+/// that does not apply is `null`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Error {
     /// The result of the call.
     pub status: Status,
-    /// The function of the library that was called.
+    /// The library function that was called.
     pub function: *const c_char,
     /// The message.
     pub message: *const c_char,
@@ -206,11 +206,11 @@ pub struct Error {
     pub device: *const c_char,
     /// The name of the plugin.
     pub plugin: *const c_char,
-    /// What the plugin itself says; `null` when it says nothing, or was not called.
+    /// The plugin's own message; `null` if it has none, or was not called.
     pub plugin_message: *const c_char,
-    /// The layer that refused the call; `null` when none did.
+    /// The layer that refused the call; `null` if none did.
     pub layer: *const c_char,
-    /// The rule that was broken, such as `V001`; `null` when it was none.
+    /// The rule that the call broke, such as `V001`; `null` if there is none.
     pub rule: *const c_char,
 }
 
@@ -225,14 +225,15 @@ const NONE: Error = Error {
     rule: null(),
 };
 
-/// Tells about the last call that failed on the calling thread.
+/// Gets the record of the last failed call of the calling thread.
 ///
-/// A call that succeeds leaves it alone, as `errno` is left alone.
+/// Successful calls do not change the record, as with `errno`.
 ///
-/// @param[out] error What is known; all `null`, and #TENON_SUCCESS, if no call has failed.
+/// @param[out] error The record; all `null`, and #TENON_SUCCESS, if no call has failed.
 /// @retval TENON_SUCCESS On success.
 /// @retval TENON_NOT_FOUND No call has failed on this thread.
-/// @retval TENON_INVALID_ARGUMENT [C] `error` is `null`. Neither this nor the above becomes a last error itself.
+/// @retval TENON_INVALID_ARGUMENT [C] `error` is `null`. This failure and the one above do not change the
+/// record.
 /// @par Threads
 ///     Any thread, also several at once; each has a last error of its own.
 ///
@@ -259,14 +260,14 @@ pub unsafe extern "C" fn tenon_error_last(error: *mut Error) -> Status {
         })
     });
     let last = last.ok().flatten();
-    // SAFETY: neither null nor misaligned, and writable by the caller's promise.
+    // SAFETY: not null and aligned by the check, writable by the caller's promise.
     unsafe { error.write(last.unwrap_or(NONE)) };
     if last.is_some() { Status::SUCCESS } else { Status::NOT_FOUND }
 }
 
-/// The same in one text of some lines.
+/// Returns the record of the last failed call as a text of several lines.
 ///
-/// @return The text, which stays as it is until another call fails on the same thread. Never `null`.
+/// @return The text, which stays valid until another call fails on the same thread. Never `null`.
 /// @par Threads
 ///     Any thread, also several at once; each has a last error of its own.
 #[unsafe(no_mangle)]
@@ -275,10 +276,10 @@ pub extern "C" fn tenon_error_text() -> *const c_char {
     text.ok().flatten().unwrap_or(c"no call has failed on this thread".as_ptr())
 }
 
-/// The name of a status, such as `TENON_BUSY`.
+/// Returns the name of a status, such as `TENON_BUSY`.
 ///
 /// @param[in] status Any number.
-/// @return A text that stays for ever; `unknown status` for a number that no function answers.
+/// @return A string that is never freed; `unknown status` for a number that no function answers.
 /// @par Threads
 ///     Any thread, also several at once.
 #[unsafe(no_mangle)]
@@ -286,10 +287,10 @@ pub extern "C" fn tenon_status_name(status: Status) -> *const c_char {
     status.name().unwrap_or(c"unknown status").as_ptr()
 }
 
-/// What a status means, in a sentence without a full stop.
+/// Returns the meaning of a status, as a sentence without a full stop.
 ///
 /// @param[in] status Any number.
-/// @return A text that stays for ever; `unknown status` for a number that no function answers.
+/// @return A string that is never freed; `unknown status` for a number that no function answers.
 /// @par Threads
 ///     Any thread, also several at once.
 #[unsafe(no_mangle)]

@@ -1,4 +1,4 @@
-//! The kinds of handles, the tables in which they are looked up, and the failures for those that are not live.
+//! The kinds of handles, their tables, and the failures for handles that are not live.
 
 use std::sync::Arc;
 

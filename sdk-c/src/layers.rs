@@ -1,4 +1,4 @@
-//! Layers between the exports and the plugins: those of `tenon-layers`, and a program's own.
+//! Layers between the exports and the plugins: the layers of `tenon-layers`, and layers of the program.
 
 use std::ffi::{CString, c_char, c_void};
 use std::sync::{Arc, LazyLock};
@@ -17,10 +17,10 @@ use crate::{PluginHandle, Status, library, thread_state};
 /// The layers of the process.
 pub(crate) struct Layers {
     stack: Option<Arc<Stack>>,
-    /// What that was made of.
+    /// The names of the layers of `tenon-layers`, and the program's layers.
     names: String,
     custom: Vec<Arc<Custom>>,
-    /// True if a plugin was used already, so that layers come too late.
+    /// True if a plugin has been used, so that the layers cannot change any more.
     frozen: bool,
 }
 
@@ -28,7 +28,7 @@ impl Layers {
     pub(crate) const NONE: Self =
         Layers { stack: None, names: String::new(), custom: Vec::new(), frozen: false };
 
-    /// Makes the layers of a list of names, in place of those that there are.
+    /// Creates the layers of a list of names, which replace the current ones.
     pub(crate) fn open(&mut self, names: &str) -> Result<(), Failure> {
         self.may_change()?;
         let made = self.make(names);
@@ -58,7 +58,7 @@ impl Layers {
         Ok(())
     }
 
-    /// The layers of a plugin, outermost first. They are fixed from now on.
+    /// Returns the layers of a plugin, outermost first. They are fixed from now on.
     pub(crate) fn of_plugin(&mut self, plugin: &LoadedPlugin) -> Vec<Arc<dyn Layer>> {
         self.frozen = true;
         let known =
@@ -74,7 +74,7 @@ impl Layers {
         self.stack.as_ref().is_some_and(|stack| stack.checker().is_some())
     }
 
-    /// Forgets a plugin that is unloaded.
+    /// Removes an unloaded plugin.
     pub(crate) fn forget(&self, plugin: &LoadedPlugin) {
         if let Some(stack) = &self.stack {
             stack.forget(plugin.key());
@@ -88,7 +88,7 @@ impl Layers {
         }
         for custom in &self.custom {
             if let Some(finish) = custom.finish {
-                // SAFETY: the program handed it over to be called so.
+                // SAFETY: the program registered it to be called like this.
                 unsafe { finish(custom.user_data) };
             }
         }
@@ -99,23 +99,23 @@ impl Layers {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParamKind {
-    /// A truth value, 0 or 1.
+    /// A Boolean, 0 or 1.
     Bool = 0,
-    /// A whole number with a sign, sign-extended.
+    /// A signed integer, sign-extended.
     Signed = 1,
-    /// A whole number without.
+    /// An unsigned integer.
     Unsigned = 2,
     /// A floating-point number, as the bits of a `double`.
     Float = 3,
-    /// The address of a text.
+    /// The address of a string.
     Text = 4,
-    /// An address; with a length among the other parameters.
+    /// An address of memory. Its length is another parameter.
     Pointer = 5,
-    /// A number that stands for something, such as a device.
+    /// The number of an object, such as a device.
     Id = 6,
     /// A handle of the plugin.
     Handle = 7,
-    /// A named number.
+    /// An enumerator.
     Enum = 8,
     /// The address of a struct.
     Struct = 9,
@@ -135,13 +135,13 @@ pub enum Direction {
     Inout = 2,
 }
 
-/// A parameter of a function as the spec has it.
+/// A parameter of a function of the spec.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Param {
-    /// Its name.
+    /// The name.
     pub name: *const c_char,
-    /// The name of its type in the spec where it has one, such as `Stream`; else what it is, such as `u64`.
+    /// The name of the type in the spec, such as `Stream`, or a basic type, such as `u64`.
     pub r#type: *const c_char,
     /// The kind.
     pub kind: ParamKind,
@@ -149,48 +149,49 @@ pub struct Param {
     pub direction: Direction,
 }
 
-/// A call on its way to a plugin. It stays as long as the layer's function runs; texts and parameters stay for ever.
+/// A call to a plugin. It is valid while the layer's function runs; strings and parameter descriptions are
+/// never freed.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct LayerCall {
-    /// The function in the spec: `memory_copy_h2d`.
+    /// The name of the function in the spec, such as `memory_copy_h2d`.
     pub function: *const c_char,
-    /// Its place in the order of the spec.
+    /// The index of the function in the spec.
     pub index: usize,
     /// The plugin that is called.
     pub plugin: PluginHandle,
     /// Number of parameters.
     pub count: usize,
-    /// The parameters in the order of the spec, lengths and outputs included.
+    /// The parameters in the order of the spec, including lengths and outputs.
     pub params: *const Param,
-    /// Their values, as many. Numbers are extended to 64 bits. What is written by the plugin is 0 until the call has
-    /// succeeded; arrays and texts that it yields stay 0.
+    /// The values of the parameters. Numbers are extended to 64 bits. Outputs of the plugin are 0 until the
+    /// call has succeeded; outputs that are arrays or strings stay 0.
     pub arguments: *const u64,
 }
 
-/// Called before a call reaches the plugin. Whatever it answers but success refuses the call: the plugin does not see it,
-/// and the caller is answered the same.
+/// Called before a call reaches the plugin. A status other than success refuses the call: the plugin does not
+/// see it, and the caller gets this status.
 pub type Before =
     Option<unsafe extern "C" fn(user_data: *mut c_void, call: *const LayerCall, note: *mut u64) -> Status>;
-/// Called after the call has come back, also when a layer further in refused it.
+/// Called after the call has returned, also if an inner layer refused it.
 pub type After =
     Option<unsafe extern "C" fn(user_data: *mut c_void, call: *const LayerCall, note: u64, status: Status)>;
 /// Called when the library ends.
 pub type Finish = Option<unsafe extern "C" fn(user_data: *mut c_void)>;
 
-/// A layer of a program's own. Its functions are called by whatever thread makes a call, by many at once. They may call
-/// the library, but not open or close anything. They must return: no C++ exception and no `longjmp` may leave them.
-/// [C] Set `size` to `sizeof(tenon_layer)`.
+/// A layer of the program. Its functions run on the thread that makes the call, so on several threads at
+/// once. They may call the library, but not open or close anything. They must return: no C++ exception and no
+/// `longjmp` may leave them. [C] Set `size` to `sizeof(tenon_layer)`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct CustomLayer {
     /// Size of this struct in bytes.
     pub size: usize,
-    /// Its name in messages.
+    /// The name in messages.
     pub name: *const c_char,
-    /// Handed to each of its functions.
+    /// Passed to each of the layer's functions.
     pub user_data: *mut c_void,
-    /// Before each call; may be `null`. What it writes to `note` comes back in `after`.
+    /// Before each call; may be `null`. The value that it writes to `note` is passed to `after`.
     pub before: Before,
     /// After each call; may be `null`.
     pub after: After,
@@ -198,7 +199,7 @@ pub struct CustomLayer {
     pub finish: Finish,
 }
 
-/// A program's layer as it is kept.
+/// A stored layer of the program.
 pub(crate) struct Custom {
     name: String,
     user_data: *mut c_void,
@@ -207,12 +208,13 @@ pub(crate) struct Custom {
     finish: Finish,
 }
 
-// SAFETY: the functions may be called by any thread, which their description demands; the pointer is only handed on.
+// SAFETY: the functions may be called by any thread, as the documentation of the struct requires; the pointer
+// is only passed on.
 unsafe impl Send for Custom {}
 // SAFETY: as above.
 unsafe impl Sync for Custom {}
 
-/// A program's layer before one plugin.
+/// A layer of the program before one plugin.
 struct Of {
     custom: Arc<Custom>,
     plugin: PluginHandle,
@@ -231,8 +233,8 @@ impl Of {
         }
     }
 
-    /// Runs a function of the program, which may call the library with another device of the plugin, and sees that the
-    /// plugin has the same current device afterwards.
+    /// Runs a function of the program, and restores the plugin's current device afterwards: the function may
+    /// call the library with another device of the plugin.
     fn run<R>(&self, next: &dyn Device, body: impl FnOnce() -> R) -> R {
         let before = thread_state::selected_device(self.plugin.0);
         let result = body();
@@ -268,15 +270,15 @@ impl Layer for Of {
     }
 }
 
-/// The strings of a function that C reads.
+/// The strings of a function, for C.
 struct Texts {
     function: CString,
     params: Vec<Param>,
-    /// What the parameters point to.
+    /// The strings that the parameters point to.
     _names: Vec<CString>,
 }
 
-// SAFETY: the parameters point to texts that are made once and stay.
+// SAFETY: the parameters point to strings that are created once and never freed.
 unsafe impl Send for Texts {}
 // SAFETY: as above.
 unsafe impl Sync for Texts {}
@@ -321,15 +323,16 @@ fn kind(kind: &Kind) -> (ParamKind, String) {
     }
 }
 
-/// Chooses the layers by name, in place of those in `TENON_LAYERS`, which stay if these cannot be made.
+/// Sets the layers by name, instead of `TENON_LAYERS`. If they cannot be created, the layers do not change.
 ///
 /// @param[in] names A list such as `"validate,trace"`; empty: none.
 /// @retval TENON_SUCCESS On success.
-/// @retval TENON_INVALID_ARGUMENT `names` is `null`, there is no such layer, or it cannot be made; the last error says why.
-/// @retval TENON_BUSY A plugin is in use already, and the layers come too late; or the call comes from inside of
-///     another one or from a callback of a stream.
+/// @retval TENON_INVALID_ARGUMENT `names` is `null`, names an unknown layer, or a layer cannot be created;
+/// the last error has the reason.
+/// @retval TENON_BUSY A plugin has been used, so the layers cannot change any more; or the call is made from
+/// inside another call or from a stream callback.
 /// @par Threads
-///     Any thread, also several at once; they wait for each other.
+///     Any thread, also several at once; the calls run one after the other.
 ///
 /// # Safety
 /// `names` is null or a text.
@@ -342,19 +345,21 @@ pub unsafe extern "C" fn tenon_layers_enable(names: *const c_char) -> Status {
     })
 }
 
-/// Adds a layer of the program's own, inside of those that are chosen by name and of those that were added before.
+/// Adds a layer of the program, inside the layers that were set by name and the layers that were added
+/// before.
 ///
-/// @param[in] layer The layer; what is needed of it is copied. `user_data` and the functions must stay until the library
-///     has ended.
+/// @param[in] layer The layer, which is copied. `user_data` and the functions must stay valid until the
+/// library has shut down.
 /// @retval TENON_SUCCESS On success.
-/// @retval TENON_INVALID_ARGUMENT `layer` or its name is `null`, its size is not what it should be, or there are too many.
-/// @retval TENON_BUSY A plugin is in use already, and the layer comes too late; or the call comes from inside of
-///     another one or from a callback of a stream.
+/// @retval TENON_INVALID_ARGUMENT `layer` or its name is `null`, its size is wrong, or there are too many
+/// layers.
+/// @retval TENON_BUSY A plugin has been used, so the layers cannot change any more; or the call is made from
+/// inside another call or from a stream callback.
 /// @par Threads
-///     Any thread, also several at once; they wait for each other.
+///     Any thread, also several at once; the calls run one after the other.
 ///
 /// # Safety
-/// `layer` is null or can be read, its name is null or a text, and its functions are what they should be.
+/// `layer` is null or can be read, its name is null or a string, and its functions have the right types.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tenon_layer_register(layer: *const CustomLayer) -> Status {
     export("tenon_layer_register", || {
@@ -366,7 +371,7 @@ pub unsafe extern "C" fn tenon_layer_register(layer: *const CustomLayer) -> Stat
         let custom = Arc::new(Custom { name, user_data, before, after, finish });
         library::change_layers(|layers| {
             layers.may_change()?;
-            // Beside these there are two by name, and the pool puts one more before its device.
+            // There are two more by name, and the pool adds one before its device.
             let most = Layered::<WithFallbacks<Arc<Loaded>>>::MOST - 3;
             if layers.custom.len() >= most {
                 return Err(Failure::invalid(format!("a program can add at most {most} layers")));

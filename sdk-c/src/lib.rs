@@ -11,7 +11,7 @@ mod call_counts;
 mod device_table;
 pub mod devices;
 pub mod error;
-/// The functions of the spec, one export each, and the statuses that all exports answer.
+/// The functions of the spec, one export each, and the statuses that all exports return.
 ///
 /// cbindgen:ignore
 #[rustfmt::skip]

@@ -1,4 +1,5 @@
-//! The library as a whole: begun with the first call or by hand, ended by hand.
+//! The lifecycle of the library: it starts with the first call or `tenon_init`, and ends with
+//! `tenon_shutdown`.
 
 use std::ffi::{CStr, CString, OsString, c_char};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,20 +16,20 @@ use crate::text::{c_text, optional, path};
 use crate::thread_state::{self, Inside};
 use crate::{Status, device_table, devices};
 
-/// Where the library looks for plugins, and which layers there are.
+/// The plugin search path and the layers of the library.
 const PATH: &str = tenon_host::PATH_VARIABLE;
 const LAYERS: &str = "TENON_LAYERS";
 
 struct State {
     running: bool,
-    /// How often it was initialised by hand.
+    /// Number of calls of `tenon_init` without a `tenon_shutdown`.
     references: usize,
     plugins: Vec<Arc<LoadedPlugin>>,
     failures: Vec<Arc<FailedPlugin>>,
     layers: Layers,
 }
 
-/// Held for moments only, and never while anything else is called.
+/// Held briefly, and never during a call of anything else.
 static STATE: Mutex<State> = Mutex::new(State {
     running: false,
     references: 0,
@@ -37,10 +38,10 @@ static STATE: Mutex<State> = Mutex::new(State {
     layers: Layers::NONE,
 });
 
-/// Held by the one thread that opens or closes something.
+/// Held by the thread that opens or closes something.
 static LIFECYCLE: Mutex<()> = Mutex::new(());
 
-/// Something that was to be loaded and was not.
+/// A plugin, manifest or folder that could not be loaded.
 pub(crate) struct FailedPlugin {
     pub(crate) path: CString,
     pub(crate) reason: CString,
@@ -50,7 +51,7 @@ fn state() -> MutexGuard<'static, State> {
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// While this lives nobody else opens or closes anything, and the library runs.
+/// The lifecycle lock. While it is held the library runs, and no other thread opens or closes anything.
 #[must_use = "another thread may start or stop plugins once this is dropped"]
 pub(crate) struct Lifecycle {
     _inside: Inside,
@@ -58,7 +59,7 @@ pub(crate) struct Lifecycle {
 }
 
 impl Lifecycle {
-    /// Waits for its turn, and begins the library with what the environment says if it does not run.
+    /// Takes the lock, and starts the library from the environment variables if it does not run.
     pub(crate) fn begin() -> Result<Self, Failure> {
         let lifecycle = Self::lock()?;
         if !state().running {
@@ -68,10 +69,10 @@ impl Lifecycle {
     }
 
     fn lock() -> Result<Self, Failure> {
-        // From inside of a call, as a layer makes it, the wait would be one for itself.
+        // A thread inside a call, such as a layer's, would wait for itself.
         if thread_state::is_inside() {
             return Err(Failure::busy(
-                "nothing can be opened or closed from inside of another call, or of a stream's callback",
+                "nothing can be opened or closed from inside another call or a stream callback",
             ));
         }
         let lock = LIFECYCLE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -79,7 +80,7 @@ impl Lifecycle {
     }
 }
 
-/// Sees that the library runs.
+/// Starts the library if it does not run.
 pub(crate) fn running() -> Result<(), Failure> {
     if state().running { Ok(()) } else { Lifecycle::begin().map(drop) }
 }
@@ -89,7 +90,7 @@ pub(crate) fn is_running() -> bool {
     state().running
 }
 
-/// Ends the library, unless somebody has initialised it by hand or has a device open.
+/// Ends the library, unless the program has called `tenon_init` or has a device open.
 pub(crate) fn end_if_idle() -> Result<(), Failure> {
     let lifecycle = Lifecycle::lock()?;
     let is_wanted = {
@@ -99,7 +100,7 @@ pub(crate) fn end_if_idle() -> Result<(), Failure> {
     if is_wanted || !device_table::handles().is_empty() { Ok(()) } else { stop(&lifecycle) }
 }
 
-/// What the library begins with; `None`: what the environment says.
+/// The settings that the library starts with; `None`: from the environment variables.
 #[derive(Debug, Default)]
 struct Start {
     path: Option<OsString>,
@@ -138,7 +139,7 @@ pub(crate) fn plugins() -> Vec<Arc<LoadedPlugin>> {
     state().plugins.clone()
 }
 
-/// The first plugin of a device type; without a type the built-in device.
+/// Returns the first plugin of a device type; without a type, the built-in device.
 pub(crate) fn of_type(device_type: Option<&CStr>) -> Result<Arc<LoadedPlugin>, Failure> {
     let plugins = plugins();
     let found = match device_type {
@@ -164,7 +165,7 @@ pub(crate) fn failures() -> Vec<Arc<FailedPlugin>> {
     state().failures.clone()
 }
 
-/// Puts a plugin at the end of the list, unless it is there.
+/// Appends a plugin to the list, unless it is in it.
 pub(crate) fn list(_: &Lifecycle, plugin: Arc<LoadedPlugin>) {
     let mut state = state();
     if state.plugins.iter().all(|known| known.handle != plugin.handle) {
@@ -172,12 +173,12 @@ pub(crate) fn list(_: &Lifecycle, plugin: Arc<LoadedPlugin>) {
     }
 }
 
-/// Takes a plugin off the list.
+/// Removes a plugin from the list.
 pub(crate) fn unlist(_: &Lifecycle, handle: usize) {
     state().plugins.retain(|plugin| plugin.handle != handle);
 }
 
-/// Takes the layers out, so that the state is not held while they work.
+/// Moves the layers out of the state, so that it is not locked while they work.
 fn with_layers<R>(_: &Lifecycle, work: impl FnOnce(&mut Layers) -> R) -> R {
     struct Out(Layers);
     impl Drop for Out {
@@ -189,49 +190,50 @@ fn with_layers<R>(_: &Lifecycle, work: impl FnOnce(&mut Layers) -> R) -> R {
     work(&mut out.0)
 }
 
-/// The layers of a plugin, outermost first, and whether one of them validates; from now on they stay as they are.
+/// Returns the layers of a plugin, outermost first, and true if one of them validates. The layers are fixed
+/// from now on.
 pub(crate) fn layers_for(lifecycle: &Lifecycle, plugin: &LoadedPlugin) -> (Vec<Arc<dyn Layer>>, bool) {
     with_layers(lifecycle, |layers| (layers.of_plugin(plugin), layers.validate()))
 }
 
-/// Lets the layers forget a plugin that is unloaded.
+/// Removes an unloaded plugin from the layers.
 pub(crate) fn forget_in_layers(lifecycle: &Lifecycle, plugin: &LoadedPlugin) {
     with_layers(lifecycle, |layers| layers.forget(plugin));
 }
 
-/// Changes which layers there are, before the first use.
+/// Changes the layers, before a plugin is used.
 pub(crate) fn change_layers(change: impl FnOnce(&mut Layers) -> Result<(), Failure>) -> Result<(), Failure> {
     let lifecycle = Lifecycle::begin()?;
     with_layers(&lifecycle, change)
 }
 
-/// How the library begins. [C] Set `size` to `sizeof(tenon_options)`; what is left zero is taken from the environment.
-/// [Python] What is left out is taken from the environment.
+/// Options of #tenon_init. [C] Set `size` to `sizeof(tenon_options)`; members that are zero are taken from
+/// the environment variables. [Python] Options that are left out are taken from the environment variables.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// Size of this struct in bytes.
     pub size: usize,
-    /// Where to look for plugins, as in `TENON_PLUGIN_PATH`: folders, libraries and manifests, with colons between them.
-    /// Empty: nowhere.
+    /// The plugin search path, as in `TENON_PLUGIN_PATH`: folders, libraries and manifests, separated by
+    /// colons. Empty: no plugins are loaded.
     pub plugin_path: *const c_char,
-    /// Which layers there are, as in `TENON_LAYERS`: `"validate,trace"`. Empty: none.
+    /// The layers, as in `TENON_LAYERS`: `"validate,trace"`. Empty: none.
     pub layers: *const c_char,
 }
 
-/// What has a size in front, so that a struct of another release is refused and not misread.
+/// A struct that begins with its size, so that a struct of another release is refused and not misread.
 ///
 /// # Safety
 /// A value can be read as bytes of any kind, and begins with its size.
 pub(crate) unsafe trait WithSize: Copy {}
 // SAFETY: pointers only, behind the size.
 unsafe impl WithSize for Options {}
-// SAFETY: pointers and a flag behind the size. That the flag is 0 or 1 is the caller's promise.
+// SAFETY: pointers and a flag behind the size. The flag is 0 or 1 by the caller's promise.
 unsafe impl WithSize for crate::plugins::PluginLoadOptions {}
 // SAFETY: pointers and functions that may be null behind the size.
 unsafe impl WithSize for crate::layers::CustomLayer {}
 
-/// Reads options of the caller's.
+/// Reads the caller's options.
 ///
 /// # Safety
 /// `options` is null, or can be read as far as its size says.
@@ -254,26 +256,29 @@ pub(crate) unsafe fn options<T: WithSize>(options: *const T) -> Result<Option<T>
     Ok(Some(unsafe { options.read() }))
 }
 
-/// Begins the library: opens the layers, and loads the plugins that are found.
+/// Initialises the library: creates the layers, and loads the plugins of the search path.
 ///
-/// It need not be called: whatever comes first begins the library with what the environment says. So each function that
-/// needs the library to run may fail with #TENON_INVALID_ARGUMENT for a `TENON_LAYERS` that is wrong, and #TENON_BUSY if
-/// it would begin the library from inside of a call or a callback. Each call asks for a #tenon_shutdown of its own.
+/// Calling it is optional: the first call of any function initialises the library from the environment
+/// variables. So each function that needs the library may fail with #TENON_INVALID_ARGUMENT if `TENON_LAYERS`
+/// is wrong, and with #TENON_BUSY if it would have to initialise the library from inside a call or a
+/// callback. Each call needs its own #tenon_shutdown.
 ///
-/// Plugins that could not be loaded are no failure: see #tenon_plugin_failures.
+/// A plugin that cannot be loaded does not make the call fail: see #tenon_plugin_failures.
 ///
-/// After `fork` a child may only `exec`: the threads of devices do not come along.
+/// After `fork` a child may only `exec`: it does not have the threads of the devices.
 ///
-/// What opens, closes, loads, begins or ends something is refused with #TENON_BUSY from inside of another call, as from
-/// a layer, and from a callback of a stream. A callback must not call anything else that reaches a device either.
+/// Functions that open, close, load, initialise or shut down something fail with #TENON_BUSY if they are
+/// called from inside another call, such as a layer's function, or from a stream callback. A stream callback
+/// must not call any other function that reaches a device either.
 ///
-/// @param[in] options How it begins; `null`: as the environment says, `TENON_PLUGIN_PATH` and `TENON_LAYERS`.
+/// @param[in] options The options; `null`: from the environment variables `TENON_PLUGIN_PATH` and
+/// `TENON_LAYERS`.
 /// @retval TENON_SUCCESS On success.
-/// @retval TENON_INVALID_ARGUMENT `options` are not what they should be, or there is no such layer.
-/// @retval TENON_BUSY It runs already, and `options` are given, which are too late; or the call comes from inside of
-///     another one, or from a callback of a stream.
+/// @retval TENON_INVALID_ARGUMENT `options` are not valid, or name an unknown layer.
+/// @retval TENON_BUSY `options` are given, but the library runs already; or the call is made from inside
+/// another call or from a stream callback.
 /// @par Threads
-///     Any thread, also several at once; they wait for each other.
+///     Any thread, also several at once; the calls run one after the other.
 ///
 /// # Safety
 /// `options` are null, or can be read, with texts that are null or texts.
@@ -309,19 +314,20 @@ pub unsafe extern "C" fn tenon_init(options: *const Options) -> Status {
     })
 }
 
-/// Ends the library, when it is called for the last #tenon_init.
+/// Shuts the library down, when it is called for the last #tenon_init.
 ///
-/// Waits for all devices, closes what is open, calls `finalize` of each plugin, lets the layers finish, which is when
-/// they report what was leaked, and closes the plugins' libraries. Every handle leads nowhere afterwards, and is safe to
-/// use in that it is an error. A later call begins the library anew.
+/// Waits for all devices, closes them, calls `finalize` of each plugin, lets the layers report leaks, and
+/// closes the plugins' libraries. All handles are invalid afterwards; using one fails and does no harm. A
+/// later call of any function initialises the library again.
 ///
 /// @retval TENON_SUCCESS On success.
 /// @retval TENON_NOT_INITIALISED The library does not run.
-/// @retval TENON_BUSY The call comes from inside of another one, as from a layer, or from a stream's callback; or calls
-///     of other threads do not end within 10 seconds. The library still runs; devices may be closed.
-/// @retval other What the first plugin that failed has answered; the library has ended nevertheless.
+/// @retval TENON_BUSY The call is made from inside another call, such as a layer's function, or from a stream
+/// callback; or calls of other threads do not end within 10 seconds. The library still runs; some devices may
+/// be closed.
+/// @retval other The status of the first plugin that failed; the library has been shut down nevertheless.
 /// @par Threads
-///     Any thread, but not a callback of a stream. Calls of other threads that are under way are waited for.
+///     Any thread, but not a stream callback. Waits for running calls of other threads.
 #[unsafe(no_mangle)]
 pub extern "C" fn tenon_shutdown() -> Status {
     export("tenon_shutdown", || {
@@ -343,7 +349,8 @@ pub extern "C" fn tenon_shutdown() -> Status {
     })
 }
 
-/// Ends everything, whatever the plugins answer; returns the first failure. Only calls that do not end keep it running.
+/// Shuts everything down and returns the first failure. A failure of a plugin does not stop it; a call that
+/// does not end does.
 fn stop(lifecycle: &Lifecycle) -> Result<(), Failure> {
     let mut first = Ok(());
     let mut note = |outcome: Result<(), Failure>| {

@@ -1,4 +1,4 @@
-//! The plugins that are loaded, and what holds them.
+//! The table of loaded plugins, and the guards that keep them loaded.
 
 use std::ffi::{CString, c_char};
 use std::ops::Deref;
@@ -19,7 +19,7 @@ use crate::{Status, device_table};
 
 static PLUGINS: Handles<LoadedPlugin> = Handles::new(HandleKind::Plugin);
 
-/// A plugin as the library knows it.
+/// A loaded plugin.
 pub(crate) struct LoadedPlugin {
     pub(crate) handle: usize,
     pub(crate) host: Arc<Plugin>,
@@ -33,7 +33,7 @@ pub(crate) struct LoadedPlugin {
     stack: OnceLock<Stack>,
 }
 
-/// The device of a plugin with all that is around it.
+/// The device of a plugin with its layers and fallbacks.
 struct Stack {
     device: Arc<dyn Device>,
     layers: Vec<Arc<dyn Layer>>,
@@ -41,7 +41,7 @@ struct Stack {
     is_validated: bool,
 }
 
-/// The strings of a plugin that C reads.
+/// The strings of a plugin, for C.
 pub(crate) struct Texts {
     name: CString,
     pub(crate) path: Option<CString>,
@@ -90,12 +90,12 @@ impl LoadedPlugin {
         matches!(self.host.availability(function), Availability::Unavailable)
     }
 
-    /// Returns true if it is the device in this library, and no plugin's.
+    /// Returns true if it is the device in this library.
     pub(crate) fn is_built_in(&self) -> bool {
         self.host.path().is_none()
     }
 
-    /// Returns true if errors of a function are the device's own without being quoted: no table is before the built-in one.
+    /// Returns true if errors of a function come from the built-in device itself, which has no table.
     pub(crate) fn speaks_by_itself(&self, function: Option<Function>) -> bool {
         self.is_built_in()
             && function.is_none_or(|of| matches!(self.host.availability(of), Availability::Native))
@@ -126,18 +126,18 @@ impl LoadedPlugin {
         Ok(())
     }
 
-    /// The device, with layers and fallbacks; once the plugin is ready.
+    /// Returns the device with layers and fallbacks, once the plugin is initialised.
     pub(crate) fn device(&self) -> Result<Arc<dyn Device>, Failure> {
         Ok(self.stack()?.device.clone())
     }
 
-    /// The device with one layer more, the innermost.
+    /// Returns the device with another innermost layer.
     pub(crate) fn device_through(&self, layer: Arc<dyn Layer>) -> Result<Arc<dyn Device>, Failure> {
         let layers = self.stack()?.layers.iter().cloned().chain([layer]);
         Ok(self.host.layered(layers.collect()))
     }
 
-    /// The device with one layer more, the outermost.
+    /// Returns the device with another outermost layer.
     pub(crate) fn device_behind(&self, layer: Arc<dyn Layer>) -> Result<Arc<dyn Device>, Failure> {
         let layers = [layer].into_iter().chain(self.stack()?.layers.iter().cloned());
         Ok(self.host.layered(layers.collect()))
@@ -181,7 +181,7 @@ impl Drop for PluginGuard {
     }
 }
 
-/// The plugin of a handle.
+/// Finds the plugin of a handle.
 pub(crate) fn hold(handle: usize) -> Result<PluginGuard, Failure> {
     PLUGINS.with(handle, |plugin| {
         plugin.guards.fetch_add(1, Ordering::AcqRel);
@@ -189,21 +189,21 @@ pub(crate) fn hold(handle: usize) -> Result<PluginGuard, Failure> {
     })
 }
 
-/// The same, initialised.
+/// Finds the plugin of a handle, and initialises it.
 pub(crate) fn hold_ready(handle: usize) -> Result<PluginGuard, Failure> {
     loop {
         let plugin = hold(handle)?;
         if plugin.ready.load(Ordering::Acquire) {
             return Ok(plugin);
         }
-        // Not held while this waits for its turn, since whoever has the turn may wait for those that hold it.
+        // The guard is dropped before the wait for the lifecycle lock, whose owner may wait for guards.
         drop(plugin);
         let lifecycle = Lifecycle::begin()?;
         PLUGINS.get(handle)?.ready_in(&lifecycle)?;
     }
 }
 
-/// Takes a plugin in; one that is there already is found again.
+/// Adds a plugin to the table, or finds it there.
 pub(crate) fn adopt(host: Arc<Plugin>) -> Result<Arc<LoadedPlugin>, Failure> {
     let known = PLUGINS.table.all();
     if let Some(known) = known.iter().find(|known| Arc::ptr_eq(&known.host, &host)) {
@@ -227,7 +227,8 @@ pub(crate) fn adopt(host: Arc<Plugin>) -> Result<Arc<LoadedPlugin>, Failure> {
     Ok(plugin)
 }
 
-/// Takes all plugins' handles away once nobody is inside of a call to one; else, after that time, none.
+/// Removes the handles of all plugins once no thread is inside a call to one. Removes none if a call does not
+/// end in time.
 pub(crate) fn withdraw_all(patience: Duration) -> Result<(), Failure> {
     let begun = Instant::now();
     let idle = |plugin: &LoadedPlugin| match plugin.guards.load(Ordering::Acquire) {
@@ -242,7 +243,7 @@ pub(crate) fn withdraw_all(patience: Duration) -> Result<(), Failure> {
     }
 }
 
-/// Takes a plugin's handle away, if nobody uses it.
+/// Removes the handle of a plugin, if it is not in use.
 pub(crate) fn withdraw(handle: usize) -> Result<Arc<LoadedPlugin>, Failure> {
     PLUGINS.remove_if(handle, |plugin| match plugin.open_devices() {
         0 if plugin.guards.load(Ordering::Acquire) == 0 => Ok(()),

@@ -1,4 +1,4 @@
-//! Loading plugins, and telling about those that are loaded or were refused.
+//! Loads and unloads plugins, and reports the plugins that were loaded and the ones that failed to load.
 
 use std::ffi::{CString, c_char};
 use std::ptr::null;
@@ -13,70 +13,72 @@ use crate::plugin_table::{adopt, hold, withdraw};
 use crate::text::{optional, path, place, required};
 use crate::{PluginHandle, Status};
 
-/// How a plugin is loaded. [C] Set `size` to `sizeof(tenon_load_options)`; what is left zero is the usual.
-/// [Python] What is left out is the usual.
+/// Options of #tenon_plugin_load. [C] Set `size` to `sizeof(tenon_load_options)`; members that are zero have
+/// their default. [Python] Options that are left out have their default.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct PluginLoadOptions {
     /// Size of this struct in bytes.
     pub size: usize,
-    /// The release that the plugin was built for, such as `"3.1"`, for one that does not show it. A wrong one is an error.
+    /// The release that the plugin was built for, such as `"3.1"`, if the library cannot detect it. A wrong
+    /// release is an error.
     pub release: *const c_char,
-    /// What the plugin is called; `null`: the name in the manifest, or that of the file.
+    /// The name of the plugin; `null`: the name in the manifest, or that of the file.
     pub name: *const c_char,
-    /// True if symbols that the library does not find may stay open until they are called, which then ends the process.
+    /// True if unresolved symbols are accepted; a call of one ends the process.
     pub lazy: bool,
 }
 
-/// What is known of a plugin. The texts are the library's and stay until the plugin is unloaded.
+/// Information about a plugin. The strings belong to the library and stay valid until the plugin is unloaded.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct PluginInfo {
-    /// Its name in messages.
+    /// The name in messages.
     pub name: *const c_char,
-    /// The library; `null` for the built-in device.
+    /// The path of the plugin's library; `null` for the built-in device.
     pub path: *const c_char,
-    /// The name under which its devices are opened.
+    /// The device type, as for #tenon_device_open.
     pub device_type: *const c_char,
-    /// A finer type, if the plugin states one; else `null`.
+    /// The subtype, if the plugin states one; else `null`.
     pub sub_device_type: *const c_char,
-    /// The release whose table it filled; `null` for the built-in device, which has no table.
+    /// The release whose table the plugin filled; `null` for the built-in device, which has no table.
     pub release: *const c_char,
-    /// How the release was found, as a clause that begins with the plugin as "it".
+    /// How the release was detected, as a clause whose subject "it" is the plugin.
     pub recognition: *const c_char,
-    /// The version of the interface that it states: major, minor, patch.
+    /// The version of the interface that the plugin states: major, minor, patch.
     pub version: [usize; 3],
-    /// How many of its devices are open now.
+    /// Number of open devices.
     pub open_devices: usize,
 }
 
-/// Something that was to be loaded and was not. The texts are the library's and stay until it is shut down.
+/// A plugin, manifest or folder that could not be loaded. The strings belong to the library and stay valid
+/// until it is shut down.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct PluginFailure {
     /// The library, the manifest, or the folder that could not be read.
     pub path: *const c_char,
-    /// Why it was not loaded.
+    /// The reason.
     pub reason: *const c_char,
 }
 
 /// Loads a plugin, or finds it if it is loaded already.
 ///
-/// The library behind it is opened and asked which release it was built for; nothing is initialised before one of its
-/// devices is opened. A plugin that cannot be used is an error and nothing worse; but opening a library runs its code,
-/// so a path should come from somebody who may choose what runs here.
+/// Opens the plugin's library and detects the release that it was built for. The plugin is initialised when
+/// the first of its devices is opened. A plugin that cannot be used makes the call fail and does no other
+/// harm. Opening a library runs its code, so load only libraries that you trust.
 ///
 /// @param[in] path A library, or a manifest that ends in `.json`.
-/// @param[in] options How it is loaded; may be `null`.
+/// @param[in] options The options; may be `null`.
 /// @param[out] plugin The plugin.
 /// @retval TENON_SUCCESS On success.
 /// @retval TENON_NOT_FOUND There is no such file.
-/// @retval TENON_LOAD_FAILED It cannot be loaded; the last error says why, and what to do.
-/// @retval TENON_INVALID_ARGUMENT `path` is `null`, or `options` are not what they should be; or this call begins the
-///     library, and `TENON_LAYERS` names what is no layer. [C] Or `plugin` is `null`.
+/// @retval TENON_LOAD_FAILED The plugin cannot be loaded; the last error has the reason and a remedy.
+/// @retval TENON_INVALID_ARGUMENT `path` is `null`, or `options` are not valid; or the call initialises the
+/// library, and `TENON_LAYERS` names an unknown layer. [C] Or `plugin` is `null`.
 /// @retval TENON_BUSY The call comes from inside of another one or from a callback of a stream.
 /// @par Threads
-///     Any thread, also several at once; they wait for each other.
+///     Any thread, also several at once; the calls run one after the other.
 ///
 /// # Safety
 /// `path` and the texts in `options` are null or texts; `plugin` is null or can be written.
@@ -128,15 +130,15 @@ unsafe fn load_options(options: *const PluginLoadOptions) -> Result<LoadOptions,
 
 /// Unloads a plugin: calls `finalize` if it was initialised, and closes its library.
 ///
-/// @param[in] plugin The plugin; its handle leads nowhere afterwards.
+/// @param[in] plugin The plugin; its handle is invalid afterwards.
 /// @retval TENON_SUCCESS On success.
-/// @retval TENON_INVALID_HANDLE It is no loaded plugin.
-/// @retval TENON_INVALID_ARGUMENT It is the built-in device, which stays.
-/// @retval TENON_BUSY One of its devices is open, or a thread is inside of a call to it; or the call comes from inside
-///     of another one or from a callback of a stream.
-/// @retval other What the plugin's `finalize` answered; the plugin is gone nevertheless.
+/// @retval TENON_INVALID_HANDLE `plugin` is not a loaded plugin.
+/// @retval TENON_INVALID_ARGUMENT `plugin` is the built-in device, which cannot be unloaded.
+/// @retval TENON_BUSY A device of the plugin is open, or a thread is inside a call to it; or the call is made
+/// from inside another call or from a stream callback.
+/// @retval other The status of the plugin's `finalize`; the plugin has been unloaded nevertheless.
 /// @par Threads
-///     Any thread, also several at once; they wait for each other.
+///     Any thread, also several at once; the calls run one after the other.
 #[unsafe(no_mangle)]
 pub extern "C" fn tenon_unload_plugin(plugin: PluginHandle) -> Status {
     export("tenon_unload_plugin", || {
@@ -153,11 +155,11 @@ pub extern "C" fn tenon_unload_plugin(plugin: PluginHandle) -> Status {
     })
 }
 
-/// Counts the plugins that are loaded, the built-in device among them.
+/// Counts the loaded plugins, including the built-in device.
 ///
-/// @param[out] count Their number.
+/// @param[out] count The number of plugins.
 /// @retval TENON_SUCCESS On success.
-/// @retval TENON_INVALID_ARGUMENT This call begins the library, and `TENON_LAYERS` names what is no layer.
+/// @retval TENON_INVALID_ARGUMENT The call initialises the library, and `TENON_LAYERS` names an unknown layer.
 ///     [C] Or `count` is `null`.
 /// @par Threads
 ///     Any thread, also several at once.
@@ -175,13 +177,13 @@ pub unsafe extern "C" fn tenon_plugin_count(count: *mut usize) -> Status {
     })
 }
 
-/// Gives the plugin at a place: first the built-in device, then the others as they were found and loaded.
+/// Gets a plugin by index: first the built-in device, then the others in the order in which they were loaded.
 ///
-/// @param[in] index The place, from 0.
+/// @param[in] index The index, from 0.
 /// @param[out] plugin The plugin.
 /// @retval TENON_SUCCESS On success.
-/// @retval TENON_NOT_FOUND There are not so many.
-/// @retval TENON_INVALID_ARGUMENT This call begins the library, and `TENON_LAYERS` names what is no layer.
+/// @retval TENON_NOT_FOUND The index is not less than the number of plugins.
+/// @retval TENON_INVALID_ARGUMENT The call initialises the library, and `TENON_LAYERS` names an unknown layer.
 ///     [C] Or `plugin` is `null`.
 /// @par Threads
 ///     Any thread, also several at once.
@@ -203,13 +205,13 @@ pub unsafe extern "C" fn tenon_plugin_get(index: usize, plugin: *mut PluginHandl
     })
 }
 
-/// Finds the plugin of a device type: of several the first, in the order of #tenon_plugin_get.
+/// Finds the first plugin of a device type, in the order of #tenon_plugin_get.
 ///
 /// @param[in] device_type The type; `null`: the built-in device.
 /// @param[out] plugin The plugin.
 /// @retval TENON_SUCCESS On success.
-/// @retval TENON_NOT_FOUND No plugin has such devices; the last error names those that there are.
-/// @retval TENON_INVALID_ARGUMENT This call begins the library, and `TENON_LAYERS` names what is no layer.
+/// @retval TENON_NOT_FOUND No plugin has devices of this type; the last error lists the types that exist.
+/// @retval TENON_INVALID_ARGUMENT The call initialises the library, and `TENON_LAYERS` names an unknown layer.
 ///     [C] Or `plugin` is `null`.
 /// @par Threads
 ///     Any thread, also several at once.
@@ -229,12 +231,12 @@ pub unsafe extern "C" fn tenon_plugin_find(device_type: *const c_char, plugin: *
     })
 }
 
-/// Tells what is known of a plugin.
+/// Gets information about a plugin.
 ///
 /// @param[in] plugin The plugin.
-/// @param[out] info What is known.
+/// @param[out] info The information.
 /// @retval TENON_SUCCESS On success.
-/// @retval TENON_INVALID_HANDLE It is no loaded plugin.
+/// @retval TENON_INVALID_HANDLE `plugin` is not a loaded plugin.
 /// @retval TENON_INVALID_ARGUMENT [C] `info` is `null`.
 /// @par Threads
 ///     Any thread, also several at once.
@@ -263,16 +265,16 @@ pub unsafe extern "C" fn tenon_plugin_get_info(plugin: PluginHandle, info: *mut 
     })
 }
 
-/// Tells what was found in the places of `TENON_PLUGIN_PATH` and could not be loaded.
+/// Lists the files and folders of `TENON_PLUGIN_PATH` that could not be loaded.
 ///
-/// [C] If `failures` is `null`, `count` gets how many there are. Otherwise it holds for how many there is room, and gets
-/// how many were written.
+/// [C] If `failures` is `null`, `count` gets the number of failures. Otherwise `count` holds the capacity of
+/// `failures`, and gets the number of failures that were written.
 ///
 /// @param[out] failures The failures. [C] May be `null`.
-/// @param[in,out] count Their number.
+/// @param[in,out] count The number of failures.
 /// @retval TENON_SUCCESS On success.
-/// @retval TENON_INVALID_ARGUMENT This call begins the library, and `TENON_LAYERS` names what is no layer.
-///     [C] Or `count` is `null`, or the room is too small; then `count` gets what is needed.
+/// @retval TENON_INVALID_ARGUMENT The call initialises the library, and `TENON_LAYERS` names an unknown layer.
+///     [C] Or `count` is `null`, or the capacity is too small; then `count` gets the capacity that is needed.
 /// @par Threads
 ///     Any thread, also several at once.
 ///

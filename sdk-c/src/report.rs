@@ -21,32 +21,32 @@ use crate::{DeviceHandle, Status};
 pub enum Availability {
     /// The plugin has it.
     Native = 0,
-    /// The spec's fallback stands in.
+    /// The spec's fallback implements it.
     Fallback = 1,
-    /// Neither; the function fails with #TENON_UNSUPPORTED.
+    /// Nothing implements it; the function fails with #TENON_UNSUPPORTED.
     Unavailable = 2,
 }
 
-/// What is known of a function of a device. The texts stay for ever.
+/// The implementation of one function of a device. The strings are never freed.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct ReportEntry {
-    /// Its name in the spec: `memory_copy_h2d` is `tenon_memory_copy_h2d` here.
+    /// The name in the spec: `memory_copy_h2d` for `tenon_memory_copy_h2d`.
     pub function: *const c_char,
-    /// The group that describes it.
+    /// The group of the function in the spec.
     pub group: *const c_char,
-    /// Its implementation.
+    /// The implementation.
     pub availability: Availability,
-    /// What the fallback does, in a sentence; `null` if none stands in.
+    /// A sentence that describes the fallback; `null` if there is none.
     pub fallback: *const c_char,
-    /// What the fallback costs; `null` if none stands in, or nothing is said.
+    /// The cost of the fallback; `null` if there is none, or the spec states no cost.
     pub costs: *const c_char,
-    /// How often the function was called since the device was opened, or, if it is about no device, since its plugin
-    /// was loaded; failed calls included. What a fallback calls does not count; what the pool calls does.
+    /// Number of calls, including failed ones, since the device was opened, or, for functions without a
+    /// device, since the plugin was loaded. Calls by the pool count; calls by a fallback do not.
     pub calls: u64,
 }
 
-/// Texts of the spec as C reads them.
+/// Strings of the spec, for C.
 struct Texts {
     function: CString,
     group: CString,
@@ -164,19 +164,21 @@ fn text(report: &Report<'_>) -> String {
     text
 }
 
-/// Tells, for each function of the spec, what stands behind it and how often it was called.
+/// Reports the implementation and the number of calls of each function of the spec.
 ///
-/// [C] If `entries` is `null`, `count` gets how many there are. Otherwise it holds for how many there is room, and gets how
-/// many were written.
+/// [C] If `entries` is `null`, `count` gets the number of entries. Otherwise `count` holds the capacity of
+/// `entries`, and gets the number of entries that were written.
 ///
 /// @param[in] device The device.
 /// @param[out] entries The entries. [C] May be `null`.
-/// @param[in,out] count Their number.
+/// @param[in,out] count The number of entries.
 /// @retval TENON_SUCCESS On success.
-/// @retval TENON_INVALID_HANDLE It is no open device.
-/// @retval TENON_INVALID_ARGUMENT [C] `count` is `null`, or the room is too small; then `count` gets what is needed.
+/// @retval TENON_INVALID_HANDLE `device` is not an open device.
+/// @retval TENON_INVALID_ARGUMENT [C] `count` is `null`, or the capacity is too small; then `count` gets the
+/// capacity that is needed.
 /// @par Threads
-///     Any thread, also several at once. Counts of threads that are calling may be behind by a moment.
+///     Any thread, also several at once. The count of a function that is running on another thread may not be
+///     up to date.
 ///
 /// # Safety
 /// `count` is null, or can be read and written; `entries` is null or has room for `*count`.
@@ -203,16 +205,17 @@ pub unsafe extern "C" fn tenon_device_report(
     })
 }
 
-/// The same as a text for people.
+/// Writes the report as a text for people.
 ///
-/// [C] If `text` is `null`, `size` gets how long it is. Otherwise it holds for how many bytes there is room, and gets how
-/// many were written. The NUL at the end counts. As counts grow the text may, so leave some room or try again.
+/// [C] If `text` is `null`, `size` gets the length. Otherwise `size` holds the capacity of `text` in bytes,
+/// and gets the number of bytes that were written. The NUL at the end counts. The text grows with the counts
+/// in it, so add some spare capacity or try again.
 ///
 /// @param[in] device The device.
 /// @param[out] text The text. [C] May be `null`.
 /// @param[in,out] size Its length in bytes.
 /// @retval TENON_SUCCESS On success.
-/// @retval TENON_INVALID_HANDLE It is no open device.
+/// @retval TENON_INVALID_HANDLE `device` is not an open device.
 /// @retval TENON_INVALID_ARGUMENT [C] `size` is `null`, or the room is too small; then `size` gets what is needed.
 /// @par Threads
 ///     Any thread, also several at once.
@@ -231,14 +234,14 @@ pub unsafe extern "C" fn tenon_device_report_text(
     })
 }
 
-/// The same as JSON: an object with `device`, `plugin`, `recognition` and `functions`, each with `function`, `group`,
-/// `availability` and `calls`.
+/// Writes the report as JSON: an object with `device`, `plugin`, `recognition` and `functions`, each with
+/// `function`, `group`, `availability` and `calls`.
 ///
 /// @param[in] device The device.
 /// @param[out] text The text. [C] As in #tenon_device_report_text; may be `null`.
 /// @param[in,out] size Its length in bytes, with the NUL.
 /// @retval TENON_SUCCESS On success.
-/// @retval TENON_INVALID_HANDLE It is no open device.
+/// @retval TENON_INVALID_HANDLE `device` is not an open device.
 /// @retval TENON_INVALID_ARGUMENT [C] `size` is `null`, or the room is too small; then `size` gets what is needed.
 /// @par Threads
 ///     Any thread, also several at once.

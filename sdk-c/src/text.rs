@@ -1,25 +1,25 @@
-//! Texts and lists across the boundary.
+//! Strings and lists at the C boundary.
 
 use std::ffi::{CStr, CString, c_char};
 use std::path::PathBuf;
 
 use crate::error::Failure;
 
-/// A text for C. One with a NUL in it is shown with a space there: it is for people.
+/// Converts a string for C. A NUL in it becomes a space: the string is for people.
 pub(crate) fn c_text(text: &str) -> CString {
     CString::new(text.replace('\0', " ")).unwrap_or_default()
 }
 
-/// A text of the caller's that may be null.
+/// Reads a string of the caller that may be null.
 ///
 /// # Safety
-/// `text` is null, or leads to a NUL-terminated text that stays for `'a`.
+/// `text` is null, or points to a NUL-terminated string that lives for `'a`.
 pub(crate) unsafe fn optional<'a>(text: *const c_char) -> Option<&'a CStr> {
     // SAFETY: not null by the check, a text by the caller's promise.
     (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) })
 }
 
-/// A text of the caller's that must be there.
+/// Reads a string of the caller that must not be null.
 ///
 /// # Safety
 /// As [`optional`].
@@ -28,27 +28,28 @@ pub(crate) unsafe fn required<'a>(name: &str, text: *const c_char) -> Result<&'a
     unsafe { optional(text) }.ok_or_else(|| Failure::invalid(format!("`{name}` is null")))
 }
 
-/// A path as the system has it, whatever its bytes.
+/// Converts a path, whose bytes need not be UTF-8.
 pub(crate) fn path(text: &CStr) -> PathBuf {
     use std::os::unix::ffi::OsStrExt;
     PathBuf::from(std::ffi::OsStr::from_bytes(text.to_bytes()))
 }
 
-/// A place of the caller's for a result.
+/// Checks the caller's pointer for a result.
 pub(crate) fn place<T>(name: &str, place: *mut T) -> Result<*mut T, Failure> {
     Ok(tenon::support::place::<crate::Status, T>(name, place)?)
 }
 
-/// Hands out a list by the pattern of two calls.
+/// Writes a list to the caller's array, by the pattern of two calls.
 ///
-/// With `to` null, `count` gets how many there are. Otherwise it holds how many there is room for, and gets how many
-/// were written; if the room is too small nothing is written to `to`, and `count` gets what is needed.
+/// If `to` is null, `count` gets the number of elements. Otherwise `count` holds the capacity of `to`, and
+/// gets the number of elements that were written. If the capacity is too small, nothing is written to `to`,
+/// and `count` gets the capacity that is needed.
 ///
 /// # Safety
 /// `count` can be read and written; `to` is null, or has room for `*count` elements.
 pub(crate) unsafe fn hand_out<T: Copy>(from: &[T], to: *mut T, count: *mut usize) -> Result<(), Failure> {
     let count = place("count", count)?;
-    // SAFETY: neither null nor misaligned, and readable and writable by the caller's promise.
+    // SAFETY: not null and aligned by the check, readable and writable by the caller's promise.
     let room = unsafe { count.replace(from.len()) };
     if to.is_null() {
         return Ok(());
@@ -62,7 +63,7 @@ pub(crate) unsafe fn hand_out<T: Copy>(from: &[T], to: *mut T, count: *mut usize
     Ok(())
 }
 
-/// Hands out a text by the same pattern; the size is in bytes and counts the NUL.
+/// Writes a string by the same pattern; the size is in bytes and counts the NUL.
 ///
 /// # Safety
 /// As [`hand_out`].

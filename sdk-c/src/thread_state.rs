@@ -5,11 +5,11 @@ use std::marker::PhantomData;
 
 use tenon::device::DeviceId;
 
-/// The handle of no device.
+/// The value of a handle that names no device.
 const NONE: usize = 0;
 
 struct State {
-    /// Handle of the current device: the last one that the thread called a function with.
+    /// Handle of the current device: the device of the thread's last call.
     current: Cell<usize>,
     /// The same, if its plugin is known to have that device selected on this thread; else [`NONE`].
     selected: Cell<usize>,
@@ -21,7 +21,7 @@ thread_local! {
     // Has no destructor, so it stays usable while the other thread-locals of an ending thread are destroyed.
     static STATE: State =
         const { State { current: Cell::new(NONE), selected: Cell::new(NONE), depth: Cell::new(0) } };
-    /// The device that each plugin has selected on this thread, as far as the library has told it.
+    /// The device that each plugin has selected on this thread, as far as the library has set it.
     static SELECTED: RefCell<Vec<(usize, DeviceId)>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -78,7 +78,7 @@ pub(crate) fn clear_current() {
 
 /// The device that a plugin has selected on this thread; `None` if the library does not know.
 pub(crate) fn selected_device(plugin: usize) -> Option<DeviceId> {
-    // A thread that ends has lost the list, and selects anew.
+    // A thread that is ending has no list any more, and selects again.
     SELECTED
         .try_with(|selected| selected.borrow().iter().find(|(of, _)| *of == plugin).map(|(_, id)| *id))
         .ok()

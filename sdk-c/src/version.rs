@@ -2,15 +2,15 @@
 
 use std::ffi::c_char;
 
-/// First number of the version that a program is compiled against.
+/// Major version of the headers that a program is compiled with.
 pub const VERSION_MAJOR: u32 = 0;
-/// Second number.
+/// Minor version.
 pub const VERSION_MINOR: u32 = 1;
-/// Third number.
+/// Patch version.
 pub const VERSION_PATCH: u32 = 0;
 
-/// The version of the library that a program runs with, as one number: the major times 65536, plus the minor times 256,
-/// plus the patch.
+/// Returns the version of the loaded library, as one number: the major version times 65536, plus the minor
+/// version times 256, plus the patch version.
 ///
 /// @return The number.
 /// @par Threads
@@ -20,9 +20,9 @@ pub extern "C" fn tenon_version() -> u32 {
     VERSION_MAJOR << 16 | VERSION_MINOR << 8 | VERSION_PATCH
 }
 
-/// The same as a text: `0.1.0`.
+/// Returns the version of the loaded library as a string: `0.1.0`.
 ///
-/// @return A text that stays for ever.
+/// @return A string that is never freed.
 /// @par Threads
 ///     Any thread, also several at once.
 #[unsafe(no_mangle)]

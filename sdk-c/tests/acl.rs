@@ -1,4 +1,4 @@
-//! The ACL interface as C and C++ have it: its headers by themselves, the examples, and a program of mistakes.
+//! The ACL interface as C and C++ have it: its headers alone, the examples, and a program with invalid calls.
 
 #[allow(dead_code, reason = "other tests compile plugins and programs of their own")]
 #[path = "common/build.rs"]
@@ -38,7 +38,7 @@ fn program(source: &str, language: &Language) -> PathBuf {
     made
 }
 
-/// What a program prints that has to succeed and about which validation has to have nothing to say.
+/// Returns the output of a program that must succeed without a report of the validation layer.
 fn faultless(source: &str, language: &Language) -> String {
     let mut command = Command::new(program(source, language));
     command.env("TENON_LAYERS", "validate").env_remove("TENON_PLUGIN_PATH").env_remove("TENON_ACL_DEVICE");

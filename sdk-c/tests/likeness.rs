@@ -135,7 +135,7 @@ struct World {
     streams: [Handle; 4],
     events: [Handle; 4],
     pieces: Vec<Piece>,
-    /// What queued copies read from and write to; it stays where it is.
+    /// The memory that queued copies read and write; it stays where it is.
     host: Vec<Box<[u8]>>,
     /// Statuses, answers, and bytes that came back.
     log: Vec<(i32, Vec<u8>)>,
@@ -209,7 +209,7 @@ impl World {
         }
     }
 
-    /// Where a part begins, and whose it is.
+    /// The beginning of a part, and its owner.
     fn find(&self, part: Part) -> Option<(usize, Handle)> {
         let index = part.piece.checked_rem(self.pieces.len())?;
         Some((index, self.pieces[index].address.wrapping_byte_add(part.offset)))
@@ -226,7 +226,7 @@ impl World {
         self.note(status);
     }
 
-    /// Has the stream of one piece wait for the stream of another.
+    /// Makes the stream of one piece wait for the stream of another.
     fn follow(&mut self, later: usize, earlier: usize) {
         let (later, earlier) = (&self.pieces[later], &self.pieces[earlier]);
         if later.stream == earlier.stream {

@@ -72,7 +72,7 @@ fn validation_sees_blocks_of_the_pool_and_buffers() {
     }
 }
 
-/// What failed in turn, and no leak.
+/// Each call failed in turn, and nothing leaked.
 fn survives(said: &str) {
     assert!(said.contains("calls made to fail"), "{said}");
     assert!(!said.contains("V040"), "something was leaked:\n{said}");

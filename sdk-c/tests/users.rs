@@ -1,5 +1,5 @@
-//! What users build: the examples and the C++ header, compiled by the system's compilers against the library, and run
-//! with the layer that validates, which sees a handle that is given back twice or never.
+//! Builds what users build: the examples and the C++ header, compiled by the system's compilers against the
+//! library, and run with the validation layer, which detects double frees and leaks.
 
 #[allow(dead_code, reason = "other tests compile plugins and programs of their own")]
 #[path = "common/build.rs"]
@@ -36,7 +36,7 @@ fn example(name: &str) -> PathBuf {
     program(&format!("examples/sdk-c/{name}"))
 }
 
-/// What a program has printed to standard output and to standard error. It has to succeed.
+/// The standard output and standard error of a program. It has to succeed.
 fn run(command: &mut Command) -> (String, String) {
     let output = build::run(command);
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -49,7 +49,7 @@ fn validated(program: &Path) -> Command {
     command
 }
 
-/// A program that makes no mistake: validation has nothing to say.
+/// A program without errors: validation has nothing to say.
 fn faultless(command: &mut Command) -> String {
     let (out, err) = run(command);
     assert_eq!(err, "");

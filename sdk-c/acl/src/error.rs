@@ -33,7 +33,7 @@ pub(crate) fn unknown_value<T>(param: &str, value: i32) -> Result<T> {
     refuse(AclError::INVALID_PARAM, format!("`{param}` is {value}, which is none of its values"))
 }
 
-/// The error for a handle that names nothing alive.
+/// The error for a handle without a live object.
 #[cold]
 pub(crate) fn unknown_handle(param: &str, handle: usize) -> Error {
     if handle == 0 {
@@ -64,7 +64,7 @@ pub(crate) fn unknown_context(handle: usize) -> Error {
     )
 }
 
-/// Returns the only element of a slice that stands for a pointer to one value.
+/// Returns the only element of a slice for a parameter that points to one value.
 pub(crate) fn only<'a, T>(param: &str, values: &'a [T]) -> Result<&'a T> {
     match values {
         [value] => Ok(value),

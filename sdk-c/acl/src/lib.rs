@@ -1,12 +1,12 @@
 //! The ACL runtime on any device.
 //!
-//! The crate implements the functions of ACL, whose interface `spec/acl` describes. It knows neither how plugins are found,
-//! which [`Devices`] hides, nor the C symbols, which `libtenon` exports.
+//! The crate implements the functions of ACL, whose interface `spec/acl` describes. It does not depend on the
+//! loading of plugins, which [`Devices`] hides, or on the C symbols, which `libtenon` exports.
 //!
 //! # Parts
 //!
 //! - `state`: the state that all functions share: devices, contexts, streams and known memory.
-//! - `wait`: deadlines, latches and worker threads. They know neither devices nor streams.
+//! - `wait`: deadlines, latches and worker threads. They do not depend on devices or streams.
 //! - `device`, `stream`, `event`, `notify`, `callback`, `memory`, `copy`, `virtual_memory`, `data`: the subsystems. Each
 //!   owns its tables and takes the shared state as `&State`.
 //! - [`Runtime`]: the state together with the subsystems. Functions that concern several subsystems, such as the reset of

@@ -23,7 +23,7 @@ use crate::virtual_memory::sharing::SharedMemory;
 /// A process has one. Any thread may call it; no lock of it is held while a device or a function of the program is called.
 pub struct Runtime {
     pub(crate) state: State,
-    /// How often the program has initialized the library.
+    /// Number of initializations by the program.
     pub(crate) initialized: Mutex<u64>,
     /// The options of the process.
     pub(crate) options: Options,

@@ -1,4 +1,4 @@
-//! Buffers: counted memory with notes, in chains.
+//! Tests of message buffers: reference counts, private data and chains.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! Callbacks in threads of the program's.
+//! Tests of callbacks, which run on threads of the program.
 
 mod common;
 
@@ -186,7 +186,7 @@ fn a_callback_may_call_the_interface_also_where_another_callback_is_awaited() {
     world.rt_subscribe_report(threads[1].number, two).unwrap();
     let event = world.rt_create_event().unwrap();
     let acl = world.shared();
-    // The first stream is held until the second has passed a callback of its own, in another thread.
+    // The first stream is blocked until the second one has passed a callback on another thread.
     let waits = callback(move || {
         acl.rt_set_current_context(context).unwrap();
         acl.rt_synchronize_event(event).unwrap();
@@ -222,7 +222,7 @@ fn host_functions_go_to_a_thread_that_asks_for_them() {
     let library = told.1.recv().unwrap();
     world.rt_subscribe_host_func(thread.number, stream).unwrap();
     refused(AclError::REPEAT_SUBSCRIBE, world.rt_subscribe_host_func(thread.number, stream));
-    // A subscription to host functions is none to callbacks.
+    // A subscription to host functions does not subscribe to callbacks.
     refused(AclError::RT_STREAM_NO_CB_REG, world.rt_launch_callback(callback(|| {}), BLOCK, stream));
     let tell = told.0.clone();
     let function = host_function(move || tell.send(std::thread::current().id()).unwrap());

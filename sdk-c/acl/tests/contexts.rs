@@ -1,4 +1,4 @@
-//! Contexts: which is current where, and what happens when it goes.
+//! Tests of contexts: the current context of each thread, and the destruction of contexts.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! Copies of every kind, and fills.
+//! Tests of copies of every kind, and of fills.
 
 mod common;
 
@@ -17,7 +17,7 @@ fn copies_go_where_the_addresses_say() {
     let mut source: Vec<u8> = (0..64).collect();
     let mut target = vec![0u8; 64];
     for kind in (0..8).map(MemcpyKind) {
-        // The kind is a hint, except that an address nobody knows is the device's where the kind says so.
+        // The kind is a hint, except that it decides for an unknown address whether it is device memory.
         let is_from_device = [2, 3, 6, 7].contains(&kind.0);
         let is_to_device = [1, 3, 5, 6, 7].contains(&kind.0);
         let copy = |dst, src| world.rt_memcpy(dst, 64, src, 64, kind);
@@ -64,7 +64,7 @@ fn copies_stay_within_their_memory() {
     refused(AclError::RT_PARAM_INVALID, world.rt_memcpy(end, 7, host, 7, kind));
     refused(AclError::RT_PARAM_INVALID, world.rt_memcpy(host, 64, end, 64, MemcpyKind::DEVICE_TO_HOST));
     world.rt_free(memory).unwrap();
-    // Freed memory is the device's to know: it says that there is none.
+    // The device detects freed memory and refuses the copy.
     refused(AclError::RT_PARAM_INVALID, world.rt_memcpy(any(memory), 64, host, 64, kind));
     world.rt_reset_device(0).unwrap();
     drop(world);

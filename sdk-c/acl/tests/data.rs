@@ -1,4 +1,4 @@
-//! Data buffers and tensor descriptions: records that need no device.
+//! Tests of data buffers and tensor descriptions, which need no device.
 
 mod common;
 

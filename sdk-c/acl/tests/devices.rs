@@ -1,4 +1,4 @@
-//! Setting and resetting devices, and the end of the library.
+//! Tests of setting and resetting devices, and of the end of the library.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! Events: three ways to make one, two ways to ask, and time.
+//! Tests of events: creation, queries and elapsed time.
 
 mod common;
 
@@ -71,13 +71,13 @@ fn a_wait_keeps_to_the_record_that_it_saw() {
     let late = Hold::on(&world, second);
     world.rt_record_event(event, first).unwrap();
     world.rt_stream_wait_event(waiting, event).unwrap();
-    // Recorded anew on a stream that is held longer: the wait must not move there.
+    // Recorded again, on a stream that is blocked longer: the wait must not move there.
     world.rt_record_event(event, second).unwrap();
     assert_eq!(world.rt_stream_query(waiting).unwrap(), StreamStatus::NOT_READY);
     early.open();
     world.rt_synchronize_stream(waiting).unwrap();
     assert_eq!(world.rt_query_event_status(event).unwrap(), EventRecordedStatus::NOT_READY);
-    // A destroyed event still holds those who wait for it.
+    // A destroyed event still blocks the streams that wait for it.
     world.rt_stream_wait_event(waiting, event).unwrap();
     world.rt_destroy_event(event).unwrap();
     assert_eq!(world.rt_stream_query(waiting).unwrap(), StreamStatus::NOT_READY);

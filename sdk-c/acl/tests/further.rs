@@ -1,5 +1,5 @@
-//! What is left of the interface: events with a flag, hints that are written down, copies between addresses in memory,
-//! what addresses are, and what devices tell of themselves.
+//! Tests of further functions: events with a flag, cache hints in descriptors, copies whose addresses are in
+//! memory, the attributes of addresses, and the properties of devices.
 
 mod common;
 
@@ -92,7 +92,7 @@ fn hints_can_be_written_down_and_waited_for() {
     refused(AclError::RT_PARAM_INVALID, world.rt_cmo_wait_barrier(&[info], stream, 0));
     info.barrier_num = 7;
     refused(AclError::RT_PARAM_INVALID, world.rt_cmo_wait_barrier(&[info], stream, 0));
-    // A range that is gone is found out.
+    // A freed range is detected.
     world.rt_free(memory).unwrap();
     let gone = world.rt_cmo_async_with_desc(desc, CmoType::FLUSH, stream, AnyPtr::NULL);
     refused(AclError::RT_PARAM_INVALID, gone);
@@ -112,7 +112,7 @@ fn a_copy_takes_its_addresses_from_memory_once_the_stream_is_there() {
         world.rt_memcpy(any(from), 256, host, 256, MemcpyKind::HOST_TO_DEVICE).unwrap();
         world.rt_memset(any(to), 256, 0, 256).unwrap();
         world.rt_memset(any(table), 256, 0, 256).unwrap();
-        // The table is filled by work of the stream itself, which is held until the copy waits for it.
+        // Work of the stream fills the table, and is blocked until the copy waits for it.
         let pinned = world.rt_malloc_host(16).unwrap();
         // SAFETY: it is that long.
         let addresses = unsafe { pinned.bytes_mut(16) };
@@ -132,7 +132,7 @@ fn a_copy_takes_its_addresses_from_memory_once_the_stream_is_there() {
         hold.open();
         refused(AclError::RT_INTERNAL_ERROR, told.recv().unwrap());
         world.rt_memcpy_async_with_offset(dst, 256, 16, src, 100, 50, INNER, stream).unwrap();
-        // Addresses in host memory do as well.
+        // Addresses in host memory also work.
         world.rt_memcpy_async_with_offset(any(pinned), 256, 0, src, 1, 255, INNER, stream).unwrap();
         world.rt_synchronize_stream(stream).unwrap();
         let mut copied = vec![1; 256];

@@ -1,4 +1,4 @@
-//! Nothing grows, however often it is made and destroyed, and whoever does it.
+//! Tests that memory does not grow when objects are created and destroyed many times, on several threads.
 
 mod common;
 
@@ -86,7 +86,7 @@ fn threads_that_race_leave_nothing_behind() {
     world.end();
 }
 
-/// What came of a call that may fail, with a code and a reason.
+/// Returns the result of a call, and checks that a failure has a code and a message.
 #[track_caller]
 fn tried<T>(result: Result<T>) -> Option<T> {
     result
@@ -97,8 +97,8 @@ fn tried<T>(result: Result<T>) -> Option<T> {
         .ok()
 }
 
-/// Uses device 0, which another thread may reset at any time. Nothing uses the memory: to free it under the hands of a copy is
-/// a mistake of the program's.
+/// Uses device 0, which another thread may reset at any time. No copy uses the memory: a program must not
+/// free memory during a copy.
 fn use_the_device(acl: &tenon_acl::Runtime) {
     tried(acl.rt_set_device(0));
     let stream = tried(acl.rt_create_stream());
@@ -132,7 +132,7 @@ fn a_reset_by_force_races_with_whoever_uses_the_device() {
     }
     results.into_iter().for_each(|result| result.recv().unwrap());
     threads.into_iter().for_each(Thread::end);
-    // Nobody has it for good: it is set and used as ever.
+    // No thread keeps the device: it can be set and used as before.
     world.rt_set_device(0).unwrap();
     world.rt_synchronize_device().unwrap();
     world.end();

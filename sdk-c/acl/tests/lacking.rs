@@ -1,4 +1,4 @@
-//! Devices that lack what a runtime would like to have.
+//! Tests of devices that lack optional functions.
 
 mod common;
 
@@ -33,7 +33,7 @@ fn without_callbacks_functions_of_the_host_still_run_in_the_order_of_their_strea
                 world.rt_memset_async(any(memory), 8, 7, 8, stream).unwrap();
                 let check = note(number);
                 let function = host_function(move || {
-                    // SAFETY: the fill lies before in the same stream, and the memory is freed behind.
+                    // SAFETY: the fill is earlier in the same stream, and the memory is freed later.
                     assert_eq!(unsafe { memory.bytes(8) }, [7; 8]);
                     check();
                 });

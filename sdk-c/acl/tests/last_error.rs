@@ -1,4 +1,4 @@
-//! What a failing call leaves for the thread, as programs in C see it.
+//! Tests of the last error and the message of a thread.
 
 mod common;
 
@@ -19,7 +19,7 @@ fn a_failure_stays_until_it_is_taken_and_is_the_threads_own() {
     let world = world();
     let acl = world.shared();
     assert_eq!((peek(&acl), take(&acl)), (AclError::SUCCESS, AclError::SUCCESS));
-    // As the exported functions do.
+    // As in the exported functions.
     let set = |device| api::call("aclrtSetDevice", || acl.rt_set_device(device));
     assert_eq!(set(99), AclError::RT_INVALID_DEVICEID);
     assert_eq!(set(0), AclError::SUCCESS);

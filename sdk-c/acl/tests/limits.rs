@@ -1,4 +1,4 @@
-//! Settings that are kept: what a program gets back, and when it ends.
+//! Tests of settings: their values, and their lifetime.
 
 mod common;
 
@@ -57,7 +57,7 @@ fn settings_of_a_stream_are_read_from_the_member_that_holds_them() {
         unsafe { value.user_custom_tag }
     };
     assert_eq!(get(StreamAttr::PRIORITY), 3);
-    // The other bytes of the value are whatever they were.
+    // The other bytes of the value do not change.
     let mut value = StreamAttrValue { reserve: [u32::MAX; 4] };
     value.user_custom_tag = 77;
     world.rt_set_stream_attribute(stream, StreamAttr::USER_CUSTOM_TAG, &[value]).unwrap();

@@ -1,4 +1,4 @@
-//! Managed memory: one address for host and device, and advice about it.
+//! Tests of managed memory: one address for host and device, and advice.
 
 mod common;
 
@@ -8,7 +8,7 @@ use tenon::{AnyPtr, DevicePtr, HostPtr, UnifiedPtr};
 use tenon_acl::api::*;
 
 const GLOBAL: u32 = 1;
-/// What lengths are rounded up to.
+/// Lengths are rounded up to a multiple of this.
 const UNIT: usize = 2 << 20;
 
 const HOST: MemManagedLocation = MemManagedLocation { r#type: MemManagedLocationType::HOST, id: 7 };
@@ -17,7 +17,7 @@ fn device(id: i32) -> MemManagedLocation {
     MemManagedLocation { r#type: MemManagedLocationType::DEVICE, id }
 }
 
-/// An answer about a range.
+/// Returns an attribute of a range.
 fn asked<const COUNT: usize>(
     acl: &impl Acl,
     attribute: MemManagedRangeAttribute,
@@ -167,7 +167,7 @@ fn advice_holds_for_the_range_that_it_was_given_for() {
     world.rt_mem_managed_advise(ptr, 4 * unit, Advise::UNSET_ACCESSED_BY, &HOST).unwrap();
     assert_eq!(asked(&*world, Asked::ACCESSED_BY, all), [0, -2]);
 
-    // Another allocation at the same place begins anew.
+    // Another allocation at the same address starts without advice.
     world.rt_free(DevicePtr::from_addr(ptr.addr())).unwrap();
     let ptr = world.rt_mem_alloc_managed(4 * unit, GLOBAL).unwrap();
     assert_eq!(asked(&*world, Asked::PREFERRED_LOCATION, (ptr, 4 * UNIT)), [-2]);

@@ -1,4 +1,4 @@
-//! Memory: allocations, and what is known of addresses.
+//! Tests of allocations and of the attributes of addresses.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! Notifies: flags and numbers that one stream sets and another waits for.
+//! Tests of notifies: flags and numbers that one stream sets and another waits for.
 
 mod common;
 
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use common::{Hold, World, host_function, refused, world};
 use tenon_acl::api::*;
 
-/// Counts when a stream comes to the present end of its work.
+/// Adds 1 to a counter after all work submitted to a stream so far.
 fn count_on(world: &World, stream: Stream, count: &Arc<AtomicUsize>) {
     let count = count.clone();
     let add = move || {
@@ -18,7 +18,7 @@ fn count_on(world: &World, stream: Stream, count: &Arc<AtomicUsize>) {
     world.rt_launch_host_func(stream, host_function(add)).unwrap();
 }
 
-/// Whether all of a stream's work is done now.
+/// Returns true if all work of a stream is done.
 fn is_done(world: &World, stream: Stream) -> bool {
     world.rt_stream_query(stream).unwrap() == StreamStatus::COMPLETE
 }
@@ -84,7 +84,7 @@ fn a_wait_that_takes_too_long_is_a_failure_of_its_stream() {
     refused(AclError::RT_WAIT_TIMEOUT, world.rt_synchronize_stream(stream));
     world.rt_synchronize_stream(stream).expect("it is told once");
     assert_eq!(passed.load(Ordering::SeqCst), 1, "what comes after it runs");
-    // The flag that comes too late is for the next wait.
+    // The flag is set after the timeout, so it is for the next wait.
     world.rt_record_notify(notify, Stream::NULL).unwrap();
     world.rt_wait_and_reset_notify(notify, stream, 0).unwrap();
     world.rt_synchronize_stream(stream).unwrap();
@@ -118,7 +118,7 @@ fn a_wait_for_a_flag_that_nobody_can_set_any_more_fails() {
     world.rt_set_device(0).unwrap();
     let (waits, held) = (world.rt_create_stream().unwrap(), world.rt_create_stream().unwrap());
     let passed = Arc::new(AtomicUsize::new(0));
-    // The stream has come to the wait, or will come to it only when the notify is gone.
+    // The stream has reached the wait, or will reach it after the notify was destroyed.
     for stream in [waits, held] {
         let hold = (stream == held).then(|| Hold::on(&world, held));
         let notify = world.rt_create_notify(0).unwrap();
@@ -131,7 +131,7 @@ fn a_wait_for_a_flag_that_nobody_can_set_any_more_fails() {
         world.rt_synchronize_stream(stream).expect("it is told once");
     }
     assert_eq!(passed.load(Ordering::SeqCst), 2, "what comes after it runs");
-    // A record that is on its way is as good as the notify.
+    // A queued record keeps its effect after the notify was destroyed.
     let hold = Hold::on(&world, held);
     let notify = world.rt_create_notify(0).unwrap();
     world.rt_record_notify(notify, held).unwrap();
@@ -161,7 +161,7 @@ fn a_device_that_is_reset_by_force_lets_its_waiters_go() {
             move || {
                 world.rt_set_current_context(context).unwrap();
                 sent.send(()).unwrap();
-                // It was waiting by then, or finds the stream gone.
+                // It was waiting before that, or finds that the stream was destroyed.
                 let _ = world.rt_synchronize_stream(stream);
                 refused(AclError::RT_CONTEXT_NULL, world.rt_create_stream());
             }
@@ -193,7 +193,7 @@ fn flags_are_cleared_together_or_not_at_all() {
     world.rt_destroy_stream_force(stream).unwrap();
     refused(AclError::INVALID_PARAM, world.rt_notify_batch_reset(&[]));
     refused(AclError::RT_PARAM_INVALID, world.rt_create_notify(2));
-    // Those that are left go with the device, where it is reset by force.
+    // A forced reset destroys the remaining notifies.
     world.rt_reset_device_force(0).unwrap();
     refused(AclError::RT_INVALID_HANDLE, world.rt_get_notify_id(a));
     world.end();

@@ -1,4 +1,4 @@
-//! Observers: who is told of the beginning and the end, and of devices and streams.
+//! Tests of observers of the initialization, the finalization, devices and streams.
 
 mod common;
 
@@ -10,16 +10,16 @@ use common::{World, refused, world};
 use tenon::{AnyPtr, DevicePtr};
 use tenon_acl::api::*;
 
-/// What observers were told, in order. It is their context, and lives as long as the test.
+/// The calls of observers, in order. It is their context, and lives as long as the test.
 #[derive(Default)]
 struct Told {
     notes: Mutex<Vec<String>>,
-    /// What they answer, where they answer.
+    /// The return value of observers that return one.
     answer: Mutex<i32>,
 }
 
 impl Told {
-    /// For as long as anybody may call.
+    /// Leaks the value, because an observer may be called at any time.
     fn new() -> &'static Self {
         Box::leak(Box::default())
     }
@@ -38,9 +38,9 @@ impl Told {
     }
 }
 
-/// The context that an observer gets back.
+/// Returns the value that an observer's context points to.
 fn told<'a>(context: *mut c_void) -> &'a Told {
-    // SAFETY: every observer here is registered with one that is never freed.
+    // SAFETY: every observer here is registered with such a value, which is never freed.
     unsafe { &*context.cast::<Told>() }
 }
 
@@ -205,7 +205,7 @@ fn streams_are_told_in_whatever_way_they_come_and_go() {
     world.end();
 }
 
-/// Uses a stream that it is told of, as the context is a runtime.
+/// Uses the new stream; the context is a runtime.
 unsafe extern "C-unwind" fn stream_used(stream: *mut c_void, state: StreamState, context: *mut c_void) {
     // SAFETY: it is registered with a runtime that lives longer.
     let acl = unsafe { &*context.cast::<tenon_acl::Runtime>() };
@@ -295,16 +295,16 @@ fn work_that_is_not_thrown_away_is_not_told() {
     world.end();
 }
 
-/// Sets the device when a stream is told of, and allocates.
+/// Sets the device when a stream is created, and allocates memory.
 struct Setter<'a> {
     acl: &'a tenon_acl::Runtime,
     at: StreamState,
-    /// What was allocated at the last time.
+    /// The last allocation.
     memory: Mutex<Option<DevicePtr>>,
 }
 
 unsafe extern "C-unwind" fn device_set(_: *mut c_void, state: StreamState, context: *mut c_void) {
-    // SAFETY: it is registered with one that lives longer.
+    // SAFETY: it is registered with a value that lives longer.
     let setter = unsafe { &*context.cast::<Setter<'_>>() };
     if state == setter.at {
         setter.acl.rt_set_device(0).unwrap();
@@ -315,12 +315,12 @@ unsafe extern "C-unwind" fn device_set(_: *mut c_void, state: StreamState, conte
 
 impl Setter<'_> {
     fn observe(&self) {
-        // SAFETY: it is taken away before this ends.
+        // SAFETY: it is unregistered before this function returns.
         let function = unsafe { StreamStateCallback::from_raw(Some(device_set), AnyPtr::from_ptr(self)) };
         self.acl.rt_reg_stream_state_callback(c"setter", Some(function)).unwrap();
     }
 
-    /// Ends it; the memory that it has allocated is still there.
+    /// Finalizes the runtime; the allocated memory must still exist.
     fn end(self) {
         self.acl.rt_reg_stream_state_callback(c"setter", None).unwrap();
         self.acl.rt_free(self.memory.lock().unwrap().unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! Streams: whose they are, what is waited for, and for how long.
+//! Tests of streams: ownership, waits and timeouts.
 
 mod common;
 
@@ -184,7 +184,7 @@ fn by_force_a_stream_goes_although_nobody_serves_it() {
     world.rt_record_event(event, stream).unwrap();
     refused(AclError::RT_STREAM_SYNC_TIMEOUT, world.rt_synchronize_stream_with_timeout(stream, 5));
     world.rt_destroy_stream_force(stream).unwrap();
-    // What was never recorded need not be waited for.
+    // A wait for an event that was never recorded returns at once.
     world.rt_synchronize_event(event).unwrap();
     world.rt_destroy_event(event).unwrap();
     world.rt_reset_device(0).unwrap();

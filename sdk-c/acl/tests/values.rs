@@ -1,4 +1,4 @@
-//! Numbers in memory that streams agree through, copies that join, and copies that are written down.
+//! Tests of values in memory that order streams, of reductions, and of copies with descriptors.
 
 mod common;
 
@@ -6,7 +6,7 @@ use common::{Hold, World, distant_world, physical_of, refused, world};
 use tenon::{AnyPtr, DevicePtr, HostPtr};
 use tenon_acl::api::*;
 
-/// Device memory with these bytes.
+/// Allocates device memory with these bytes.
 fn device_memory<T: Copy>(world: &World, content: &[T]) -> DevicePtr {
     let bytes = size_of_val(content);
     let memory = world.rt_malloc(bytes, MemMallocPolicy::HUGE_FIRST).unwrap();
@@ -15,7 +15,7 @@ fn device_memory<T: Copy>(world: &World, content: &[T]) -> DevicePtr {
     memory
 }
 
-/// What device memory holds.
+/// Reads device memory.
 fn read<T: Copy + Default>(world: &World, memory: DevicePtr, count: usize) -> Vec<T> {
     let mut content = vec![T::default(); count];
     let bytes = size_of::<T>() * count;
@@ -181,7 +181,7 @@ fn physical_memory_is_mapped_grows_and_goes() {
     refused(AclError::RT_PARAM_INVALID, world.rt_malloc_physical(page + 1, &[prop], 0));
     refused(AclError::RT_MEMORY_ALLOCATION, world.rt_malloc_physical(page << 40, &[prop], 0));
 
-    // The same piece at two places: what is written at one is read at the other.
+    // One piece of physical memory at two addresses: a write at one is visible at the other.
     world.rt_map_mem(at(0), 2 * page, 0, physical, 0).unwrap();
     world.rt_map_mem(at(2), 2 * page, 0, physical, 0).unwrap();
     refused(AclError::RT_PARAM_INVALID, world.rt_map_mem(at(1), 2 * page, 0, physical, 0));
@@ -209,7 +209,7 @@ fn physical_memory_is_mapped_grows_and_goes() {
     assert_eq!(world.rt_mem_get_access(at(1), &[location]), Ok(1));
     assert_eq!(world.rt_mem_get_access(at(2), &[location]), Ok(3));
 
-    // The memory stays as long as there is a handle or a mapping.
+    // The memory exists as long as there is a handle or a mapping.
     let number = world.rt_mem_export_to_shareable_handle(physical, MemHandleType::NONE, 0).unwrap();
     let retained = world.rt_mem_retain_allocation_handle(at(0)).unwrap();
     let imported = world.rt_mem_import_from_shareable_handle(number, 0).unwrap();
@@ -301,7 +301,7 @@ fn a_stream_goes_when_the_host_is_done_with_what_it_has_begun() {
     ];
     for end in end {
         let world = world();
-        // Memory of another device than the stream's, which stays to be looked at.
+        // Memory of another device than the stream's. It is kept, so that the test can read it.
         world.rt_set_device(0).unwrap();
         let ones = vec![1u8; LENGTH];
         let [dst, src] = [(); 2].map(|()| device_memory(&world, &ones));
@@ -337,7 +337,7 @@ fn a_wait_that_is_thrown_away_is_no_failure() {
     }];
     for wait in waits {
         wait();
-        // So that the wait has begun, as it mostly has after a while; nothing here depends on it.
+        // Lets the wait begin, most of the time; the test does not depend on it.
         refused(AclError::RT_STREAM_SYNC_TIMEOUT, world.rt_synchronize_stream_with_timeout(stream, 20));
         world.rt_stream_abort(stream).unwrap();
         world.rt_synchronize_stream(stream).unwrap();
@@ -352,7 +352,7 @@ fn a_wait_that_is_thrown_away_is_no_failure() {
     world.end();
 }
 
-/// Physical memory of device 0, and how many bytes it has.
+/// Allocates physical memory of device 0; returns its handle and its size in bytes.
 fn physical(world: &World) -> (DrvMemHandle, usize) {
     let prop = physical_of(0, MemAttr::HBM);
     let size = world.rt_mem_get_allocation_granularity(&[prop], MemGranularityOptions::MINIMUM).unwrap();

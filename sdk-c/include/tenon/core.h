@@ -9,34 +9,34 @@
 
 #include "types.h"
 
-/** @brief First number of the version that a program is compiled against. */
+/** @brief Major version of the headers that a program is compiled with. */
 #define TENON_VERSION_MAJOR 0
 
-/** @brief Second number. */
+/** @brief Minor version. */
 #define TENON_VERSION_MINOR 1
 
-/** @brief Third number. */
+/** @brief Patch version. */
 #define TENON_VERSION_PATCH 0
 
 /** @brief The kind of a parameter. */
 typedef enum {
-  /** A truth value, 0 or 1. */
+  /** A Boolean, 0 or 1. */
   TENON_PARAM_KIND_BOOL = 0,
-  /** A whole number with a sign, sign-extended. */
+  /** A signed integer, sign-extended. */
   TENON_PARAM_KIND_SIGNED = 1,
-  /** A whole number without. */
+  /** An unsigned integer. */
   TENON_PARAM_KIND_UNSIGNED = 2,
   /** A floating-point number, as the bits of a `double`. */
   TENON_PARAM_KIND_FLOAT = 3,
-  /** The address of a text. */
+  /** The address of a string. */
   TENON_PARAM_KIND_TEXT = 4,
-  /** An address; with a length among the other parameters. */
+  /** An address of memory. Its length is another parameter. */
   TENON_PARAM_KIND_POINTER = 5,
-  /** A number that stands for something, such as a device. */
+  /** The number of an object, such as a device. */
   TENON_PARAM_KIND_ID = 6,
   /** A handle of the plugin. */
   TENON_PARAM_KIND_HANDLE = 7,
-  /** A named number. */
+  /** An enumerator. */
   TENON_PARAM_KIND_ENUM = 8,
   /** The address of a struct. */
   TENON_PARAM_KIND_STRUCT = 9,
@@ -58,83 +58,83 @@ typedef enum {
 typedef enum {
   /** The plugin has it. */
   TENON_AVAILABILITY_NATIVE = 0,
-  /** The spec's fallback stands in. */
+  /** The spec's fallback implements it. */
   TENON_AVAILABILITY_FALLBACK = 1,
-  /** Neither; the function fails with #TENON_UNSUPPORTED. */
+  /** Nothing implements it; the function fails with #TENON_UNSUPPORTED. */
   TENON_AVAILABILITY_UNAVAILABLE = 2,
 } tenon_availability;
 
 /**
  * @brief Statistics of a pool. Sizes are in bytes and count blocks, which may be larger than the requests.
  *
- * While other threads allocate and free, the numbers are of slightly different moments.
+ * While other threads allocate and free, the figures may be from slightly different moments.
  */
 typedef struct {
-  /** In use. */
+  /** Bytes in use. */
   size_t in_use;
-  /** From the device and not in use. */
+  /** Unused bytes that the pool has allocated from the device. */
   size_t cached;
-  /** The most that was in use at once. With several threads it may be off by 1 MiB for each. */
+  /** Peak of the bytes in use. It may be off by 1 MiB per thread. */
   size_t peak;
-  /** Allocated on the device and not freed. */
+  /** Bytes allocated from the device. */
   size_t from_device;
-  /** Allocations that were served without the device. */
+  /** Number of allocations without a call of the device. */
   uint64_t hits;
-  /** Allocations for which memory was allocated on the device. */
+  /** Number of allocations for which the pool allocated from the device. */
   uint64_t misses;
-  /** Allocations on the device that were cut into several blocks. */
+  /** Number of device allocations that were divided into several blocks. */
   uint64_t splits;
 } tenon_pool_statistics;
 
 /**
- * @brief What is known of a device. The texts are the library's and stay until its plugin is unloaded.
+ * @brief Information about a device. The strings belong to the library and stay valid until the plugin is unloaded.
  *
- * What a plugin does not tell is 0 or false.
+ * A value that the plugin does not provide is 0 or false.
  */
 typedef struct {
-  /** The type under which it is opened. */
+  /** The device type, as for #tenon_device_open. */
   const char* type;
-  /** Its place among the plugin's devices. */
+  /** The index among the plugin's devices. */
   int ordinal;
-  /** Its plugin. */
+  /** The plugin. */
   tenon_plugin plugin;
-  /** The name of its plugin. */
+  /** The name of the plugin. */
   const char* plugin_name;
-  /** All of its memory in bytes. */
+  /** Total memory in bytes. */
   size_t total_memory;
-  /** The free part of it. */
+  /** Free memory in bytes. */
   size_t free_memory;
-  /** The unit, in bytes, that allocations are rounded up to. */
+  /** The unit in bytes to which allocations are rounded up. */
   size_t min_chunk_size;
-  /** Its generation, in CUDA's way ten times the major plus the minor number. */
+  /** The compute capability, as in CUDA: ten times the major number plus the minor number. */
   size_t compute_capability;
-  /** Version of what programs link to. */
+  /** Version of the runtime. */
   size_t runtime_version;
   /** Version of the driver. */
   size_t driver_version;
-  /** How many processors work at the same time. */
+  /** Number of multiprocessors. */
   size_t multi_processors;
-  /** True if its kernels compute in `float16`. */
+  /** True if the device supports `float16`. */
   bool float16;
-  /** True if its kernels compute in `bfloat16`. */
+  /** True if the device supports `bfloat16`. */
   bool bfloat16;
   /**
-   * True if the host reads and writes its memory at the address that the device uses, once the work that uses the
-   * memory is done. True for the built-in device; a plugin has no way to promise it.
+   * True if the host can read and write device memory at the device's address, once the work that uses the
+   * memory is done. True for the built-in device only; a plugin cannot state it.
    */
   bool host_accessible;
 } tenon_device_info;
 
 /**
- * @brief What is known of a call that failed.
+ * @brief The record of a failed call.
  *
- * The texts are the library's, and stay as they are until another call fails on the same thread. One that does not
- * apply is `NULL`.
+ * The strings belong to the library, and stay valid until another call fails on the same thread. A string
+ * that does not apply is `NULL`.
  */
 typedef struct {
   /** The result of the call. */
   tenon_status status;
-  /** The function of the library that was called. */
+  /** The library function that was called. */
   const char* function;
   /** The message. */
   const char* message;
@@ -142,21 +142,19 @@ typedef struct {
   const char* device;
   /** The name of the plugin. */
   const char* plugin;
-  /** What the plugin itself says; `NULL` when it says nothing, or was not called. */
+  /** The plugin's own message; `NULL` if it has none, or was not called. */
   const char* plugin_message;
-  /** The layer that refused the call; `NULL` when none did. */
+  /** The layer that refused the call; `NULL` if none did. */
   const char* layer;
-  /** The rule that was broken, such as `V001`; `NULL` when it was none. */
+  /** The rule that the call broke, such as `V001`; `NULL` if there is none. */
   const char* rule;
 } tenon_error;
 
-/** @brief A parameter of a function as the spec has it. */
+/** @brief A parameter of a function of the spec. */
 typedef struct {
-  /** Its name. */
+  /** The name. */
   const char* name;
-  /**
-   * The name of its type in the spec where it has one, such as `Stream`; else what it is, such as `u64`.
-   */
+  /** The name of the type in the spec, such as `Stream`, or a basic type, such as `u64`. */
   const char* type;
   /** The kind. */
   tenon_param_kind kind;
@@ -165,51 +163,52 @@ typedef struct {
 } tenon_param;
 
 /**
- * @brief A call on its way to a plugin. It stays as long as the layer's function runs; texts and parameters stay for ever.
+ * @brief A call to a plugin. It is valid while the layer's function runs; strings and parameter descriptions are
+ * never freed.
  */
 typedef struct {
-  /** The function in the spec: `memory_copy_h2d`. */
+  /** The name of the function in the spec, such as `memory_copy_h2d`. */
   const char* function;
-  /** Its place in the order of the spec. */
+  /** The index of the function in the spec. */
   size_t index;
   /** The plugin that is called. */
   tenon_plugin plugin;
   /** Number of parameters. */
   size_t count;
-  /** The parameters in the order of the spec, lengths and outputs included. */
+  /** The parameters in the order of the spec, including lengths and outputs. */
   const tenon_param* params;
   /**
-   * Their values, as many. Numbers are extended to 64 bits. What is written by the plugin is 0 until the call has
-   * succeeded; arrays and texts that it yields stay 0.
+   * The values of the parameters. Numbers are extended to 64 bits. Outputs of the plugin are 0 until the
+   * call has succeeded; outputs that are arrays or strings stay 0.
    */
   const uint64_t* arguments;
 } tenon_call;
 
 /**
- * @brief Called before a call reaches the plugin. Whatever it answers but success refuses the call: the plugin does not see it,
- * and the caller is answered the same.
+ * @brief Called before a call reaches the plugin. A status other than success refuses the call: the plugin does not
+ * see it, and the caller gets this status.
  */
 typedef tenon_status (*tenon_layer_before)(void* user_data, const tenon_call* call, uint64_t* note);
 
-/** @brief Called after the call has come back, also when a layer further in refused it. */
+/** @brief Called after the call has returned, also if an inner layer refused it. */
 typedef void (*tenon_layer_after)(void* user_data, const tenon_call* call, uint64_t note, tenon_status status);
 
 /** @brief Called when the library ends. */
 typedef void (*tenon_layer_finish)(void* user_data);
 
 /**
- * @brief A layer of a program's own. Its functions are called by whatever thread makes a call, by many at once. They may call
- * the library, but not open or close anything. They must return: no C++ exception and no `longjmp` may leave them.
- * Set `size` to `sizeof(tenon_layer)`.
+ * @brief A layer of the program. Its functions run on the thread that makes the call, so on several threads at
+ * once. They may call the library, but not open or close anything. They must return: no C++ exception and no
+ * `longjmp` may leave them. Set `size` to `sizeof(tenon_layer)`.
  */
 typedef struct {
   /** Size of this struct in bytes. */
   size_t size;
-  /** Its name in messages. */
+  /** The name in messages. */
   const char* name;
-  /** Handed to each of its functions. */
+  /** Passed to each of the layer's functions. */
   void* user_data;
-  /** Before each call; may be `NULL`. What it writes to `note` comes back in `after`. */
+  /** Before each call; may be `NULL`. The value that it writes to `note` is passed to `after`. */
   tenon_layer_before before;
   /** After each call; may be `NULL`. */
   tenon_layer_after after;
@@ -218,85 +217,87 @@ typedef struct {
 } tenon_layer;
 
 /**
- * @brief How the library begins. Set `size` to `sizeof(tenon_options)`; what is left zero is taken from the environment.
+ * @brief Options of #tenon_init. Set `size` to `sizeof(tenon_options)`; members that are zero are taken from
+ * the environment variables. [Python] Options that are left out are taken from the environment variables.
  */
 typedef struct {
   /** Size of this struct in bytes. */
   size_t size;
   /**
-   * Where to look for plugins, as in `TENON_PLUGIN_PATH`: folders, libraries and manifests, with colons between them.
-   * Empty: nowhere.
+   * The plugin search path, as in `TENON_PLUGIN_PATH`: folders, libraries and manifests, separated by
+   * colons. Empty: no plugins are loaded.
    */
   const char* plugin_path;
-  /** Which layers there are, as in `TENON_LAYERS`: `"validate,trace"`. Empty: none. */
+  /** The layers, as in `TENON_LAYERS`: `"validate,trace"`. Empty: none. */
   const char* layers;
 } tenon_options;
 
 /**
- * @brief How a plugin is loaded. Set `size` to `sizeof(tenon_load_options)`; what is left zero is the usual.
+ * @brief Options of #tenon_plugin_load. Set `size` to `sizeof(tenon_load_options)`; members that are zero have
+ * their default. [Python] Options that are left out have their default.
  */
 typedef struct {
   /** Size of this struct in bytes. */
   size_t size;
   /**
-   * The release that the plugin was built for, such as `"3.1"`, for one that does not show it. A wrong one is an error.
+   * The release that the plugin was built for, such as `"3.1"`, if the library cannot detect it. A wrong
+   * release is an error.
    */
   const char* release;
-  /** What the plugin is called; `NULL`: the name in the manifest, or that of the file. */
+  /** The name of the plugin; `NULL`: the name in the manifest, or that of the file. */
   const char* name;
-  /**
-   * True if symbols that the library does not find may stay open until they are called, which then ends the process.
-   */
+  /** True if unresolved symbols are accepted; a call of one ends the process. */
   bool lazy;
 } tenon_load_options;
 
 /**
- * @brief What is known of a plugin. The texts are the library's and stay until the plugin is unloaded.
+ * @brief Information about a plugin. The strings belong to the library and stay valid until the plugin is unloaded.
  */
 typedef struct {
-  /** Its name in messages. */
+  /** The name in messages. */
   const char* name;
-  /** The library; `NULL` for the built-in device. */
+  /** The path of the plugin's library; `NULL` for the built-in device. */
   const char* path;
-  /** The name under which its devices are opened. */
+  /** The device type, as for #tenon_device_open. */
   const char* device_type;
-  /** A finer type, if the plugin states one; else `NULL`. */
+  /** The subtype, if the plugin states one; else `NULL`. */
   const char* sub_device_type;
-  /** The release whose table it filled; `NULL` for the built-in device, which has no table. */
+  /** The release whose table the plugin filled; `NULL` for the built-in device, which has no table. */
   const char* release;
-  /** How the release was found, as a clause that begins with the plugin as "it". */
+  /** How the release was detected, as a clause whose subject "it" is the plugin. */
   const char* recognition;
-  /** The version of the interface that it states: major, minor, patch. */
+  /** The version of the interface that the plugin states: major, minor, patch. */
   size_t version[3];
-  /** How many of its devices are open now. */
+  /** Number of open devices. */
   size_t open_devices;
 } tenon_plugin_info;
 
 /**
- * @brief Something that was to be loaded and was not. The texts are the library's and stay until it is shut down.
+ * @brief A plugin, manifest or folder that could not be loaded. The strings belong to the library and stay valid
+ * until it is shut down.
  */
 typedef struct {
   /** The library, the manifest, or the folder that could not be read. */
   const char* path;
-  /** Why it was not loaded. */
+  /** The reason. */
   const char* reason;
 } tenon_plugin_failure;
 
-/** @brief What is known of a function of a device. The texts stay for ever. */
+/** @brief The implementation of one function of a device. The strings are never freed. */
 typedef struct {
-  /** Its name in the spec: `memory_copy_h2d` is `tenon_memory_copy_h2d` here. */
+  /** The name in the spec: `memory_copy_h2d` for `tenon_memory_copy_h2d`. */
   const char* function;
-  /** The group that describes it. */
+  /** The group of the function in the spec. */
   const char* group;
-  /** Its implementation. */
+  /** The implementation. */
   tenon_availability availability;
-  /** What the fallback does, in a sentence; `NULL` if none stands in. */
+  /** A sentence that describes the fallback; `NULL` if there is none. */
   const char* fallback;
-  /** What the fallback costs; `NULL` if none stands in, or nothing is said. */
+  /** The cost of the fallback; `NULL` if there is none, or the spec states no cost. */
   const char* costs;
   /**
-   * How often the function was called since the device was opened, or, if it is about no device, since its plugin
-   * was loaded; failed calls included. What a fallback calls does not count; what the pool calls does.
+   * Number of calls, including failed ones, since the device was opened, or, for functions without a
+   * device, since the plugin was loaded. Calls by the pool count; calls by a fallback do not.
    */
   uint64_t calls;
 } tenon_report_entry;
@@ -306,18 +307,18 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * @brief Takes memory for work on a stream.
+ * @brief Allocates memory from the pool, for work on a stream.
  *
- * The content is undefined. The pool keeps what is freed and hands it out again; the device is asked only when there is
- * nothing at hand.
+ * The content is undefined. The pool reuses freed memory, and allocates from the device only if it has none
+ * that fits.
  *
  * @param[in] device The device.
  * @param[in] size Length in bytes; 0 is a block too.
  * @param[in] stream The stream that uses it; `NULL`: the default stream.
- * @param[out] ptr The address, aligned for every data type.
+ * @param[out] ptr The address, which is aligned for every data type.
  * @retval TENON_SUCCESS On success.
- * @retval TENON_OUT_OF_MEMORY The device has no more, also after the pool has given back what it kept.
- * @retval TENON_INVALID_HANDLE It is no open device.
+ * @retval TENON_OUT_OF_MEMORY The device is out of memory, even after the pool has released its cached memory.
+ * @retval TENON_INVALID_HANDLE `device` is not an open device.
  * @retval TENON_INVALID_ARGUMENT `ptr` is `NULL`.
  * @par Threads
  *     Any thread, also several at once.
@@ -328,31 +329,31 @@ tenon_status tenon_pool_allocate(tenon_device device,
                                  void** ptr);
 
 /**
- * @brief Gives memory of #tenon_pool_allocate back.
+ * @brief Frees memory of #tenon_pool_allocate.
  *
- * Work that was queued on the stream before may still use it. Work on other streams must be done, or come before in
- * some order. The stream may have it again at once, other streams when this one has passed the point.
+ * Work that was queued on the stream before may still use the memory. Work on other streams must have
+ * completed, or be ordered before this point of the stream, for example by an event. The stream may reuse
+ * the memory at once, other streams once this one has passed the point.
  *
  * @param[in] device The device.
- * @param[in] ptr The address; `NULL` is left alone.
- * @param[in] stream The stream that used it last; `NULL`: the default stream.
+ * @param[in] ptr The address; `NULL` does nothing.
+ * @param[in] stream The stream that used the memory last; `NULL`: the default stream.
  * @retval TENON_SUCCESS On success.
- * @retval TENON_INVALID_HANDLE It is no open device.
- * @retval TENON_INVALID_ARGUMENT The pool has not given this address, or has it back already.
+ * @retval TENON_INVALID_HANDLE `device` is not an open device.
+ * @retval TENON_INVALID_ARGUMENT The address is not from this pool, or was freed before.
  * @par Threads
  *     Any thread, also several at once.
  */
-tenon_status tenon_pool_free(tenon_device device,
-                             void* ptr,
-                             tenon_stream stream);
+tenon_status tenon_pool_free(tenon_device device, void* ptr, tenon_stream stream);
 
 /**
- * @brief Tells what the pool of a device has and has done.
+ * @brief Gets the statistics of a device's pool.
  *
  * @param[in] device The device.
- * @param[out] statistics The figures; while other threads allocate and free, of slightly different moments.
+ * @param[out] statistics The statistics. While other threads allocate and free, the figures may be from
+ * slightly different moments.
  * @retval TENON_SUCCESS On success.
- * @retval TENON_INVALID_HANDLE It is no open device.
+ * @retval TENON_INVALID_HANDLE `device` is not an open device.
  * @retval TENON_INVALID_ARGUMENT `statistics` is `NULL`.
  * @par Threads
  *     Any thread, also several at once.
@@ -360,54 +361,57 @@ tenon_status tenon_pool_free(tenon_device device,
 tenon_status tenon_pool_get_statistics(tenon_device device, tenon_pool_statistics* statistics);
 
 /**
- * @brief Gives memory that is not in use back to the device.
+ * @brief Returns unused memory of the pool to the device.
  *
  * @param[in] device The device.
- * @param[in] keep How many bytes may stay.
+ * @param[in] keep The number of unused bytes that the pool may keep.
  * @retval TENON_SUCCESS On success.
- * @retval TENON_INVALID_HANDLE It is no open device.
- * @retval other What the plugin answered; what it did not take stays in the pool.
+ * @retval TENON_INVALID_HANDLE `device` is not an open device.
+ * @retval other The status that the plugin returned; memory that it failed to free stays in the pool.
  * @par Threads
  *     Any thread, also several at once.
  */
 tenon_status tenon_pool_trim(tenon_device device, size_t keep);
 
 /**
- * @brief Makes a buffer: memory out of the pool, with a handle that is looked up.
+ * @brief Creates a buffer: memory from the pool, with a handle.
  *
  * @param[in] device The device.
  * @param[in] size Length in bytes; 0 is a buffer too.
  * @param[in] stream The stream that uses it; `NULL`: the default stream.
  * @param[out] buffer The buffer.
  * @retval TENON_SUCCESS On success.
- * @retval TENON_OUT_OF_MEMORY The device has no more, also after the pool has given back what it kept.
- * @retval TENON_INVALID_HANDLE It is no open device.
+ * @retval TENON_OUT_OF_MEMORY The device is out of memory, even after the pool has released its cached memory.
+ * @retval TENON_INVALID_HANDLE `device` is not an open device.
  * @retval TENON_INVALID_ARGUMENT `buffer` is `NULL`.
  * @retval TENON_BUSY There are 16 million buffers.
  * @par Threads
  *     Any thread, also several at once.
  */
-tenon_status tenon_buffer_create(tenon_device device, size_t size, tenon_stream stream, tenon_buffer* buffer);
+tenon_status tenon_buffer_create(tenon_device device,
+                                 size_t size,
+                                 tenon_stream stream,
+                                 tenon_buffer* buffer);
 
 /**
- * @brief Gives a buffer back.
+ * @brief Destroys a buffer and frees its memory.
  *
- * @param[in] buffer The buffer; its handle leads nowhere afterwards.
- * @param[in] stream The stream that used it last, with the rules of #tenon_pool_free.
+ * @param[in] buffer The buffer; its handle is invalid afterwards.
+ * @param[in] stream The stream that used the buffer last, with the rules of #tenon_pool_free.
  * @retval TENON_SUCCESS On success.
- * @retval TENON_INVALID_HANDLE It is no buffer.
+ * @retval TENON_INVALID_HANDLE `buffer` is not a live buffer.
  * @par Threads
  *     Any thread, also several at once.
  */
 tenon_status tenon_buffer_destroy(tenon_buffer buffer, tenon_stream stream);
 
 /**
- * @brief Tells where a buffer begins.
+ * @brief Gets the address of a buffer.
  *
  * @param[in] buffer The buffer.
- * @param[out] address The address, on the device.
+ * @param[out] address The address in device memory.
  * @retval TENON_SUCCESS On success.
- * @retval TENON_INVALID_HANDLE It is no buffer.
+ * @retval TENON_INVALID_HANDLE `buffer` is not a live buffer.
  * @retval TENON_INVALID_ARGUMENT `address` is `NULL`.
  * @par Threads
  *     Any thread, also several at once.
@@ -415,12 +419,12 @@ tenon_status tenon_buffer_destroy(tenon_buffer buffer, tenon_stream stream);
 tenon_status tenon_buffer_address(tenon_buffer buffer, void** address);
 
 /**
- * @brief Tells how long a buffer is.
+ * @brief Gets the size of a buffer.
  *
  * @param[in] buffer The buffer.
- * @param[out] size The length in bytes, as it was asked for.
+ * @param[out] size The requested length in bytes.
  * @retval TENON_SUCCESS On success.
- * @retval TENON_INVALID_HANDLE It is no buffer.
+ * @retval TENON_INVALID_HANDLE `buffer` is not a live buffer.
  * @retval TENON_INVALID_ARGUMENT `size` is `NULL`.
  * @par Threads
  *     Any thread, also several at once.
@@ -428,12 +432,12 @@ tenon_status tenon_buffer_address(tenon_buffer buffer, void** address);
 tenon_status tenon_buffer_size(tenon_buffer buffer, size_t* size);
 
 /**
- * @brief Tells which device a buffer is of.
+ * @brief Gets the device of a buffer.
  *
  * @param[in] buffer The buffer.
  * @param[out] device The device.
  * @retval TENON_SUCCESS On success.
- * @retval TENON_INVALID_HANDLE It is no buffer.
+ * @retval TENON_INVALID_HANDLE `buffer` is not a live buffer.
  * @retval TENON_INVALID_ARGUMENT `device` is `NULL`.
  * @par Threads
  *     Any thread, also several at once.
@@ -443,17 +447,17 @@ tenon_status tenon_buffer_device(tenon_buffer buffer, tenon_device* device);
 /**
  * @brief Counts the devices of a type, open or not.
  *
- * The plugin is initialised for this, if it was not.
+ * Initialises the plugin, if it is not initialised.
  *
  * @param[in] type The type; `NULL`: that of the built-in device.
- * @param[out] count Their number.
+ * @param[out] count The number of devices.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_NOT_FOUND No plugin has such devices.
- * @retval TENON_INVALID_ARGUMENT This call begins the library, and `TENON_LAYERS` names what is no layer.
+ * @retval TENON_INVALID_ARGUMENT The call initialises the library, and `TENON_LAYERS` names an unknown layer.
  *     Or `count` is `NULL`.
- * @retval TENON_BUSY The plugin is not initialised, and the call comes from inside of another one or from a
- *     callback of a stream.
- * @retval other What the plugin answered.
+ * @retval TENON_BUSY The plugin is not initialised, and the call is made from inside another call or from a
+ * stream callback.
+ * @retval other The status that the plugin returned.
  * @par Threads
  *     Any thread, also several at once.
  */
@@ -462,53 +466,54 @@ tenon_status tenon_device_count(const char* type, size_t* count);
 /**
  * @brief Opens a device of a type: initialises its plugin and then the device, each once.
  *
- * A device that is open already is opened once more and has the same handle; it stays open until it is closed as often.
+ * A device that is open already gets the same handle again, and stays open until it has been closed as often
+ * as it was opened.
  *
- * @param[in] type The type; `NULL`: the built-in CPU device, `cpu`. Of several plugins of the type the first is taken.
- * @param[in] ordinal Which one, from 0.
+ * @param[in] type The type; `NULL`: the built-in CPU device, `cpu`. If several plugins have the type, the
+ * first one is used.
+ * @param[in] ordinal The index of the device, from 0.
  * @param[out] device The device.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_NOT_FOUND There is no such device.
- * @retval TENON_INVALID_ARGUMENT This call begins the library, and `TENON_LAYERS` names what is no layer.
+ * @retval TENON_INVALID_ARGUMENT The call initialises the library, and `TENON_LAYERS` names an unknown layer.
  *     Or `device` is `NULL`.
  * @retval TENON_BUSY The call comes from inside of another one or from a callback of a stream, or 256 devices
  *     are open.
- * @retval other What the plugin answered.
+ * @retval other The status that the plugin returned.
  * @par Threads
- *     Any thread, also several at once; they wait for each other.
+ *     Any thread, also several at once; the calls run one after the other.
  */
-tenon_status tenon_device_open(const char* type,
-                               int ordinal,
-                               tenon_device* device);
+tenon_status tenon_device_open(const char* type, int ordinal, tenon_device* device);
 
 /**
  * @brief Opens a device of a plugin, where several plugins have the same device type.
  *
  * @param[in] plugin The plugin.
- * @param[in] ordinal Which one, from 0.
+ * @param[in] ordinal The index of the device, from 0.
  * @param[out] device The device.
  * @retval TENON_SUCCESS On success.
- * @retval TENON_INVALID_HANDLE It is no loaded plugin.
+ * @retval TENON_INVALID_HANDLE `plugin` is not a loaded plugin.
  * @retval TENON_NOT_FOUND There is no such device.
  * @retval TENON_INVALID_ARGUMENT `device` is `NULL`.
  * @retval TENON_BUSY The call comes from inside of another one or from a callback of a stream, or 256 devices
  *     are open.
- * @retval other What the plugin answered.
+ * @retval other The status that the plugin returned.
  * @par Threads
- *     Any thread, also several at once; they wait for each other.
+ *     Any thread, also several at once; the calls run one after the other.
  */
 tenon_status tenon_plugin_open_device(tenon_plugin plugin, int ordinal, tenon_device* device);
 
 /**
- * @brief Closes a device once. The last time waits for its work, gives the pool's memory back, and ends the device.
+ * @brief Closes a device once. The last closing waits for the device's work, frees the pool's memory, and shuts the
+ * device down.
  *
- * @param[in] device The device; after the last time the handle leads nowhere.
+ * @param[in] device The device; after the last closing the handle is invalid.
  * @retval TENON_SUCCESS On success.
- * @retval TENON_INVALID_HANDLE It is no open device.
- * @retval TENON_BUSY Buffers or memory of its pool are in use, or calls of other threads do not end within 10 seconds,
- *     or the call comes from inside of another one or from a callback of a stream. The device stays open.
- * @retval other What the plugin answered: to `synchronize_device` or `device_memory_deallocate`, and the device stays
- *     open, or to `deinit_device`, and it is closed nevertheless.
+ * @retval TENON_INVALID_HANDLE `device` is not an open device.
+ * @retval TENON_BUSY Buffers or memory of its pool are in use, or calls of other threads do not end within
+ * 10 seconds, or the call is made from inside another call or from a stream callback. The device stays open.
+ * @retval other The status that the plugin returned. After a failure of `synchronize_device` or
+ * `device_memory_deallocate` the device stays open; after one of `deinit_device` it is closed nevertheless.
  * @par Threads
  *     Any thread, but not a callback of a stream. Calls of other threads that are under way are waited for.
  */
@@ -517,23 +522,23 @@ tenon_status tenon_device_close(tenon_device device);
 /**
  * @brief Makes a device the current one of the calling thread.
  *
- * Functions that take a device do so by themselves; this is for programs that ask with #tenon_device_current.
+ * Functions that take a device do this themselves. Call it only if the program uses #tenon_device_current.
  *
  * @param[in] device The device.
  * @retval TENON_SUCCESS On success.
- * @retval TENON_INVALID_HANDLE It is no open device.
- * @retval other What the plugin answered to `set_device`.
+ * @retval TENON_INVALID_HANDLE `device` is not an open device.
+ * @retval other The status of the plugin's `set_device`.
  * @par Threads
  *     Any thread, also several at once; each has a current device of its own.
  */
 tenon_status tenon_device_make_current(tenon_device device);
 
 /**
- * @brief Tells the current device of the calling thread: the last one that it called a function with.
+ * @brief Gets the current device of the calling thread: the device of its last call.
  *
  * @param[out] device The device.
  * @retval TENON_SUCCESS On success.
- * @retval TENON_NOT_FOUND The thread has none, or it is closed.
+ * @retval TENON_NOT_FOUND The thread has no current device, or the device is closed.
  * @retval TENON_INVALID_ARGUMENT `device` is `NULL`.
  * @par Threads
  *     Any thread, also several at once; each has a current device of its own.
@@ -541,12 +546,12 @@ tenon_status tenon_device_make_current(tenon_device device);
 tenon_status tenon_device_current(tenon_device* device);
 
 /**
- * @brief Tells what is known of a device.
+ * @brief Gets information about a device.
  *
  * @param[in] device The device.
- * @param[out] info What is known.
+ * @param[out] info The information.
  * @retval TENON_SUCCESS On success.
- * @retval TENON_INVALID_HANDLE It is no open device.
+ * @retval TENON_INVALID_HANDLE `device` is not an open device.
  * @retval TENON_INVALID_ARGUMENT `info` is `NULL`.
  * @par Threads
  *     Any thread, also several at once.
@@ -554,160 +559,166 @@ tenon_status tenon_device_current(tenon_device* device);
 tenon_status tenon_device_get_info(tenon_device device, tenon_device_info* info);
 
 /**
- * @brief Tells about the last call that failed on the calling thread.
+ * @brief Gets the record of the last failed call of the calling thread.
  *
- * A call that succeeds leaves it alone, as `errno` is left alone.
+ * Successful calls do not change the record, as with `errno`.
  *
- * @param[out] error What is known; all `NULL`, and #TENON_SUCCESS, if no call has failed.
+ * @param[out] error The record; all `NULL`, and #TENON_SUCCESS, if no call has failed.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_NOT_FOUND No call has failed on this thread.
- * @retval TENON_INVALID_ARGUMENT `error` is `NULL`. Neither this nor the above becomes a last error itself.
+ * @retval TENON_INVALID_ARGUMENT `error` is `NULL`. This failure and the one above do not change the
+ * record.
  * @par Threads
  *     Any thread, also several at once; each has a last error of its own.
  */
 tenon_status tenon_error_last(tenon_error* error);
 
 /**
- * @brief The same in one text of some lines.
+ * @brief Returns the record of the last failed call as a text of several lines.
  *
- * @return The text, which stays as it is until another call fails on the same thread. Never `NULL`.
+ * @return The text, which stays valid until another call fails on the same thread. Never `NULL`.
  * @par Threads
  *     Any thread, also several at once; each has a last error of its own.
  */
 const char* tenon_error_text(void);
 
 /**
- * @brief The name of a status, such as `TENON_BUSY`.
+ * @brief Returns the name of a status, such as `TENON_BUSY`.
  *
  * @param[in] status Any number.
- * @return A text that stays for ever; `unknown status` for a number that no function answers.
+ * @return A string that is never freed; `unknown status` for a number that no function answers.
  * @par Threads
  *     Any thread, also several at once.
  */
 const char* tenon_status_name(tenon_status status);
 
 /**
- * @brief What a status means, in a sentence without a full stop.
+ * @brief Returns the meaning of a status, as a sentence without a full stop.
  *
  * @param[in] status Any number.
- * @return A text that stays for ever; `unknown status` for a number that no function answers.
+ * @return A string that is never freed; `unknown status` for a number that no function answers.
  * @par Threads
  *     Any thread, also several at once.
  */
 const char* tenon_status_string(tenon_status status);
 
 /**
- * @brief Chooses the layers by name, in place of those in `TENON_LAYERS`, which stay if these cannot be made.
+ * @brief Sets the layers by name, instead of `TENON_LAYERS`. If they cannot be created, the layers do not change.
  *
  * @param[in] names A list such as `"validate,trace"`; empty: none.
  * @retval TENON_SUCCESS On success.
- * @retval TENON_INVALID_ARGUMENT `names` is `NULL`, there is no such layer, or it cannot be made; the last error says why.
- * @retval TENON_BUSY A plugin is in use already, and the layers come too late; or the call comes from inside of
- *     another one or from a callback of a stream.
+ * @retval TENON_INVALID_ARGUMENT `names` is `NULL`, names an unknown layer, or a layer cannot be created;
+ * the last error has the reason.
+ * @retval TENON_BUSY A plugin has been used, so the layers cannot change any more; or the call is made from
+ * inside another call or from a stream callback.
  * @par Threads
- *     Any thread, also several at once; they wait for each other.
+ *     Any thread, also several at once; the calls run one after the other.
  */
 tenon_status tenon_layers_enable(const char* names);
 
 /**
- * @brief Adds a layer of the program's own, inside of those that are chosen by name and of those that were added before.
+ * @brief Adds a layer of the program, inside the layers that were set by name and the layers that were added
+ * before.
  *
- * @param[in] layer The layer; what is needed of it is copied. `user_data` and the functions must stay until the library
- *     has ended.
+ * @param[in] layer The layer, which is copied. `user_data` and the functions must stay valid until the
+ * library has shut down.
  * @retval TENON_SUCCESS On success.
- * @retval TENON_INVALID_ARGUMENT `layer` or its name is `NULL`, its size is not what it should be, or there are too many.
- * @retval TENON_BUSY A plugin is in use already, and the layer comes too late; or the call comes from inside of
- *     another one or from a callback of a stream.
+ * @retval TENON_INVALID_ARGUMENT `layer` or its name is `NULL`, its size is wrong, or there are too many
+ * layers.
+ * @retval TENON_BUSY A plugin has been used, so the layers cannot change any more; or the call is made from
+ * inside another call or from a stream callback.
  * @par Threads
- *     Any thread, also several at once; they wait for each other.
+ *     Any thread, also several at once; the calls run one after the other.
  */
 tenon_status tenon_layer_register(const tenon_layer* layer);
 
 /**
- * @brief Begins the library: opens the layers, and loads the plugins that are found.
+ * @brief Initialises the library: creates the layers, and loads the plugins of the search path.
  *
- * It need not be called: whatever comes first begins the library with what the environment says. So each function that
- * needs the library to run may fail with #TENON_INVALID_ARGUMENT for a `TENON_LAYERS` that is wrong, and #TENON_BUSY if
- * it would begin the library from inside of a call or a callback. Each call asks for a #tenon_shutdown of its own.
+ * Calling it is optional: the first call of any function initialises the library from the environment
+ * variables. So each function that needs the library may fail with #TENON_INVALID_ARGUMENT if `TENON_LAYERS`
+ * is wrong, and with #TENON_BUSY if it would have to initialise the library from inside a call or a
+ * callback. Each call needs its own #tenon_shutdown.
  *
- * Plugins that could not be loaded are no failure: see #tenon_plugin_failures.
+ * A plugin that cannot be loaded does not make the call fail: see #tenon_plugin_failures.
  *
- * After `fork` a child may only `exec`: the threads of devices do not come along.
+ * After `fork` a child may only `exec`: it does not have the threads of the devices.
  *
- * What opens, closes, loads, begins or ends something is refused with #TENON_BUSY from inside of another call, as from
- * a layer, and from a callback of a stream. A callback must not call anything else that reaches a device either.
+ * Functions that open, close, load, initialise or shut down something fail with #TENON_BUSY if they are
+ * called from inside another call, such as a layer's function, or from a stream callback. A stream callback
+ * must not call any other function that reaches a device either.
  *
- * @param[in] options How it begins; `NULL`: as the environment says, `TENON_PLUGIN_PATH` and `TENON_LAYERS`.
+ * @param[in] options The options; `NULL`: from the environment variables `TENON_PLUGIN_PATH` and
+ * `TENON_LAYERS`.
  * @retval TENON_SUCCESS On success.
- * @retval TENON_INVALID_ARGUMENT `options` are not what they should be, or there is no such layer.
- * @retval TENON_BUSY It runs already, and `options` are given, which are too late; or the call comes from inside of
- *     another one, or from a callback of a stream.
+ * @retval TENON_INVALID_ARGUMENT `options` are not valid, or name an unknown layer.
+ * @retval TENON_BUSY `options` are given, but the library runs already; or the call is made from inside
+ * another call or from a stream callback.
  * @par Threads
- *     Any thread, also several at once; they wait for each other.
+ *     Any thread, also several at once; the calls run one after the other.
  */
 tenon_status tenon_init(const tenon_options* options);
 
 /**
- * @brief Ends the library, when it is called for the last #tenon_init.
+ * @brief Shuts the library down, when it is called for the last #tenon_init.
  *
- * Waits for all devices, closes what is open, calls `finalize` of each plugin, lets the layers finish, which is when
- * they report what was leaked, and closes the plugins' libraries. Every handle leads nowhere afterwards, and is safe to
- * use in that it is an error. A later call begins the library anew.
+ * Waits for all devices, closes them, calls `finalize` of each plugin, lets the layers report leaks, and
+ * closes the plugins' libraries. All handles are invalid afterwards; using one fails and does no harm. A
+ * later call of any function initialises the library again.
  *
  * @retval TENON_SUCCESS On success.
  * @retval TENON_NOT_INITIALISED The library does not run.
- * @retval TENON_BUSY The call comes from inside of another one, as from a layer, or from a stream's callback; or calls
- *     of other threads do not end within 10 seconds. The library still runs; devices may be closed.
- * @retval other What the first plugin that failed has answered; the library has ended nevertheless.
+ * @retval TENON_BUSY The call is made from inside another call, such as a layer's function, or from a stream
+ * callback; or calls of other threads do not end within 10 seconds. The library still runs; some devices may
+ * be closed.
+ * @retval other The status of the first plugin that failed; the library has been shut down nevertheless.
  * @par Threads
- *     Any thread, but not a callback of a stream. Calls of other threads that are under way are waited for.
+ *     Any thread, but not a stream callback. Waits for running calls of other threads.
  */
 tenon_status tenon_shutdown(void);
 
 /**
  * @brief Loads a plugin, or finds it if it is loaded already.
  *
- * The library behind it is opened and asked which release it was built for; nothing is initialised before one of its
- * devices is opened. A plugin that cannot be used is an error and nothing worse; but opening a library runs its code,
- * so a path should come from somebody who may choose what runs here.
+ * Opens the plugin's library and detects the release that it was built for. The plugin is initialised when
+ * the first of its devices is opened. A plugin that cannot be used makes the call fail and does no other
+ * harm. Opening a library runs its code, so load only libraries that you trust.
  *
  * @param[in] path A library, or a manifest that ends in `.json`.
- * @param[in] options How it is loaded; may be `NULL`.
+ * @param[in] options The options; may be `NULL`.
  * @param[out] plugin The plugin.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_NOT_FOUND There is no such file.
- * @retval TENON_LOAD_FAILED It cannot be loaded; the last error says why, and what to do.
- * @retval TENON_INVALID_ARGUMENT `path` is `NULL`, or `options` are not what they should be; or this call begins the
- *     library, and `TENON_LAYERS` names what is no layer. Or `plugin` is `NULL`.
+ * @retval TENON_LOAD_FAILED The plugin cannot be loaded; the last error has the reason and a remedy.
+ * @retval TENON_INVALID_ARGUMENT `path` is `NULL`, or `options` are not valid; or the call initialises the
+ * library, and `TENON_LAYERS` names an unknown layer. Or `plugin` is `NULL`.
  * @retval TENON_BUSY The call comes from inside of another one or from a callback of a stream.
  * @par Threads
- *     Any thread, also several at once; they wait for each other.
+ *     Any thread, also several at once; the calls run one after the other.
  */
-tenon_status tenon_load_plugin(const char* path,
-                               const tenon_load_options* options,
-                               tenon_plugin* plugin);
+tenon_status tenon_load_plugin(const char* path, const tenon_load_options* options, tenon_plugin* plugin);
 
 /**
  * @brief Unloads a plugin: calls `finalize` if it was initialised, and closes its library.
  *
- * @param[in] plugin The plugin; its handle leads nowhere afterwards.
+ * @param[in] plugin The plugin; its handle is invalid afterwards.
  * @retval TENON_SUCCESS On success.
- * @retval TENON_INVALID_HANDLE It is no loaded plugin.
- * @retval TENON_INVALID_ARGUMENT It is the built-in device, which stays.
- * @retval TENON_BUSY One of its devices is open, or a thread is inside of a call to it; or the call comes from inside
- *     of another one or from a callback of a stream.
- * @retval other What the plugin's `finalize` answered; the plugin is gone nevertheless.
+ * @retval TENON_INVALID_HANDLE `plugin` is not a loaded plugin.
+ * @retval TENON_INVALID_ARGUMENT `plugin` is the built-in device, which cannot be unloaded.
+ * @retval TENON_BUSY A device of the plugin is open, or a thread is inside a call to it; or the call is made
+ * from inside another call or from a stream callback.
+ * @retval other The status of the plugin's `finalize`; the plugin has been unloaded nevertheless.
  * @par Threads
- *     Any thread, also several at once; they wait for each other.
+ *     Any thread, also several at once; the calls run one after the other.
  */
 tenon_status tenon_unload_plugin(tenon_plugin plugin);
 
 /**
- * @brief Counts the plugins that are loaded, the built-in device among them.
+ * @brief Counts the loaded plugins, including the built-in device.
  *
- * @param[out] count Their number.
+ * @param[out] count The number of plugins.
  * @retval TENON_SUCCESS On success.
- * @retval TENON_INVALID_ARGUMENT This call begins the library, and `TENON_LAYERS` names what is no layer.
+ * @retval TENON_INVALID_ARGUMENT The call initialises the library, and `TENON_LAYERS` names an unknown layer.
  *     Or `count` is `NULL`.
  * @par Threads
  *     Any thread, also several at once.
@@ -715,13 +726,13 @@ tenon_status tenon_unload_plugin(tenon_plugin plugin);
 tenon_status tenon_plugin_count(size_t* count);
 
 /**
- * @brief Gives the plugin at a place: first the built-in device, then the others as they were found and loaded.
+ * @brief Gets a plugin by index: first the built-in device, then the others in the order in which they were loaded.
  *
- * @param[in] index The place, from 0.
+ * @param[in] index The index, from 0.
  * @param[out] plugin The plugin.
  * @retval TENON_SUCCESS On success.
- * @retval TENON_NOT_FOUND There are not so many.
- * @retval TENON_INVALID_ARGUMENT This call begins the library, and `TENON_LAYERS` names what is no layer.
+ * @retval TENON_NOT_FOUND The index is not less than the number of plugins.
+ * @retval TENON_INVALID_ARGUMENT The call initialises the library, and `TENON_LAYERS` names an unknown layer.
  *     Or `plugin` is `NULL`.
  * @par Threads
  *     Any thread, also several at once.
@@ -729,13 +740,13 @@ tenon_status tenon_plugin_count(size_t* count);
 tenon_status tenon_plugin_get(size_t index, tenon_plugin* plugin);
 
 /**
- * @brief Finds the plugin of a device type: of several the first, in the order of #tenon_plugin_get.
+ * @brief Finds the first plugin of a device type, in the order of #tenon_plugin_get.
  *
  * @param[in] device_type The type; `NULL`: the built-in device.
  * @param[out] plugin The plugin.
  * @retval TENON_SUCCESS On success.
- * @retval TENON_NOT_FOUND No plugin has such devices; the last error names those that there are.
- * @retval TENON_INVALID_ARGUMENT This call begins the library, and `TENON_LAYERS` names what is no layer.
+ * @retval TENON_NOT_FOUND No plugin has devices of this type; the last error lists the types that exist.
+ * @retval TENON_INVALID_ARGUMENT The call initialises the library, and `TENON_LAYERS` names an unknown layer.
  *     Or `plugin` is `NULL`.
  * @par Threads
  *     Any thread, also several at once.
@@ -743,12 +754,12 @@ tenon_status tenon_plugin_get(size_t index, tenon_plugin* plugin);
 tenon_status tenon_plugin_find(const char* device_type, tenon_plugin* plugin);
 
 /**
- * @brief Tells what is known of a plugin.
+ * @brief Gets information about a plugin.
  *
  * @param[in] plugin The plugin.
- * @param[out] info What is known.
+ * @param[out] info The information.
  * @retval TENON_SUCCESS On success.
- * @retval TENON_INVALID_HANDLE It is no loaded plugin.
+ * @retval TENON_INVALID_HANDLE `plugin` is not a loaded plugin.
  * @retval TENON_INVALID_ARGUMENT `info` is `NULL`.
  * @par Threads
  *     Any thread, also several at once.
@@ -756,52 +767,52 @@ tenon_status tenon_plugin_find(const char* device_type, tenon_plugin* plugin);
 tenon_status tenon_plugin_get_info(tenon_plugin plugin, tenon_plugin_info* info);
 
 /**
- * @brief Tells what was found in the places of `TENON_PLUGIN_PATH` and could not be loaded.
+ * @brief Lists the files and folders of `TENON_PLUGIN_PATH` that could not be loaded.
  *
- * If `failures` is `NULL`, `count` gets how many there are. Otherwise it holds for how many there is room, and gets
- * how many were written.
+ * If `failures` is `NULL`, `count` gets the number of failures. Otherwise `count` holds the capacity of
+ * `failures`, and gets the number of failures that were written.
  *
  * @param[out] failures The failures. May be `NULL`.
- * @param[in,out] count Their number.
+ * @param[in,out] count The number of failures.
  * @retval TENON_SUCCESS On success.
- * @retval TENON_INVALID_ARGUMENT This call begins the library, and `TENON_LAYERS` names what is no layer.
- *     Or `count` is `NULL`, or the room is too small; then `count` gets what is needed.
+ * @retval TENON_INVALID_ARGUMENT The call initialises the library, and `TENON_LAYERS` names an unknown layer.
+ *     Or `count` is `NULL`, or the capacity is too small; then `count` gets the capacity that is needed.
  * @par Threads
  *     Any thread, also several at once.
  */
-tenon_status tenon_plugin_failures(tenon_plugin_failure* failures,
-                                   size_t* count);
+tenon_status tenon_plugin_failures(tenon_plugin_failure* failures, size_t* count);
 
 /**
- * @brief Tells, for each function of the spec, what stands behind it and how often it was called.
+ * @brief Reports the implementation and the number of calls of each function of the spec.
  *
- * If `entries` is `NULL`, `count` gets how many there are. Otherwise it holds for how many there is room, and gets how
- * many were written.
+ * If `entries` is `NULL`, `count` gets the number of entries. Otherwise `count` holds the capacity of
+ * `entries`, and gets the number of entries that were written.
  *
  * @param[in] device The device.
  * @param[out] entries The entries. May be `NULL`.
- * @param[in,out] count Their number.
+ * @param[in,out] count The number of entries.
  * @retval TENON_SUCCESS On success.
- * @retval TENON_INVALID_HANDLE It is no open device.
- * @retval TENON_INVALID_ARGUMENT `count` is `NULL`, or the room is too small; then `count` gets what is needed.
+ * @retval TENON_INVALID_HANDLE `device` is not an open device.
+ * @retval TENON_INVALID_ARGUMENT `count` is `NULL`, or the capacity is too small; then `count` gets the
+ * capacity that is needed.
  * @par Threads
- *     Any thread, also several at once. Counts of threads that are calling may be behind by a moment.
+ *     Any thread, also several at once. The count of a function that is running on another thread may not be
+ *     up to date.
  */
-tenon_status tenon_device_report(tenon_device device,
-                                 tenon_report_entry* entries,
-                                 size_t* count);
+tenon_status tenon_device_report(tenon_device device, tenon_report_entry* entries, size_t* count);
 
 /**
- * @brief The same as a text for people.
+ * @brief Writes the report as a text for people.
  *
- * If `text` is `NULL`, `size` gets how long it is. Otherwise it holds for how many bytes there is room, and gets how
- * many were written. The NUL at the end counts. As counts grow the text may, so leave some room or try again.
+ * If `text` is `NULL`, `size` gets the length. Otherwise `size` holds the capacity of `text` in bytes,
+ * and gets the number of bytes that were written. The NUL at the end counts. The text grows with the counts
+ * in it, so add some spare capacity or try again.
  *
  * @param[in] device The device.
  * @param[out] text The text. May be `NULL`.
  * @param[in,out] size Its length in bytes.
  * @retval TENON_SUCCESS On success.
- * @retval TENON_INVALID_HANDLE It is no open device.
+ * @retval TENON_INVALID_HANDLE `device` is not an open device.
  * @retval TENON_INVALID_ARGUMENT `size` is `NULL`, or the room is too small; then `size` gets what is needed.
  * @par Threads
  *     Any thread, also several at once.
@@ -811,14 +822,14 @@ tenon_status tenon_device_report_text(tenon_device device,
                                       size_t* size);
 
 /**
- * @brief The same as JSON: an object with `device`, `plugin`, `recognition` and `functions`, each with `function`, `group`,
- * `availability` and `calls`.
+ * @brief Writes the report as JSON: an object with `device`, `plugin`, `recognition` and `functions`, each with
+ * `function`, `group`, `availability` and `calls`.
  *
  * @param[in] device The device.
  * @param[out] text The text. As in #tenon_device_report_text; may be `NULL`.
  * @param[in,out] size Its length in bytes, with the NUL.
  * @retval TENON_SUCCESS On success.
- * @retval TENON_INVALID_HANDLE It is no open device.
+ * @retval TENON_INVALID_HANDLE `device` is not an open device.
  * @retval TENON_INVALID_ARGUMENT `size` is `NULL`, or the room is too small; then `size` gets what is needed.
  * @par Threads
  *     Any thread, also several at once.
@@ -828,8 +839,8 @@ tenon_status tenon_device_report_json(tenon_device device,
                                       size_t* size);
 
 /**
- * @brief The version of the library that a program runs with, as one number: the major times 65536, plus the minor times 256,
- * plus the patch.
+ * @brief Returns the version of the loaded library, as one number: the major version times 65536, plus the minor
+ * version times 256, plus the patch version.
  *
  * @return The number.
  * @par Threads
@@ -838,9 +849,9 @@ tenon_status tenon_device_report_json(tenon_device device,
 uint32_t tenon_version(void);
 
 /**
- * @brief The same as a text: `0.1.0`.
+ * @brief Returns the version of the loaded library as a string: `0.1.0`.
  *
- * @return A text that stays for ever.
+ * @return A string that is never freed.
  * @par Threads
  *     Any thread, also several at once.
  */

@@ -22,23 +22,24 @@ use crate::error::Failure;
 use crate::library::{self, Lifecycle};
 use crate::plugin_table::{LoadedPlugin, hold_ready};
 
-/// Names the device type that programs see; without it, it is that of the first plugin, or the built-in one.
+/// Names the device type that programs see. Without it, programs see the devices of the first plugin, or the
+/// built-in one.
 const DEVICE: &str = "TENON_ACL_DEVICE";
 
-/// True if the library began with a call from here, so that it may also end from here.
+/// True if a call of this interface initialised the library, so that this interface may also shut it down.
 static BEGAN: AtomicBool = AtomicBool::new(false);
 
-/// The plugin whose device was opened first; 0 before, and after the end.
+/// Handle of the plugin whose device was opened first; 0 before that, and after the end.
 static CHOSEN: AtomicUsize = AtomicUsize::new(0);
 
 /// The devices of one plugin.
 struct OfLibrary;
 
 impl OfLibrary {
-    /// The plugin whose devices are meant.
+    /// Returns the plugin whose devices programs see.
     ///
-    /// Once one of them was opened it stays the same, whatever is set or loaded meanwhile, until the program has ended the
-    /// runtime or somebody the library.
+    /// Once one of its devices has been opened, the plugin stays the same until the ACL runtime or the
+    /// library is shut down.
     fn plugin() -> Result<Arc<LoadedPlugin>, Failure> {
         if !library::is_running() {
             library::running()?;
@@ -83,8 +84,8 @@ impl Devices for OfLibrary {
 
     fn ended(&self) {
         CHOSEN.store(0, Ordering::Release);
-        // A program of this interface alone has nothing else that would make the layers report. What is in use by hand
-        // goes on.
+        // A program that uses this interface alone makes no other call that lets the layers report. The
+        // library goes on if the program uses it directly.
         if BEGAN.swap(false, Ordering::AcqRel) {
             let _ = library::end_if_idle();
         }
@@ -102,7 +103,7 @@ impl Devices for OfLibrary {
     }
 }
 
-/// A device that is open once more for this.
+/// A device that this interface has opened.
 struct Opened {
     handle: usize,
     is_open: Mutex<bool>,
@@ -119,7 +120,7 @@ impl OpenDevice for Opened {
         let was_open =
             std::mem::replace(&mut *self.is_open.lock().unwrap_or_else(PoisonError::into_inner), false);
         if was_open {
-            // There is nobody to tell but whoever reads the last error of the library.
+            // A drop cannot return the error.
             let _ = close(self.handle);
         }
     }
@@ -131,7 +132,7 @@ impl Drop for Opened {
     }
 }
 
-/// A failure of the library in the words of a device.
+/// Converts a failure of the library to an error of a device.
 fn as_device(failure: Failure) -> device::Error {
     match failure {
         Failure::Device(error) => error,

@@ -1,4 +1,4 @@
-//! Where memory for a program comes from: the pool of a device, or the device itself.
+//! Allocates memory for programs: from the pool of a device, or from the device itself.
 
 use std::sync::Arc;
 
@@ -8,19 +8,19 @@ use tenon::device::{Device, DeviceId, Stream};
 use super::direct::Direct;
 use super::{Pool, PoolError, PoolStatistics};
 
-/// The memory of one device, as programs get it.
+/// The allocator of one device.
 pub enum Allocator {
-    /// Freed blocks are kept and given out again.
+    /// Freed blocks are cached and reused.
     Pooled(Box<Pool>),
     /// Each block is an allocation of the device, so that the validation layer sees it.
     Direct(Direct),
 }
 
 impl Allocator {
-    /// The allocator of a device.
+    /// Creates the allocator of a device.
     ///
     /// # Errors
-    /// What [`Pool::new`] answers.
+    /// The errors of [`Pool::new`].
     pub fn new(device: Arc<dyn Device>, id: DeviceId, is_validated: bool) -> Result<Self, PoolError> {
         match is_validated {
             true => Ok(Self::Direct(Direct::new(device, id))),

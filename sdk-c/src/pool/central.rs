@@ -1,4 +1,4 @@
-//! The central free list: the free blocks that are in no thread cache, and the slabs of all blocks.
+//! The central free list: the free blocks outside of thread caches, and the slabs of all blocks.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -22,7 +22,7 @@ pub(super) struct CentralFreeList {
     classes: Vec<ClassList>,
     /// Every slab, by its own address.
     slabs: BTreeMap<usize, NonNull<Slab>>,
-    /// Allocations that are unusable and that the device has not taken back yet.
+    /// Unusable allocations that the device has not freed yet.
     unusable: Vec<(DevicePtr, usize)>,
     /// Bytes allocated from the device.
     pub(super) from_device: usize,
@@ -45,7 +45,7 @@ struct ClassList {
     bytes: usize,
 }
 
-/// A slab that was taken out of the list to be given back to the device, with its free blocks.
+/// A slab that was removed from the list to be freed, with its free blocks.
 pub(super) struct DetachedSlab {
     pub(super) slab: NonNull<Slab>,
     fresh: Option<Block>,
@@ -113,7 +113,7 @@ impl CentralFreeList {
     ) {
         let Some(list) = self.classes.get_mut(class) else { return };
         let mut left = max;
-        // Its own first: those were used last, and no other stream loses any.
+        // The stream's own blocks first: they were used last, and no other stream loses any.
         list.freed.sort_by_key(|(of, _)| *of != stream);
         for (of, queue) in &mut list.freed {
             while left > 0 {
@@ -166,7 +166,7 @@ impl CentralFreeList {
         self.from_device += bytes;
     }
 
-    /// Adds an allocation that goes back to the device as soon as the device takes it.
+    /// Adds an allocation that will be freed as soon as the device succeeds in it.
     pub(super) fn add_unusable(&mut self, at: DevicePtr, bytes: usize) {
         self.unusable.push((at, bytes));
         self.from_device += bytes;
@@ -215,14 +215,14 @@ impl CentralFreeList {
         detached.into_values().collect()
     }
 
-    /// Forgets the blocks of a slab that the device has taken back.
+    /// Removes the blocks of a slab that the device has freed.
     pub(super) fn forget(&mut self, detached: &DetachedSlab) {
         for (stream, ..) in &detached.freed {
             self.epochs.remove_block(*stream);
         }
     }
 
-    /// Puts back a slab that the device did not take, with its blocks in their epochs.
+    /// Restores a slab that the device failed to free, with its blocks in their epochs.
     pub(super) fn reattach(&mut self, detached: DetachedSlab) {
         let DetachedSlab { slab, fresh, freed } = detached;
         let (class, bytes) = {

@@ -1,6 +1,6 @@
-//! Memory without a pool, for the validation layer: each block is an allocation of the device, of the size that the program
-//! asked for, and goes back when it is freed. So the layer knows every block by itself, and finds what a pool hides: an
-//! access behind the end, a use after the free, a block that is never freed.
+//! Memory without a pool, for the validation layer: each block is an allocation of the device, of the
+//! requested size, and is freed at once. So the layer sees every block, and finds errors that a pool hides:
+//! an access past the end, a use after free, a leak.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,9 +21,9 @@ pub struct Direct {
 struct Blocks {
     /// The blocks in use: address and size.
     used: BTreeMap<usize, usize>,
-    /// Addresses of blocks that were freed, unless the device has given them out again.
+    /// Addresses of freed blocks, unless the device has returned them again.
     freed: BTreeSet<usize>,
-    /// Freed blocks that the device has not taken back yet.
+    /// Freed blocks that the device has failed to free so far.
     waiting: Vec<(DevicePtr, usize)>,
     in_use: usize,
     peak: usize,
@@ -37,7 +37,7 @@ impl Direct {
 
     /// As [`Pool::allocate`](super::Pool::allocate).
     pub fn allocate(&self, size: usize) -> Result<DevicePtr, PoolError> {
-        // No bytes are a block too, with an address of its own.
+        // A block of no bytes also needs a distinct address.
         let bytes = size.max(1);
         let ptr = self.device.device_memory_allocate(self.id, bytes)?;
         // A device without memory succeeds with a null address.
@@ -59,7 +59,7 @@ impl Direct {
             return Ok(());
         }
         let bytes = self.take(ptr)?;
-        // As with a pool, the free itself succeeds: what the device does not take now is offered to it again.
+        // As with a pool, the free itself succeeds: if the device fails, a later call tries again.
         let waited = self.device.synchronize_stream(self.id, stream);
         if waited.and_then(|()| self.device.device_memory_deallocate(self.id, ptr, bytes)).is_err() {
             self.lock().waiting.push((ptr, bytes));
@@ -67,7 +67,7 @@ impl Direct {
         Ok(())
     }
 
-    /// As [`Pool::trim`](super::Pool::trim): offers the device once more what it did not take.
+    /// As [`Pool::trim`](super::Pool::trim): frees again the blocks that the device failed to free.
     pub fn trim(&self) -> Result<usize, PoolError> {
         let waiting = std::mem::take(&mut self.lock().waiting);
         let (mut given, mut refused) = (0, None);

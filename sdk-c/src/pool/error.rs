@@ -3,19 +3,19 @@
 use tenon::DevicePtr;
 use tenon::device::Error;
 
-/// An error of the pool, which is unchanged after it.
+/// An error of the pool. It leaves the pool unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PoolError {
     /// The size cannot be addressed.
     #[error("{size} bytes are more than any block can have")]
     TooLarge {
-        /// The size that was asked for, in bytes.
+        /// The requested size in bytes.
         size: usize,
     },
-    /// The device has no more memory, even after the pool gave back its cached memory.
+    /// The device has no more memory, even after the pool freed its cached memory.
     #[error("the device has no memory for {size} bytes, even after the pool has freed its cached memory")]
     OutOfMemory {
-        /// The size that was asked for, in bytes.
+        /// The requested size in bytes.
         size: usize,
     },
     /// The host has no memory for the metadata of a block.
@@ -27,12 +27,12 @@ pub enum PoolError {
         /// The address.
         ptr: DevicePtr,
     },
-    /// The address lies inside of a block.
+    /// The address is inside a block, not at its beginning.
     #[error("{ptr:?} is inside of the block at {start:?}, not its beginning")]
     Inside {
         /// The address.
         ptr: DevicePtr,
-        /// Where the block begins.
+        /// The beginning of the block.
         start: DevicePtr,
     },
     /// The block is not in use.

@@ -1,45 +1,45 @@
-//! A pool over the memory of one device, in the order of streams.
-//!
-//! Devices take their time to allocate, and some wait for all of their work before they free. The pool asks the
-//! device for little at a time, keeps what is freed, and hands it out again. The host never touches the memory: what
-//! is known of a block stands beside it, so that any address can be looked up and none has to be trusted.
+//! A stream-ordered memory pool for one device. Allocation is slow on devices, and some wait for all of their
+//! work before they free memory. The pool allocates slabs from the device, caches freed blocks, and reuses
+//! them. The host never touches the memory: the metadata of blocks is kept outside of it, so that any address
+//! can be looked up and none has to be trusted.
 //!
 //! # When a freed block may be used again
 //!
-//! To free a block on a stream says: no work that uses it comes on that stream any more. Work that was queued there
-//! before may not have run yet. So
+//! By freeing a block on a stream, the caller promises to queue no more work that uses the block on that
+//! stream. Work that was queued there before may not have run yet. So
 //!
-//! * the same stream may have the block at once: whatever it does with it comes behind that work;
-//! * another stream may have it once the first one has passed the point of the free. The pool finds out with an
-//!   event, and lazily: nothing is recorded when a block is freed. Only when another stream would like such blocks,
-//!   one event is recorded behind everything that was freed on the first stream so far, and asked for; blocks whose
-//!   event is not done are left alone, and the device is asked for memory instead. Nobody waits. (A device without
-//!   `query_event` cannot be asked without waiting: with the spec's fallback it waits here.)
+//! * the same stream may reuse the block at once: its new work runs after that work;
+//! * another stream may reuse it once the first one has passed the point of the free. The pool detects this
+//!   lazily, with an event: a free records nothing. When another stream needs such blocks, the pool records
+//!   one event after everything that was freed on the first stream so far, and queries it. Blocks whose event
+//!   is not complete are not reused; the pool allocates from the device instead. No call waits. (A device
+//!   without `query_event` cannot be queried without waiting: the spec's fallback waits here.)
 //!
-//! Who uses a block on one stream and frees it on another has to see to the order of the two, with an event, as for
-//! any other memory. A stream that is about to be destroyed has to be [retired](Pool::retire) first.
+//! A caller that uses a block on one stream and frees it on another must order the two, with an event, as for
+//! any other memory. A stream must be [retired](Pool::retire) before it is destroyed.
 //!
 //! This is the rule of CUDA's stream-ordered allocator (`cudaMallocAsync`, `cudaFreeAsync`), which may reuse at once
 //! within a stream and across streams where an order is established or the work is seen to be done; and of PyTorch's
 //! caching allocator, which keeps blocks with the stream that allocated them and records an event for each other
 //! stream that used them. Here the blocks follow the stream that freed them.
 //!
-//! # Sizes, and what they waste
+//! # Sizes and waste
 //!
-//! A block is a multiple of the alignment, which is the device's [`Device::device_min_chunk_size`] and no less than
-//! 64 bytes, or 256 where the device does not say. From eight times that on, eight sizes lie between a power of two
-//! and the next. So a block is larger than its request by no more than an eighth, or by less than one alignment.
+//! A block is a multiple of the alignment, which is the device's [`Device::device_min_chunk_size`] and at
+//! least 64 bytes, or 256 if the device has no such function. From eight times the alignment, there are eight
+//! size classes per power of two. So a block exceeds its request by at most an eighth, or by less than one
+//! alignment.
 //!
-//! Blocks up to 1 MiB are cut from slabs: allocations of the device that grow from 64 KiB to 2 MiB with the use of
-//! their size, so that a device that counts in large pages is not asked for small ones. A slab loses less than a page
-//! of 4 KiB at its end, and as much at its beginning if the device's addresses are not aligned to pages. Larger
-//! blocks are allocations of the device, one each.
+//! Blocks up to 1 MiB are cut from slabs: allocations of the device that grow from 64 KiB to 2 MiB with the
+//! use of their size class, so that a device with large pages does not make many small allocations. A slab
+//! loses less than a page of 4 KiB at its end, and as much at its beginning if the device's addresses are not
+//! aligned to pages. Larger blocks are allocations of the device, one each.
 //!
-//! Blocks of one size serve that size alone; they are not merged and cut anew. That is what makes both ways short
-//! and the waste bounded: models allocate the same sizes step after step, and a block that fits exactly never leaves
-//! a remainder that nobody can use. The price is paid where sizes change for good: then old sizes lie idle until the
-//! device runs out of memory, or until [`Pool::trim`]. When the device has no more, the pool gives back every slab
-//! that nobody uses and asks once more before it fails.
+//! Blocks keep their size class; they are not merged or split again. This keeps both paths short and bounds
+//! the waste: models allocate the same sizes step after step, and a block that fits exactly leaves no
+//! unusable remainder. The cost arises when sizes change for good: then blocks of the old sizes stay idle
+//! until the device runs out of memory, or until [`Pool::trim`]. When the device is out of memory, the pool
+//! frees every unused slab and tries once more before it fails.
 //!
 //! # Validation
 //!
@@ -47,11 +47,12 @@
 //!
 //! # Threads
 //!
-//! Everything may be called from every thread. Each thread keeps up to 64 freed blocks or 1 MiB (and at least four
-//! blocks) of each size up to 1 MiB, for each of four streams: it allocates and frees without waiting for anybody.
-//! That is no memory lost to others: before the device is asked for more of a size, what other threads keep of it is
-//! taken. No lock is held while the device is called, so the pool may be entered from inside of such a call, also by a
-//! callback of a stream if its device may be called from there; programs are told not to rely on that.
+//! All functions may be called from any thread. Each thread caches up to 64 freed blocks or 1 MiB (and at
+//! least four blocks) of each size up to 1 MiB, for each of four streams: it allocates and frees these
+//! without waiting for other threads. Other threads can still get this memory: before the pool allocates more
+//! of a size from the device, it takes the blocks of that size from the other threads' caches. No lock is
+//! held while the device is called, so the pool may be entered from inside such a call, also by a stream
+//! callback if its device may be called from there; the public documentation does not promise this.
 
 mod allocator;
 mod central;
@@ -82,7 +83,7 @@ use slab::{Block, NotUsed};
 use stream_epochs::Step;
 use thread_cache::{CacheGuard, ThreadCache, ThreadCaches};
 
-/// The least alignment, and the one where the device does not say: what `cudaMalloc` grants.
+/// The minimum alignment, and the default if the device does not state one, which is that of `cudaMalloc`.
 const LEAST_ALIGNMENT: usize = 64;
 const USUAL_ALIGNMENT: usize = 256;
 const LARGEST_ALIGNMENT: usize = 2 << 20;
@@ -92,28 +93,28 @@ const MAX_UNFLUSHED: isize = 1 << 20;
 
 /// Statistics of a pool. Sizes are in bytes and count blocks, which may be larger than the requests.
 ///
-/// While other threads allocate and free, the numbers are of slightly different moments.
+/// While other threads allocate and free, the figures may be from slightly different moments.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PoolStatistics {
-    /// In use.
+    /// Bytes in use.
     pub in_use: usize,
-    /// From the device and not in use.
+    /// Unused bytes that the pool has allocated from the device.
     pub cached: usize,
-    /// The most that was in use at once. With several threads it may be off by 1 MiB for each.
+    /// Peak of the bytes in use. It may be off by 1 MiB per thread.
     pub peak: usize,
-    /// Allocated on the device and not freed.
+    /// Bytes allocated from the device.
     pub from_device: usize,
-    /// Allocations that were served without the device.
+    /// Number of allocations without a call of the device.
     pub hits: u64,
-    /// Allocations for which memory was allocated on the device.
+    /// Number of allocations for which the pool allocated from the device.
     pub misses: u64,
-    /// Allocations on the device that were cut into several blocks.
+    /// Number of device allocations that were divided into several blocks.
     pub splits: u64,
 }
 
-/// A pool over the memory of one device. It has to be dropped before the device is finalised; what is still in use
-/// then goes back with the rest.
+/// A memory pool for one device. It must be dropped before the device is finalised, which frees all memory,
+/// also the blocks in use.
 pub struct Pool {
     device: Arc<dyn Device>,
     id: DeviceId,
@@ -130,7 +131,7 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// A pool over a device, with nothing in it.
+    /// Creates an empty pool for a device.
     ///
     /// # Errors
     /// [`PoolError::HostMemory`].
@@ -153,10 +154,12 @@ impl Pool {
         })
     }
 
-    /// A block of at least `size` bytes for work on a stream. Its content is undefined. No bytes are a block too.
+    /// Allocates a block of at least `size` bytes for work on a stream. Its content is undefined. `size` may
+    /// be 0.
     ///
     /// # Errors
-    /// [`PoolError::TooLarge`], [`PoolError::OutOfMemory`], [`PoolError::HostMemory`], or what the device says.
+    /// [`PoolError::TooLarge`], [`PoolError::OutOfMemory`], [`PoolError::HostMemory`], or the error of the
+    /// device.
     pub fn allocate(&self, size: usize, stream: Stream) -> Result<DevicePtr, PoolError> {
         let class = self.classes.of(size).ok_or(PoolError::TooLarge { size })?;
         if class < self.classes.cut() {
@@ -174,8 +177,8 @@ impl Pool {
         Ok(self.hand_out(self.caches.lock_own(), block))
     }
 
-    /// Frees a block: no work that is queued on any other stream uses it, and none on this one comes any more.
-    /// A null address is accepted and left alone.
+    /// Frees a block. No work that is queued on another stream may use it, and no later work on this one. A
+    /// null address does nothing.
     ///
     /// # Errors
     /// [`PoolError::Unknown`], [`PoolError::Inside`] or [`PoolError::Free`].
@@ -218,8 +221,8 @@ impl Pool {
         Ok(())
     }
 
-    /// Prepares for a stream to be destroyed: it has to be called before, when nothing more is freed on the stream.
-    /// Without it, blocks that were freed on the stream could be given to a new stream with the same handle too soon.
+    /// Retires a stream. Call it before the stream is destroyed, after the last free on it. Otherwise a new
+    /// stream with the same handle could reuse blocks that were freed on the old stream too soon.
     pub fn retire(&self, stream: Stream) {
         // The default stream stays.
         if stream.is_null() {
@@ -237,7 +240,7 @@ impl Pool {
         }
         let step = self.central().epochs.close_open(index);
         if matches!(step, Step::Record(..)) && !self.poll(index, step) {
-            // Without an event, only the host can say that the stream has come to its end.
+            // Without an event, only a wait of the host shows that the stream is done.
             if self.device.synchronize_stream(self.id, stream).is_ok() {
                 self.central().epochs.complete_all(index);
             }
@@ -247,11 +250,12 @@ impl Pool {
         central.epochs.end_poll(index);
     }
 
-    /// Gives memory back to the device until no more than `keep` bytes are cached, or all that is left is in slabs
-    /// that are in use. Answers how many bytes that were.
+    /// Frees cached memory until at most `keep` bytes are cached, or all that remain are in slabs that are in
+    /// use. Returns the number of bytes that were freed.
     ///
     /// # Errors
-    /// What the device says. What it did not take stays in the pool; what could be given back has been.
+    /// The error of the device. Memory that it failed to free stays in the pool; all other memory has been
+    /// freed.
     pub fn trim(&self, keep: usize) -> Result<usize, PoolError> {
         match self.give_back(keep) {
             (given, None) => Ok(given),
@@ -338,7 +342,8 @@ impl Drop for Pool {
     fn drop(&mut self) {
         let central = self.central.get_mut().unwrap_or_else(PoisonError::into_inner);
         for event in central.epochs.drain_events() {
-            // Once more, since there is nobody to tell; a device that is going takes its events along.
+            // A second try after a failure. A drop cannot return errors, and the device destroys its
+            // remaining events when it is finalised.
             let _ = self
                 .device
                 .destroy_event(self.id, event)

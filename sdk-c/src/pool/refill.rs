@@ -1,5 +1,5 @@
-//! Refill: takes blocks from other threads, other streams and the device for a thread whose cache is empty, and gives
-//! memory back to the device.
+//! Refill: takes blocks from other threads, other streams and the device for a thread whose cache is empty,
+//! and frees device memory.
 
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
@@ -100,7 +100,7 @@ impl Pool {
             .is_ok_and(|info| info.capture_status != CaptureStatus::NONE)
     }
 
-    /// Allocates a block from the device; if that fails, gives the cached memory back and tries again.
+    /// Allocates a block from the device; if that fails, frees the cached memory and tries again.
     pub(super) fn obtain(&self, class: Class, size: usize) -> Result<Block, PoolError> {
         let (many, few) = if class < self.classes.cut() {
             let bytes = self.central().class_bytes(class);
@@ -161,7 +161,7 @@ impl Pool {
         central.take_fresh(class).ok_or(PoolError::OutOfMemory { size })
     }
 
-    /// Gives back memory that no slab can be made of; returns the bytes that the device took.
+    /// Frees memory that cannot become a slab; returns the number of bytes that the device freed.
     fn return_unused(&self, at: DevicePtr, bytes: usize) -> usize {
         if self.device.device_memory_deallocate(self.id, at, bytes).is_ok() {
             return bytes;
@@ -170,7 +170,7 @@ impl Pool {
         0
     }
 
-    /// Gives slabs back to the device; returns the bytes that it took, and its first error.
+    /// Frees slabs; returns the number of bytes that the device freed, and its first error.
     pub(super) fn give_back(&self, keep: usize) -> (usize, Option<Error>) {
         let unusable = self.central().take_unusable();
         let mut given = unusable.into_iter().map(|(at, bytes)| self.return_unused(at, bytes)).sum();
@@ -182,7 +182,7 @@ impl Pool {
                 Ok(()) => {
                     given += slab.bytes;
                     self.central().forget(&detached);
-                    // SAFETY: it came from a box, and no list, page map or thread cache points to it any more.
+                    // SAFETY: it was a box, and no list, page map or thread cache points to it any more.
                     drop(unsafe { Box::from_raw(detached.slab.as_ptr()) });
                 }
                 Err(error) => {
@@ -199,7 +199,7 @@ impl Pool {
 
     /// Takes idle slabs out of the central free list and the page map.
     fn detach_slabs(&self, keep: usize) -> Vec<DetachedSlab> {
-        // While all caches are locked, no free can be looking at these slabs.
+        // While all caches are locked, no free can look up these slabs.
         let mut caches: Vec<CacheGuard<'_>> = self.caches.lock_each().collect();
         let mut central = self.central();
         for cache in &mut caches {

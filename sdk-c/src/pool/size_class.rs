@@ -3,7 +3,7 @@
 /// Number of classes between a power of two and the next.
 const STEPS: usize = 8;
 
-/// Blocks up to this size come from slabs and are cached by threads; larger ones are allocations of their own.
+/// Blocks up to this size come from slabs and are cached by threads; larger ones are one allocation each.
 const CUT: usize = 1 << 20;
 
 /// The smallest and the largest slab. Each new slab of a class doubles the bytes of the class.
@@ -47,7 +47,7 @@ impl Classes {
         (self.units(class)? <= isize::MAX as usize >> self.shift).then_some(class)
     }
 
-    /// The size of a class that [`Classes::of`] gave.
+    /// The size of a class that [`Classes::of`] returned.
     pub(super) fn size(self, class: Class) -> usize {
         self.units(class).unwrap_or(0) << self.shift
     }

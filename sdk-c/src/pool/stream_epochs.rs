@@ -1,8 +1,9 @@
-//! Epochs of streams, which tell when a block that was freed on one stream can be given to another.
+//! Stream epochs, which determine when a block that was freed on one stream can be reused on another.
 //!
-//! Each stream counts epochs. A freed block belongs to the open epoch of its stream. An event closes the epoch; once the
-//! event is complete, all blocks of that epoch and of earlier ones can be used on any stream. Nothing here calls the
-//! device: methods return the next call as a [`Step`], so that no lock is held meanwhile.
+//! Each stream counts epochs. A freed block belongs to the open epoch of its stream. An event closes the
+//! epoch; once the event is complete, all blocks of that epoch and of earlier ones can be used on any stream.
+//! The methods do not call the device: they return the next call as a [`Step`], so that no lock is held
+//! meanwhile.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -66,7 +67,7 @@ impl StreamEpochs {
         });
         // No block waits for these events any more.
         self.spare_events.extend(self.streams[index].closed.drain(..).map(|(_, event)| event));
-        // The epoch numbers go on, so that blocks of the stream before are not taken for this one's.
+        // The epoch numbers continue, so that blocks of the previous stream are not mistaken for this one's.
         self.streams[index].stream = Some(stream);
         self.by_handle.insert(stream, index);
         index
@@ -182,7 +183,7 @@ impl StreamEpochs {
         epochs.is_used = false;
     }
 
-    /// Forgets the handle of a stream. A later stream may have the same handle.
+    /// Removes the handle of a stream. A later stream may have the same handle.
     pub(super) fn forget(&mut self, index: StreamIndex) {
         if let Some(stream) = self.streams[index].stream.take() {
             self.by_handle.remove(&stream);

@@ -1,7 +1,7 @@
 //! Thread caches: freed blocks that a thread can allocate again without waiting for other threads.
 //!
-//! Each thread has a cache of its own, as long as there are no more threads than caches; the lock of the cache is then
-//! always free. A thread that finds its cache locked takes the next free one.
+//! Each thread has its own cache, as long as there are at most as many threads as caches; the lock of the
+//! cache is then always free. A thread that finds its cache locked takes the next free one.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -35,7 +35,7 @@ fn thread_number() -> usize {
 /// The thread caches of a pool.
 pub(super) struct ThreadCaches(Box<[CacheLine]>);
 
-/// A thread cache on cache lines of its own.
+/// A thread cache on separate cache lines.
 #[repr(align(128))]
 struct CacheLine(Mutex<ThreadCache>);
 

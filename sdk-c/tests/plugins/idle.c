@@ -1,4 +1,4 @@
-/* A device that does next to nothing, so that what is measured is the way to it. Of release 3.3. */
+/* A device that does almost nothing, so that a benchmark measures the path to it. Of release 3.3. */
 #include "tenon/device_ext.h"
 
 static C_Status of_device(C_Device device) {

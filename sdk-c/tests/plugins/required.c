@@ -1,6 +1,6 @@
 /* A device with the thirteen functions that a host needs and no other: host memory, two devices, nothing asynchronous.
  *
- * What it is asked to copy it holds against what it has given out, so that a wrong address is an error here too. */
+ * It checks the addresses of copies against its allocations, so that a wrong address is an error. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,7 +65,7 @@ static C_Status synchronize_device(C_Device device) {
   return known(device);
 }
 
-/* Whether a piece of the device holds so many bytes from an address on. */
+/* Returns true if an allocation of the device contains a range. */
 static int holds(C_Device device, const void* address, size_t size) {
   int found = 0;
   pthread_mutex_lock(&lock);

@@ -1,5 +1,5 @@
-/* The device of `required.c` with more devices than can be open, which makes a device current when it is initialised, and
- * counts those that are. */
+/* The plugin of `required.c` with more devices than can be open. It makes a device current when it is
+ * initialised, and counts the initialised devices. */
 #define InitPlugin init_required
 #include "required.c"
 #undef InitPlugin

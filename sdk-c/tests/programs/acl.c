@@ -1,4 +1,5 @@
-/* What the ACL interface answers to mistakes, from C and from C++: the code, the words, and nothing worse. */
+/* Tests the errors of the ACL interface for invalid calls, from C and from C++: the code, the words, and
+ * nothing worse. */
 #include <acl/acl.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
-/* What C has and Python has not: observers, managed memory, buffers, copies between addresses in memory. */
+/* Functions that exist in C and not in Python: observers, managed memory, buffers, copies between addresses
+ * in memory. */
 #include <acl/acl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +17,7 @@
 
 enum { SIZE = 4096 };
 
-/* How often each observer was told. */
+/* Number of calls of each observer. */
 struct told {
   int begun, ended, streams, devices;
   aclError answer;
@@ -147,7 +148,7 @@ static void addresses_in_memory(aclrtStream stream) {
   OK(aclrtFree(from));
 }
 
-/* What needs another machine says so, and leaves its outputs alone. */
+/* Functions that need another machine fail with a message, and do not change their outputs. */
 static void refused(aclrtStream stream) {
   aclrtLabel label = NULL;
   EXPECT(aclrtCreateLabel(&label) == ACL_ERROR_RT_FEATURE_NOT_SUPPORT && label == NULL);

@@ -1,4 +1,4 @@
-/* Calls that fail while a process and a thread end, when what a thread keeps is gone already. */
+/* Calls that fail while a process and a thread end, after the thread-local values were destroyed. */
 
 #include <acl/acl.h>
 #include <pthread.h>
@@ -16,7 +16,7 @@ static void expect(int is_so, int line) {
 }
 #define EXPECT(what) expect((what), __LINE__)
 
-/* What leaves a message where there is room for one. */
+/* A call that leaves a message, if the thread can still store one. */
 static void fail(void) {
   aclrtStream stale = (aclrtStream)(size_t)12345;
   EXPECT(aclrtSetDevice(-1) != ACL_SUCCESS);

@@ -25,7 +25,7 @@ static int order;
 
 static void first(void* seen) { *(int*)seen = ++order; }
 
-/* What a thread is told that serves nothing. */
+/* The result for a thread without a subscription. */
 static void* serve(void* told) {
   *(aclError*)told = aclrtProcessReport(-1);
   return NULL;

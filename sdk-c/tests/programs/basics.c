@@ -1,4 +1,4 @@
-/* Opening, copying, asking, and what is told of mistakes. */
+/* Opening, copying, queries, and the errors of invalid calls. */
 #include <stdint.h>
 
 #include "check.h"
@@ -61,14 +61,14 @@ static void mistakes_are_told(tenon_device device) {
   CHECK(error.plugin_message != NULL && error.message != NULL && error.rule == NULL && error.layer == NULL);
   CHECK(strstr(tenon_error_text(), "tenon_memory_copy_h2d") != NULL);
   CHECK(strstr(tenon_error_text(), "TENON_ERROR") != NULL);
-  /* A success leaves the story alone. */
+  /* A success does not change the error record. */
   OK(tenon_synchronize_device(device));
   CHECK(strstr(tenon_error_text(), "tenon_memory_copy_h2d") != NULL);
   GIVES(TENON_INVALID_ARGUMENT, tenon_device_memory_allocate(device, NULL, 1));
   GIVES(TENON_INVALID_ARGUMENT, tenon_query_stream(device, NULL, NULL));
   GIVES(TENON_INVALID_ARGUMENT, tenon_memory_copy_d2h(device, NULL, NULL, 8));
   CHECK(strstr(tenon_error_text(), "`dst` is null") != NULL);
-  /* What belongs to the library is not the caller's to call. */
+  /* The library makes these calls itself, so programs must not. */
   GIVES(TENON_BUSY, tenon_init_device(device));
   GIVES(TENON_BUSY, tenon_deinit_device(device));
   tenon_plugin plugin;
@@ -130,7 +130,7 @@ static void buffers_and_pool(tenon_device device) {
   OK(tenon_pool_get_statistics(device, &statistics));
   CHECK(statistics.in_use >= 1000 && statistics.from_device >= statistics.in_use);
   GIVES(TENON_BUSY, tenon_device_close(device));
-  CHECK(strstr(tenon_error_text(), "buffers of cpu:0 are alive: 1") != NULL);
+  CHECK(strstr(tenon_error_text(), "buffers of cpu:0 are in use: 1") != NULL);
   OK(tenon_buffer_destroy(buffer, NULL));
   GIVES(TENON_INVALID_HANDLE, tenon_buffer_destroy(buffer, NULL));
   GIVES(TENON_INVALID_HANDLE, tenon_buffer_address(buffer, &address));
@@ -214,7 +214,7 @@ static void what_is_open(tenon_device device) {
   CHECK(count >= 1);
   OK(tenon_device_get_info(device, &info));
   CHECK(strcmp(info.type, "cpu") == 0 && info.ordinal == 0 && info.total_memory > 0);
-  /* What is said of host access is so. */
+  /* The information about host access is true. */
   char* memory;
   CHECK(info.host_accessible);
   OK(tenon_device_memory_allocate(device, (void**)&memory, 1));
@@ -252,7 +252,7 @@ int main(void) {
   GIVES(TENON_INVALID_HANDLE, tenon_device_close(device));
   GIVES(TENON_NOT_FOUND, tenon_device_current(&device));
 
-  /* The end, with everything alive. */
+  /* Shutdown with live objects. */
   tenon_device second;
   tenon_buffer buffer;
   tenon_stream stream;

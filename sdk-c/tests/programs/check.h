@@ -1,4 +1,4 @@
-/* What the programs of the tests have in common: a check that says what was not as expected. */
+/* Shared by the programs of the tests: a check that says what was not as expected. */
 #ifndef CHECK_H
 #define CHECK_H
 

@@ -73,7 +73,7 @@ static void questions(tenon_device device) {
   IS(0, tenon_get_multi_process);
   IS(0, tenon_get_max_threads_per_mp);
   IS(0, tenon_get_max_threads_per_block);
-  /* These divide the memory that is free, of which the device says nothing. */
+  /* These divide the free memory, which the device does not state. */
   tenon_error error;
   GIVES(TENON_FAILED, tenon_device_init_alloc_size(device, &number));
   GIVES(TENON_FAILED, tenon_device_realloc_size(device, &number));

@@ -32,7 +32,8 @@ static void fail_at(long at) {
   }
 }
 
-/* Whether a call has succeeded; one that has not is to be the one that was told to fail, and is to have a story. */
+/* Returns true if a call has succeeded. A failed call must be the one that was set to fail, and must have an
+ * error record. */
 static int failures;
 
 static int worked(tenon_status status, const char* call) {
@@ -115,7 +116,7 @@ static void use(tenon_device device) {
     OK(tenon_pool_trim(device, 0));
   }
 
-  /* What could not be given back is still there, and can be given back now. */
+  /* Memory that could not be freed still exists, and can be freed now. */
   if (has_event && !WORKED(tenon_destroy_event(device, event))) {
     OK(tenon_destroy_event(device, event));
   }
@@ -158,7 +159,7 @@ static int run(const char* plugin, long at) {
   }
   size_t before = 0;
   if (plugin == NULL) {
-    /* The questions about the device must not be the ones that fail. */
+    /* Queries of the device must not be the calls that fail. */
     const long left = atomic_exchange(&until_failure, 0);
     before = free_memory(device);
     atomic_store(&until_failure, left);
@@ -190,7 +191,7 @@ int main(int argc, char** argv) {
   }
   CHECK(!run(plugin, 0));
   long calls = 0, quiet = 0;
-  /* Some failures need not be told, as that of a question which is only a hint; the end is where many are not. */
+  /* Some failures are not reported, such as that of a query for a hint; many of these happen during shutdown. */
   for (long at = 1; quiet < 12; ++at) {
     const int told = run(plugin, at);
     calls += told;

@@ -68,7 +68,7 @@ int main(void) {
   GIVES(TENON_BUSY, tenon_layer_register(&layer));
   CHECK(before_calls > 0 && before_calls == after_calls);
 
-  /* A rule of validation; neither the layer further in nor the device sees the call. */
+  /* A rule of validation; the inner layer and the device do not see the call. */
   void* memory;
   tenon_error error;
   char bytes[8] = "1234567";
@@ -83,7 +83,7 @@ int main(void) {
   CHECK(error.plugin_message == NULL && strstr(tenon_error_text(), error.rule) != NULL);
   GIVES(TENON_REFUSED, tenon_memory_copy_d2h(device, bytes, memory, 8));
 
-  /* What the program's own layer refuses is answered as it says. */
+  /* A call that the program's layer refuses returns the layer's status. */
   refuse = "device_memory_allocate";
   failed_after = 0;
   memory = NULL;

@@ -12,7 +12,7 @@ static const char* armed;
 static void (*action)(void);
 static atomic_int inside, ends, calls;
 
-/* Does what is to be done from inside of one call to the function that is armed. */
+/* Runs the test action from inside one call to the armed function. */
 static tenon_status before(void* user_data, const tenon_call* call, uint64_t* note) {
   (void)user_data;
   (void)note;
@@ -60,7 +60,7 @@ static void ends_from_inside(void) {
   OK(tenon_device_count(NULL, &count));
   CHECK(armed == NULL);
 
-  /* Nothing has ended. */
+  /* The library still runs. */
   OK(tenon_plugin_get_info(plugin, &info));
   const int seen = atomic_load(&calls);
   OK(tenon_get_device_count(plugin, &count));
@@ -141,7 +141,7 @@ static void make_buffer(void) {
   OK(tenon_buffer_create(one, 64, NULL, &buffer));
 }
 
-/* A buffer that comes to be while the device is being closed keeps it open. */
+/* A buffer that is created while the device is being closed keeps it open. */
 static void closes_while_a_buffer_is_made(void) {
   void* address;
   begin();

@@ -1,4 +1,5 @@
-/* A folder with good and bad plugins, named by TENON_PLUGIN_PATH; and one that is loaded by hand, named by the argument. */
+/* A folder with good and bad plugins, named by TENON_PLUGIN_PATH; and a plugin that the program loads, which
+ * the argument names. */
 #include "check.h"
 
 int main(int argc, char** argv) {
@@ -7,7 +8,7 @@ int main(int argc, char** argv) {
   tenon_plugin plugin, cpu, by_hand;
   tenon_plugin_info info;
 
-  /* In the folder: libidle.so, liblacking.so, text.so, which is no library, and bad.json. */
+  /* In the folder: libidle.so, liblacking.so, text.so, which is not a library, and bad.json. */
   OK(tenon_plugin_count(&count));
   CHECK(count == 2);
   OK(tenon_plugin_get(0, &cpu));
@@ -70,7 +71,7 @@ int main(int argc, char** argv) {
   OK(tenon_get_device(by_hand, &current));
   CHECK(current == other);
 
-  /* What the plugin says itself. */
+  /* The plugin's own message. */
   char byte = 0;
   tenon_error error;
   GIVES(TENON_ERROR, tenon_memory_copy_h2d(device, &byte, &byte, 1));

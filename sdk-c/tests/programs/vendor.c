@@ -1,4 +1,5 @@
-/* What a plugin of a vendor's may do: choose the current device itself, have too many devices, explain itself or not. */
+/* Behaviour that a vendor's plugin may have: choose the current device itself, have too many devices, explain
+ * itself or not. */
 #include <dlfcn.h>
 
 #include "check.h"

@@ -1,4 +1,5 @@
-// What tenon.hpp promises: one giving back for each handle, whatever it went through, and errors that tell the story.
+// Tests the promises of tenon.hpp: each handle is released exactly once, and exceptions carry the error
+// record.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -36,7 +37,7 @@ tenon::Error thrown_by(Function function) {
   std::exit(EXIT_FAILURE);
 }
 
-// How often a function has run on the device, by the library's own count.
+// Number of calls of a function on the device, as the library counts them.
 unsigned long long calls(const tenon::Device& device, const char* function) {
   std::size_t count = 0;
   tenon::check(tenon_device_report(device.get(), nullptr, &count));
@@ -108,7 +109,7 @@ void closing() {
   tenon::Device device;
   void* memory = nullptr;
   tenon::check(tenon_pool_allocate(device.get(), 64, nullptr, &memory));
-  // What is in use stays open, and can be closed later.
+  // An object in use stays open, and can be closed later.
   EXPECT(thrown_by([&] { device.close(); }).status() == TENON_BUSY);
   EXPECT(device.get() != nullptr);
   tenon::check(tenon_pool_free(device.get(), memory, nullptr));
@@ -158,10 +159,10 @@ void callbacks() {
   }
   stream.synchronize();
   EXPECT(*ran == 100);
-  // What a callback holds may be given up a moment after the stream has passed it.
+  // The captures of a callback may be released shortly after the stream has passed it.
   tenon::Stream::default_of(device).synchronize();
 
-  // What leaves a callback is stopped there; whether the stream tells of it is the device's to say.
+  // An exception of a callback does not leave it; the device decides whether the stream reports an error.
   tenon::Stream failing(device);
   failing.call([] { throw std::runtime_error("not today"); });
   try {

@@ -180,7 +180,7 @@ impl Observers {
             let Some(raw) = function.as_raw() else { continue };
             // SAFETY: the program promised at the registration that it may be called with its context.
             let answer = unsafe { raw(function.context().as_ptr()) };
-            notified = notified.and(expect_success(answer, "the end"));
+            notified = notified.and(expect_success(answer, "the finalization"));
         }
         notified
     }
@@ -192,7 +192,7 @@ impl Observers {
         let length = config.as_bytes().len();
         // SAFETY: as above; the text lives until the function has returned.
         let answer = unsafe { raw(config.as_ptr(), length, function.context().as_ptr()) };
-        expect_success(answer, "the beginning")
+        expect_success(answer, "the initialization")
     }
 }
 
@@ -200,7 +200,7 @@ fn expect_success(answer: AclError, what: &str) -> Result<()> {
     if answer == AclError::SUCCESS {
         return Ok(());
     }
-    Err(Error::new(answer, format!("a function of the program that is told of {what} answered {answer:?}")))
+    Err(Error::new(answer, format!("the observer of {what} returned {answer:?}")))
 }
 
 /// The content of a file up to a zero byte.

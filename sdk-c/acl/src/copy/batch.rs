@@ -54,7 +54,7 @@ impl Batch<'_> {
     }
 }
 
-/// Makes the copies one after the other, and writes the index of the one that failed.
+/// Makes the copies one after the other, and writes the index of the copy that failed.
 pub(crate) fn copy_batch(
     state: &State,
     batch: &Batch<'_>,

@@ -84,7 +84,7 @@ pub(crate) fn wait_for_hints(state: &State, info: &BarrierTaskInfo, stream: usiz
     if let Some(hint) = hints.iter().find(|hint| hint.cmo_type.name().is_none()) {
         return refuse(
             AclError::RT_PARAM_INVALID,
-            format!("`task_info` has {:?}, which is no hint", hint.cmo_type),
+            format!("`task_info` has {:?}, which is not a valid hint", hint.cmo_type),
         );
     }
     state.stream(stream).map(drop)
@@ -102,7 +102,10 @@ pub(crate) fn hint_cache(
         return refuse(AclError::INVALID_PARAM, "`size` is 0");
     }
     if kind.name().is_none() {
-        return refuse(AclError::RT_PARAM_INVALID, format!("`cmo_type` is {kind:?}, which is no hint"));
+        return refuse(
+            AclError::RT_PARAM_INVALID,
+            format!("`cmo_type` is {kind:?}, which is not a valid hint"),
+        );
     }
     state.blocks.device_range("src", address, size)?;
     state.stream(stream).map(drop)

@@ -132,7 +132,7 @@ pub(crate) fn reduce(state: &State, reduction: Reduction, stream: usize, reserve
     if bytes % size != 0 {
         return refuse(
             AclError::RT_PARAM_INVALID,
-            format!("`count` is {bytes} bytes, which are no whole number of elements of {size}"),
+            format!("`count` is {bytes} bytes, which is not a multiple of the element size, {size}"),
         );
     }
     state.blocks.device_range("dst", dst, bytes)?;

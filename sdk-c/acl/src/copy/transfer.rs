@@ -49,13 +49,13 @@ impl Direction {
             | MemcpyKind::DEFAULT => Ok(direction),
             _ => refuse(
                 AclError::RT_FEATURE_NOT_SUPPORT,
-                format!("`kind` is {kind:?}, which is no kind for rectangles"),
+                format!("`kind` is {kind:?}, which is not a valid kind for rectangles"),
             ),
         }
     }
 }
 
-/// Where an end of a copy lies.
+/// The location of a source or destination.
 #[derive(Clone)]
 enum Side {
     Device(Arc<DeviceSession>),
@@ -139,7 +139,7 @@ impl Rows {
     }
 }
 
-/// Looks up where a side of a copy lies.
+/// Looks up the location of a source or destination.
 ///
 /// An unknown address is host memory, unless the program says that it is device memory: then the device may know it from
 /// elsewhere, and otherwise refuses it.

@@ -38,7 +38,7 @@ impl DataBuffers {
         let buffer = self.0.insert_with(|_| DataBuffer { extent: Mutex::new(extent) });
         buffer
             .map(|(handle, _)| handle)
-            .ok_or_else(|| Error::new(AclError::BAD_ALLOC, "16 million data buffers are alive"))
+            .ok_or_else(|| Error::new(AclError::BAD_ALLOC, "16 million data buffers exist already"))
     }
 
     /// Destroys a data buffer. The memory stays as it is.

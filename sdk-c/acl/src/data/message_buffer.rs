@@ -97,7 +97,7 @@ impl MessageBuffers {
         let buffer = self.table.insert_with(|_| MessageBuffer { data, content });
         buffer
             .map(|(handle, _)| handle)
-            .ok_or_else(|| Error::new(AclError::RT_RESOURCE_ALLOC_FAIL, "16 million buffers are alive"))
+            .ok_or_else(|| Error::new(AclError::RT_RESOURCE_ALLOC_FAIL, "16 million buffers exist already"))
     }
 
     fn chains(&self) -> MutexGuard<'_, Chains> {

@@ -41,13 +41,14 @@ impl Content {
     pub(crate) fn dim(&self, index: usize) -> Result<i64> {
         match self.dims.get(index) {
             Some(length) if self.rank() != UNKNOWN_RANK => Ok(*length),
-            _ => {
-                refuse(AclError::INVALID_PARAM, format!("`index` is {index}, and there is no such dimension"))
-            }
+            _ => refuse(
+                AclError::INVALID_PARAM,
+                format!("`index` is {index}, which is not the index of a dimension"),
+            ),
         }
     }
 
-    /// Writes the smallest and the largest length of a dimension; -1 is no limit.
+    /// Writes the smallest and the largest length of a dimension; -1 means no limit.
     pub(crate) fn write_range(&self, index: usize, place: &mut [i64]) -> Result<()> {
         let [least, most] = place else {
             return refuse(
@@ -118,7 +119,7 @@ impl TensorDescs {
         let content = Mutex::new(content);
         let desc = self.0.insert_with(|_| TensorDesc { content });
         desc.map(|(handle, _)| handle)
-            .ok_or_else(|| Error::new(AclError::BAD_ALLOC, "16 million tensor descriptions are alive"))
+            .ok_or_else(|| Error::new(AclError::BAD_ALLOC, "16 million tensor descriptions exist already"))
     }
 
     /// Destroys a description.
@@ -192,7 +193,10 @@ fn checked(dims: &[i64]) -> Result<Vec<i64>> {
     {
         return refuse(
             AclError::INVALID_PARAM,
-            format!("`dims[{index}]` is {}; a length is -1 or more, and -2 stands alone", dims[index]),
+            format!(
+                "`dims[{index}]` is {}; a length is -1 or more, and -2 must be the only one",
+                dims[index]
+            ),
         );
     }
     Ok(dims.to_vec())

@@ -30,7 +30,7 @@ impl Runtime {
         });
         match context {
             Some((_, context)) => Ok(context),
-            None => refuse(AclError::RT_RESOURCE_ALLOC_FAIL, "16 million contexts are alive"),
+            None => refuse(AclError::RT_RESOURCE_ALLOC_FAIL, "16 million contexts exist already"),
         }
     }
 
@@ -59,7 +59,7 @@ impl Runtime {
     /// Destroys the streams of a context whose handle is removed.
     pub(super) fn destroy_streams_of(&self, context: &Context) {
         for stream in self.state.streams_of(context) {
-            // No caller is left to whom a failure would matter.
+            // No caller is left to return a failure to.
             let _ = self.destroy_stream_now(&stream);
         }
     }

@@ -150,7 +150,7 @@ impl Runtime {
     fn free_blocks(&self, blocks: Vec<Arc<Block>>) {
         for block in blocks {
             let is_same = |known: &Block| std::ptr::eq(known, &*block);
-            // No caller is left to whom a failure would matter.
+            // No caller is left to return a failure to.
             let _ = if block.is_mapped() {
                 self.virtual_memory.unmap_if(&self.state, block.start, is_same)
             } else {

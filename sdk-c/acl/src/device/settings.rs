@@ -83,7 +83,7 @@ fn cores() -> u32 {
 fn expect_resource(kind: DevResLimitType) -> Result<i64> {
     match kind {
         DevResLimitType::CUBE_CORE | DevResLimitType::VECTOR_CORE => Ok(kind.0.into()),
-        _ => refuse(AclError::RT_PARAM_INVALID, format!("`type` is {kind:?}, which is no resource")),
+        _ => refuse(AclError::RT_PARAM_INVALID, format!("`type` is {kind:?}, which is not a resource")),
     }
 }
 
@@ -182,7 +182,7 @@ pub(crate) fn thread_cores(state: &State, kind: DevResLimitType) -> Result<u32> 
 /// Sets the overflow mode of the current device.
 pub(crate) fn set_saturation(state: &State, mode: FloatOverflowMode) -> Result<()> {
     if !matches!(mode, FloatOverflowMode::SATURATION | FloatOverflowMode::INFNAN) {
-        return refuse(AclError::RT_PARAM_INVALID, format!("`mode` is {mode:?}, which is no mode"));
+        return refuse(AclError::RT_PARAM_INVALID, format!("`mode` is {mode:?}, which is not a valid mode"));
     }
     state.context()?.lease.device.usage().settings.insert((setting::SATURATION, 0), mode.0.into());
     Ok(())
@@ -275,7 +275,7 @@ fn limit_key(limit: DeviceLimit) -> Result<(&'static str, i64)> {
 
 #[cold]
 fn no_attribute<T>(attribute: StreamAttr) -> Result<T> {
-    refuse(AclError::RT_PARAM_INVALID, format!("`stm_attr_type` is {attribute:?}, which is no setting"))
+    refuse(AclError::RT_PARAM_INVALID, format!("`stm_attr_type` is {attribute:?}, which is not a setting"))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The events of the program.
 //!
-//! Each record of an event is a recording of its own, so a wait stays with the recording that it was made for, however
-//! often the event is recorded again.
+//! Each record of an event creates a new recording, so a wait keeps the recording that it was made for, even
+//! if the event is recorded again.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -37,7 +37,7 @@ mod flag {
     pub(crate) const ALL: u32 = SYNC | CAPTURE_STREAM_PROGRESS | TIME_LINE | DEVICE_USE_ONLY | EXTERNAL | IPC;
 }
 
-/// How an event was created, which decides which functions take it.
+/// The function that created an event, which determines the functions that accept it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EventKind {
     /// Without flags; it has a timestamp.
@@ -138,12 +138,14 @@ impl Events {
     }
 
     /// The event of a handle, which must not be one for repeated records.
-    pub(crate) fn get_single(&self, handle: usize, tells: &str) -> Result<Arc<Event>> {
+    pub(crate) fn get_single(&self, handle: usize, operation: &str) -> Result<Arc<Event>> {
         let event = self.get(handle)?;
         if event.kind == EventKind::Repeated {
             return refuse(
                 AclError::RT_FEATURE_NOT_SUPPORT,
-                format!("`event` was made by `aclrtCreateEventExWithFlag` and tells {tells}"),
+                format!(
+                    "`event` was created by `aclrtCreateEventExWithFlag` and does not support {operation}"
+                ),
             );
         }
         Ok(event)
@@ -173,7 +175,7 @@ impl Events {
         });
         let Some((handle, _)) = event else {
             device.usage().events -= 1;
-            return refuse(AclError::RT_NO_EVENT_RESOURCE, "16 million events are alive");
+            return refuse(AclError::RT_NO_EVENT_RESOURCE, "16 million events exist already");
         };
         Ok(handle)
     }
@@ -206,7 +208,7 @@ impl Events {
         Ok(())
     }
 
-    /// Makes an event one that was not recorded, once a stream reaches this point.
+    /// Resets an event to "not recorded", once a stream reaches this point.
     pub(crate) fn reset(&self, state: &State, event: usize, stream: usize) -> Result<()> {
         let (event, stream) = (self.get(event)?, state.stream(stream)?);
         if event.kind == EventKind::Plain || event.flags & flag::SYNC == 0 {
@@ -252,7 +254,7 @@ impl Events {
 
     /// Returns true if all streams have passed their waits for an event.
     pub(crate) fn are_waits_done(&self, event: usize) -> Result<bool> {
-        let event = self.get_single(event, "nothing about those that wait for it")?;
+        let event = self.get_single(event, "`aclrtQueryEventWaitStatus`")?;
         let waits = event.progress().waits.clone();
         for wait in waits {
             if !wait.is_done()? {
@@ -325,7 +327,10 @@ pub(crate) fn timeout_ms(seconds: u32) -> i32 {
 
 fn check_flags(flags: u32) -> Result<()> {
     if flags == 0 || flags & !flag::ALL != 0 || (flags & flag::EXTERNAL != 0 && flags != flag::EXTERNAL) {
-        return refuse(AclError::INVALID_PARAM, format!("`flag` is {flags:#x}, which is no set of flags"));
+        return refuse(
+            AclError::INVALID_PARAM,
+            format!("`flag` is {flags:#x}, which is not a valid set of flags"),
+        );
     }
     if flags & (flag::IPC | flag::DEVICE_USE_ONLY) != 0 {
         return refuse(

@@ -34,8 +34,10 @@ impl AclEvent for Runtime {
     }
 
     fn rt_query_event(&self, event: Event) -> Result<EventStatus> {
-        let is_done =
-            self.events.get_single(event.addr(), "its completion with `aclrtQueryEventStatus`")?.is_done()?;
+        let is_done = self
+            .events
+            .get_single(event.addr(), "`aclrtQueryEvent`; use `aclrtQueryEventStatus`")?
+            .is_done()?;
         Ok(if is_done { EventStatus::COMPLETE } else { EventStatus::NOT_READY })
     }
 

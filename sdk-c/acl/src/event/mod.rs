@@ -1,6 +1,6 @@
 //! Events: points in streams that the host, the same device and other devices wait for.
 //!
-//! Each record of an event is a recording of its own, which uses a pooled event of the device.
+//! Each record of an event creates a new recording, which uses a pooled event of the device.
 
 pub(crate) mod event_table;
 mod functions;

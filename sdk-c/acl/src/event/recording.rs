@@ -113,7 +113,7 @@ impl Recording {
     /// Makes later work of a stream wait for the point.
     pub(crate) fn hold(self: &Arc<Self>, stream: &Arc<Stream>) -> Result<()> {
         if !Arc::ptr_eq(&self.session, &stream.session) {
-            // A device knows neither the events of another device nor its own from before a reset.
+            // A device cannot use events of another device, or its own events from before a reset.
             let record = self.clone();
             hold_until(stream, move || drop(record.wait(None)));
             return Ok(());

@@ -149,7 +149,7 @@ fn managed_range(
         }
         _ => refuse(
             AclError::RT_PARAM_INVALID,
-            format!("`{param}` is {address:#x}, which is no managed memory"),
+            format!("`{param}` is {address:#x}, which is not managed memory"),
         ),
     }
 }
@@ -171,7 +171,10 @@ fn managed_location(state: &State, location: &MemManagedLocation) -> Result<Loca
         other => {
             return refuse(
                 AclError::RT_PARAM_INVALID,
-                format!("`location` is {other:?} with the number {}, which is no place", location.id),
+                format!(
+                    "`location` is {other:?} with the number {}, which is not a valid location",
+                    location.id
+                ),
             );
         }
     };

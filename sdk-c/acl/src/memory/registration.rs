@@ -30,7 +30,10 @@ pub(crate) fn register_host_with(state: &State, address: usize, size: u64, flags
     let [mapped, pinned] = [HostRegisterFlags::MAPPED, HostRegisterFlags::PINNED];
     let [mapped, pinned] = [mapped, pinned].map(|flag| flag.0.cast_unsigned());
     if flags == 0 || flags & !(mapped | pinned) != 0 {
-        return refuse(AclError::INVALID_PARAM, format!("`flag` is {flags:#x}, which is no set of flags"));
+        return refuse(
+            AclError::INVALID_PARAM,
+            format!("`flag` is {flags:#x}, which is not a valid set of flags"),
+        );
     }
     register_host(state, address, size, flags & mapped != 0)
 }
@@ -87,7 +90,7 @@ pub(crate) fn device_pointer_of(state: &State, address: usize, flag: u32) -> Res
     }
 }
 
-/// Checks that a range lies within one allocation of device memory.
+/// Checks that a range is within one allocation of device memory.
 pub(crate) fn expect_device_range(state: &State, address: usize, size: usize) -> Result<()> {
     if address == 0 {
         return refuse(AclError::INVALID_PARAM, "`dev_ptr` is null");

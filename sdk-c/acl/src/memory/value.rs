@@ -36,7 +36,7 @@ impl Condition {
             _ => {
                 return refuse(
                     AclError::RT_PARAM_INVALID,
-                    format!("`flag` is {flag}, which is no comparison"),
+                    format!("`flag` is {flag}, which is not a valid comparison"),
                 );
             }
         })
@@ -70,7 +70,7 @@ fn value_address(state: &State, address: usize) -> Result<ValueAddress> {
     if !address.is_multiple_of(8) {
         return refuse(
             AclError::RT_ADDR_UNALIGNED,
-            format!("`dev_addr` is {address:#x}, which is no multiple of 8"),
+            format!("`dev_addr` is {address:#x}, which is not a multiple of 8"),
         );
     }
     Ok(ValueAddress(address))

@@ -1,6 +1,6 @@
 //! Notifies: flags and counters that one stream sets and another waits for.
 //!
-//! Devices have no such object, so the values live on the host and waiting streams are held by latches.
+//! Devices do not have notifies, so the values are kept on the host, and latches block waiting streams.
 
 mod functions;
 pub(crate) mod notify_table;

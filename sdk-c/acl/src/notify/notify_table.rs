@@ -47,7 +47,7 @@ pub(crate) fn change_of(info: &CntNotifyRecordInfo) -> Result<Change> {
         mode => {
             return refuse(
                 AclError::RT_PARAM_INVALID,
-                format!("`info.mode` is {mode:?}, which is no change"),
+                format!("`info.mode` is {mode:?}, which is not a valid change"),
             );
         }
     })
@@ -64,7 +64,7 @@ pub(crate) fn wait_of(info: &CntNotifyWaitInfo) -> Result<Wait> {
         mode => {
             return refuse(
                 AclError::RT_PARAM_INVALID,
-                format!("`info.mode` is {mode:?}, which is no comparison"),
+                format!("`info.mode` is {mode:?}, which is not a valid comparison"),
             );
         }
     };
@@ -95,7 +95,7 @@ impl Notifies {
         if flag > most {
             return refuse(
                 AclError::RT_PARAM_INVALID,
-                format!("`flag` is {flag}, which is no flag of a notify"),
+                format!("`flag` is {flag}, which is not a valid flag of a notify"),
             );
         }
         self.insert(kind, state.current_device()?, Setter::new())
@@ -106,7 +106,7 @@ impl Notifies {
         let notify = self.0.insert_with(|handle| Notify { handle, kind, device, signal, key });
         notify
             .map(|(handle, _)| handle)
-            .ok_or_else(|| Error::new(AclError::RT_NO_NOTIFY_RESOURCE, "16 million notifies are alive"))
+            .ok_or_else(|| Error::new(AclError::RT_NO_NOTIFY_RESOURCE, "16 million notifies exist already"))
     }
 
     /// Destroys a notify. Queued work keeps the signal; a wait that can never end fails.

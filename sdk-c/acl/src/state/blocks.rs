@@ -36,7 +36,7 @@ pub(crate) struct Block {
     pub(crate) start: usize,
     /// The bytes that may be used.
     pub(crate) length: usize,
-    /// The bytes that the program asked for.
+    /// The requested size in bytes.
     pub(crate) asked: usize,
     pub(crate) place: Place,
     /// The address and length of the device's allocation, for its deallocation.
@@ -122,16 +122,16 @@ impl Blocks {
         let what = match self.find(address) {
             None => "is freed or was never allocated here".to_owned(),
             Some(block) if block.start != address => {
-                format!("lies {} bytes inside an allocation", address - block.start)
+                format!("is {} bytes inside an allocation", address - block.start)
             }
             Some(block) => match block.place {
                 Place::Device | Place::Managed(_) => "is device memory, which `aclrtFree` frees".to_owned(),
-                Place::Mapped => "is mapped memory, which `aclrtUnmapMem` takes away".to_owned(),
+                Place::Mapped => "is mapped memory, which `aclrtUnmapMem` unmaps".to_owned(),
                 Place::Pinned | Place::Pageable(_) => {
                     "is host memory, which `aclrtFreeHost` frees".to_owned()
                 }
                 Place::Registered { .. } => {
-                    "is registered memory of the program's, which `aclrtHostUnregister` gives back".to_owned()
+                    "is registered memory of the program, which `aclrtHostUnregister` releases".to_owned()
                 }
             },
         };

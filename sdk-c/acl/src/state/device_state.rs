@@ -1,4 +1,4 @@
-//! Device state: what the runtime knows of a device, which is open as long as someone holds a lease of it.
+//! Device state: the runtime's record of a device, which is open as long as a lease of it exists.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,7 +16,7 @@ pub(crate) struct DeviceState {
 /// The program's use of a device.
 #[derive(Default)]
 pub(crate) struct DeviceUsage {
-    /// How often the program set the device, less how often it reset it.
+    /// Number of times that the program set the device, minus the number of resets.
     pub(crate) references: usize,
     /// The handle of the default context, from the first setting to the last reset.
     pub(crate) primary: Option<usize>,

@@ -1,6 +1,6 @@
 //! The shared state: devices, contexts, streams and memory blocks, which every subsystem looks up.
 //!
-//! Nothing in this folder uses a subsystem, so every subsystem can take [`State`].
+//! This folder does not use subsystems, so every subsystem can take [`State`].
 
 pub(crate) mod advice;
 pub(crate) mod blocks;

@@ -15,7 +15,7 @@ pub(super) enum Step<Work> {
 /// Why work does not go to the device at once.
 #[derive(Default)]
 pub(super) enum Hold {
-    /// Nothing holds the stream: work goes to the device at once.
+    /// No latch blocks the stream: work goes to the device at once.
     #[default]
     Free,
     /// The stream waits for a closed latch.
@@ -56,7 +56,7 @@ impl<Work> PendingQueue<Work> {
         self.steps.push_back(step);
     }
 
-    /// Holds the stream at a closed latch, as a step of its own.
+    /// Blocks the stream at a closed latch, as a separate step.
     pub(super) fn hold_at(&mut self, latch: Arc<Latch>) {
         self.entered += 1;
         self.hold = Hold::Latched(latch);
@@ -64,7 +64,7 @@ impl<Work> PendingQueue<Work> {
 
     /// The number of steps that have left the queue.
     ///
-    /// A step that needed a latch of its own, see `Stream::hold_here`, counts only once that latch is open.
+    /// A step that needed a separate latch, see `Stream::hold_here`, counts only once that latch is open.
     pub(super) fn passed(&self) -> u64 {
         self.entered.saturating_sub(self.steps.len() as u64 + u64::from(!self.is_free()))
     }

@@ -99,7 +99,7 @@ impl DeviceSession {
         self.staging.clear(self);
         let created = std::mem::take(&mut *self.events()).created;
         for event in created {
-            // No caller is left to whom a failure would matter.
+            // No caller is left to return a failure to.
             let _ = self.call(|device, id| device.destroy_event(id, event));
         }
         self.opened.close();

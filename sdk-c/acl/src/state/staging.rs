@@ -7,7 +7,7 @@ use tenon::{HostPtr, device};
 use super::session::DeviceSession;
 use crate::error::Result;
 
-/// How many idle buffers are kept for reuse.
+/// Number of idle buffers that are kept for reuse.
 const KEPT: usize = 4;
 
 /// Pinned memory, and a pooled event behind the work that reads it.
@@ -46,14 +46,15 @@ impl StagingBuffers {
     /// Frees all buffers. The device has no work any more.
     pub(super) fn clear(&self, session: &DeviceSession) {
         for buffer in std::mem::take(&mut *self.buffers()) {
-            // No caller is left to whom a failure would matter.
+            // No caller is left to return a failure to.
             let _ = Self::free(session, &buffer);
         }
     }
 }
 
 impl DeviceSession {
-    /// Queues work on a stream that reads `length` bytes of pinned memory; `None` if the device has no such memory.
+    /// Queues work on a stream that reads `length` bytes of pinned memory; `None` if the device cannot
+    /// allocate host memory.
     pub(crate) fn with_staging(
         &self,
         stream: device::Stream,

@@ -88,7 +88,7 @@ pub(crate) struct Stream {
     failure: Mutex<Option<Error>>,
     pub(crate) failure_mode: AtomicU32,
     pub(crate) overflow_switch: AtomicU32,
-    /// How often the pending work was dropped.
+    /// Number of times that the pending work was dropped.
     epoch: AtomicU64,
     /// Settings by name and number.
     settings: Mutex<BTreeMap<(&'static str, i64), i64>>,
@@ -161,7 +161,7 @@ impl NewStream {
 /// The error when all handles for streams are in use.
 #[cold]
 pub(crate) fn too_many_streams() -> Error {
-    Error::new(AclError::RT_NO_STREAM_RESOURCE, "16 million streams are alive")
+    Error::new(AclError::RT_NO_STREAM_RESOURCE, "16 million streams exist already")
 }
 
 impl Stream {

@@ -26,14 +26,14 @@ unsafe extern "C-unwind" fn completed(
     _: *mut Status,
 ) {
     if let Some(job) = JOBS.take(number) {
-        // Nothing unwinds into a device.
+        // A panic must not unwind into a device.
         let _ = catch_unwind(AssertUnwindSafe(job));
     }
 }
 
 /// Runs `job` when the stream has finished all work that the device has of it so far.
 ///
-/// The job may run in a thread of the device: it must be short, and must neither wait nor call the device.
+/// The job may run in a thread of the device: it must be short, and must not wait or call the device.
 pub(crate) fn when_reached(stream: &Arc<Stream>, job: impl FnOnce() + Send + 'static) -> Result<()> {
     let session = &stream.session;
     let number = AnyPtr::from_ptr(JOBS.put(Box::new(job)));

@@ -48,7 +48,7 @@ impl StreamConfig {
         if flags & !flag::ALL != 0 {
             return refuse(
                 AclError::INVALID_PARAM,
-                format!("`flag` is {flags:#x}, which is no set of flags"),
+                format!("`flag` is {flags:#x}, which is not a valid set of flags"),
             );
         }
         if flags & flag::DEVICE != 0 {
@@ -80,7 +80,7 @@ impl StreamConfigs {
         let entry = self.0.insert_with(|_| Entry { config: Mutex::default() });
         entry
             .map(|(handle, _)| handle)
-            .ok_or_else(|| Error::new(AclError::BAD_ALLOC, "16 million sets of settings are alive"))
+            .ok_or_else(|| Error::new(AclError::BAD_ALLOC, "16 million configurations exist already"))
     }
 
     /// Destroys a configuration.

@@ -7,7 +7,7 @@ use crate::api::{AclError, AtomicOperation, HacType, HostMemMapCapability, MemKi
 use crate::error::{Result, refuse, unknown_value};
 use crate::state::State;
 
-/// Returns true if every address is of one of these kinds.
+/// Returns true if every address has one of these kinds.
 pub(crate) fn are_of_kinds(
     state: &State,
     virtual_memory: &VirtualMemory,
@@ -23,7 +23,7 @@ pub(crate) fn are_of_kinds(
         return refuse(
             AclError::RT_PARAM_INVALID,
             format!(
-                "`mem_type` is {kinds:#x}, which is no set of kinds, or `reserve` is {reserve} and not 0"
+                "`mem_type` is {kinds:#x}, which is not a valid set of kinds, or `reserve` is {reserve} and not 0"
             ),
         );
     }

@@ -1,6 +1,6 @@
 //! Reserved address ranges, physical memory, and the mappings between them.
 //!
-//! Where device memory is memory of the process, the functions of the system do this: a range is an inaccessible mapping,
+//! If device memory is memory of the process, system calls do this: a range is an inaccessible mapping,
 //! physical memory is an anonymous file, and a mapping maps the file over a part of the range.
 
 use std::collections::BTreeMap;
@@ -89,7 +89,7 @@ impl VirtualMemory {
     fn add(&self, memory: Arc<PhysicalMemory>) -> Result<usize> {
         let handle = self.handles.insert_with(|handle| PhysicalHandle { handle, memory });
         handle.map(|(handle, _)| handle).ok_or_else(|| {
-            Error::new(AclError::RT_RESOURCE_ALLOC_FAIL, "16 million pieces of physical memory are alive")
+            Error::new(AclError::RT_RESOURCE_ALLOC_FAIL, "16 million pieces of physical memory exist already")
         })
     }
 
@@ -416,7 +416,9 @@ pub(crate) fn granularity(
     match option {
         MemGranularityOptions::MINIMUM => Ok(pages::size()),
         MemGranularityOptions::RECOMMENDED => Ok(RECOMMENDED.max(pages::size())),
-        _ => refuse(AclError::RT_PARAM_INVALID, format!("`option` is {option:?}, which is no granularity")),
+        _ => {
+            refuse(AclError::RT_PARAM_INVALID, format!("`option` is {option:?}, which is not a granularity"))
+        }
     }
 }
 

@@ -37,7 +37,7 @@ impl Access {
             _ => {
                 return refuse(
                     AclError::RT_PARAM_INVALID,
-                    format!("`flags` is {flags:?}, which is no access"),
+                    format!("`flags` is {flags:?}, which is not a valid access"),
                 );
             }
         })

@@ -25,7 +25,7 @@ pub(crate) struct Latch {
     opened: Condvar,
 }
 
-/// Opens a latch when it is dropped, so that no one waits for an owner that is gone.
+/// Opens a latch when it is dropped, so that no thread waits for an owner that no longer exists.
 #[must_use = "dropping the guard opens the latch"]
 pub(crate) struct LatchGuard(Arc<Latch>);
 

@@ -1,6 +1,6 @@
 //! Waiting on the host: deadlines, polling, latches that open once, and worker threads for what must not block its caller.
 //!
-//! Nothing in this folder knows of devices or streams.
+//! This folder does not depend on devices or streams.
 
 pub(crate) mod latch;
 pub(crate) mod workers;
@@ -13,7 +13,7 @@ use crate::error::{Result, refuse};
 /// Returns when a wait of `timeout` milliseconds ends; `None` for -1, which never does.
 ///
 /// # Errors
-/// When the number is neither -1 nor positive.
+/// If the number is not -1 and not positive.
 pub(crate) fn deadline(timeout: i32) -> Result<Option<Instant>> {
     match timeout {
         -1 => Ok(None),

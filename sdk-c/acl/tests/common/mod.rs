@@ -1,4 +1,4 @@
-//! What the tests share: a runtime on the CPU device, with validation between the two.
+//! Shared by the tests: a runtime on the CPU device, with the validation layer between them.
 #![allow(dead_code)]
 
 use std::ffi::c_void;
@@ -18,10 +18,10 @@ use tenon_acl::{Devices, OpenDevice, Runtime};
 use tenon_cpu::{Config, Cpu};
 use tenon_layers::validate::{Checker, Options, Report, Validate};
 
-/// The CPU device with validation in front, as a plugin's devices.
+/// The devices of a plugin: the CPU device behind the validation layer.
 pub struct Cpus {
     device: Layered<WithFallbacks<Arc<Cpu>>>,
-    /// How many devices are open.
+    /// Number of open devices.
     pub open: AtomicUsize,
     memory_is_host: bool,
 }
@@ -62,7 +62,7 @@ impl OpenDevice for Opened {
     }
 }
 
-/// A runtime, and what lies below it.
+/// A runtime with its devices.
 pub struct World {
     pub acl: Option<Arc<Runtime>>,
     pub cpus: Arc<Cpus>,
@@ -75,17 +75,17 @@ pub fn world() -> World {
     world_of(true, None)
 }
 
-/// The same, as if they lacked some functions.
+/// Two devices that lack some functions.
 pub fn lacking_world(functions: &'static [Function]) -> World {
     world_of(true, Some(Arc::new(Lacks(functions))))
 }
 
-/// The same, as if the host could not see their memory.
+/// Two devices whose memory the host cannot access.
 pub fn distant_world() -> World {
     world_of(false, None)
 }
 
-/// Refuses functions, as a plugin does that has none and no fallback.
+/// Refuses functions, as for a plugin that lacks them and has no fallback.
 struct Lacks(&'static [Function]);
 
 impl Layer for Lacks {
@@ -127,8 +127,8 @@ impl World {
         self.acl.clone().unwrap()
     }
 
-    /// Ends the runtime. Whatever the program did, nothing is left on the device, and the device has had no reason to
-    /// complain.
+    /// Finalizes the runtime, and checks that nothing is left on the devices and that the validation layer
+    /// has reported nothing.
     #[track_caller]
     pub fn end(mut self) {
         drop(self.acl.take());
@@ -143,13 +143,13 @@ impl World {
         assert!(reports.is_empty(), "{reports:#?}");
     }
 
-    /// How many things of the device are alive.
+    /// Number of live objects of the devices.
     pub fn alive(&self) -> usize {
         self.validate.leaks().len()
     }
 }
 
-/// What physical memory of a device is to be.
+/// Returns the properties of physical memory of a device.
 pub fn physical_of(device: u32, mem_attr: MemAttr) -> PhysicalMemProp {
     PhysicalMemProp {
         handle_type: MemHandleType::NONE,
@@ -160,7 +160,7 @@ pub fn physical_of(device: u32, mem_attr: MemAttr) -> PhysicalMemProp {
     }
 }
 
-/// The call failed with this code, and said something.
+/// Checks that a call failed with this code and a message; returns the message.
 #[track_caller]
 pub fn refused<T: Debug>(code: AclError, result: Result<T>) -> String {
     let error = result.expect_err("the call should have been refused");
@@ -192,7 +192,7 @@ pub fn host_function(function: impl FnOnce() + Send + 'static) -> HostFunc {
     unsafe { HostFunc::from_raw(Some(call), boxed(function)) }
 }
 
-/// Holds a stream until it is opened or dropped.
+/// Blocks a stream until it is opened or dropped.
 pub struct Hold(Arc<(Mutex<bool>, Condvar)>);
 
 impl Hold {
@@ -215,12 +215,12 @@ impl Drop for Hold {
     }
 }
 
-/// The address of memory, of whatever kind.
+/// Returns the address of any kind of memory.
 pub fn any(memory: impl Address) -> AnyPtr {
     AnyPtr::from_addr(memory.address())
 }
 
-/// What has an address.
+/// A type with an address.
 pub trait Address {
     /// The address as a number.
     fn address(&self) -> usize;
@@ -244,7 +244,7 @@ impl<T> Address for &mut [T] {
     }
 }
 
-/// A thread of the program that does what it is told, one thing after the other.
+/// A thread of the program that runs jobs one after the other.
 pub struct Thread {
     jobs: Option<Sender<Box<dyn FnOnce() + Send>>>,
     handle: Option<std::thread::JoinHandle<()>>,
@@ -265,12 +265,12 @@ impl Thread {
         Thread { jobs: Some(jobs), handle: Some(handle), number: told.recv().unwrap() }
     }
 
-    /// Has something done, and waits for what comes of it.
+    /// Runs a job, and waits for its result.
     pub fn run<R: Send + 'static>(&self, job: impl FnOnce() -> R + Send + 'static) -> R {
         self.begin(job).recv().unwrap()
     }
 
-    /// Has something done.
+    /// Queues a job.
     pub fn begin<R: Send + 'static>(&self, job: impl FnOnce() -> R + Send + 'static) -> Receiver<R> {
         let (tell, told) = channel();
         let job = move || drop(tell.send(job()));

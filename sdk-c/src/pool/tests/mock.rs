@@ -1,4 +1,4 @@
-//! A device that has no memory to write to, counts everything, and fails on command.
+//! A device without real memory, which counts everything and fails on command.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Mutex;
@@ -8,13 +8,13 @@ use tenon::DevicePtr;
 use tenon::device::*;
 use tenon_testing::stub_device;
 
-/// A device with streams that stand still until they are told to run.
+/// A device whose streams do not run until `run` lets them.
 pub struct Mock {
     /// Bytes that can be allocated.
     pub capacity: usize,
     /// The result of `device_min_chunk_size`.
     pub unit: usize,
-    /// How far addresses lie beside a page.
+    /// Offset of addresses from a page.
     pub skew: usize,
     pub fail_in: AtomicU64,
     pub state: Mutex<State>,
@@ -27,7 +27,7 @@ pub struct State {
     bytes: usize,
     /// Events that exist, each with its record.
     events: HashMap<usize, Option<(usize, u64)>>,
-    /// How much work each stream was given, and how much it has done.
+    /// For each stream, the amount of queued and of completed work.
     streams: HashMap<usize, (u64, u64)>,
 }
 
@@ -38,12 +38,12 @@ impl Default for Mock {
 }
 
 impl Mock {
-    /// Lets the call that comes after `calls - 1` others fail.
+    /// Makes the call after `calls - 1` other calls fail.
     pub fn fail_in(&self, calls: u64) {
         self.fail_in.store(calls, Ordering::Relaxed);
     }
 
-    /// Returns true if a failure was ordered and has not come yet.
+    /// Returns true if a requested failure has not happened yet.
     pub fn will_fail(&self) -> bool {
         self.fail_in.load(Ordering::Relaxed) > 0
     }
@@ -63,7 +63,7 @@ impl Mock {
         before.is_some_and(|(start, length)| at.addr() + size <= start + length)
     }
 
-    /// Gives a stream something to do; answers how much it was given so far.
+    /// Queues work on a stream; returns the amount of work that was queued so far.
     pub fn work(&self, stream: Stream) -> u64 {
         let mut state = self.state.lock().unwrap();
         let (given, _) = state.streams.entry(stream.addr()).or_default();
@@ -71,14 +71,14 @@ impl Mock {
         *given
     }
 
-    /// Lets a stream do all that it was given.
+    /// Completes all queued work of a stream.
     pub fn run(&self, stream: Stream) {
         let mut state = self.state.lock().unwrap();
         let (given, done) = state.streams.entry(stream.addr()).or_default();
         *done = *given;
     }
 
-    /// How much a stream was given, and how much of it is done.
+    /// Returns the amount of queued and of completed work of a stream.
     pub fn progress(&self, stream: Stream) -> (u64, u64) {
         self.state.lock().unwrap().streams.get(&stream.addr()).copied().unwrap_or_default()
     }
@@ -122,7 +122,7 @@ stub_device! {
             if size > self.capacity - state.bytes {
                 return Ok(DevicePtr::NULL);
             }
-            // No address is given twice, so that what is said of one is said of one allocation.
+            // No address is returned twice, so that an address identifies an allocation.
             state.next = state.next.next_multiple_of(4 << 20) + self.skew;
             let at = state.next.max(64 << 20) + if state.next < 64 << 20 { self.skew } else { 0 };
             state.next = at + size;

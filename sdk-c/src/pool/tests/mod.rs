@@ -1,4 +1,4 @@
-//! The pool against a device that counts and fails on command, and against the CPU device.
+//! Tests of the pool on a mock device that counts and fails on command, and on the CPU device.
 
 mod mock;
 mod model;

@@ -1,4 +1,4 @@
-//! Random programs, held against a model of what they may do.
+//! Random programs, checked against a model.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ enum Step {
         which: usize,
         stream: usize,
     },
-    /// An address at some distance from one that was given once.
+    /// An address at some distance from one that was returned before.
     FreeWrong {
         which: usize,
         by: usize,
@@ -40,7 +40,7 @@ enum Step {
     Trim {
         keep: usize,
     },
-    /// A call of the device fails, soon.
+    /// A later call of the device fails.
     Fail {
         calls: u64,
     },
@@ -66,14 +66,14 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What has to be true of the pool, whatever it does.
+/// The invariants of the pool.
 struct Model {
     mock: Arc<Mock>,
     pool: Pool,
     /// The streams; a retired one gets a new handle, or the same one again.
     streams: [Stream; STREAMS],
     used: BTreeMap<usize, usize>,
-    /// Where a block was freed last: on which stream, and behind how much work.
+    /// For each block, the stream on which it was freed last, and the amount of work before the free.
     freed: HashMap<usize, (Stream, u64)>,
     given: Vec<usize>,
     allocations: u64,
@@ -179,7 +179,7 @@ impl Model {
         }
     }
 
-    /// Everything that is in use can be freed and goes back, and nothing is left behind.
+    /// Checks that all blocks in use can be freed, and that no memory of the device is left.
     fn end(mut self) {
         self.mock.fail_in(0);
         for at in std::mem::take(&mut self.used).into_keys() {
@@ -209,7 +209,7 @@ proptest! {
     }
 }
 
-/// One program that comes past every call of the device, with each of those calls made to fail in turn.
+/// Runs a program that makes every call of the device, once for each of the calls, which then fails.
 #[test]
 fn each_call_of_the_device_may_fail() {
     let work = |stream| Step::Work { stream };

@@ -1,4 +1,4 @@
-//! Who may have a freed block, and when: on the CPU device with streams that are held back, and on the mock.
+//! Tests when streams can reuse freed blocks: on the CPU device with blocked streams, and on the mock device.
 
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -17,7 +17,7 @@ fn cpu() -> (Arc<Cpu>, Pool) {
     (cpu, pool)
 }
 
-/// Holds a stream back until the sender is used or dropped.
+/// Blocks a stream until the sender is used or dropped.
 fn hold(cpu: &Cpu, stream: Stream) -> Sender<()> {
     let (open, gate) = channel::<()>();
     let gate = Mutex::new(gate);

@@ -1,4 +1,4 @@
-//! Many threads on one pool.
+//! Tests of one pool on several threads.
 
 use std::hint::spin_loop;
 use std::sync::Arc;
@@ -127,7 +127,7 @@ fn of_two_threads_that_free_one_block_one_succeeds() {
             round.store(this, Ordering::Release);
             wait(&done, 2 * this);
             if freed.load(Ordering::Relaxed) != this {
-                // The threads have to come to their end.
+                // The threads must end.
                 round.store(ROUNDS, Ordering::Release);
                 panic!("the block was freed twice in round {this}");
             }
@@ -145,7 +145,8 @@ fn addresses_are_looked_up_while_their_memory_goes() {
             scope.spawn(|| {
                 for _ in 0..2000 {
                     let block = pool.allocate(2 * MIB, Stream::NULL).unwrap();
-                    // The second time it is free, the other thread's, or gone with its slab.
+                    // At the second free the block is free, in use by the other thread, or freed with its
+                    // slab.
                     for _ in 0..2 {
                         let freed = pool.free(block, Stream::NULL);
                         let expected = [

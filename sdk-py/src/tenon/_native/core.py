@@ -41,42 +41,42 @@ if TYPE_CHECKING:
 
 
 class DeviceInfo(Structure):
-    """What is known of a device.
+    """Information about a device.
 
-    The texts are the library's and stay until its plugin is unloaded.
+    The strings belong to the library and stay valid until the plugin is unloaded.
 
-    What a plugin does not tell is 0 or false.
+    A value that the plugin does not provide is 0 or false.
     """
 
     type: bytes | None
-    """The type under which it is opened."""
+    """The device type, as for ``device_open``."""
     ordinal: int
-    """Its place among the plugin's devices."""
+    """The index among the plugin's devices."""
     plugin: int | None
-    """Its plugin."""
+    """The plugin."""
     plugin_name: bytes | None
-    """The name of its plugin."""
+    """The name of the plugin."""
     total_memory: int
-    """All of its memory in bytes."""
+    """Total memory in bytes."""
     free_memory: int
-    """The free part of it."""
+    """Free memory in bytes."""
     min_chunk_size: int
-    """The unit, in bytes, that allocations are rounded up to."""
+    """The unit in bytes to which allocations are rounded up."""
     compute_capability: int
-    """Its generation, in CUDA's way ten times the major plus the minor number."""
+    """The compute capability, as in CUDA: ten times the major number plus the minor number."""
     runtime_version: int
-    """Version of what programs link to."""
+    """Version of the runtime."""
     driver_version: int
     """Version of the driver."""
     multi_processors: int
-    """How many processors work at the same time."""
+    """Number of multiprocessors."""
     float16: bool
-    """True if its kernels compute in ``float16``."""
+    """True if the device supports ``float16``."""
     bfloat16: bool
-    """True if its kernels compute in ``bfloat16``."""
+    """True if the device supports ``bfloat16``."""
     host_accessible: bool
-    """True if the host reads and writes its memory at the address that the device uses, once the work
-    that uses the memory is done. True for the built-in device; a plugin has no way to promise it.
+    """True if the host can read and write device memory at the device's address, once the work that
+    uses the memory is done. True for the built-in device only; a plugin cannot state it.
     """
 
     _fields_ = [
@@ -98,16 +98,16 @@ class DeviceInfo(Structure):
 
 
 class Error(Structure):
-    """What is known of a call that failed.
+    """The record of a failed call.
 
-    The texts are the library's, and stay as they are until another call fails on the same thread.
-    One that does not apply is ``None``.
+    The strings belong to the library, and stay valid until another call fails on the same thread. A
+    string that does not apply is ``None``.
     """
 
     status: int
     """The result of the call. A ``Status``."""
     function: bytes | None
-    """The function of the library that was called."""
+    """The library function that was called."""
     message: bytes | None
     """The message."""
     device: bytes | None
@@ -115,11 +115,11 @@ class Error(Structure):
     plugin: bytes | None
     """The name of the plugin."""
     plugin_message: bytes | None
-    """What the plugin itself says; ``None`` when it says nothing, or was not called."""
+    """The plugin's own message; ``None`` if it has none, or was not called."""
     layer: bytes | None
-    """The layer that refused the call; ``None`` when none did."""
+    """The layer that refused the call; ``None`` if none did."""
     rule: bytes | None
-    """The rule that was broken, such as ``V001``; ``None`` when it was none."""
+    """The rule that the call broke, such as ``V001``; ``None`` if there is none."""
 
     _fields_ = [
         ("status", c_int),
@@ -137,23 +137,23 @@ class ParamKind(NamedNumber):
     """The kind of a parameter."""
 
     BOOL = 0
-    """A truth value, 0 or 1."""
+    """A Boolean, 0 or 1."""
     SIGNED = 1
-    """A whole number with a sign, sign-extended."""
+    """A signed integer, sign-extended."""
     UNSIGNED = 2
-    """A whole number without."""
+    """An unsigned integer."""
     FLOAT = 3
     """A floating-point number, as the bits of a ``double``."""
     TEXT = 4
-    """The address of a text."""
+    """The address of a string."""
     POINTER = 5
-    """An address; with a length among the other parameters."""
+    """An address of memory. Its length is another parameter."""
     ID = 6
-    """A number that stands for something, such as a device."""
+    """The number of an object, such as a device."""
     HANDLE = 7
     """A handle of the plugin."""
     ENUM = 8
-    """A named number."""
+    """An enumerator."""
     STRUCT = 9
     """The address of a struct."""
     CALLBACK = 10
@@ -172,14 +172,12 @@ class Direction(NamedNumber):
 
 
 class Param(Structure):
-    """A parameter of a function as the spec has it."""
+    """A parameter of a function of the spec."""
 
     name: bytes | None
-    """Its name."""
+    """The name."""
     type: bytes | None
-    """The name of its type in the spec where it has one, such as ``Stream``; else what it is, such as
-    ``u64``.
-    """
+    """The name of the type in the spec, such as ``Stream``, or a basic type, such as ``u64``."""
     kind: int
     """The kind. A ``ParamKind``."""
     direction: int
@@ -189,24 +187,24 @@ class Param(Structure):
 
 
 class Call(Structure):
-    """A call on its way to a plugin.
+    """A call to a plugin.
 
-    It stays as long as the layer's function runs; texts and parameters stay for ever.
+    It is valid while the layer's function runs; strings and parameter descriptions are never freed.
     """
 
     function: bytes | None
-    """The function in the spec: ``memory_copy_h2d``."""
+    """The name of the function in the spec, such as ``memory_copy_h2d``."""
     index: int
-    """Its place in the order of the spec."""
+    """The index of the function in the spec."""
     plugin: int | None
     """The plugin that is called."""
     count: int
     """Number of parameters."""
     params: _Pointer[Param]
-    """The parameters in the order of the spec, lengths and outputs included."""
+    """The parameters in the order of the spec, including lengths and outputs."""
     arguments: _Pointer[c_uint64]
-    """Their values, as many. Numbers are extended to 64 bits. What is written by the plugin is 0 until
-    the call has succeeded; arrays and texts that it yields stay 0.
+    """The values of the parameters. Numbers are extended to 64 bits. Outputs of the plugin are 0 until
+    the call has succeeded; outputs that are arrays or strings stay 0.
     """
 
     _fields_ = [
@@ -222,8 +220,8 @@ class Call(Structure):
 class LayerBefore(CFuncPtr):
     """Called before a call reaches the plugin.
 
-    Whatever it answers but success refuses the call: the plugin does not see it, and the caller is
-    answered the same.
+    A status other than success refuses the call: the plugin does not see it, and the caller gets
+    this status.
 
     It takes ``user_data``, ``call`` and ``note``.
     """
@@ -234,7 +232,7 @@ class LayerBefore(CFuncPtr):
 
 
 class LayerAfter(CFuncPtr):
-    """Called after the call has come back, also when a layer further in refused it.
+    """Called after the call has returned, also if an inner layer refused it.
 
     It takes ``user_data``, ``call``, ``note`` and ``status``.
     """
@@ -256,21 +254,22 @@ class LayerFinish(CFuncPtr):
 
 
 class Layer(Structure):
-    """A layer of a program's own.
+    """A layer of the program.
 
-    Its functions are called by whatever thread makes a call, by many at once. They may call the
-    library, but not open or close anything. They must return: no C++ exception and no ``longjmp``
-    may leave them.
+    Its functions run on the thread that makes the call, so on several threads at once. They may
+    call the library, but not open or close anything. They must return: no C++ exception and no
+    ``longjmp`` may leave them.
     """
 
     size: int
     """Size of this struct in bytes."""
     name: bytes | None
-    """Its name in messages."""
+    """The name in messages."""
     user_data: int | None
-    """Handed to each of its functions."""
+    """Passed to each of the layer's functions."""
     before: LayerBefore
-    """Before each call; may be ``None``. What it writes to ``note`` comes back in ``after``."""
+    """Before each call; may be ``None``. The value that it writes to ``note`` is passed to ``after``.
+    """
     after: LayerAfter
     """After each call; may be ``None``."""
     finish: LayerFinish
@@ -305,19 +304,19 @@ class Layer(Structure):
 
 
 class Options(Structure):
-    """How the library begins.
+    """Options of ``init``.
 
-    What is left out is taken from the environment.
+    Options that are left out are taken from the environment variables.
     """
 
     size: int
     """Size of this struct in bytes."""
     plugin_path: bytes | None
-    """Where to look for plugins, as in ``TENON_PLUGIN_PATH``: folders, libraries and manifests, with
-    colons between them. Empty: nowhere.
+    """The plugin search path, as in ``TENON_PLUGIN_PATH``: folders, libraries and manifests, separated
+    by colons. Empty: no plugins are loaded.
     """
     layers: bytes | None
-    """Which layers there are, as in ``TENON_LAYERS``: ``"validate,trace"``. Empty: none."""
+    """The layers, as in ``TENON_LAYERS``: ``"validate,trace"``. Empty: none."""
 
     _fields_ = [("size", c_size_t), ("plugin_path", c_char_p), ("layers", c_char_p)]
 
@@ -326,23 +325,21 @@ class Options(Structure):
 
 
 class LoadOptions(Structure):
-    """How a plugin is loaded.
+    """Options of ``tenon_plugin_load``.
 
-    What is left out is the usual.
+    Options that are left out have their default.
     """
 
     size: int
     """Size of this struct in bytes."""
     release: bytes | None
-    """The release that the plugin was built for, such as ``"3.1"``, for one that does not show it. A
-    wrong one is an error.
+    """The release that the plugin was built for, such as ``"3.1"``, if the library cannot detect it. A
+    wrong release is an error.
     """
     name: bytes | None
-    """What the plugin is called; ``None``: the name in the manifest, or that of the file."""
+    """The name of the plugin; ``None``: the name in the manifest, or that of the file."""
     lazy: bool
-    """True if symbols that the library does not find may stay open until they are called, which then
-    ends the process.
-    """
+    """True if unresolved symbols are accepted; a call of one ends the process."""
 
     _fields_ = [("size", c_size_t), ("release", c_char_p), ("name", c_char_p), ("lazy", c_bool)]
 
@@ -353,27 +350,28 @@ class LoadOptions(Structure):
 
 
 class PluginInfo(Structure):
-    """What is known of a plugin.
+    """Information about a plugin.
 
-    The texts are the library's and stay until the plugin is unloaded.
+    The strings belong to the library and stay valid until the plugin is unloaded.
     """
 
     name: bytes | None
-    """Its name in messages."""
+    """The name in messages."""
     path: bytes | None
-    """The library; ``None`` for the built-in device."""
+    """The path of the plugin's library; ``None`` for the built-in device."""
     device_type: bytes | None
-    """The name under which its devices are opened."""
+    """The device type, as for ``device_open``."""
     sub_device_type: bytes | None
-    """A finer type, if the plugin states one; else ``None``."""
+    """The subtype, if the plugin states one; else ``None``."""
     release: bytes | None
-    """The release whose table it filled; ``None`` for the built-in device, which has no table."""
+    """The release whose table the plugin filled; ``None`` for the built-in device, which has no table.
+    """
     recognition: bytes | None
-    """How the release was found, as a clause that begins with the plugin as "it"."""
+    """How the release was detected, as a clause whose subject "it" is the plugin."""
     version: Array[c_size_t]
-    """The version of the interface that it states: major, minor, patch."""
+    """The version of the interface that the plugin states: major, minor, patch."""
     open_devices: int
-    """How many of its devices are open now."""
+    """Number of open devices."""
 
     _fields_ = [
         ("name", c_char_p),
@@ -388,15 +386,15 @@ class PluginInfo(Structure):
 
 
 class PluginFailure(Structure):
-    """Something that was to be loaded and was not.
+    """A plugin, manifest or folder that could not be loaded.
 
-    The texts are the library's and stay until it is shut down.
+    The strings belong to the library and stay valid until it is shut down.
     """
 
     path: bytes | None
     """The library, the manifest, or the folder that could not be read."""
     reason: bytes | None
-    """Why it was not loaded."""
+    """The reason."""
 
     _fields_ = [("path", c_char_p), ("reason", c_char_p)]
 
@@ -406,23 +404,23 @@ class PoolStatistics(Structure):
 
     Sizes are in bytes and count blocks, which may be larger than the requests.
 
-    While other threads allocate and free, the numbers are of slightly different moments.
+    While other threads allocate and free, the figures may be from slightly different moments.
     """
 
     in_use: int
-    """In use."""
+    """Bytes in use."""
     cached: int
-    """From the device and not in use."""
+    """Unused bytes that the pool has allocated from the device."""
     peak: int
-    """The most that was in use at once. With several threads it may be off by 1 MiB for each."""
+    """Peak of the bytes in use. It may be off by 1 MiB per thread."""
     from_device: int
-    """Allocated on the device and not freed."""
+    """Bytes allocated from the device."""
     hits: int
-    """Allocations that were served without the device."""
+    """Number of allocations without a call of the device."""
     misses: int
-    """Allocations for which memory was allocated on the device."""
+    """Number of allocations for which the pool allocated from the device."""
     splits: int
-    """Allocations on the device that were cut into several blocks."""
+    """Number of device allocations that were divided into several blocks."""
 
     _fields_ = [
         ("in_use", c_size_t),
@@ -441,31 +439,30 @@ class Availability(NamedNumber):
     NATIVE = 0
     """The plugin has it."""
     FALLBACK = 1
-    """The spec's fallback stands in."""
+    """The spec's fallback implements it."""
     UNAVAILABLE = 2
-    """Neither; the function fails with ``UnsupportedError``."""
+    """Nothing implements it; the function fails with ``UnsupportedError``."""
 
 
 class ReportEntry(Structure):
-    """What is known of a function of a device.
+    """The implementation of one function of a device.
 
-    The texts stay for ever.
+    The strings are never freed.
     """
 
     function: bytes | None
-    """Its name in the spec: ``memory_copy_h2d`` is ``memory_copy_h2d`` here."""
+    """The name in the spec: ``memory_copy_h2d`` for ``memory_copy_h2d``."""
     group: bytes | None
-    """The group that describes it."""
+    """The group of the function in the spec."""
     availability: int
-    """Its implementation. A ``Availability``."""
+    """The implementation. A ``Availability``."""
     fallback: bytes | None
-    """What the fallback does, in a sentence; ``None`` if none stands in."""
+    """A sentence that describes the fallback; ``None`` if there is none."""
     costs: bytes | None
-    """What the fallback costs; ``None`` if none stands in, or nothing is said."""
+    """The cost of the fallback; ``None`` if there is none, or the spec states no cost."""
     calls: int
-    """How often the function was called since the device was opened, or, if it is about no device,
-    since its plugin was loaded; failed calls included. What a fallback calls does not count; what
-    the pool calls does.
+    """Number of calls, including failed ones, since the device was opened, or, for functions without a
+    device, since the plugin was loaded. Calls by the pool count; calls by a fallback do not.
     """
 
     _fields_ = [
@@ -482,10 +479,10 @@ _pool_allocate = bind("tenon_pool_allocate", c_void_p, c_size_t, c_void_p, POINT
 
 
 def pool_allocate(device: int, size: int, stream: int) -> int:
-    """Takes memory for work on a stream.
+    """Allocates memory from the pool, for work on a stream.
 
-    The content is undefined. The pool keeps what is freed and hands it out again; the device is
-    asked only when there is nothing at hand.
+    The content is undefined. The pool reuses freed memory, and allocates from the device only if it
+    has none that fits.
 
     Args:
         device: The device.
@@ -493,12 +490,12 @@ def pool_allocate(device: int, size: int, stream: int) -> int:
         stream: The stream that uses it; ``0``: the default stream.
 
     Returns:
-        The address, aligned for every data type.
+        The address, which is aligned for every data type.
 
     Raises:
-        OutOfMemoryError: The device has no more, also after the pool has given back what it
-            kept.
-        InvalidHandleError: It is no open device.
+        OutOfMemoryError: The device is out of memory, even after the pool has released its
+            cached memory.
+        InvalidHandleError: ``device`` is not an open device.
 
     Threads: any thread, also several at once.
     """
@@ -513,20 +510,20 @@ _pool_free = bind("tenon_pool_free", c_void_p, c_void_p, c_void_p)
 
 
 def pool_free(device: int, ptr: int, stream: int) -> None:
-    """Gives memory of ``pool_allocate`` back.
+    """Frees memory of ``pool_allocate``.
 
-    Work that was queued on the stream before may still use it. Work on other streams must be done,
-    or come before in some order. The stream may have it again at once, other streams when this one
-    has passed the point.
+    Work that was queued on the stream before may still use the memory. Work on other streams must
+    have completed, or be ordered before this point of the stream, for example by an event. The
+    stream may reuse the memory at once, other streams once this one has passed the point.
 
     Args:
         device: The device.
-        ptr: The address; ``0`` is left alone.
-        stream: The stream that used it last; ``0``: the default stream.
+        ptr: The address; ``0`` does nothing.
+        stream: The stream that used the memory last; ``0``: the default stream.
 
     Raises:
-        InvalidHandleError: It is no open device.
-        InvalidArgumentError: The pool has not given this address, or has it back already.
+        InvalidHandleError: ``device`` is not an open device.
+        InvalidArgumentError: The address is not from this pool, or was freed before.
 
     Threads: any thread, also several at once.
     """
@@ -539,16 +536,17 @@ _pool_get_statistics = bind("tenon_pool_get_statistics", c_void_p, POINTER(PoolS
 
 
 def pool_get_statistics(device: int) -> PoolStatistics:
-    """Tells what the pool of a device has and has done.
+    """Gets the statistics of a device's pool.
 
     Args:
         device: The device.
 
     Returns:
-        The figures; while other threads allocate and free, of slightly different moments.
+        The statistics. While other threads allocate and free, the figures may be from slightly
+        different moments.
 
     Raises:
-        InvalidHandleError: It is no open device.
+        InvalidHandleError: ``device`` is not an open device.
 
     Threads: any thread, also several at once.
     """
@@ -563,15 +561,16 @@ _pool_trim = bind("tenon_pool_trim", c_void_p, c_size_t)
 
 
 def pool_trim(device: int, keep: int) -> None:
-    """Gives memory that is not in use back to the device.
+    """Returns unused memory of the pool to the device.
 
     Args:
         device: The device.
-        keep: How many bytes may stay.
+        keep: The number of unused bytes that the pool may keep.
 
     Raises:
-        InvalidHandleError: It is no open device.
-        DeviceError: What the plugin answered; what it did not take stays in the pool.
+        InvalidHandleError: ``device`` is not an open device.
+        DeviceError: The status that the plugin returned; memory that it failed to free stays in
+            the pool.
 
     Threads: any thread, also several at once.
     """
@@ -584,7 +583,7 @@ _buffer_create = bind("tenon_buffer_create", c_void_p, c_size_t, c_void_p, POINT
 
 
 def buffer_create(device: int, size: int, stream: int) -> int:
-    """Makes a buffer: memory out of the pool, with a handle that is looked up.
+    """Creates a buffer: memory from the pool, with a handle.
 
     Args:
         device: The device.
@@ -595,9 +594,9 @@ def buffer_create(device: int, size: int, stream: int) -> int:
         The buffer.
 
     Raises:
-        OutOfMemoryError: The device has no more, also after the pool has given back what it
-            kept.
-        InvalidHandleError: It is no open device.
+        OutOfMemoryError: The device is out of memory, even after the pool has released its
+            cached memory.
+        InvalidHandleError: ``device`` is not an open device.
         BusyError: There are 16 million buffers.
 
     Threads: any thread, also several at once.
@@ -613,14 +612,14 @@ _buffer_destroy = bind("tenon_buffer_destroy", c_void_p, c_void_p)
 
 
 def buffer_destroy(buffer: int, stream: int) -> None:
-    """Gives a buffer back.
+    """Destroys a buffer and frees its memory.
 
     Args:
-        buffer: The buffer; its handle leads nowhere afterwards.
-        stream: The stream that used it last, with the rules of ``pool_free``.
+        buffer: The buffer; its handle is invalid afterwards.
+        stream: The stream that used the buffer last, with the rules of ``pool_free``.
 
     Raises:
-        InvalidHandleError: It is no buffer.
+        InvalidHandleError: ``buffer`` is not a live buffer.
 
     Threads: any thread, also several at once.
     """
@@ -633,16 +632,16 @@ _buffer_address = bind("tenon_buffer_address", c_void_p, POINTER(c_void_p))
 
 
 def buffer_address(buffer: int) -> int:
-    """Tells where a buffer begins.
+    """Gets the address of a buffer.
 
     Args:
         buffer: The buffer.
 
     Returns:
-        The address, on the device.
+        The address in device memory.
 
     Raises:
-        InvalidHandleError: It is no buffer.
+        InvalidHandleError: ``buffer`` is not a live buffer.
 
     Threads: any thread, also several at once.
     """
@@ -657,16 +656,16 @@ _buffer_size = bind("tenon_buffer_size", c_void_p, POINTER(c_size_t))
 
 
 def buffer_size(buffer: int) -> int:
-    """Tells how long a buffer is.
+    """Gets the size of a buffer.
 
     Args:
         buffer: The buffer.
 
     Returns:
-        The length in bytes, as it was asked for.
+        The requested length in bytes.
 
     Raises:
-        InvalidHandleError: It is no buffer.
+        InvalidHandleError: ``buffer`` is not a live buffer.
 
     Threads: any thread, also several at once.
     """
@@ -681,7 +680,7 @@ _buffer_device = bind("tenon_buffer_device", c_void_p, POINTER(c_void_p))
 
 
 def buffer_device(buffer: int) -> int:
-    """Tells which device a buffer is of.
+    """Gets the device of a buffer.
 
     Args:
         buffer: The buffer.
@@ -690,7 +689,7 @@ def buffer_device(buffer: int) -> int:
         The device.
 
     Raises:
-        InvalidHandleError: It is no buffer.
+        InvalidHandleError: ``buffer`` is not a live buffer.
 
     Threads: any thread, also several at once.
     """
@@ -707,21 +706,21 @@ _device_count = bind("tenon_device_count", c_char_p, POINTER(c_size_t))
 def device_count(type: str | None = None) -> int:
     """Counts the devices of a type, open or not.
 
-    The plugin is initialised for this, if it was not.
+    Initialises the plugin, if it is not initialised.
 
     Args:
         type: The type; ``None``: that of the built-in device.
 
     Returns:
-        Their number.
+        The number of devices.
 
     Raises:
         NotFoundError: No plugin has such devices.
-        InvalidArgumentError: This call begins the library, and ``TENON_LAYERS`` names what is
-            no layer.
-        BusyError: The plugin is not initialised, and the call comes from inside of another one
-            or from a callback of a stream.
-        DeviceError: What the plugin answered.
+        InvalidArgumentError: The call initialises the library, and ``TENON_LAYERS`` names an
+            unknown layer.
+        BusyError: The plugin is not initialised, and the call is made from inside another call
+            or from a stream callback.
+        DeviceError: The status that the plugin returned.
 
     Threads: any thread, also several at once.
     """
@@ -738,26 +737,26 @@ _device_open = bind("tenon_device_open", c_char_p, c_int, POINTER(c_void_p))
 def device_open(type: str | None, ordinal: int) -> int:
     """Opens a device of a type: initialises its plugin and then the device, each once.
 
-    A device that is open already is opened once more and has the same handle; it stays open until
-    it is closed as often.
+    A device that is open already gets the same handle again, and stays open until it has been
+    closed as often as it was opened.
 
     Args:
-        type: The type; ``None``: the built-in CPU device, ``cpu``. Of several plugins of the
-            type the first is taken.
-        ordinal: Which one, from 0.
+        type: The type; ``None``: the built-in CPU device, ``cpu``. If several plugins have the
+            type, the first one is used.
+        ordinal: The index of the device, from 0.
 
     Returns:
         The device.
 
     Raises:
         NotFoundError: There is no such device.
-        InvalidArgumentError: This call begins the library, and ``TENON_LAYERS`` names what is
-            no layer.
+        InvalidArgumentError: The call initialises the library, and ``TENON_LAYERS`` names an
+            unknown layer.
         BusyError: The call comes from inside of another one or from a callback of a stream, or
             256 devices are open.
-        DeviceError: What the plugin answered.
+        DeviceError: The status that the plugin returned.
 
-    Threads: any thread, also several at once; they wait for each other.
+    Threads: any thread, also several at once; the calls run one after the other.
     """
     device = c_void_p()
     status = _device_open(encode_or_null(type), ordinal, device)
@@ -774,19 +773,19 @@ def plugin_open_device(plugin: int, ordinal: int) -> int:
 
     Args:
         plugin: The plugin.
-        ordinal: Which one, from 0.
+        ordinal: The index of the device, from 0.
 
     Returns:
         The device.
 
     Raises:
-        InvalidHandleError: It is no loaded plugin.
+        InvalidHandleError: ``plugin`` is not a loaded plugin.
         NotFoundError: There is no such device.
         BusyError: The call comes from inside of another one or from a callback of a stream, or
             256 devices are open.
-        DeviceError: What the plugin answered.
+        DeviceError: The status that the plugin returned.
 
-    Threads: any thread, also several at once; they wait for each other.
+    Threads: any thread, also several at once; the calls run one after the other.
     """
     device = c_void_p()
     status = _plugin_open_device(plugin, ordinal, device)
@@ -801,19 +800,20 @@ _device_close = bind("tenon_device_close", c_void_p)
 def device_close(device: int) -> None:
     """Closes a device once.
 
-    The last time waits for its work, gives the pool's memory back, and ends the device.
+    The last closing waits for the device's work, frees the pool's memory, and shuts the device
+    down.
 
     Args:
-        device: The device; after the last time the handle leads nowhere.
+        device: The device; after the last closing the handle is invalid.
 
     Raises:
-        InvalidHandleError: It is no open device.
+        InvalidHandleError: ``device`` is not an open device.
         BusyError: Buffers or memory of its pool are in use, or calls of other threads do not
-            end within 10 seconds, or the call comes from inside of another one or from a callback
-            of a stream. The device stays open.
-        DeviceError: What the plugin answered: to ``synchronize_device`` or
-            ``device_memory_deallocate``, and the device stays open, or to ``deinit_device``, and it
-            is closed nevertheless.
+            end within 10 seconds, or the call is made from inside another call or from a stream
+            callback. The device stays open.
+        DeviceError: The status that the plugin returned. After a failure of
+            ``synchronize_device`` or ``device_memory_deallocate`` the device stays open; after one
+            of ``deinit_device`` it is closed nevertheless.
 
     Threads: any thread, but not a callback of a stream. Calls of other threads that are under way
     are waited for.
@@ -829,15 +829,15 @@ _device_make_current = bind("tenon_device_make_current", c_void_p)
 def device_make_current(device: int) -> None:
     """Makes a device the current one of the calling thread.
 
-    Functions that take a device do so by themselves; this is for programs that ask with
+    Functions that take a device do this themselves. Call it only if the program uses
     ``device_current``.
 
     Args:
         device: The device.
 
     Raises:
-        InvalidHandleError: It is no open device.
-        DeviceError: What the plugin answered to ``set_device``.
+        InvalidHandleError: ``device`` is not an open device.
+        DeviceError: The status of the plugin's ``set_device``.
 
     Threads: any thread, also several at once; each has a current device of its own.
     """
@@ -850,13 +850,13 @@ _device_current = bind("tenon_device_current", POINTER(c_void_p))
 
 
 def device_current() -> int:
-    """Tells the current device of the calling thread: the last one that it called a function with.
+    """Gets the current device of the calling thread: the device of its last call.
 
     Returns:
         The device.
 
     Raises:
-        NotFoundError: The thread has none, or it is closed.
+        NotFoundError: The thread has no current device, or the device is closed.
 
     Threads: any thread, also several at once; each has a current device of its own.
     """
@@ -871,16 +871,16 @@ _device_get_info = bind("tenon_device_get_info", c_void_p, POINTER(DeviceInfo))
 
 
 def device_get_info(device: int) -> DeviceInfo:
-    """Tells what is known of a device.
+    """Gets information about a device.
 
     Args:
         device: The device.
 
     Returns:
-        What is known.
+        The information.
 
     Raises:
-        InvalidHandleError: It is no open device.
+        InvalidHandleError: ``device`` is not an open device.
 
     Threads: any thread, also several at once.
     """
@@ -895,12 +895,12 @@ _error_last = bind("tenon_error_last", POINTER(Error))
 
 
 def error_last() -> Error:
-    """Tells about the last call that failed on the calling thread.
+    """Gets the record of the last failed call of the calling thread.
 
-    A call that succeeds leaves it alone, as ``errno`` is left alone.
+    Successful calls do not change the record, as with ``errno``.
 
     Returns:
-        What is known; all ``None``, and ``Status.SUCCESS``, if no call has failed.
+        The record; all ``None``, and ``Status.SUCCESS``, if no call has failed.
 
     Raises:
         NotFoundError: No call has failed on this thread.
@@ -918,10 +918,10 @@ _error_text = bind("tenon_error_text", restype=c_char_p)
 
 
 def error_text() -> str:
-    """The same in one text of some lines.
+    """Returns the record of the last failed call as a text of several lines.
 
     Returns:
-        The text, which stays as it is until another call fails on the same thread. Never ``None``.
+        The text, which stays valid until another call fails on the same thread. Never ``None``.
 
     Threads: any thread, also several at once; each has a last error of its own.
     """
@@ -933,13 +933,13 @@ _status_name = bind("tenon_status_name", c_int, restype=c_char_p)
 
 
 def status_name(status: int) -> str:
-    """The name of a status, such as ``BusyError``.
+    """Returns the name of a status, such as ``BusyError``.
 
     Args:
         status: Any number. A ``Status``.
 
     Returns:
-        A text that stays for ever; ``unknown status`` for a number that no function answers.
+        A string that is never freed; ``unknown status`` for a number that no function answers.
 
     Threads: any thread, also several at once.
     """
@@ -951,13 +951,13 @@ _status_string = bind("tenon_status_string", c_int, restype=c_char_p)
 
 
 def status_string(status: int) -> str:
-    """What a status means, in a sentence without a full stop.
+    """Returns the meaning of a status, as a sentence without a full stop.
 
     Args:
         status: Any number. A ``Status``.
 
     Returns:
-        A text that stays for ever; ``unknown status`` for a number that no function answers.
+        A string that is never freed; ``unknown status`` for a number that no function answers.
 
     Threads: any thread, also several at once.
     """
@@ -969,19 +969,20 @@ _layers_enable = bind("tenon_layers_enable", c_char_p)
 
 
 def layers_enable(names: str) -> None:
-    """Chooses the layers by name, in place of those in ``TENON_LAYERS``, which stay if these cannot be
-    made.
+    """Sets the layers by name, instead of ``TENON_LAYERS``.
+
+    If they cannot be created, the layers do not change.
 
     Args:
         names: A list such as ``"validate,trace"``; empty: none.
 
     Raises:
-        InvalidArgumentError: ``names`` is ``None``, there is no such layer, or it cannot be
-            made; the last error says why.
-        BusyError: A plugin is in use already, and the layers come too late; or the call comes
-            from inside of another one or from a callback of a stream.
+        InvalidArgumentError: ``names`` is ``None``, names an unknown layer, or a layer cannot
+            be created; the last error has the reason.
+        BusyError: A plugin has been used, so the layers cannot change any more; or the call is
+            made from inside another call or from a stream callback.
 
-    Threads: any thread, also several at once; they wait for each other.
+    Threads: any thread, also several at once; the calls run one after the other.
     """
     status = _layers_enable(encode(names))
     if status:
@@ -992,20 +993,20 @@ _layer_register = bind("tenon_layer_register", POINTER(Layer))
 
 
 def layer_register(layer: Layer) -> None:
-    """Adds a layer of the program's own, inside of those that are chosen by name and of those that
-    were added before.
+    """Adds a layer of the program, inside the layers that were set by name and the layers that were
+    added before.
 
     Args:
-        layer: The layer; what is needed of it is copied. ``user_data`` and the functions must
-            stay until the library has ended.
+        layer: The layer, which is copied. ``user_data`` and the functions must stay valid until
+            the library has shut down.
 
     Raises:
-        InvalidArgumentError: ``layer`` or its name is ``None``, its size is not what it should
-            be, or there are too many.
-        BusyError: A plugin is in use already, and the layer comes too late; or the call comes
-            from inside of another one or from a callback of a stream.
+        InvalidArgumentError: ``layer`` or its name is ``None``, its size is wrong, or there are
+            too many layers.
+        BusyError: A plugin has been used, so the layers cannot change any more; or the call is
+            made from inside another call or from a stream callback.
 
-    Threads: any thread, also several at once; they wait for each other.
+    Threads: any thread, also several at once; the calls run one after the other.
     """
     status = _layer_register(layer)
     if status:
@@ -1016,32 +1017,32 @@ _init = bind("tenon_init", POINTER(Options))
 
 
 def init(options: Options | None = None) -> None:
-    """Begins the library: opens the layers, and loads the plugins that are found.
+    """Initialises the library: creates the layers, and loads the plugins of the search path.
 
-    It need not be called: whatever comes first begins the library with what the environment says.
-    So each function that needs the library to run may fail with ``InvalidArgumentError`` for a
-    ``TENON_LAYERS`` that is wrong, and ``BusyError`` if it would begin the library from inside of a
-    call or a callback. Each call asks for a ``shutdown`` of its own.
+    Calling it is optional: the first call of any function initialises the library from the
+    environment variables. So each function that needs the library may fail with
+    ``InvalidArgumentError`` if ``TENON_LAYERS`` is wrong, and with ``BusyError`` if it would have
+    to initialise the library from inside a call or a callback. Each call needs its own
+    ``shutdown``.
 
-    Plugins that could not be loaded are no failure: see ``plugin_failures``.
+    A plugin that cannot be loaded does not make the call fail: see ``plugin_failures``.
 
-    After ``fork`` a child may only ``exec``: the threads of devices do not come along.
+    After ``fork`` a child may only ``exec``: it does not have the threads of the devices.
 
-    What opens, closes, loads, begins or ends something is refused with ``BusyError`` from inside of
-    another call, as from a layer, and from a callback of a stream. A callback must not call
-    anything else that reaches a device either.
+    Functions that open, close, load, initialise or shut down something fail with ``BusyError`` if
+    they are called from inside another call, such as a layer's function, or from a stream callback.
+    A stream callback must not call any other function that reaches a device either.
 
     Args:
-        options: How it begins; ``None``: as the environment says, ``TENON_PLUGIN_PATH`` and
+        options: The options; ``None``: from the environment variables ``TENON_PLUGIN_PATH`` and
             ``TENON_LAYERS``.
 
     Raises:
-        InvalidArgumentError: ``options`` are not what they should be, or there is no such
-            layer.
-        BusyError: It runs already, and ``options`` are given, which are too late; or the call
-            comes from inside of another one, or from a callback of a stream.
+        InvalidArgumentError: ``options`` are not valid, or name an unknown layer.
+        BusyError: ``options`` are given, but the library runs already; or the call is made from
+            inside another call or from a stream callback.
 
-    Threads: any thread, also several at once; they wait for each other.
+    Threads: any thread, also several at once; the calls run one after the other.
     """
     status = _init(options)
     if status:
@@ -1052,23 +1053,21 @@ _shutdown = bind("tenon_shutdown")
 
 
 def shutdown() -> None:
-    """Ends the library, when it is called for the last ``init``.
+    """Shuts the library down, when it is called for the last ``init``.
 
-    Waits for all devices, closes what is open, calls ``finalize`` of each plugin, lets the layers
-    finish, which is when they report what was leaked, and closes the plugins' libraries. Every
-    handle leads nowhere afterwards, and is safe to use in that it is an error. A later call begins
-    the library anew.
+    Waits for all devices, closes them, calls ``finalize`` of each plugin, lets the layers report
+    leaks, and closes the plugins' libraries. All handles are invalid afterwards; using one fails
+    and does no harm. A later call of any function initialises the library again.
 
     Raises:
         NotInitialisedError: The library does not run.
-        BusyError: The call comes from inside of another one, as from a layer, or from a
-            stream's callback; or calls of other threads do not end within 10 seconds. The library
-            still runs; devices may be closed.
-        DeviceError: What the first plugin that failed has answered; the library has ended
+        BusyError: The call is made from inside another call, such as a layer's function, or
+            from a stream callback; or calls of other threads do not end within 10 seconds. The
+            library still runs; some devices may be closed.
+        DeviceError: The status of the first plugin that failed; the library has been shut down
             nevertheless.
 
-    Threads: any thread, but not a callback of a stream. Calls of other threads that are under way
-    are waited for.
+    Threads: any thread, but not a stream callback. Waits for running calls of other threads.
     """
     status = _shutdown()
     if status:
@@ -1081,26 +1080,27 @@ _load_plugin = bind("tenon_load_plugin", c_char_p, POINTER(LoadOptions), POINTER
 def load_plugin(path: str, options: LoadOptions | None = None) -> int:
     """Loads a plugin, or finds it if it is loaded already.
 
-    The library behind it is opened and asked which release it was built for; nothing is initialised
-    before one of its devices is opened. A plugin that cannot be used is an error and nothing worse;
-    but opening a library runs its code, so a path should come from somebody who may choose what
-    runs here.
+    Opens the plugin's library and detects the release that it was built for. The plugin is
+    initialised when the first of its devices is opened. A plugin that cannot be used makes the call
+    fail and does no other harm. Opening a library runs its code, so load only libraries that you
+    trust.
 
     Args:
         path: A library, or a manifest that ends in ``.json``.
-        options: How it is loaded; may be ``None``.
+        options: The options; may be ``None``.
 
     Returns:
         The plugin.
 
     Raises:
         NotFoundError: There is no such file.
-        LoadFailedError: It cannot be loaded; the last error says why, and what to do.
-        InvalidArgumentError: ``path`` is ``None``, or ``options`` are not what they should be;
-            or this call begins the library, and ``TENON_LAYERS`` names what is no layer.
+        LoadFailedError: The plugin cannot be loaded; the last error has the reason and a
+            remedy.
+        InvalidArgumentError: ``path`` is ``None``, or ``options`` are not valid; or the call
+            initialises the library, and ``TENON_LAYERS`` names an unknown layer.
         BusyError: The call comes from inside of another one or from a callback of a stream.
 
-    Threads: any thread, also several at once; they wait for each other.
+    Threads: any thread, also several at once; the calls run one after the other.
     """
     plugin = c_void_p()
     status = _load_plugin(encode(path), options, plugin)
@@ -1116,16 +1116,17 @@ def unload_plugin(plugin: int) -> None:
     """Unloads a plugin: calls ``finalize`` if it was initialised, and closes its library.
 
     Args:
-        plugin: The plugin; its handle leads nowhere afterwards.
+        plugin: The plugin; its handle is invalid afterwards.
 
     Raises:
-        InvalidHandleError: It is no loaded plugin.
-        InvalidArgumentError: It is the built-in device, which stays.
-        BusyError: One of its devices is open, or a thread is inside of a call to it; or the
-            call comes from inside of another one or from a callback of a stream.
-        DeviceError: What the plugin's ``finalize`` answered; the plugin is gone nevertheless.
+        InvalidHandleError: ``plugin`` is not a loaded plugin.
+        InvalidArgumentError: ``plugin`` is the built-in device, which cannot be unloaded.
+        BusyError: A device of the plugin is open, or a thread is inside a call to it; or the
+            call is made from inside another call or from a stream callback.
+        DeviceError: The status of the plugin's ``finalize``; the plugin has been unloaded
+            nevertheless.
 
-    Threads: any thread, also several at once; they wait for each other.
+    Threads: any thread, also several at once; the calls run one after the other.
     """
     status = _unload_plugin(plugin)
     if status:
@@ -1136,14 +1137,14 @@ _plugin_count = bind("tenon_plugin_count", POINTER(c_size_t))
 
 
 def plugin_count() -> int:
-    """Counts the plugins that are loaded, the built-in device among them.
+    """Counts the loaded plugins, including the built-in device.
 
     Returns:
-        Their number.
+        The number of plugins.
 
     Raises:
-        InvalidArgumentError: This call begins the library, and ``TENON_LAYERS`` names what is
-            no layer.
+        InvalidArgumentError: The call initialises the library, and ``TENON_LAYERS`` names an
+            unknown layer.
 
     Threads: any thread, also several at once.
     """
@@ -1158,19 +1159,19 @@ _plugin_get = bind("tenon_plugin_get", c_size_t, POINTER(c_void_p))
 
 
 def plugin_get(index: int) -> int:
-    """Gives the plugin at a place: first the built-in device, then the others as they were found and
-    loaded.
+    """Gets a plugin by index: first the built-in device, then the others in the order in which they
+    were loaded.
 
     Args:
-        index: The place, from 0.
+        index: The index, from 0.
 
     Returns:
         The plugin.
 
     Raises:
-        NotFoundError: There are not so many.
-        InvalidArgumentError: This call begins the library, and ``TENON_LAYERS`` names what is
-            no layer.
+        NotFoundError: The index is not less than the number of plugins.
+        InvalidArgumentError: The call initialises the library, and ``TENON_LAYERS`` names an
+            unknown layer.
 
     Threads: any thread, also several at once.
     """
@@ -1185,7 +1186,7 @@ _plugin_find = bind("tenon_plugin_find", c_char_p, POINTER(c_void_p))
 
 
 def plugin_find(device_type: str | None = None) -> int:
-    """Finds the plugin of a device type: of several the first, in the order of ``plugin_get``.
+    """Finds the first plugin of a device type, in the order of ``plugin_get``.
 
     Args:
         device_type: The type; ``None``: the built-in device.
@@ -1194,9 +1195,10 @@ def plugin_find(device_type: str | None = None) -> int:
         The plugin.
 
     Raises:
-        NotFoundError: No plugin has such devices; the last error names those that there are.
-        InvalidArgumentError: This call begins the library, and ``TENON_LAYERS`` names what is
-            no layer.
+        NotFoundError: No plugin has devices of this type; the last error lists the types that
+            exist.
+        InvalidArgumentError: The call initialises the library, and ``TENON_LAYERS`` names an
+            unknown layer.
 
     Threads: any thread, also several at once.
     """
@@ -1211,16 +1213,16 @@ _plugin_get_info = bind("tenon_plugin_get_info", c_void_p, POINTER(PluginInfo))
 
 
 def plugin_get_info(plugin: int) -> PluginInfo:
-    """Tells what is known of a plugin.
+    """Gets information about a plugin.
 
     Args:
         plugin: The plugin.
 
     Returns:
-        What is known.
+        The information.
 
     Raises:
-        InvalidHandleError: It is no loaded plugin.
+        InvalidHandleError: ``plugin`` is not a loaded plugin.
 
     Threads: any thread, also several at once.
     """
@@ -1235,14 +1237,14 @@ _plugin_failures = bind("tenon_plugin_failures", POINTER(PluginFailure), POINTER
 
 
 def plugin_failures() -> list[PluginFailure]:
-    """Tells what was found in the places of ``TENON_PLUGIN_PATH`` and could not be loaded.
+    """Lists the files and folders of ``TENON_PLUGIN_PATH`` that could not be loaded.
 
     Returns:
         The failures.
 
     Raises:
-        InvalidArgumentError: This call begins the library, and ``TENON_LAYERS`` names what is
-            no layer.
+        InvalidArgumentError: The call initialises the library, and ``TENON_LAYERS`` names an
+            unknown layer.
 
     Threads: any thread, also several at once.
     """
@@ -1254,7 +1256,7 @@ _device_report = bind("tenon_device_report", c_void_p, POINTER(ReportEntry), POI
 
 
 def device_report(device: int) -> list[ReportEntry]:
-    """Tells, for each function of the spec, what stands behind it and how often it was called.
+    """Reports the implementation and the number of calls of each function of the spec.
 
     Args:
         device: The device.
@@ -1263,10 +1265,10 @@ def device_report(device: int) -> list[ReportEntry]:
         The entries.
 
     Raises:
-        InvalidHandleError: It is no open device.
+        InvalidHandleError: ``device`` is not an open device.
 
-    Threads: any thread, also several at once. Counts of threads that are calling may be behind by a
-    moment.
+    Threads: any thread, also several at once. The count of a function that is running on another
+    thread may not be up to date.
     """
     entries = filled(ReportEntry, lambda entries, count: _device_report(device, entries, count))
     return list(entries)
@@ -1276,7 +1278,7 @@ _device_report_text = bind("tenon_device_report_text", c_void_p, c_char_p, POINT
 
 
 def device_report_text(device: int) -> str:
-    """The same as a text for people.
+    """Writes the report as a text for people.
 
     Args:
         device: The device.
@@ -1285,7 +1287,7 @@ def device_report_text(device: int) -> str:
         The text.
 
     Raises:
-        InvalidHandleError: It is no open device.
+        InvalidHandleError: ``device`` is not an open device.
 
     Threads: any thread, also several at once.
     """
@@ -1297,8 +1299,8 @@ _device_report_json = bind("tenon_device_report_json", c_void_p, c_char_p, POINT
 
 
 def device_report_json(device: int) -> str:
-    """The same as JSON: an object with ``device``, ``plugin``, ``recognition`` and ``functions``, each
-    with ``function``, ``group``, ``availability`` and ``calls``.
+    """Writes the report as JSON: an object with ``device``, ``plugin``, ``recognition`` and
+    ``functions``, each with ``function``, ``group``, ``availability`` and ``calls``.
 
     Args:
         device: The device.
@@ -1307,7 +1309,7 @@ def device_report_json(device: int) -> str:
         The text.
 
     Raises:
-        InvalidHandleError: It is no open device.
+        InvalidHandleError: ``device`` is not an open device.
 
     Threads: any thread, also several at once.
     """
@@ -1319,8 +1321,8 @@ _version = bind("tenon_version", restype=c_uint32)
 
 
 def version() -> int:
-    """The version of the library that a program runs with, as one number: the major times 65536, plus
-    the minor times 256, plus the patch.
+    """Returns the version of the loaded library, as one number: the major version times 65536, plus
+    the minor version times 256, plus the patch version.
 
     Returns:
         The number.
@@ -1335,10 +1337,10 @@ _version_string = bind("tenon_version_string", restype=c_char_p)
 
 
 def version_string() -> str:
-    """The same as a text: ``0.1.0``.
+    """Returns the version of the loaded library as a string: ``0.1.0``.
 
     Returns:
-        A text that stays for ever.
+        A string that is never freed.
 
     Threads: any thread, also several at once.
     """
