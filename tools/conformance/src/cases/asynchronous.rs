@@ -14,7 +14,7 @@ pub(super) fn cases() -> Vec<Case> {
     vec![
         Case::written("async.h2d.pageable", Level::Required, h2d_pageable).of([AsyncMemoryCopyH2d]).spec(
             "async_memory_copy_h2d",
-            "From pageable memory the device has to take the source over before it returns",
+            "From pageable memory the device must read the source before it returns",
         ),
         Case::written("async.h2d.pageable.held", Level::Required, h2d_pageable_held)
             .of([AsyncMemoryCopyH2d])
@@ -22,7 +22,7 @@ pub(super) fn cases() -> Vec<Case> {
             .native()
             .spec(
                 "async_memory_copy_h2d",
-                "From pageable memory the device has to take the source over before it returns",
+                "From pageable memory the device must read the source before it returns",
             ),
         Case::written("async.d2h.pageable.held", Level::Required, d2h_pageable_held)
             .of([AsyncMemoryCopyD2h])
@@ -30,11 +30,11 @@ pub(super) fn cases() -> Vec<Case> {
             .native()
             .spec(
                 "async_memory_copy_d2h",
-                "To pageable memory the copy has to be done when the call returns",
+                "A copy to pageable memory must be done when the call returns",
             ),
         Case::written("async.d2h.pageable", Level::Required, d2h_pageable).of([AsyncMemoryCopyD2h]).spec(
             "async_memory_copy_d2h",
-            "To pageable memory the copy has to be done when the call returns",
+            "A copy to pageable memory must be done when the call returns",
         ),
         Case::written("async.d2h.pageable.behind-work", Level::Required, d2h_behind_work)
             .of([AsyncMemoryCopyD2h])

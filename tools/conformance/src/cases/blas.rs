@@ -18,7 +18,7 @@ pub(super) fn cases() -> Vec<Case> {
             "Computes `y = alpha * x + beta * y`, element by element, in the order of a stream.",
         ),
         case("blas.axpby.beta-zero", beta_zero)
-            .spec("blas_axpby", "With `beta` 0 what `y` held does not count, not even a NaN."),
+            .spec("blas_axpby", "If `beta` is 0, the old content of `y` is ignored, even a NaN."),
         case("blas.axpby.itself", itself)
             .spec("blas_axpby", "Second vector and result, `numel` elements of `dtype`; may be `x`."),
         case("blas.axpby.order", order)

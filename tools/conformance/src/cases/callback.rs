@@ -36,7 +36,7 @@ pub(super) fn cases() -> Vec<Case> {
             "It runs in a thread of the plugin and must not call functions of this table.",
         ),
         case("callback.refused", Level::Promised, refused)
-            .spec("stream_add_callback", "and not at all if the answer is a failure"),
+            .spec("stream_add_callback", "or never if the function fails"),
         case("callback.many-streams", Level::Promised, many_streams)
             .uses([CreateStream])
             .spec("stream", "Queues of work that a device runs in order."),

@@ -22,7 +22,7 @@ pub(super) fn cases() -> Vec<Case> {
             .spec("memory_copy_h2d", "the source may then be changed or freed"),
         Case::written("copy.h2d.middle", Level::Required, h2d_middle)
             .of([MemoryCopyH2d])
-            .spec("memory", "hands over addresses in the middle of an allocation"),
+            .spec("memory", "passes addresses inside an allocation"),
         Case::written("copy.d2h.odd-lengths", Level::Required, d2h_lengths).of([MemoryCopyD2h]).spec(
             "memory_copy_d2h",
             "Copies from the device to the host and returns when the bytes are there.",

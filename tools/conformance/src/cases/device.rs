@@ -19,7 +19,7 @@ pub(super) fn cases() -> Vec<Case> {
             .spec("set_device", "Makes a device the current one of the calling thread."),
         Case::written("device.current.per-thread", Level::Promised, per_thread)
             .of([SetDevice, GetDevice])
-            .spec("set_device", "It takes no device away from other threads and waits for nothing."),
+            .spec("set_device", "It does not affect other threads and does not wait."),
         Case::written("device.current.at-first", Level::Promised, at_first)
             .of([GetDevice])
             .spec("get_device", "In a thread that never called `set_device` it is device 0."),

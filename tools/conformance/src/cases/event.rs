@@ -26,7 +26,7 @@ pub(super) fn cases() -> Vec<Case> {
             .native()
             .spec(
                 "query_event",
-                "Says at once whether the last record of the event is done, without waiting",
+                "Returns at once whether the last record of the event is done",
             ),
         Case::written("event.query.recorded-again", Level::Promised, query_again)
             .of([QueryEvent, RecordEvent])
@@ -34,7 +34,7 @@ pub(super) fn cases() -> Vec<Case> {
             .native()
             .spec(
                 "record_event",
-                "Recording an event again moves it to the new place, for everyone who asks from then on",
+                "Recording an event again moves it to the new point, for all later calls",
             ),
         Case::written("event.record.at-once", Level::Promised, record_at_once)
             .of([RecordEvent])

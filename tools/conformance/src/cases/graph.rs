@@ -25,10 +25,10 @@ pub(super) fn cases() -> Vec<Case> {
             .spec("graph", "A graph is made executable once and can then be launched many times."),
         case("graph.order", order)
             .of([CudaGraphLaunch])
-            .spec("cuda_graph_launch", "which runs after what is in the stream and before what follows"),
+            .spec("cuda_graph_launch", "Queues all work of the graph in the order of the stream."),
         case("graph.two-streams", two_streams).of([CudaStreamBeginCapture, RecordEvent, StreamWaitEvent]).spec(
             "cuda_stream_begin_capture",
-            "An event that is recorded while the stream captures, and that another stream waits for, draws that stream into the capture.",
+            "If another stream waits for an event that was recorded while the stream captures, that stream joins the capture.",
         ),
         case("graph.nodes", nodes)
             .of([CudaGraphGetNodes])
@@ -38,10 +38,10 @@ pub(super) fn cases() -> Vec<Case> {
             .spec("cuda_stream_end_capture", "A graph without nodes is a success."),
         case("graph.destroyed-before-launch", destroyed)
             .of([CudaGraphDestroy, CudaGraphExecDestroy])
-            .spec("cuda_graph_destroy", "Executable graphs that were made from it stay valid."),
+            .spec("cuda_graph_destroy", "Executable graphs that were created from it stay valid."),
         case("graph.info", info)
             .of([CudaStreamCaptureInfo])
-            .spec("cuda_stream_capture_info", "PaddlePaddle asks right after `cuda_stream_begin_capture`, for the status alone"),
+            .spec("cuda_stream_capture_info", "PaddlePaddle calls it right after `cuda_stream_begin_capture`, for the status alone"),
         case("graph.begin.default-stream", default_stream)
             .of([CudaStreamBeginCapture])
             .spec("cuda_stream_begin_capture", "The default stream cannot capture."),
@@ -56,11 +56,11 @@ pub(super) fn cases() -> Vec<Case> {
             .spec("cuda_stream_begin_capture", "there is no such stream, it is null, or it captures already"),
         case("graph.mode", mode).of([CudaThreadExchangeStreamCaptureMode]).spec(
             "cuda_thread_exchange_stream_capture_mode",
-            "Sets the capture mode of the calling thread and gives the one from before.",
+            "Sets the capture mode of the calling thread and returns the previous one.",
         ),
         case("graph.picture", picture)
             .of([CudaGraphDebugDotPrint])
-            .spec("cuda_graph_debug_dot_print", "Writes a picture of the graph to a file, in the language DOT."),
+            .spec("cuda_graph_debug_dot_print", "Writes the graph to a file in the DOT language."),
     ]
 }
 

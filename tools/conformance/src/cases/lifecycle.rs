@@ -26,7 +26,7 @@ pub(super) fn cases() -> Vec<Case> {
         Case::written("lifecycle.end-with-handles", Level::Promised, end_with_handles)
             .of([Finalize])
             .fresh()
-            .spec("finalize", "Handles and memory that are still alive are gone afterwards."),
+            .spec("finalize", "Handles and memory that still exist become invalid."),
     ]
 }
 

@@ -24,7 +24,7 @@ pub(super) fn cases() -> Vec<Case> {
             .host("two tensors never share memory"),
         Case::written("memory.allocate.many", Level::Promised, many)
             .of([DeviceMemoryAllocate, DeviceMemoryDeallocate])
-            .spec("device_memory_allocate", "Makes a piece of memory on the device"),
+            .spec("device_memory_allocate", "Allocates memory on the device"),
         Case::written("memory.allocate.too-much", Level::Promised, too_much)
             .of([DeviceMemoryAllocate])
             .spec("device_memory_allocate", OUT_OF_MEMORY),
@@ -34,7 +34,7 @@ pub(super) fn cases() -> Vec<Case> {
             .spec("device_memory_allocate", OUT_OF_MEMORY),
         Case::written("memory.free.null", Level::Promised, free_null)
             .of([DeviceMemoryDeallocate])
-            .spec("device_memory_deallocate", "A null address is accepted and left alone."),
+            .spec("device_memory_deallocate", "A null address is accepted and does nothing."),
         Case::written("memory.free.queued-work", Level::Promised, free_with_work)
             .of([DeviceMemoryDeallocate])
             .uses([StreamAddCallback, AsyncMemoryCopyD2d, DeviceMemorySet])
@@ -61,23 +61,23 @@ pub(super) fn cases() -> Vec<Case> {
             .spec("device_memory_set", "It is done when the call returns"),
         Case::written("memory.host", Level::Promised, pinned)
             .of([HostMemoryAllocate, HostMemoryDeallocate])
-            .spec("host_memory_allocate", "The host uses it like any memory of its own."),
+            .spec("host_memory_allocate", "The host uses it like any other host memory."),
         Case::written("memory.host.too-much", Level::Promised, pinned_too_much)
             .of([HostMemoryAllocate])
             .spec(
                 "host_memory_allocate",
-                "PaddlePaddle takes `success` with a null address for out of memory.",
+                "PaddlePaddle treats `success` with a null address as out of memory.",
             ),
         Case::written("memory.host.free-null", Level::Promised, pinned_free_null)
             .of([HostMemoryDeallocate])
-            .spec("host_memory_deallocate", "A null address is accepted and left alone."),
+            .spec("host_memory_deallocate", "A null address is accepted and does nothing."),
         Case::written("memory.unified", Level::Promised, unified)
             .of([UnifiedMemoryAllocate, UnifiedMemoryDeallocate])
             .uses([DeviceMemorySet])
             .spec("unified_memory_allocate", "after `synchronize_device` both see the same"),
         Case::written("memory.unified.free-null", Level::Promised, unified_free_null)
             .of([UnifiedMemoryDeallocate])
-            .spec("unified_memory_deallocate", "A null address is accepted and left alone."),
+            .spec("unified_memory_deallocate", "A null address is accepted and does nothing."),
     ]
 }
 

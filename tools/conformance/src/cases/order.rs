@@ -20,7 +20,7 @@ pub(super) fn cases() -> Vec<Case> {
             .spec("device", "Work on one stream runs in the order of the calls."),
         Case::written("order.stream.large-before-small", Level::Required, large_before_small)
             .of([AsyncMemoryCopyD2d])
-            .spec("stream", "what is put into it runs in the order in which it was put, one piece after the other"),
+            .spec("stream", "A stream is a queue of work, which runs in the order in which it was queued"),
         held("order.streams", across).spec(
             "stream_wait_event",
             "Makes work that is queued on the stream from now on wait for the event, without making the caller wait.",
@@ -30,19 +30,19 @@ pub(super) fn cases() -> Vec<Case> {
             "The event may have been recorded on any stream of the device.",
         ),
         held("order.streams.fork-and-join", fork)
-            .spec("stream_wait_event", "This call and `record_event` are all the order that there is between streams."),
+            .spec("stream_wait_event", "This call and `record_event` are the only means to order streams."),
         held("order.rerecord", rerecord).spec(
             "record_event",
-            "PaddlePaddle reuses events, so a device that gets this wrong computes wrong results now and then.",
+            "PaddlePaddle reuses events, so an error here causes wrong results from time to time.",
         ),
         held("order.event-destroyed", destroyed).spec(
             "destroy_event",
-            "the stream still waits for the record that it saw, although the handle is gone",
+            "the stream still waits for the record, although the handle is invalid",
         ),
         Case::written("order.streams.unheld", Level::Required, unheld)
             .of([StreamWaitEvent, RecordEvent])
             .uses([AsyncMemoryCopyD2d])
-            .spec("event", "An event is a mark that is put into a stream and done once the stream has passed it."),
+            .spec("event", "An event is a point in a stream. It is complete once the stream has passed it."),
     ]
 }
 

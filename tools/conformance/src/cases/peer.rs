@@ -24,7 +24,7 @@ pub(super) fn cases() -> Vec<Case> {
             .native()
             .spec(
                 "async_memory_copy_p2p",
-                "a device whose work is asynchronous has to let work that is queued on the source come first",
+                "a device with asynchronous work must run the copy after work that is queued on the source",
             ),
     ]
 }

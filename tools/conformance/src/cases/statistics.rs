@@ -12,10 +12,10 @@ pub(super) fn cases() -> Vec<Case> {
     vec![
         Case::written("statistics.free-within-total", Level::Promised, within)
             .of([DeviceMemoryStats])
-            .spec("device_memory_stats", "Bytes of it that are free; not more than `total_memory`."),
+            .spec("device_memory_stats", "The free bytes; at most `total_memory`."),
         Case::written("statistics.allocation-counts", Level::Good, counts).of([DeviceMemoryStats]).spec(
             "device_memory_stats",
-            "Says how much memory the device has and how much of it is free at the moment.",
+            "Returns the size of the device's memory and its free part.",
         ),
         Case::written("statistics.no-leak", Level::Good, no_leak)
             .of([DeviceMemoryStats])

@@ -12,7 +12,7 @@ pub(super) fn cases() -> Vec<Case> {
     vec![
         Case::written("stream.distinct", Level::Promised, distinct)
             .of([CreateStream])
-            .spec("create_stream", "Makes an empty stream on the device."),
+            .spec("create_stream", "Creates an empty stream on the device."),
         Case::written("stream.empty", Level::Promised, empty).of([SynchronizeStream, CreateStream]).spec(
             "synchronize_stream",
             "Waits until all work that was queued on the stream before the call is done.",
@@ -20,18 +20,18 @@ pub(super) fn cases() -> Vec<Case> {
         Case::written("stream.many", Level::Promised, many)
             .of([CreateStream, DestroyStream])
             .uses([AsyncMemoryCopyD2d])
-            .spec("create_stream", "and for each stream that a user makes"),
+            .spec("create_stream", "and for each stream that a user creates"),
         Case::written("stream.made-and-destroyed", Level::Promised, again)
             .of([CreateStream, DestroyStream])
-            .spec("destroy_stream", "Gives a stream back."),
+            .spec("destroy_stream", "Destroys a stream."),
         Case::written("stream.destroy.null", Level::Promised, destroy_null)
             .of([DestroyStream])
-            .spec("destroy_stream", "A null stream is accepted and left alone."),
+            .spec("destroy_stream", "A null stream is accepted and does nothing."),
         Case::written("stream.destroy.queued-work", Level::Promised, destroy_with_work)
             .of([DestroyStream])
             .uses([CreateStream, AsyncMemoryCopyD2d, StreamAddCallback])
             .native()
-            .spec("destroy_stream", "Work that is still queued runs to its end before the stream is gone"),
+            .spec("destroy_stream", "Queued work still completes"),
         Case::written("stream.query.idle", Level::Promised, query_idle)
             .of([QueryStream])
             .spec("query_stream", "all work that was queued before the call is done"),
@@ -55,7 +55,7 @@ pub(super) fn cases() -> Vec<Case> {
             .spec("synchronize_device", "is done, on all of its streams"),
         Case::written("stream.default.order", Level::Promised, default_order)
             .of([AsyncMemoryCopyD2d, SynchronizeStream])
-            .spec("device", "A null stream stands for the default stream of the device"),
+            .spec("device", "A null stream is the default stream of the device"),
     ]
 }
 

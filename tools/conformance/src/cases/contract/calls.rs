@@ -51,7 +51,7 @@ pub(in crate::cases) fn cases() -> Vec<Case> {
             }));
         }
         if has_default_stream(info) {
-            let quote = "A null stream stands for the default stream of the device";
+            let quote = "A null stream is the default stream of the device";
             let promise = (PromisedBy::Spec("device"), quote.to_owned());
             cases.push(made(id("default-stream"), Level::Promised, function, promise, move |plugin| {
                 default_stream(plugin, function)
