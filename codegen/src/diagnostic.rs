@@ -324,7 +324,7 @@ impl Diagnostics {
         self.unsound.push(span);
     }
 
-    /// Whether everything within a place resolved.
+    /// Returns true if everything within a place resolved.
     pub fn trusts(&self, place: Span) -> bool {
         !self
             .unsound
@@ -338,7 +338,7 @@ impl Diagnostics {
         self.unsound.extend(other.unsound);
     }
 
-    /// Whether there is none.
+    /// Returns true if there is none.
     pub fn is_empty(&self) -> bool {
         self.found.is_empty()
     }

@@ -33,7 +33,7 @@ pub struct SdkStatus {
 pub const FIRST_OWN: i64 = 16;
 
 impl SdkStatus {
-    /// Whether it is one of the SDK's own.
+    /// Returns true if it is one of the SDK's own.
     pub fn is_own(&self) -> bool {
         self.value >= FIRST_OWN
     }
@@ -42,12 +42,12 @@ impl SdkStatus {
 /// The statuses of the SDK's own. A number is never given anew.
 const OWN: [(&str, &str); 9] = [
     ("invalid_argument", "An argument is null, out of range, or does not fit the others"),
-    ("invalid_handle", "A handle of the library is null, closed, or was never one"),
-    ("out_of_memory", "There is not as much memory as was asked for"),
-    ("unsupported", "The plugin has no such function, and nothing can stand in for it"),
-    ("not_found", "There is nothing of this name or number"),
-    ("load_failed", "The plugin could not be loaded; the last error says why"),
-    ("busy", "Something is still in use, or it is too late for this"),
+    ("invalid_handle", "A handle is null, closed, or invalid"),
+    ("out_of_memory", "Out of memory"),
+    ("unsupported", "The plugin does not have the function, and there is no fallback"),
+    ("not_found", "No object has this name or number"),
+    ("load_failed", "The plugin could not be loaded; the last error has the reason"),
+    ("busy", "An object is still in use, or the call comes too late"),
     ("not_initialised", "The library is not initialised, or has been shut down"),
     ("refused", "A layer refused the call; the device has not seen it"),
 ];
@@ -128,12 +128,12 @@ impl<'a> Face<'a> {
         theirs.chain(own).collect()
     }
 
-    /// Whether a parameter is a device, which C sees as a handle of the library.
+    /// Returns true if a parameter is a device, which C sees as a handle of the library.
     pub fn is_device(self, param: &Param) -> bool {
         param.ty == Ty::Named(self.sdk.device)
     }
 
-    /// Whether a type is spelled by the library itself rather than after the spec.
+    /// Returns true if a type is spelled by the library itself rather than after the spec.
     pub fn is_own(self, ty: &Type) -> bool {
         self.is(ty, Some(self.sdk.device)) || self.is(ty, self.interface.status)
     }
@@ -152,13 +152,13 @@ impl<'a> Face<'a> {
         self.is_translated(ty).then_some(ty)
     }
 
-    /// Whether a type is a callback that names a device or a status.
+    /// Returns true if a type is a callback that names a device or a status.
     pub fn is_translated(self, ty: &Type) -> bool {
         let TypeKind::Callback { params, .. } = &ty.kind else { return false };
         params.iter().any(|param| matches!(param.ty, Ty::Named(id) if self.is_own(self.spec.ty(id))))
     }
 
-    /// Whether nothing can stand in for a function, so that the caller is told that it is unsupported.
+    /// Returns true if nothing can stand in for a function, so that the caller is told that it is unsupported.
     pub fn may_be_unsupported(self, function: &Function) -> bool {
         match &function.fallback {
             Some(fallback) => matches!(fallback.kind, FallbackKind::Refuse { .. }),
@@ -193,7 +193,7 @@ impl<'a> Face<'a> {
         needed.into_iter().map(|id| self.spec.ty(id)).collect()
     }
 
-    /// Whether the SDK calls a function by itself.
+    /// Returns true if the SDK calls a function by itself.
     pub fn manages(self, function: &Function) -> bool {
         self.sdk.manages.iter().any(|id| std::ptr::eq(self.interface.function(*id), function))
     }

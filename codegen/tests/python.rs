@@ -68,7 +68,7 @@ fn bound(module: &str) -> BTreeMap<String, (String, Vec<String>)> {
     calls.collect()
 }
 
-/// Whether a type of ctypes is that of C.
+/// Returns true if a type of ctypes is that of C.
 fn fits(c: &str, python: &str) -> bool {
     const PLAIN: &[(&str, &str)] = &[
         ("bool", "c_bool"),

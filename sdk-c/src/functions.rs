@@ -35,22 +35,22 @@ impl Status {
     /// An argument is null, out of range, or does not fit the others.
     pub const INVALID_ARGUMENT: Self = Self(16);
 
-    /// A handle of the library is null, closed, or was never one.
+    /// A handle is null, closed, or invalid.
     pub const INVALID_HANDLE: Self = Self(17);
 
-    /// There is not as much memory as was asked for.
+    /// Out of memory.
     pub const OUT_OF_MEMORY: Self = Self(18);
 
-    /// The plugin has no such function, and nothing can stand in for it.
+    /// The plugin does not have the function, and there is no fallback.
     pub const UNSUPPORTED: Self = Self(19);
 
-    /// There is nothing of this name or number.
+    /// No object has this name or number.
     pub const NOT_FOUND: Self = Self(20);
 
-    /// The plugin could not be loaded; the last error says why.
+    /// The plugin could not be loaded; the last error has the reason.
     pub const LOAD_FAILED: Self = Self(21);
 
-    /// Something is still in use, or it is too late for this.
+    /// An object is still in use, or the call comes too late.
     pub const BUSY: Self = Self(22);
 
     /// The library is not initialised, or has been shut down.
@@ -113,14 +113,14 @@ impl Status {
             }
             4 => Some(c"An internal error of the plugin"),
             16 => Some(c"An argument is null, out of range, or does not fit the others"),
-            17 => Some(c"A handle of the library is null, closed, or was never one"),
-            18 => Some(c"There is not as much memory as was asked for"),
+            17 => Some(c"A handle is null, closed, or invalid"),
+            18 => Some(c"Out of memory"),
             19 => {
-                Some(c"The plugin has no such function, and nothing can stand in for it")
+                Some(c"The plugin does not have the function, and there is no fallback")
             }
-            20 => Some(c"There is nothing of this name or number"),
-            21 => Some(c"The plugin could not be loaded; the last error says why"),
-            22 => Some(c"Something is still in use, or it is too late for this"),
+            20 => Some(c"No object has this name or number"),
+            21 => Some(c"The plugin could not be loaded; the last error has the reason"),
+            22 => Some(c"An object is still in use, or the call comes too late"),
             23 => Some(c"The library is not initialised, or has been shut down"),
             24 => Some(c"A layer refused the call; the device has not seen it"),
             _ => None,

@@ -35,7 +35,7 @@ impl Kernel {
         self.0
     }
 
-    /// Whether it is the null handle.
+    /// Returns true if it is the null handle.
     pub const fn is_null(self) -> bool {
         self.0 == 0
     }
@@ -76,7 +76,7 @@ impl KernelKey {
         self.0
     }
 
-    /// Whether it is the null handle.
+    /// Returns true if it is the null handle.
     pub const fn is_null(self) -> bool {
         self.0 == 0
     }
@@ -117,7 +117,7 @@ impl KernelArgsDef {
         self.0
     }
 
-    /// Whether it is the null handle.
+    /// Returns true if it is the null handle.
     pub const fn is_null(self) -> bool {
         self.0 == 0
     }
@@ -158,7 +158,7 @@ impl TensorArgDef {
         self.0
     }
 
-    /// Whether it is the null handle.
+    /// Returns true if it is the null handle.
     pub const fn is_null(self) -> bool {
         self.0 == 0
     }
@@ -411,7 +411,7 @@ impl KernelContext {
         self.0
     }
 
-    /// Whether it is the null handle.
+    /// Returns true if it is the null handle.
     pub const fn is_null(self) -> bool {
         self.0 == 0
     }
@@ -452,7 +452,7 @@ impl InferMetaContext {
         self.0
     }
 
-    /// Whether it is the null handle.
+    /// Returns true if it is the null handle.
     pub const fn is_null(self) -> bool {
         self.0 == 0
     }
@@ -493,7 +493,7 @@ impl Tensor {
         self.0
     }
 
-    /// Whether it is the null handle.
+    /// Returns true if it is the null handle.
     pub const fn is_null(self) -> bool {
         self.0 == 0
     }
@@ -534,7 +534,7 @@ impl MetaTensor {
         self.0
     }
 
-    /// Whether it is the null handle.
+    /// Returns true if it is the null handle.
     pub const fn is_null(self) -> bool {
         self.0 == 0
     }
@@ -575,7 +575,7 @@ impl Scalar {
         self.0
     }
 
-    /// Whether it is the null handle.
+    /// Returns true if it is the null handle.
     pub const fn is_null(self) -> bool {
         self.0 == 0
     }
@@ -616,7 +616,7 @@ impl IntArray {
         self.0
     }
 
-    /// Whether it is the null handle.
+    /// Returns true if it is the null handle.
     pub const fn is_null(self) -> bool {
         self.0 == 0
     }
@@ -657,7 +657,7 @@ impl KernelPlace {
         self.0
     }
 
-    /// Whether it is the null handle.
+    /// Returns true if it is the null handle.
     pub const fn is_null(self) -> bool {
         self.0 == 0
     }
@@ -698,7 +698,7 @@ impl DeviceContext {
         self.0
     }
 
-    /// Whether it is the null handle.
+    /// Returns true if it is the null handle.
     pub const fn is_null(self) -> bool {
         self.0 == 0
     }

@@ -95,7 +95,7 @@ pub fn table_layout(interface: &Interface, table: &Table, release: Option<Releas
 /// A member of a struct of arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArgsMember {
-    /// How many bytes of the struct the caller has.
+    /// Number of bytes of the struct the caller has.
     Size,
     /// The reserved pointer.
     Extension,
@@ -110,7 +110,7 @@ pub struct ArgsLayout {
     pub size: u64,
     /// Members with their offset and size.
     pub members: Vec<(ArgsMember, u64, u64)>,
-    /// How many bytes a caller of the oldest release has.
+    /// Number of bytes that a caller of the oldest release has.
     pub least: u64,
 }
 
@@ -158,7 +158,7 @@ fn is_there(availability: crate::model::Availability, release: Option<ReleaseId>
     release.is_none_or(|release| availability.contains(release))
 }
 
-/// How many slots of a block's reserve are unused in a release.
+/// Returns the number of unused slots of a block's reserve in a release.
 pub fn reserve_left(interface: &Interface, block: &Block, release: Option<ReleaseId>) -> u64 {
     let spent = block
         .slots

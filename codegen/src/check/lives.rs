@@ -18,7 +18,7 @@ struct Life<'a> {
 }
 
 impl Life<'_> {
-    /// Whether what begins here can end there.
+    /// Returns true if what begins here can end there.
     fn can_end_in(self, end: Life) -> bool {
         let reaches = match (end.param.space, self.param.space) {
             (Some(Space::Any), Some(_)) | (Some(Space::Host | Space::Device), Some(Space::Unified)) => true,
@@ -27,7 +27,7 @@ impl Life<'_> {
         reaches && self.owner == end.owner
     }
 
-    /// Whether it is more than an address on loan: a handle, or memory of a known length.
+    /// True if it is more than a borrowed address: a handle, or memory of a known length.
     fn has_to_end(self) -> bool {
         self.param.ty != Ty::Pointer || matches!(self.param.length, Some(Length::Bytes(_)))
     }

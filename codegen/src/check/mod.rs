@@ -200,22 +200,22 @@ impl<'a> Check<'a> {
         self.found.borrow_mut().push(diagnostic);
     }
 
-    /// Whether everything below a key resolved; so it has where the key was left out.
+    /// Returns true if everything below a key resolved; so it has where the key was left out.
     fn trusts(&self, places: &Places, key: &str) -> bool {
         places.get(key).is_none_or(|places| self.before.trusts(places.extent))
     }
 
-    /// Whether the type of a parameter is what was written.
+    /// Returns true if the type of a parameter is what was written.
     fn knows_type(&self, param: &Param) -> bool {
         param.places.has("type") && self.trusts(&param.places, "type")
     }
 
-    /// Whether nothing is wrong with a parameter.
+    /// Returns true if nothing is wrong with a parameter.
     fn is_sound(&self, param: &Param) -> bool {
         param.places.has("type") && self.before.trusts(param.places.extent)
     }
 
-    /// Whether a caller may pass null for a parameter.
+    /// Returns true if a caller may pass null for a parameter.
     fn may_be_null(&self, param: &Param) -> bool {
         param.nullable || matches!(self.kind(param.ty), Some(TypeKind::Handle { null: Some(_), .. }))
     }

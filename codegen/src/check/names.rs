@@ -128,12 +128,12 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// Whether a name was found twice already, by another rule.
+    /// Returns true if a name was found twice already, by another rule.
     fn is_repeated(&self, span: Span) -> bool {
         self.found.borrow().iter().any(|known| known.span == span && known.code == Code::DuplicateName)
     }
 
-    /// Whether a place is in a file of this interface, so that no other interface reports it again.
+    /// Returns true if a place is in a file of this interface, so that no other interface reports it again.
     fn belongs_here(&self, span: Span) -> bool {
         let mut places = vec![self.interface.places.key];
         places.extend(self.interface.functions.iter().map(|function| function.places.key));

@@ -92,7 +92,7 @@ fn orders(check: &Check, param: &Param) -> bool {
     matches!(check.kind(param.ty), Some(TypeKind::Handle { orders: true, .. }))
 }
 
-/// Whether queued work may come back to it.
+/// Returns true if queued work may come back to it.
 fn is_used_later(param: &Param) -> bool {
     param.ty == Ty::Pointer && param.space.is_some() && param.role == Role::Uses
 }

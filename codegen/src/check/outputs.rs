@@ -16,7 +16,7 @@ struct Folder<'a> {
 }
 
 impl Folder<'_> {
-    /// Whether it holds nothing else.
+    /// Returns true if it holds nothing else.
     fn is_own(&self) -> bool {
         self.place.kind == PlaceKind::OwnFolder
     }
@@ -29,7 +29,7 @@ struct File {
     folded: String,
     span: Span,
     is_header: bool,
-    /// Whether another rule holds its name against those of other interfaces.
+    /// True if another rule holds its name against those of other interfaces.
     is_main_header: bool,
 }
 

@@ -206,7 +206,7 @@ fn kept_type(check: &Check, name: &str) -> Option<String> {
     is_public.then(|| format!("the module of `{}` has its own `{name}`", interface.name.value))
 }
 
-/// Whether what a function yields is a struct of its own.
+/// Returns true if what a function yields is a struct of its own.
 fn yields_struct(function: &Function) -> bool {
     function.params.iter().filter(|param| param.is_output()).count() > 1
 }

@@ -117,7 +117,7 @@ fn parts<'a>(check: &Check<'a>, id: TypeId) -> Vec<(&'a Param, TypeId)> {
     }
 }
 
-/// Whether a field lies within its struct rather than behind a pointer.
+/// Returns true if a field lies within its struct rather than behind a pointer.
 fn is_part(field: &Param) -> bool {
     let inline = matches!(field.length, None | Some(Length::Count(Extent::Number(_))));
     inline && field.dir == Direction::In

@@ -33,7 +33,7 @@ pub(super) struct Options {
 }
 
 impl Options {
-    /// Whether any of them was given.
+    /// Returns true if any of them was given.
     pub(super) fn given(&self) -> bool {
         self.out.is_some() || self.check || self.overwrite || self.verbose
     }

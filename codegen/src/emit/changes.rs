@@ -21,9 +21,9 @@ pub struct Explained {
     pub old_plugin: Option<String>,
     /// What becomes of a plugin built for the newer release in a host of the older one.
     pub new_plugin: Option<String>,
-    /// Whether the former does harm, if nobody translates.
+    /// True if the former does harm, if nobody translates.
     pub breaks_plugin: bool,
-    /// Whether the latter does harm, if nobody translates.
+    /// True if the latter does harm, if nobody translates.
     pub breaks_host: bool,
 }
 

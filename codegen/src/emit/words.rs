@@ -56,7 +56,7 @@ impl<'a> Words<'a> {
             .unwrap_or_default()
     }
 
-    /// Whether an implementation must have the function: `required to load`. Only tables ask that.
+    /// Returns true if an implementation must have the function: `required to load`. Only tables ask that.
     pub fn need(self, function: &Function) -> &'static str {
         match (&self.interface.kind, function.need) {
             (InterfaceKind::Import { .. }, _) => "offered by the host",
@@ -115,7 +115,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// How long a parameter lives.
+    /// The lifetime of a parameter.
     pub fn life(self, param: &Param, params: &[Param]) -> Vec<String> {
         let mut facts = Vec::new();
         let handle = matches!(param.ty, Ty::Pointer | Ty::Named(_));

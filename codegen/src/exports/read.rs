@@ -15,7 +15,7 @@ pub fn read(root: &Path) -> Result<Exports, ReadError> {
     file(root, &root.parent().map_or_else(PathBuf::new, Path::to_owned))
 }
 
-/// Whether cbindgen leaves a module out, such as the generated one: its documentation says `cbindgen:ignore`.
+/// Returns true if cbindgen leaves a module out, such as the generated one: its documentation says `cbindgen:ignore`.
 fn is_left_out(attributes: &[Attribute]) -> bool {
     let docs = attributes.iter().filter_map(|attribute| match &attribute.meta {
         Meta::NameValue(meta) if meta.path.is_ident("doc") => Some(&meta.value),
@@ -207,7 +207,7 @@ fn is_public(visibility: &Visibility) -> bool {
     matches!(visibility, Visibility::Public(_))
 }
 
-/// Whether there is such an attribute, also as `#[unsafe(…)]`.
+/// Returns true if there is such an attribute, also as `#[unsafe(…)]`.
 fn has(attributes: &[Attribute], name: &str) -> bool {
     attributes.iter().any(|attribute| match &attribute.meta {
         Meta::List(list) if list.path.is_ident("unsafe") => list.tokens.to_string() == name,

@@ -30,7 +30,7 @@ impl<'a> Headers<'a> {
         &self.names
     }
 
-    /// Whether a header declares what is in a group.
+    /// Returns true if a header declares what is in a group.
     pub fn has_group(&self, header: &str, group: GroupId) -> bool {
         self.interface.groups[group.0].header.value == header
     }
@@ -53,7 +53,7 @@ impl<'a> Headers<'a> {
         self.names.iter().copied().filter(|other| *other != header && self.needs(header, other)).collect()
     }
 
-    /// Whether a header names a type of another one.
+    /// Returns true if a header names a type of another one.
     pub fn needs(&self, header: &str, other: &str) -> bool {
         self.named_in(header).any(|id| self.declares(other, id))
     }

@@ -70,7 +70,7 @@ fn item(spec: &Spec, ty: Ty) -> Option<Item> {
     }
 }
 
-/// How many arguments at the end of a function may be left out: texts that may be null.
+/// Returns the number of trailing arguments that may be left out: strings that may be null.
 pub fn optional_args(function: &Function, python: &PythonFunction) -> usize {
     let may_be_left_out = |id: &&ParamId| {
         let param = function.param(**id);

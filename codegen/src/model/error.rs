@@ -16,7 +16,7 @@ pub struct ErrorObject {
 }
 
 impl ErrorObject {
-    /// Whether a function is one of the three, which generated code has by itself.
+    /// Returns true if a function is one of the three, which generated code has by itself.
     pub fn has(&self, function: FunctionId) -> bool {
         [self.code, self.message, self.destroy].contains(&function)
     }

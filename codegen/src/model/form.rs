@@ -21,26 +21,26 @@ pub enum Form {
     Bytes {
         /// Their number.
         len: Extent,
-        /// Whether the function writes them.
+        /// True if the function writes them.
         mutable: bool,
     },
     /// Elements of a count.
     Slice {
         /// Their number.
         len: Extent,
-        /// Whether the function writes them.
+        /// True if the function writes them.
         mutable: bool,
     },
     /// Bytes in a struct of length and address.
     ByteBuffer {
-        /// Whether the function writes them.
+        /// True if the function writes them.
         mutable: bool,
     },
     /// A NUL-terminated text.
     Text,
     /// A struct by its address.
     StructRef {
-        /// Whether the function writes it.
+        /// True if the function writes it.
         mutable: bool,
     },
     /// A callback, with the parameter that it takes along.

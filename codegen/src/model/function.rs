@@ -16,7 +16,7 @@ pub enum ResultKind {
     Value(Box<Param>),
 }
 
-/// Whether an implementation must have a function.
+/// The need for a function in an implementation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
     /// A host refuses a plugin without it.
@@ -46,15 +46,15 @@ pub struct Function {
     pub args: Option<ArgsStruct>,
     /// What it returns.
     pub result: ResultKind,
-    /// Whether an implementation must have it.
+    /// True if an implementation must have it.
     pub need: Need,
     /// What hosts do when the pointer is null; of a table's function that is required to load, that they refuse.
     pub when_null: String,
-    /// Whether the slot is filled with the fallback unasked.
+    /// True if the slot is filled with the fallback unasked.
     pub fill_always: bool,
     /// When it is there.
     pub availability: Availability,
-    /// Whether the caller waits for device work.
+    /// True if the caller waits for device work.
     pub blocking: bool,
     /// The stream in whose order the work runs.
     pub stream_ordered: Option<ParamId>,
@@ -100,7 +100,7 @@ pub struct StatusValue(pub usize);
 pub struct Fallback {
     /// What is done.
     pub kind: FallbackKind,
-    /// Whether it is the host's own rule.
+    /// True if it is the host's own rule.
     pub rule: Rule,
     /// Why this rule.
     pub why: String,

@@ -144,7 +144,7 @@ pub struct Interface {
     pub error: Option<ErrorObject>,
     /// What structs of arguments begin with: `(size_field, extension)`.
     pub args: Option<(String, Option<String>)>,
-    /// Whether calls may throw C++ exceptions.
+    /// True if calls may throw C++ exceptions.
     pub unwinds: bool,
     /// Releases of the host, oldest first.
     pub releases: Vec<Release>,

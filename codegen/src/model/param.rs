@@ -75,11 +75,11 @@ pub struct Param {
     pub space: Option<Space>,
     /// How much memory it points to.
     pub length: Option<Length>,
-    /// Whether the function hands out the address of a list of its own.
+    /// True if the function hands out the address of a list of its own.
     pub lent: bool,
-    /// Whether null is allowed.
+    /// True if null is allowed.
     pub nullable: bool,
-    /// Whether a struct that the function only reads is passed by its address.
+    /// True if a struct that the function only reads is passed by its address.
     pub by_pointer: bool,
     /// Its part in a life.
     pub role: Role,
@@ -89,11 +89,11 @@ pub struct Param {
     pub held: Option<ParamId>,
     /// The callback that gets it.
     pub context_of: Option<ParamId>,
-    /// Whether the call reports through it.
+    /// True if the call reports through it.
     pub is_status: bool,
     /// Of a result: what is returned when the call failed.
     pub failure: i64,
-    /// Whether the ABI points to const, where it is not as `dir` says.
+    /// True if the ABI points to const, where it is not as `dir` says.
     pub constness: Option<bool>,
     /// The C++ spelling, where C cannot say it.
     pub upstream: Option<String>,

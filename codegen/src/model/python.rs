@@ -21,7 +21,7 @@ pub struct PythonModule {
     pub summary: String,
     /// Longer, in Markdown.
     pub doc: String,
-    /// Whether the whole file is written by hand.
+    /// True if the whole file is written by hand.
     pub by_hand: bool,
 }
 
@@ -36,6 +36,6 @@ pub struct PythonFunction {
     pub args: Vec<ParamId>,
     /// The parameters that it returns, in order, before the status.
     pub returns: Vec<ParamId>,
-    /// Whether its body is written by hand.
+    /// True if its body is written by hand.
     pub by_hand: bool,
 }

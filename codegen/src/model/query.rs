@@ -22,7 +22,7 @@ impl Spec {
         }
     }
 
-    /// Whether C points to const where a function takes this handle by pointer and no `const` says otherwise.
+    /// Returns true if C points to const where a function takes this handle by pointer and no `const` says otherwise.
     pub fn is_const_handle(&self, ty: Ty) -> bool {
         self.handle_constness(ty).is_none_or(|(is_const, _)| is_const)
     }
@@ -33,7 +33,7 @@ impl Spec {
         name.filter(|_| param.constness == Some(true))
     }
 
-    /// Whether a struct of arguments holds what the function writes, rather than the address of a place for it.
+    /// Returns true if a struct of arguments holds what the function writes, rather than the address of a place for it.
     pub fn is_written_in_args(&self, param: &Param) -> bool {
         if param.dir == Direction::In || param.length.is_some() {
             return param.lent;
@@ -51,7 +51,7 @@ impl Spec {
         }
     }
 
-    /// Whether C passes a handle of this parameter as a pointer to const.
+    /// Returns true if C passes a handle of this parameter as a pointer to const.
     pub fn points_to_const(&self, param: &Param) -> bool {
         let Ty::Named(id) = param.ty else { return false };
         match &self.ty(id).kind {
@@ -145,7 +145,7 @@ impl Interface {
         self.function_ids().filter(|(id, _)| !self.is_of_errors(*id)).map(|(_, function)| function)
     }
 
-    /// Whether a function belongs to error objects, so that generated code has it by itself.
+    /// Returns true if a function belongs to error objects, so that generated code has it by itself.
     pub fn is_of_errors(&self, id: FunctionId) -> bool {
         self.error.is_some_and(|error| error.has(id))
     }
@@ -215,7 +215,7 @@ impl Table {
 }
 
 impl Places {
-    /// Whether a key was written.
+    /// Returns true if a key was written.
     pub fn has(&self, key: &str) -> bool {
         self.get(key).is_some()
     }
@@ -250,12 +250,12 @@ impl Release {
 }
 
 impl Availability {
-    /// Whether it is there in a release; without releases it always is.
+    /// Returns true if it is there in a release; without releases it always is.
     pub fn contains(self, release: ReleaseId) -> bool {
         self.since.is_none_or(|since| since <= release) && self.until.is_none_or(|until| release <= until)
     }
 
-    /// Whether there is a release with both.
+    /// Returns true if there is a release with both.
     pub fn overlaps(self, other: Availability) -> bool {
         let starts = |a: Availability, b: Availability| match (a.since, b.until) {
             (Some(since), Some(until)) => since <= until,
@@ -299,7 +299,7 @@ impl Type {
 }
 
 impl Function {
-    /// Whether an implementation may leave it out.
+    /// Returns true if an implementation may leave it out.
     pub fn is_optional(&self) -> bool {
         self.need == Need::Optional
     }
@@ -343,17 +343,17 @@ impl Function {
 }
 
 impl Param {
-    /// Whether the function yields it, rather than writing into memory that the caller names.
+    /// Returns true if the function yields it, rather than writing into memory that the caller names.
     pub fn is_output(&self) -> bool {
         self.dir == Direction::Out && !self.is_status && !self.is_caller_memory()
     }
 
-    /// Whether it is an address that a callback gets back, which nobody but its owner follows.
+    /// Returns true if it is an address that a callback gets back, which nobody but its owner follows.
     pub fn is_context(&self) -> bool {
         self.ty == Ty::Pointer && self.space.is_none() && self.length.is_none()
     }
 
-    /// Whether it is the address of memory that the function reads or writes.
+    /// Returns true if it is the address of memory that the function reads or writes.
     pub fn is_caller_memory(&self) -> bool {
         if self.lent {
             return false;
@@ -421,7 +421,7 @@ impl Ty {
         }
     }
 
-    /// Whether it can count.
+    /// Returns true if it can count.
     pub fn is_length(self) -> bool {
         matches!(self, Ty::Size | Ty::Int { .. } | Ty::ULongLong)
     }

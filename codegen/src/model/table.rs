@@ -71,7 +71,7 @@ pub struct OwnedTable {
 pub struct Slot {
     /// The functions that had it, one after the other.
     pub functions: Vec<At<FunctionId>>,
-    /// Whether it came out of the reserve.
+    /// True if it came out of the reserve.
     pub from_reserve: bool,
 }
 
@@ -80,7 +80,7 @@ pub struct Slot {
 pub struct Reserved {
     /// Name of the array.
     pub name: String,
-    /// How many there were at first.
+    /// Number of slots in the first release.
     pub count: u64,
     /// Where it is written.
     pub span: Span,

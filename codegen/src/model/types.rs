@@ -31,13 +31,13 @@ pub enum TypeKind {
     Handle {
         /// What C knows of it.
         form: HandleForm,
-        /// Whether C points to const where a function only takes a handle of the form [`HandleForm::Pointee`].
+        /// True if C points to const where a function only takes a handle of the form [`HandleForm::Pointee`].
         is_const: bool,
         /// Its name in C where the object may only be read.
         const_name: Option<String>,
         /// What null means, if it is allowed.
         null: Option<String>,
-        /// Whether work runs in its order: a stream.
+        /// True if work runs in its order: a stream.
         orders: bool,
     },
     /// A number in a struct, passed by pointer.
@@ -51,18 +51,18 @@ pub enum TypeKind {
     },
     /// Named numbers.
     Enum {
-        /// Whether they are bits.
+        /// True if they are bits.
         flags: bool,
-        /// Whether the C type is `int`, and the enum of the values has no name.
+        /// True if the C type is `int`, and the enum of the values has no name.
         as_int: bool,
         /// The numbers.
         values: Vec<EnumValue>,
     },
     /// A struct.
     Struct {
-        /// Whether it has no tag.
+        /// True if it has no tag.
         anonymous: bool,
-        /// Whether its members share one place.
+        /// True if its members share one place.
         is_union: bool,
         /// Its members.
         fields: Vec<Param>,
@@ -73,7 +73,7 @@ pub enum TypeKind {
         params: Vec<Param>,
         /// What it returns; `None`: nothing.
         result: Option<Box<Param>>,
-        /// Whether it is called once each time it is handed over, and never if that call fails.
+        /// True if it is called once each time it is handed over, and never if that call fails.
         once: bool,
     },
 }
@@ -123,7 +123,7 @@ pub struct EnumValue {
     pub value: i64,
     /// What it means.
     pub summary: Prose,
-    /// Whether it is a second name for a number.
+    /// True if it is a second name for a number.
     pub alias: bool,
     /// What generated code answers with it.
     pub means: Option<Meaning>,
@@ -153,7 +153,7 @@ pub enum Ty {
     Int {
         /// 8, 16, 32 or 64.
         bits: u8,
-        /// Whether it has a sign.
+        /// True if it has a sign.
         signed: bool,
     },
     /// `float`

@@ -46,7 +46,7 @@ pub(super) enum Record {
 pub(super) struct Manifest {
     /// The folder of the spec, relative to the output root.
     pub(super) spec: String,
-    /// Whether the run that wrote it did not come to its end.
+    /// True if the run that wrote it did not come to its end.
     pub(super) unfinished: bool,
     entries: BTreeMap<String, Vec<Hash>>,
 }

@@ -37,9 +37,9 @@ pub struct Output {
     pub text: String,
     /// What is in it, such as `93 functions (13 required, 80 optional)`.
     pub note: String,
-    /// Whether it is one of many of its kind, which are reported in one line for each folder.
+    /// True if it is one of many of its kind, which are reported in one line for each folder.
     pub minor: bool,
-    /// Whether version control ignores it.
+    /// True if version control ignores it.
     pub uncommitted: bool,
 }
 

@@ -47,7 +47,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// Whether it is only the text of a file that is not what a run wrote.
+    /// Returns true if it is only the text of a file that is not what a run wrote.
     pub(super) fn is_content(&self) -> bool {
         matches!(self, Reason::Foreign | Reason::Edited)
     }

@@ -66,7 +66,7 @@ pub fn join(folder: &str, path: &str) -> String {
     }
 }
 
-/// Whether a path is a folder or lies in it, both in their shortest form.
+/// Returns true if a path is a folder or is in it. Both must be in their shortest form.
 pub fn is_within(path: &str, folder: &str) -> bool {
     folder.is_empty()
         || path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))

@@ -41,7 +41,7 @@ pub struct Report {
     pub path: String,
     /// What is in it.
     pub note: String,
-    /// How many outputs the line stands for.
+    /// Number of outputs that the line stands for.
     pub count: usize,
 }
 

@@ -123,7 +123,7 @@ impl Node {
         }
     }
 
-    /// Whether nothing was written.
+    /// Returns true if nothing was written.
     pub fn is_null(&self) -> bool {
         matches!(self.content, Content::Null)
     }

@@ -25,7 +25,7 @@ pub struct Key {
     pub doc: &'static str,
     /// What it takes.
     pub value: Value,
-    /// Whether the mapping means nothing without it.
+    /// True if the mapping means nothing without it.
     pub needed: bool,
     /// What to write, where the needed keys of a mapping do not show it.
     pub example: Option<&'static str>,

@@ -26,7 +26,7 @@ pub enum Encoding {
     Latin1 {
         /// Where the first character lies that is not UTF-8.
         first: usize,
-        /// How many there are.
+        /// The number of them.
         count: usize,
     },
 }

@@ -32,7 +32,7 @@ impl Edit {
     }
 }
 
-/// Whether a key stands in `{ … }`.
+/// Returns true if a key stands in `{ … }`.
 fn is_flow(text: &str, key: usize) -> bool {
     text[..key].trim_end().ends_with(['{', ','])
 }

@@ -172,7 +172,7 @@ fn report(mutants: &[Mutant], accepted: &[bool]) -> (Tally, Tally) {
     (alone, all)
 }
 
-/// How many slips were tried, and how many of them passed.
+/// The number of mutations, and the number of those that were not detected.
 struct Tally {
     tried: usize,
     passed: usize,

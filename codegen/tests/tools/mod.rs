@@ -26,7 +26,7 @@ pub fn output(command: &mut Command) -> Output {
     })
 }
 
-/// Whether a program is installed. Without it, the test is left out where that is permitted, and fails elsewhere.
+/// Returns true if a program is installed. Without it, the test is left out where that is permitted, and fails elsewhere.
 ///
 /// `cargo xtask test` permits it with the variable `TENON_LEFT_OUT`: it names a file, to which the test appends the
 /// program and its own name.

@@ -17,7 +17,7 @@ pub struct Block {
     pub section: String,
     /// The first word of its first fence.
     pub language: String,
-    /// Whether it is marked as a fragment.
+    /// True if it is marked as a fragment.
     pub is_fragment: bool,
     /// Its text, with included files in their place.
     pub text: String,

@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 /// One of the tensors that lie side by side.
 #[derive(Debug)]
 pub struct Part<'a, T> {
-    /// How many elements it has in each row: all of its dimensions from the axis on.
+    /// Number of elements that it has in each row: all of its dimensions from the axis on.
     pub width: usize,
     /// Where to put it, if it is wanted.
     pub target: Option<&'a mut [T]>,

@@ -13,7 +13,7 @@ use num_traits::Float;
 pub struct Bool(u8);
 
 impl Bool {
-    /// Whether it is true.
+    /// Returns true if it is true.
     #[must_use]
     pub const fn get(self) -> bool {
         self.0 != 0
@@ -122,7 +122,7 @@ impl Number {
         }
     }
 
-    /// Whether it is other than zero.
+    /// Returns true if it is other than zero.
     #[must_use]
     pub fn to_bool(self) -> bool {
         match self {

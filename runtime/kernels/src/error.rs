@@ -32,9 +32,9 @@ pub enum Error {
     /// A layout reaches past the end of its memory.
     #[error("the layout reaches over {needed} elements, the memory has {available}")]
     OutOfBounds {
-        /// How many elements the layout reaches over.
+        /// Number of elements that the layout reaches over.
         needed: usize,
-        /// How many there are.
+        /// The number of available elements.
         available: usize,
     },
     /// A shape, or its layout, is larger than what can be addressed.

@@ -3,7 +3,7 @@
 use crate::element::Real;
 use crate::error::{Error, Result, expect_length};
 
-/// How many sums run side by side, so that adding up can be vectorised.
+/// Number of partial sums, so that the summation can be vectorised.
 const LANES: usize = 8;
 
 /// A tensor of channels: `batch` times `channels` times `inner` elements.
@@ -42,13 +42,13 @@ impl Channels {
         }
     }
 
-    /// How many channels there are.
+    /// Returns the number of channels.
     #[must_use]
     pub fn count(&self) -> usize {
         self.channels
     }
 
-    /// How many elements each channel has.
+    /// Returns the number of elements that each channel has.
     #[must_use]
     pub fn samples(&self) -> usize {
         self.batch * self.inner

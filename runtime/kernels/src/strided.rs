@@ -31,13 +31,13 @@ impl<'a> Layout<'a> {
         Ok(Self { dims, strides, len, before, after })
     }
 
-    /// How many elements the shape has.
+    /// Returns the number of elements that the shape has.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether the shape has no elements.
+    /// Returns true if the shape has no elements.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -49,14 +49,14 @@ impl<'a> Layout<'a> {
         self.before
     }
 
-    /// How many elements the layout reaches over, gaps included. A memory of this layout has as many, the first
+    /// Returns the number of elements that the layout reaches over, gaps included. A memory of this layout has as many, the first
     /// element of the shape behind [`before`](Self::before) others.
     #[must_use]
     pub fn extent(&self) -> usize {
         if self.is_empty() { 0 } else { self.before + 1 + self.after }
     }
 
-    /// Whether the elements lie one after the other in row-major order.
+    /// Returns true if the elements lie one after the other in row-major order.
     #[must_use]
     pub fn is_contiguous(&self) -> bool {
         let mut wanted = 1;

@@ -37,17 +37,17 @@ typedef enum {
   TENON_INTERNAL_ERROR = 4,
   /** An argument is null, out of range, or does not fit the others. */
   TENON_INVALID_ARGUMENT = 16,
-  /** A handle of the library is null, closed, or was never one. */
+  /** A handle is null, closed, or invalid. */
   TENON_INVALID_HANDLE = 17,
-  /** There is not as much memory as was asked for. */
+  /** Out of memory. */
   TENON_OUT_OF_MEMORY = 18,
-  /** The plugin has no such function, and nothing can stand in for it. */
+  /** The plugin does not have the function, and there is no fallback. */
   TENON_UNSUPPORTED = 19,
-  /** There is nothing of this name or number. */
+  /** No object has this name or number. */
   TENON_NOT_FOUND = 20,
-  /** The plugin could not be loaded; the last error says why. */
+  /** The plugin could not be loaded; the last error has the reason. */
   TENON_LOAD_FAILED = 21,
-  /** Something is still in use, or it is too late for this. */
+  /** An object is still in use, or the call comes too late. */
   TENON_BUSY = 22,
   /** The library is not initialised, or has been shut down. */
   TENON_NOT_INITIALISED = 23,
@@ -78,8 +78,8 @@ typedef struct tenon_stream_st* tenon_stream;
  * @param[in] stream The stream that has reached the callback.
  * @param[in] user_data The pointer that was passed with the callback.
  * @param[out] status The result of the callback.
- * @note It must call nothing that reaches a device. What opens, closes, loads, begins or ends
- *     something is refused with #TENON_BUSY.
+ * @note It must not call a function that reaches a device. Functions that open, close, load,
+ *     initialise or shut down something fail with #TENON_BUSY.
  */
 typedef void (*tenon_stream_callback)(
     tenon_device device, tenon_stream stream, void* user_data, tenon_status* status);

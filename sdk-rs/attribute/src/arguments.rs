@@ -8,7 +8,7 @@ use syn::{LitBool, LitStr, Token};
 pub struct Attribute {
     /// The name under which the device is known to the host; given, the library exports the entry point.
     pub device_type: Option<LitStr>,
-    /// Whether absent optional functions are filled with the spec's fallbacks.
+    /// True if absent optional functions are filled with the spec's fallbacks.
     pub fallbacks: bool,
     /// The spec of the trait: its folder, relative to the manifest.
     pub spec: Option<LitStr>,

@@ -23,7 +23,7 @@ packages = list(found.submodule_search_locations or []) if found else []
 print(json.dumps({"libpython": next(filter(os.path.isfile, libraries), None), "packages": packages}))
 "#;
 
-/// How many libraries may be missing one after the other before the search ends.
+/// Number of libraries that may be missing one after the other before the search ends.
 const MOST_MISSING: usize = 64;
 
 /// True once the libraries of a PaddlePaddle were loaded for the process.

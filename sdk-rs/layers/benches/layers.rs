@@ -95,7 +95,7 @@ const ROUNDS: usize = 301;
 const ID: DeviceId = DeviceId(0);
 /// What is alive beside what the calls use.
 const ALIVE: usize = 1000;
-/// How many pieces of memory a program copies to at a time.
+/// Number of allocations that a program copies to at a time.
 const FEW: usize = 4;
 
 /// A way to the device, with what the calls use.

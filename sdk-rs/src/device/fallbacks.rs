@@ -8,7 +8,7 @@ use super::*;
 
 /// An implementation that knows which functions it has.
 pub trait Partial: Device {
-    /// Whether the function is implemented, rather than left to the default that refuses.
+    /// Returns true if the function is implemented, rather than left to the default that refuses.
     fn provides(&self, function: Function) -> bool;
 }
 

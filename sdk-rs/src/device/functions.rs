@@ -393,7 +393,7 @@ impl Function {
         NAMES[self as usize]
     }
 
-    /// Whether an implementation must have it.
+    /// Returns true if an implementation must have it.
     pub const fn is_required(self) -> bool {
         const REQUIRED: [bool; 93] = [
             false, false, false, false, true, true, true, true, true, false, false,
@@ -409,7 +409,7 @@ impl Function {
         REQUIRED[self as usize]
     }
 
-    /// Whether its slot is filled with the fallback even unasked, since null is unsound in a host.
+    /// Returns true if its slot is filled with the fallback even unasked, since null is unsound in a host.
     pub const fn is_always_filled(self) -> bool {
         const ALWAYS: [bool; 93] = [
             false, false, false, false, false, false, false, false, false, false, false,
@@ -425,7 +425,7 @@ impl Function {
         ALWAYS[self as usize]
     }
 
-    /// Whether its slot can be filled with a fallback that does more than to refuse.
+    /// Returns true if its slot can be filled with a fallback that does more than to refuse.
     pub const fn has_fallback(self) -> bool {
         const FALLBACK: [bool; 93] = [
             true, true, true, true, false, false, false, false, false, true, true, true,
@@ -457,7 +457,7 @@ impl Provided {
         Self(provided)
     }
 
-    /// Whether a function is among them.
+    /// Returns true if a function is among them.
     pub const fn has(&self, function: Function) -> bool {
         self.0[function as usize]
     }

@@ -67,7 +67,7 @@ impl Loaded {
         self.release
     }
 
-    /// Whether the plugin has a function.
+    /// Returns true if the plugin has a function.
     pub fn has(&self, function: Function) -> bool {
         !self.slots[function as usize].is_null()
     }

@@ -14,7 +14,7 @@ pub trait Plugin: 'static {
     /// The functions that the implementation has.
     const PROVIDED: Provided;
 
-    /// Whether absent optional functions are filled with the spec's fallbacks.
+    /// True if absent optional functions are filled with the spec's fallbacks.
     const FALLBACKS: bool;
 
     /// The instance that the table's functions call. It is made at the first call.
@@ -25,7 +25,7 @@ pub trait Plugin: 'static {
         WithFallbacks(Self::instance())
     }
 
-    /// Whether the slot of a function gets a pointer.
+    /// Returns true if the slot of a function gets a pointer.
     fn fills(function: Function) -> bool {
         Self::PROVIDED.has(function) || function.is_always_filled()
             || (Self::FALLBACKS && function.has_fallback())

@@ -210,7 +210,7 @@ fn extent(length: &Length) -> (&Extent, &'static str) {
     }
 }
 
-/// Whether memory of one space can be taken for memory of another.
+/// Returns true if memory of one space can be taken for memory of another.
 fn reaches(taken: Option<Space>, given: Option<Space>) -> bool {
     match (taken, given) {
         (None, _) | (Some(Space::Any), Some(_)) => true,

@@ -47,7 +47,7 @@ impl<'a> Site<'a> {
         }
     }
 
-    /// Whether the outputs of a call that it does not name are those of the function, in order.
+    /// Returns true if the outputs of a call that it does not name are those of the function, in order.
     fn passes_outputs_on(self) -> bool {
         matches!(self.fallback.kind, FallbackKind::Call(_))
     }
@@ -65,7 +65,7 @@ fn sites<'a>(check: &Check<'a>) -> Vec<Site<'a>> {
     interface.function_ids().filter_map(site).collect()
 }
 
-/// Whether there may be nothing to call: an optional function without a fallback. A host has what it offers.
+/// Returns true if there may be nothing to call: an optional function without a fallback. A host has what it offers.
 pub(super) fn may_be_absent(check: &Check, function: &Function) -> bool {
     match check.interface.kind {
         InterfaceKind::Table(_) | InterfaceKind::Export => {
@@ -75,7 +75,7 @@ pub(super) fn may_be_absent(check: &Check, function: &Function) -> bool {
     }
 }
 
-/// Whether a constant is a value of a type.
+/// Returns true if a constant is a value of a type.
 pub(super) fn fits(check: &Check, constant: Constant, ty: Ty) -> bool {
     match (constant, ty) {
         (Constant::Bool(_), ty) => ty == Ty::Bool,

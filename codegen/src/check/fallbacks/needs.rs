@@ -45,7 +45,7 @@ fn cycles(sites: &[Site]) -> Vec<Cycle> {
     found
 }
 
-/// Whether a function needs `goal`, through functions that are described after that, and on which path.
+/// Returns true if a function needs `goal`, through functions that are described after that, and on which path.
 fn leads_to(
     sites: &[Site],
     from: FunctionId,

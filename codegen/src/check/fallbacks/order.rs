@@ -77,7 +77,7 @@ fn first_too_early<'a>(check: &Check, site: Site<'a>, stream: ParamId) -> Option
     None
 }
 
-/// Whether a call takes one thing and nothing else: it waits for all work of it.
+/// Returns true if a call takes one thing and nothing else: it waits for all work of it.
 fn is_only(callee: &Function, passed: &[ParamId]) -> bool {
     let taken = callee.params.iter().filter(|param| param.dir == Direction::In).count();
     taken == 1 && passed.len() == 1

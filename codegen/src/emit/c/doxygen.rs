@@ -112,8 +112,8 @@ impl<'a> Comments<'a> {
                     result.iter().flat_map(|result| tagged("@return", &sentence(&collapse(&result.doc)))),
                 );
                 if self.face.is_some_and(|face| face.is_translated(ty)) {
-                    let rule = "It must call nothing that reaches a device. What opens, closes, loads, begins or ends \
-                                something is refused with #TENON_BUSY.";
+                    let rule = "It must not call a function that reaches a device. Functions that open, close, load, \
+                                initialise or shut down something fail with #TENON_BUSY.";
                     lines.extend(tagged("@note", rule));
                 }
             }

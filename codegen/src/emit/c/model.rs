@@ -32,7 +32,7 @@ pub struct Header {
     owned: Option<OwnedItem>,
     /// Structs of arguments.
     args: Vec<StructItem>,
-    /// Whether a caller of functions has a member of theirs.
+    /// True if a caller of functions has a member of theirs.
     args_macro: Option<ArgsMacro>,
     releases: Option<ReleasesItem>,
     fill: Option<FillItem>,

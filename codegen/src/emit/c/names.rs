@@ -131,7 +131,7 @@ pub fn beside(from: &str, to: &str) -> String {
     up.chain(down).chain([name]).collect::<Vec<_>>().join("/")
 }
 
-/// Whether a variable or a field of a header needs another name.
+/// Returns true if a variable or a field of a header needs another name.
 fn is_taken(name: &str) -> bool {
     keyword_of(name).is_some() || is_of_standard_header(name)
 }

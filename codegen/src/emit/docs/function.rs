@@ -133,7 +133,7 @@ pub fn page(spec: &Spec, interface: &Interface, id: FunctionId, marker: String) 
     }
 }
 
-/// Whether there is something to say of a function that an implementation leaves out.
+/// Returns true if there is something to say of a function that an implementation leaves out.
 fn can_be_absent(interface: &Interface, function: &Function) -> bool {
     match interface.kind {
         InterfaceKind::Table(_) => true,

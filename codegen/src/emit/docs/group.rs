@@ -17,7 +17,7 @@ pub struct GroupPage {
     summary: String,
     doc: String,
     interface: Link,
-    /// Whether a function may be absent, which is so in tables.
+    /// True if a function may be absent, which is so in tables.
     is_table: bool,
     has_releases: bool,
     functions: Vec<FunctionRow>,

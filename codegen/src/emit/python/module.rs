@@ -42,7 +42,7 @@ struct Page<'a, T> {
     marker: &'a str,
     /// Lines of imports: of the standard library, and of the package.
     imports: [Vec<String>; 2],
-    /// Whether type checkers need `_Pointer`.
+    /// True if type checkers need `_Pointer`.
     points: bool,
     #[serde(flatten)]
     data: &'a T,

@@ -61,7 +61,7 @@ struct Positional {
     args: Vec<String>,
     /// What they are unpacked from.
     given: String,
-    /// How many of them may be left out.
+    /// Number of parameters that may be left out.
     optional: usize,
     /// What stands before and after the call.
     call: [&'static str; 2],

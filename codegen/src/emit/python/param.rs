@@ -45,7 +45,7 @@ pub struct Param {
     pub ctype: CType,
     /// How it is passed.
     pub pass: Pass,
-    /// Whether null is allowed.
+    /// True if null is allowed.
     pub nullable: bool,
     /// What it is, for those who pass it.
     pub doc: String,
@@ -54,17 +54,17 @@ pub struct Param {
 }
 
 impl Param {
-    /// Whether the caller of the bindings passes it.
+    /// Returns true if the caller of the bindings passes it.
     pub fn is_taken(&self) -> bool {
         matches!(self.pass, Pass::Value | Pass::Address | Pass::Copy | Pass::List(_) | Pass::Exchange)
     }
 
-    /// Whether the caller of the bindings gets it.
+    /// Returns true if the caller of the bindings gets it.
     pub fn is_given(&self) -> bool {
         matches!(self.pass, Pass::Output | Pass::Exchange | Pass::Room(_) | Pass::Filled(_))
     }
 
-    /// Whether null is a text or an object that is not there, for which Python has `None`.
+    /// Returns true if null means that a string or an object is absent, which is `None` in Python.
     pub fn may_be_none(&self) -> bool {
         let is_object = self.pass == Pass::Address || self.ctype.null() == "None";
         self.nullable && is_object && matches!(self.pass, Pass::Value | Pass::Address)
@@ -203,7 +203,7 @@ pub fn of_export(
     }
 }
 
-/// Whether C gets the place of a value rather than the value.
+/// Returns true if C gets the place of a value rather than the value.
 fn is_place(spec: &Spec, param: &model::Param) -> bool {
     let is_address = match param.ty {
         Ty::Pointer => true,

@@ -180,8 +180,8 @@ impl<'a> Sdk<'a> {
                 }
                 if self.face.is_translated(ty) {
                     doc.paragraph(
-                        "It must call nothing that reaches a device. What opens, closes, loads, begins or ends \
-                         something is refused with ``BusyError``.",
+                        "It must not call a function that reaches a device. Functions that open, close, load, \
+                         initialise or shut down something fail with ``BusyError``.",
                     );
                 }
                 let params: Vec<CType> = params.iter().map(|param| self.callback_param(param)).collect();

@@ -12,7 +12,7 @@ use super::types::{doc, type_path};
 use super::{Context, names};
 use crate::model::{Function, GroupId, InterfaceKind, ResultKind};
 
-/// Whether the exported functions keep what went wrong for each thread: in the status of the interface, if it has one.
+/// Returns true if the exported functions keep what went wrong for each thread: in the status of the interface, if it has one.
 pub(super) fn keeps_failures(context: Context) -> bool {
     matches!(context.interface.kind, InterfaceKind::Export) && context.interface.status.is_some()
 }

@@ -17,7 +17,7 @@ pub(super) fn emit(context: Context) -> TokenStream {
     quote! {
         /// An implementation that knows which functions it has.
         pub trait Partial: #name {
-            /// Whether the function is implemented, rather than left to the default that refuses.
+            /// Returns true if the function is implemented, rather than left to the default that refuses.
             fn provides(&self, function: Function) -> bool;
         }
 

@@ -67,7 +67,7 @@ const ITEMS: [&str; 17] = [
     "unsafe ",
 ];
 
-/// Whether an item begins behind another one that ends with this line.
+/// Returns true if an item begins behind another one that ends with this line.
 fn needs_blank_line(last: &str, line: &str) -> bool {
     let (code, before) = (line.trim_start(), last.trim_start());
     let (margin, last_margin) = (line.len() - code.len(), last.len() - before.len());

@@ -96,7 +96,7 @@ pub(super) fn outputs<'a>(
         .collect()
 }
 
-/// Whether a method answers in a `Result`: where the ABI returns a status, and in an export, which keeps the error of
+/// Returns true if a method answers in a `Result`: where the ABI returns a status, and in an export, which keeps the error of
 /// a call that returns something else for whoever asks.
 pub(super) fn is_fallible(context: Context, function: &Function) -> bool {
     match function.result {

@@ -48,19 +48,19 @@ pub(super) fn emit(context: Context) -> TokenStream {
                 NAMES[self as usize]
             }
 
-            /// Whether an implementation must have it.
+            /// Returns true if an implementation must have it.
             pub const fn is_required(self) -> bool {
                 const REQUIRED: [bool; #count] = [#(#required),*];
                 REQUIRED[self as usize]
             }
 
-            /// Whether its slot is filled with the fallback even unasked, since null is unsound in a host.
+            /// Returns true if its slot is filled with the fallback even unasked, since null is unsound in a host.
             pub const fn is_always_filled(self) -> bool {
                 const ALWAYS: [bool; #count] = [#(#always),*];
                 ALWAYS[self as usize]
             }
 
-            /// Whether its slot can be filled with a fallback that does more than to refuse.
+            /// Returns true if its slot can be filled with a fallback that does more than to refuse.
             pub const fn has_fallback(self) -> bool {
                 const FALLBACK: [bool; #count] = [#(#fillable),*];
                 FALLBACK[self as usize]
@@ -83,7 +83,7 @@ pub(super) fn emit(context: Context) -> TokenStream {
                 Self(provided)
             }
 
-            /// Whether a function is among them.
+            /// Returns true if a function is among them.
             pub const fn has(&self, function: Function) -> bool {
                 self.0[function as usize]
             }

@@ -180,7 +180,7 @@ fn method(context: Context, function: &Function) -> TokenStream {
     }
 }
 
-/// Whether a function that returns a status yields a parameter: a value that it always writes.
+/// Returns true if a function that returns a status yields a parameter: a value that it always writes.
 fn is_yielded(context: Context, function: &Function, param: &Param, form: &Form) -> bool {
     let is_value = *form == Form::Output(Output::Value)
         && param.ty != Ty::String
@@ -201,7 +201,7 @@ fn one_or_tuple(items: Vec<TokenStream>) -> TokenStream {
     }
 }
 
-/// Whether a parameter is passed as a newtype; all else is passed as the ABI has it.
+/// Returns true if a parameter is passed as a newtype; all else is passed as the ABI has it.
 fn is_safe_value(context: Context, param: &Param) -> bool {
     let is_pointer_handle = matches!(named(context, param.ty), Some(kind) if is_by_pointer(kind));
     param.length.is_none()

@@ -315,7 +315,7 @@ fn updates(context: Context, function: &Function, forms: &[Form]) -> TokenStream
     quote! { #(#yielded)* #(#changed)* }
 }
 
-/// Whether there is anything of a value in its 64 bits.
+/// Returns true if there is anything of a value in its 64 bits.
 fn has_bits(context: Context, param: &Param) -> bool {
     !matches!(named(context, param.ty), Some(TypeKind::Struct { .. } | TypeKind::Callback { .. }))
 }

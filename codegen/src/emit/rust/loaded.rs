@@ -115,7 +115,7 @@ pub(super) fn emit(context: Context) -> TokenStream {
                 self.release
             }
 
-            /// Whether the plugin has a function.
+            /// Returns true if the plugin has a function.
             pub fn has(&self, function: Function) -> bool {
                 !self.slots[function as usize].is_null()
             }

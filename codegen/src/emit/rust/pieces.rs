@@ -269,7 +269,7 @@ pub(super) fn write_output(
     }
 }
 
-/// Whether a length is behind a pointer.
+/// Returns true if a length is behind a pointer.
 fn is_read(function: &Function, extent: &Extent) -> bool {
     matches!(extent, Extent::Param(id)
         if function.param(*id).ty == Ty::Size && function.param(*id).dir != Direction::In)

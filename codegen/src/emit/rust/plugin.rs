@@ -31,7 +31,7 @@ pub(super) fn emit(context: Context, table: &Table) -> TokenStream {
             type Instance: Partial + ?::core::marker::Sized;
             /// The functions that the implementation has.
             const PROVIDED: Provided;
-            /// Whether absent optional functions are filled with the spec's fallbacks.
+            /// True if absent optional functions are filled with the spec's fallbacks.
             const FALLBACKS: bool;
 
             /// The instance that the table's functions call. It is made at the first call.
@@ -42,7 +42,7 @@ pub(super) fn emit(context: Context, table: &Table) -> TokenStream {
                 WithFallbacks(Self::instance())
             }
 
-            /// Whether the slot of a function gets a pointer.
+            /// Returns true if the slot of a function gets a pointer.
             fn fills(function: Function) -> bool {
                 Self::PROVIDED.has(function)
                     || function.is_always_filled()

@@ -69,7 +69,7 @@ pub(super) fn emit(context: Context) -> TokenStream {
     }
 }
 
-/// Whether the function returns a status, and takes its arguments one by one.
+/// Returns true if the function returns a status, and takes its arguments one by one.
 fn is_callable(function: &Function) -> bool {
     matches!(function.result, ResultKind::Status) && function.args.is_none()
 }

@@ -206,7 +206,7 @@ fn collect(tokens: TokenStream, names: &mut BTreeSet<String>) {
     }
 }
 
-/// How many tokens a definition of a macro has, if one begins here.
+/// Returns the number of tokens that a definition of a macro has, if one begins here.
 fn macro_rules(tokens: &[TokenTree]) -> Option<usize> {
     match tokens {
         [TokenTree::Ident(word), TokenTree::Punct(_), TokenTree::Ident(_), TokenTree::Group(_), ..]
@@ -239,7 +239,7 @@ fn is_colons(tokens: &[TokenTree]) -> bool {
         if first.as_char() == ':' && first.spacing() == Spacing::Joint && second.as_char() == ':')
 }
 
-/// Whether a `::` begins a path, rather than going on with one.
+/// Returns true if a `::` begins a path, rather than going on with one.
 fn begins_path(tokens: &[TokenTree], start: usize) -> bool {
     let before = |distance: usize| start.checked_sub(distance).map(|index| &tokens[index]);
     match before(1) {

@@ -191,14 +191,14 @@ pub(super) fn body(
     }
 }
 
-/// Whether what a fallible method returns is what the ABI returns.
+/// Returns true if what a fallible method returns is what the ABI returns.
 fn returns_as_is(context: Context, function: &Function, result: &Param) -> bool {
     let is_converted = matches!(result.ty, Ty::String | Ty::Pointer)
         || matches!(named(context, result.ty), Some(kind) if !matches!(kind, TypeKind::Enum { .. } | TypeKind::Struct { .. }));
     is_fallible(context, function) && !is_converted
 }
 
-/// Whether the host calls the function by itself, and gives up on the device when it fails.
+/// Returns true if the host calls the function by itself, and gives up on the device when it fails.
 fn is_lifecycle(context: Context, function: &Function) -> bool {
     Face::of(context.spec, context.interface).is_some_and(|face| face.manages(function))
 }
@@ -244,7 +244,7 @@ pub(super) fn failure(context: Context, result: &Param) -> TokenStream {
     }
 }
 
-/// Whether a handle is returned as a pointer to const.
+/// Returns true if a handle is returned as a pointer to const.
 fn is_const_pointer(context: Context, result: &Param) -> bool {
     context.spec.points_to_const(result)
 }

@@ -62,7 +62,7 @@ fn emit_type(context: Context, ty: &Type) -> TokenStream {
                         self.0
                     }
 
-                    /// Whether it is the null handle.
+                    /// Returns true if it is the null handle.
                     pub const fn is_null(self) -> bool {
                         self.0 == 0
                     }
@@ -192,7 +192,7 @@ impl<'a> Context<'a> {
     }
 }
 
-/// Whether C passes a handle as `Name*`.
+/// Returns true if C passes a handle as `Name*`.
 pub(super) fn is_by_pointer(kind: &TypeKind) -> bool {
     matches!(kind, TypeKind::Handle { form: HandleForm::Pointee(_), .. })
 }

@@ -62,7 +62,7 @@ struct InterfaceTrees {
     name: At<String>,
     interface: Node,
     groups: Vec<(At<String>, Node)>,
-    /// Whether a group could not be read, so that names may be missing for that reason alone.
+    /// True if a group could not be read, so that names may be missing for that reason alone.
     partial: bool,
 }
 
@@ -222,7 +222,8 @@ impl Reader<'_> {
     }
 }
 
-/// Whether entries of a group are missing, or lack their name, because of what has been reported.
+/// Returns true if entries of a group are missing, or lack their name, because of errors that were reported
+/// before.
 fn lacks_names(group: &Node) -> bool {
     let is_known = |key: &str| grammar::GROUP.keys.iter().any(|known| known.name == key);
     let lacks = |node: &Node| match &node.content {

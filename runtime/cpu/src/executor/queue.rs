@@ -33,7 +33,7 @@ struct State {
     open: bool,
 }
 
-/// How often a thread looks for a job before it sleeps: for about as long as it would take to
+/// Number of times that a thread looks for a job before it sleeps: for about as long as it would take to
 /// wake it.
 const LOOKS: usize = if cfg!(loom) { 1 } else { 150 };
 

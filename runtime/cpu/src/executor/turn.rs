@@ -13,7 +13,7 @@ const TURN: usize = 128;
 /// A queue longer than this gives its memory back when the stream falls idle.
 const KEPT_CAPACITY: usize = 4096;
 
-/// How often a thread looks for more work before the stream falls idle: a microsecond or two.
+/// Number of times that a thread looks for more work before the stream falls idle: a microsecond or two.
 const LOOKS: usize = if cfg!(loom) { 1 } else { 50 };
 
 impl StreamState {

@@ -30,7 +30,7 @@ pub enum Precision<'a, P, M> {
 }
 
 impl<P: Stored<M>, M: Real> Precision<'_, P, M> {
-    /// How many elements the parameter has.
+    /// Returns the number of elements that the parameter has.
     #[must_use]
     pub fn len(&self) -> usize {
         match self {
@@ -38,7 +38,7 @@ impl<P: Stored<M>, M: Real> Precision<'_, P, M> {
         }
     }
 
-    /// Whether the parameter has no elements.
+    /// Returns true if the parameter has no elements.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

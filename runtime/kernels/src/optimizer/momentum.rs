@@ -20,7 +20,7 @@ pub struct Momentum {
     pub learning_rate: f64,
     /// How much of the velocity stays.
     pub momentum: f64,
-    /// Whether to look ahead along the new velocity.
+    /// True if to look ahead along the new velocity.
     pub nesterov: bool,
     /// What pulls parameters towards zero.
     pub decay: Decay,

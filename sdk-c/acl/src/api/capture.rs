@@ -24,7 +24,7 @@ impl RiTask {
         self.0
     }
 
-    /// Whether it is the null handle.
+    /// Returns true if it is the null handle.
     pub const fn is_null(self) -> bool {
         self.0 == 0
     }
@@ -65,7 +65,7 @@ impl TaskGrp {
         self.0
     }
 
-    /// Whether it is the null handle.
+    /// Returns true if it is the null handle.
     pub const fn is_null(self) -> bool {
         self.0 == 0
     }
@@ -159,7 +159,7 @@ impl RiTaskParams {
         self.0
     }
 
-    /// Whether it is the null handle.
+    /// Returns true if it is the null handle.
     pub const fn is_null(self) -> bool {
         self.0 == 0
     }
@@ -200,7 +200,7 @@ impl RiCondHandle {
         self.0
     }
 
-    /// Whether it is the null handle.
+    /// Returns true if it is the null handle.
     pub const fn is_null(self) -> bool {
         self.0 == 0
     }

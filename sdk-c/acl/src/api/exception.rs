@@ -51,7 +51,7 @@ impl ExceptionInfo {
         self.0
     }
 
-    /// Whether it is the null handle.
+    /// Returns true if it is the null handle.
     pub const fn is_null(self) -> bool {
         self.0 == 0
     }

@@ -24,7 +24,7 @@ impl Notify {
         self.0
     }
 
-    /// Whether it is the null handle.
+    /// Returns true if it is the null handle.
     pub const fn is_null(self) -> bool {
         self.0 == 0
     }
@@ -65,7 +65,7 @@ impl CntNotify {
         self.0
     }
 
-    /// Whether it is the null handle.
+    /// Returns true if it is the null handle.
     pub const fn is_null(self) -> bool {
         self.0 == 0
     }

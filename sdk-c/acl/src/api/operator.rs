@@ -24,7 +24,7 @@ impl OpAttr {
         self.0
     }
 
-    /// Whether it is the null handle.
+    /// Returns true if it is the null handle.
     pub const fn is_null(self) -> bool {
         self.0 == 0
     }
@@ -65,7 +65,7 @@ impl OpHandle {
         self.0
     }
 
-    /// Whether it is the null handle.
+    /// Returns true if it is the null handle.
     pub const fn is_null(self) -> bool {
         self.0 == 0
     }
@@ -180,7 +180,7 @@ impl Binary {
         self.0
     }
 
-    /// Whether it is the null handle.
+    /// Returns true if it is the null handle.
     pub const fn is_null(self) -> bool {
         self.0 == 0
     }
@@ -221,7 +221,7 @@ impl BinHandle {
         self.0
     }
 
-    /// Whether it is the null handle.
+    /// Returns true if it is the null handle.
     pub const fn is_null(self) -> bool {
         self.0 == 0
     }
@@ -262,7 +262,7 @@ impl FuncHandle {
         self.0
     }
 
-    /// Whether it is the null handle.
+    /// Returns true if it is the null handle.
     pub const fn is_null(self) -> bool {
         self.0 == 0
     }
@@ -303,7 +303,7 @@ impl ArgsHandle {
         self.0
     }
 
-    /// Whether it is the null handle.
+    /// Returns true if it is the null handle.
     pub const fn is_null(self) -> bool {
         self.0 == 0
     }
@@ -344,7 +344,7 @@ impl ParamHandle {
         self.0
     }
 
-    /// Whether it is the null handle.
+    /// Returns true if it is the null handle.
     pub const fn is_null(self) -> bool {
         self.0 == 0
     }
@@ -385,7 +385,7 @@ impl GroupInfo {
         self.0
     }
 
-    /// Whether it is the null handle.
+    /// Returns true if it is the null handle.
     pub const fn is_null(self) -> bool {
         self.0 == 0
     }

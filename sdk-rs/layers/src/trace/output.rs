@@ -237,7 +237,7 @@ fn last_separator(bytes: &[u8]) -> usize {
     bytes.windows(SEPARATOR.len()).rposition(|window| window == SEPARATOR).unwrap_or(0)
 }
 
-/// How many calls and pieces of work there are among events.
+/// Returns the number of calls and pieces of work among events.
 fn count(events: &[u8]) -> u64 {
     events.windows(COUNTED.len()).filter(|window| *window == COUNTED).count() as u64
 }

@@ -301,7 +301,7 @@ impl Tracer {
         }
     }
 
-    /// How many events are missing, for whatever reason.
+    /// Returns the number of events that are missing, for whatever reason.
     fn missing(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed) + self.output.missing()
     }

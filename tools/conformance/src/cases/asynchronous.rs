@@ -28,14 +28,10 @@ pub(super) fn cases() -> Vec<Case> {
             .of([AsyncMemoryCopyD2h])
             .uses([StreamAddCallback, AsyncMemoryCopyD2d])
             .native()
-            .spec(
-                "async_memory_copy_d2h",
-                "A copy to pageable memory must be done when the call returns",
-            ),
-        Case::written("async.d2h.pageable", Level::Required, d2h_pageable).of([AsyncMemoryCopyD2h]).spec(
-            "async_memory_copy_d2h",
-            "A copy to pageable memory must be done when the call returns",
-        ),
+            .spec("async_memory_copy_d2h", "A copy to pageable memory must be done when the call returns"),
+        Case::written("async.d2h.pageable", Level::Required, d2h_pageable)
+            .of([AsyncMemoryCopyD2h])
+            .spec("async_memory_copy_d2h", "A copy to pageable memory must be done when the call returns"),
         Case::written("async.d2h.pageable.behind-work", Level::Required, d2h_behind_work)
             .of([AsyncMemoryCopyD2h])
             .uses([AsyncMemoryCopyD2d])

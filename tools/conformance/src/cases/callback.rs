@@ -19,7 +19,7 @@ pub(super) fn cases() -> Vec<Case> {
         case("callback.in-order", Level::Promised, in_order)
             .spec("stream_add_callback", "called once when all work before it on the stream is done"),
         case("callback.arguments", Level::Promised, arguments)
-            .spec("stream_add_callback", "Handed on as it is."),
+            .spec("stream_add_callback", "Passed on unchanged."),
         case("callback.status", Level::Promised, status).spec(
             "StreamCallback",
             "The caller sets it to `success` first, since PaddlePaddle's callback never writes it.",

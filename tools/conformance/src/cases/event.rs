@@ -24,18 +24,12 @@ pub(super) fn cases() -> Vec<Case> {
             .of([QueryEvent])
             .uses([StreamAddCallback])
             .native()
-            .spec(
-                "query_event",
-                "Returns at once whether the last record of the event is done",
-            ),
+            .spec("query_event", "Returns at once whether the last record of the event is done"),
         Case::written("event.query.recorded-again", Level::Promised, query_again)
             .of([QueryEvent, RecordEvent])
             .uses([StreamAddCallback])
             .native()
-            .spec(
-                "record_event",
-                "Recording an event again moves it to the new point, for all later calls",
-            ),
+            .spec("record_event", "Recording an event again moves it to the new point, for all later calls"),
         Case::written("event.record.at-once", Level::Promised, record_at_once)
             .of([RecordEvent])
             .uses([StreamAddCallback])

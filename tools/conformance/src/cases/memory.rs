@@ -12,7 +12,7 @@ use crate::plugin_under_test::{Memory, MemoryKind, PluginUnderTest, StreamLatch,
 /// The largest element of a tensor is a `complex128`.
 const ALIGNMENT: u64 = 16;
 
-const OUT_OF_MEMORY: &str = "When the memory does not suffice, answer `success` with a null address";
+const OUT_OF_MEMORY: &str = "When the device is out of memory, return `success` with a null address";
 
 pub(super) fn cases() -> Vec<Case> {
     vec![

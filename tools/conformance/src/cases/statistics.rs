@@ -13,10 +13,9 @@ pub(super) fn cases() -> Vec<Case> {
         Case::written("statistics.free-within-total", Level::Promised, within)
             .of([DeviceMemoryStats])
             .spec("device_memory_stats", "The free bytes; at most `total_memory`."),
-        Case::written("statistics.allocation-counts", Level::Good, counts).of([DeviceMemoryStats]).spec(
-            "device_memory_stats",
-            "Returns the size of the device's memory and its free part.",
-        ),
+        Case::written("statistics.allocation-counts", Level::Good, counts)
+            .of([DeviceMemoryStats])
+            .spec("device_memory_stats", "Returns the size of the device's memory and its free part."),
         Case::written("statistics.no-leak", Level::Good, no_leak)
             .of([DeviceMemoryStats])
             .practice("memory that was given back is free again"),

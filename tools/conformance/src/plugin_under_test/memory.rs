@@ -35,7 +35,7 @@ impl MemoryKind {
 /// Every device has that much.
 const SMALL: usize = 1 << 20;
 
-/// How many bytes of memory that may change are read at once.
+/// Number of bytes of changing memory that are read at once.
 const CHUNK: usize = 64;
 
 /// Bytes that look alike nowhere, and differ by seed.

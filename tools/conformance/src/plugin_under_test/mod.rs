@@ -24,14 +24,14 @@ pub(crate) use stream_latch::StreamLatch;
 use crate::case::{Stop, Verdict, blame, failed};
 use crate::source::{Opened, Source};
 
-/// How long a case waits for a plugin to do what it must not do. A plugin that is right is never found wrong by it, one
-/// that is wrong has this long to show it.
+/// Time that a case waits for forbidden behaviour of a plugin. A plugin that is right is never found wrong by
+/// it, one that is wrong has this long to show it.
 const GRACE: Duration = Duration::from_millis(25);
 
 /// The most devices of a plugin. A larger number can only be a mistake.
 const MOST_DEVICES: i32 = 1 << 16;
 
-/// How long a plugin may take for what it must do at once, in milliseconds: half of what a case has.
+/// Time in milliseconds that a plugin may take for what it must do at once: half of the time of a case.
 static PATIENCE: AtomicU64 = AtomicU64::new(5000);
 
 /// The function that was called last, for the message of a process that dies; one more than its number.
@@ -48,7 +48,7 @@ thread_local! {
     static THREADS_DEVICE: Cell<Option<i32>> = const { Cell::new(None) };
 }
 
-/// How long a plugin may take for what it must do at once.
+/// Returns the time that a plugin may take for what it must do at once.
 fn patience() -> Duration {
     Duration::from_millis(PATIENCE.load(Ordering::Relaxed))
 }

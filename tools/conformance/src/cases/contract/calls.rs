@@ -66,11 +66,11 @@ fn answers(info: &FunctionInfo) -> (PromisedBy, &'static str) {
     match info.name {
         "create_stream" | "create_event" => (
             PromisedBy::Spec(info.name),
-            "The host hands over an uninitialised handle, so success must write it.",
+            "The host passes an uninitialised handle, so the function must write it if it succeeds.",
         ),
         "get_device" => (
             PromisedBy::Spec(info.name),
-            "The host hands over an uninitialised number, so the function must always write it.",
+            "The host passes an uninitialised number, so the function must always write it.",
         ),
         name => (PromisedBy::Spec(name), info.summary),
     }
@@ -80,7 +80,7 @@ fn answers(info: &FunctionInfo) -> (PromisedBy, &'static str) {
 fn zero(info: &'static FunctionInfo) -> Option<(usize, (PromisedBy, &'static str))> {
     let index = (0..info.params.len()).find(|index| is_length(info, *index))?;
     let quote = match info.name {
-        "device_memory_allocate" => "The host may ask for 0 bytes; then null is as good as an address.",
+        "device_memory_allocate" => "The host may request 0 bytes; then null is as good as an address.",
         "memory_copy_h2d" | "memory_copy_d2h" => {
             "A copy of 0 bytes does nothing, and then null addresses are allowed."
         }

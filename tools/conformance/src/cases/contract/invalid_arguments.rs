@@ -102,8 +102,8 @@ fn destroyed_promise(
 ) -> (Level, (PromisedBy, String)) {
     match (info.name, param.kind) {
         (_, Kind::Handle { name: "Stream", .. }) => {
-            let quote = "PaddlePaddle may have threads that use a stream for a moment after it was destroyed, at the \
-                         end of a process; answer them with `error`, do not crash.";
+            let quote = "At the end of a process, threads of PaddlePaddle may use a stream shortly after it was \
+                         destroyed; return `error` then, and do not crash.";
             (Level::Promised, (PromisedBy::Spec("destroy_stream"), quote.to_owned()))
         }
         _ => (Level::Good, entry),
