@@ -1,6 +1,8 @@
-//! The SDK's face of a table: what its functions and types are called, which handle each takes, and what it answers.
+//! The SDK's face of a table: what its functions and types are called, which handle each takes, and what it
+//! answers.
 //!
-//! The checks, the C headers, the Rust that exports the functions and the reference all ask here, so that they agree.
+//! The checks, the C headers, the Rust that exports the functions and the reference all ask here, so that
+//! they agree.
 
 use std::collections::BTreeSet;
 
@@ -145,7 +147,8 @@ impl<'a> Face<'a> {
         first.map_or(Handle::Plugin, |index| Handle::Device(ParamId(index)))
     }
 
-    /// The callback that a parameter is, where its own parameters differ in the SDK: it is called through one of ours.
+    /// The callback that a parameter is, where its own parameters differ in the SDK: it is called through one
+    /// of ours.
     pub fn translated(self, param: &Param) -> Option<&'a Type> {
         let Ty::Named(id) = param.ty else { return None };
         let ty = self.spec.ty(id);
@@ -158,7 +161,8 @@ impl<'a> Face<'a> {
         params.iter().any(|param| matches!(param.ty, Ty::Named(id) if self.is_own(self.spec.ty(id))))
     }
 
-    /// Returns true if nothing can stand in for a function, so that the caller is told that it is unsupported.
+    /// Returns true if nothing can stand in for a function, so that the caller is told that it is
+    /// unsupported.
     pub fn may_be_unsupported(self, function: &Function) -> bool {
         match &function.fallback {
             Some(fallback) => matches!(fallback.kind, FallbackKind::Refuse { .. }),

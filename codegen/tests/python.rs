@@ -1,4 +1,5 @@
-//! The Python bindings: what they look like, and that each function of the headers is there with the types of C.
+//! The Python bindings: what they look like, and that each function of the headers is there with the types of
+//! C.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,7 +14,8 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("`{path}`: {error}"))
 }
 
-/// The spec in `python/` has a function for each way of passing a parameter; what is made of it is committed beside it.
+/// The spec in `python/` has a function for each way of passing a parameter; what is made of it is committed
+/// beside it.
 #[test]
 fn each_way_of_passing_a_parameter_looks_as_it_should() {
     let spec = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python/spec");

@@ -18,7 +18,8 @@ use common::{compare, head, medians, size_name};
 use libloading::Library;
 use mimalloc::MiMalloc;
 
-/// Blocks that are held at once in the second table, so that no allocator can answer with the block freed last.
+/// Blocks that are held at once in the second table, so that no allocator can answer with the block freed
+/// last.
 const HELD: usize = 32;
 
 type Handle = *mut c_void;
@@ -155,7 +156,8 @@ fn allocations(device: &Device, threads: usize, held: usize) {
     );
     for bits in (6..=26).step_by(2) {
         let size = 1_usize << bits;
-        // Threads are started for each sample, which must not show; the system maps the largest for each call.
+        // Threads are started for each sample, which must not show; the system maps the largest for each
+        // call.
         let cycles = if size > 1 << 20 { 2_000 } else { 50_000 } / held;
         device.trim();
         let [ours, malloc, mimalloc] = medians([

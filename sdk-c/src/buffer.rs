@@ -129,7 +129,8 @@ pub(crate) fn before_pool(
 /// @param[in] stream The stream that uses it; `null`: the default stream.
 /// @param[out] ptr The address, which is aligned for every data type.
 /// @retval TENON_SUCCESS On success.
-/// @retval TENON_OUT_OF_MEMORY The device is out of memory, even after the pool has released its cached memory.
+/// @retval TENON_OUT_OF_MEMORY The device is out of memory, even after the pool has released its cached
+/// memory.
 /// @retval TENON_INVALID_HANDLE `device` is not an open device.
 /// @retval TENON_INVALID_ARGUMENT [C] `ptr` is `null`.
 /// @par Threads
@@ -222,7 +223,8 @@ pub extern "C" fn tenon_pool_trim(device: DeviceHandle, keep: usize) -> Status {
 /// @param[in] stream The stream that uses it; `null`: the default stream.
 /// @param[out] buffer The buffer.
 /// @retval TENON_SUCCESS On success.
-/// @retval TENON_OUT_OF_MEMORY The device is out of memory, even after the pool has released its cached memory.
+/// @retval TENON_OUT_OF_MEMORY The device is out of memory, even after the pool has released its cached
+/// memory.
 /// @retval TENON_INVALID_HANDLE `device` is not an open device.
 /// @retval TENON_INVALID_ARGUMENT [C] `buffer` is `null`.
 /// @retval TENON_BUSY There are 16 million buffers.

@@ -118,8 +118,8 @@ pub(crate) fn end(
 /// @param[out] count The number of devices.
 /// @retval TENON_SUCCESS On success.
 /// @retval TENON_NOT_FOUND No plugin has such devices.
-/// @retval TENON_INVALID_ARGUMENT The call initialises the library, and `TENON_LAYERS` names an unknown layer.
-///     [C] Or `count` is `null`.
+/// @retval TENON_INVALID_ARGUMENT The call initialises the library, and `TENON_LAYERS` names an unknown
+///     layer. [C] Or `count` is `null`.
 /// @retval TENON_BUSY The plugin is not initialised, and the call is made from inside another call or from a
 /// stream callback.
 /// @retval other The status that the plugin returned.
@@ -153,10 +153,10 @@ pub unsafe extern "C" fn tenon_device_count(r#type: *const c_char, count: *mut u
 /// @param[out] device The device.
 /// @retval TENON_SUCCESS On success.
 /// @retval TENON_NOT_FOUND There is no such device.
-/// @retval TENON_INVALID_ARGUMENT The call initialises the library, and `TENON_LAYERS` names an unknown layer.
-///     [C] Or `device` is `null`.
-/// @retval TENON_BUSY The call comes from inside of another one or from a callback of a stream, or 256 devices
-///     are open.
+/// @retval TENON_INVALID_ARGUMENT The call initialises the library, and `TENON_LAYERS` names an unknown
+///     layer. [C] Or `device` is `null`.
+/// @retval TENON_BUSY The call comes from inside of another one or from a callback of a stream, or 256
+///     devices are open.
 /// @retval other The status that the plugin returned.
 /// @par Threads
 ///     Any thread, also several at once; the calls run one after the other.
@@ -190,8 +190,8 @@ pub unsafe extern "C" fn tenon_device_open(
 /// @retval TENON_INVALID_HANDLE `plugin` is not a loaded plugin.
 /// @retval TENON_NOT_FOUND There is no such device.
 /// @retval TENON_INVALID_ARGUMENT [C] `device` is `null`.
-/// @retval TENON_BUSY The call comes from inside of another one or from a callback of a stream, or 256 devices
-///     are open.
+/// @retval TENON_BUSY The call comes from inside of another one or from a callback of a stream, or 256
+///     devices are open.
 /// @retval other The status that the plugin returned.
 /// @par Threads
 ///     Any thread, also several at once; the calls run one after the other.

@@ -159,8 +159,8 @@ pub extern "C" fn tenon_unload_plugin(plugin: PluginHandle) -> Status {
 ///
 /// @param[out] count The number of plugins.
 /// @retval TENON_SUCCESS On success.
-/// @retval TENON_INVALID_ARGUMENT The call initialises the library, and `TENON_LAYERS` names an unknown layer.
-///     [C] Or `count` is `null`.
+/// @retval TENON_INVALID_ARGUMENT The call initialises the library, and `TENON_LAYERS` names an unknown
+///     layer. [C] Or `count` is `null`.
 /// @par Threads
 ///     Any thread, also several at once.
 ///
@@ -183,8 +183,8 @@ pub unsafe extern "C" fn tenon_plugin_count(count: *mut usize) -> Status {
 /// @param[out] plugin The plugin.
 /// @retval TENON_SUCCESS On success.
 /// @retval TENON_NOT_FOUND The index is not less than the number of plugins.
-/// @retval TENON_INVALID_ARGUMENT The call initialises the library, and `TENON_LAYERS` names an unknown layer.
-///     [C] Or `plugin` is `null`.
+/// @retval TENON_INVALID_ARGUMENT The call initialises the library, and `TENON_LAYERS` names an unknown
+///     layer. [C] Or `plugin` is `null`.
 /// @par Threads
 ///     Any thread, also several at once.
 ///
@@ -211,8 +211,8 @@ pub unsafe extern "C" fn tenon_plugin_get(index: usize, plugin: *mut PluginHandl
 /// @param[out] plugin The plugin.
 /// @retval TENON_SUCCESS On success.
 /// @retval TENON_NOT_FOUND No plugin has devices of this type; the last error lists the types that exist.
-/// @retval TENON_INVALID_ARGUMENT The call initialises the library, and `TENON_LAYERS` names an unknown layer.
-///     [C] Or `plugin` is `null`.
+/// @retval TENON_INVALID_ARGUMENT The call initialises the library, and `TENON_LAYERS` names an unknown
+///     layer. [C] Or `plugin` is `null`.
 /// @par Threads
 ///     Any thread, also several at once.
 ///
@@ -273,8 +273,9 @@ pub unsafe extern "C" fn tenon_plugin_get_info(plugin: PluginHandle, info: *mut 
 /// @param[out] failures The failures. [C] May be `null`.
 /// @param[in,out] count The number of failures.
 /// @retval TENON_SUCCESS On success.
-/// @retval TENON_INVALID_ARGUMENT The call initialises the library, and `TENON_LAYERS` names an unknown layer.
-///     [C] Or `count` is `null`, or the capacity is too small; then `count` gets the capacity that is needed.
+/// @retval TENON_INVALID_ARGUMENT The call initialises the library, and `TENON_LAYERS` names an unknown
+///     layer. [C] Or `count` is `null`, or the capacity is too small; then `count` gets the capacity that is
+///     needed.
 /// @par Threads
 ///     Any thread, also several at once.
 ///

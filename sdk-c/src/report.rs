@@ -216,7 +216,8 @@ pub unsafe extern "C" fn tenon_device_report(
 /// @param[in,out] size Its length in bytes.
 /// @retval TENON_SUCCESS On success.
 /// @retval TENON_INVALID_HANDLE `device` is not an open device.
-/// @retval TENON_INVALID_ARGUMENT [C] `size` is `null`, or the room is too small; then `size` gets what is needed.
+/// @retval TENON_INVALID_ARGUMENT [C] `size` is `null`, or the room is too small; then `size` gets what is
+/// needed.
 /// @par Threads
 ///     Any thread, also several at once.
 ///
@@ -242,7 +243,8 @@ pub unsafe extern "C" fn tenon_device_report_text(
 /// @param[in,out] size Its length in bytes, with the NUL.
 /// @retval TENON_SUCCESS On success.
 /// @retval TENON_INVALID_HANDLE `device` is not an open device.
-/// @retval TENON_INVALID_ARGUMENT [C] `size` is `null`, or the room is too small; then `size` gets what is needed.
+/// @retval TENON_INVALID_ARGUMENT [C] `size` is `null`, or the room is too small; then `size` gets what is
+/// needed.
 /// @par Threads
 ///     Any thread, also several at once.
 ///

@@ -94,7 +94,8 @@ pub(crate) fn set_selected_device(plugin: usize, device: Option<DeviceId>) {
     });
 }
 
-/// Forgets which device a plugin has selected: it may select another one while it initialises or ends something.
+/// Forgets which device a plugin has selected: it may select another one while it initialises or ends
+/// something.
 pub(crate) fn forget_selected_device(plugin: usize) {
     set_selected_device(plugin, None);
     STATE.with(|state| state.selected.set(NONE));

@@ -1,5 +1,5 @@
-//! A plugin with the required functions only, seen through the library, behaves as the CPU device does: random programs
-//! run on both, and what comes back is compared.
+//! A plugin with the required functions only, seen through the library, behaves as the CPU device does:
+//! random programs run on both, and what comes back is compared.
 
 #[path = "common/build.rs"]
 mod build;

@@ -1,7 +1,8 @@
-//! Layouts: where each member of a table or a struct is, in each release, and what changed between two of them.
+//! Layouts: where each member of a table or a struct is, in each release, and what changed between two of
+//! them.
 //!
-//! The rules are those of the System V and AArch64 ABIs for 64-bit systems: pointers and `size_t` have 8 bytes,
-//! scalars are aligned to their size, an enum is an `int`.
+//! The rules are those of the System V and AArch64 ABIs for 64-bit systems: pointers and `size_t` have 8
+//! bytes, scalars are aligned to their size, an enum is an `int`.
 
 mod diff;
 
@@ -210,7 +211,8 @@ pub fn union_layout(spec: &Spec, fields: &[Param], release: Option<ReleaseId>) -
     }
 }
 
-/// Size and alignment of a field: an array of fixed length is part of the struct, any other one is pointed to.
+/// Size and alignment of a field: an array of fixed length is part of the struct, any other one is pointed
+/// to.
 fn field_size(spec: &Spec, field: &Param, release: Option<ReleaseId>) -> (u64, u64) {
     match &field.length {
         Some(Length::Count(Extent::Number(count))) => {

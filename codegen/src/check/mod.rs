@@ -1,7 +1,7 @@
 //! The rules that a spec has to keep beyond its grammar: one `check_*` function each.
 //!
-//! A rule looks at the resolved model only. It stays silent about a place that did not resolve, since that has been
-//! reported already, and adds nothing to the model.
+//! A rule looks at the resolved model only. It stays silent about a place that did not resolve, since that
+//! has been reported already, and adds nothing to the model.
 
 mod enums;
 mod fallbacks;
@@ -136,8 +136,8 @@ const FALLBACKS: &[fn(&Check)] = &[
     fallbacks::results::check_answer,
 ];
 
-/// Rules about what is still missing. They are told once the rest is sound: a wrong entry is to be put right before
-/// it is documented.
+/// Rules about what is still missing. They are told once the rest is sound: a wrong entry is to be put right
+/// before it is documented.
 const COMPLETENESS: &[fn(&Check)] = &[
     functions::check_fallback_is_there,
     owners::check_owner_is_named,

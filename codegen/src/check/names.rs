@@ -30,7 +30,8 @@ pub(super) fn check_values_are_distinct(check: &Check) {
     }
 }
 
-/// Types, enumerators and exported functions share C's one space of names, also with the interfaces that are used.
+/// Types, enumerators and exported functions share C's one space of names, also with the interfaces that are
+/// used.
 pub(super) fn check_symbols_are_distinct(check: &Check) {
     let used = check.interface.uses.iter().map(|id| &check.spec.interfaces[id.0]);
     let symbols: Vec<Named> = used.chain([check.interface]).flat_map(symbols).collect();
@@ -98,7 +99,8 @@ fn tags<'a>(check: &Check<'a>) -> impl Iterator<Item = (&'a str, Span)> {
     })
 }
 
-/// What the raw types of an interface are called in C and in Rust: its types but for the enums, tags, and the table.
+/// What the raw types of an interface are called in C and in Rust: its types but for the enums, tags, and the
+/// table.
 pub(super) fn types_of_c<'a>(check: &Check<'a>) -> impl Iterator<Item = (&'a str, Span)> {
     let types = check.interface.types.iter().filter(|ty| !matches!(ty.kind, TypeKind::Enum { .. }));
     let types = types.map(|ty| (&*ty.c_name, ty.places.span("c")));

@@ -63,7 +63,8 @@ pub(super) fn check_functions(check: &Check) {
     }
 }
 
-/// Parameters, fields, values and buffers are none of the names that the generated code gives to its own variables.
+/// Parameters, fields, values and buffers are none of the names that the generated code gives to its own
+/// variables.
 pub(super) fn check_variables(check: &Check) {
     let lists = check.lists();
     let params = lists.iter().flat_map(|list| list.params).map(|param| &param.name);

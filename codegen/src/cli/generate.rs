@@ -24,7 +24,8 @@ pub(super) struct Options {
     /// Write nothing; name what is stale, missing or stray of what is committed, and fail if there is any
     #[arg(long)]
     check: bool,
-    /// Replace outputs that were changed since they were written, as a merge does; other files are never replaced
+    /// Replace outputs that were changed since they were written, as a merge does; other files are never
+    /// replaced
     #[arg(long, conflicts_with = "check")]
     overwrite: bool,
     /// Name each page of the reference, and how long each step took

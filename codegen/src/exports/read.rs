@@ -15,7 +15,8 @@ pub fn read(root: &Path) -> Result<Exports, ReadError> {
     file(root, &root.parent().map_or_else(PathBuf::new, Path::to_owned))
 }
 
-/// Returns true if cbindgen leaves a module out, such as the generated one: its documentation says `cbindgen:ignore`.
+/// Returns true if cbindgen leaves a module out, such as the generated one: its documentation says
+/// `cbindgen:ignore`.
 fn is_left_out(attributes: &[Attribute]) -> bool {
     let docs = attributes.iter().filter_map(|attribute| match &attribute.meta {
         Meta::NameValue(meta) if meta.path.is_ident("doc") => Some(&meta.value),

@@ -9,7 +9,8 @@ pub fn keyword_of(name: &str) -> Option<&'static str> {
     }
 }
 
-/// Returns true if a name belongs to a header that the generated ones include, so that they cannot declare it.
+/// Returns true if a name belongs to a header that the generated ones include, so that they cannot declare
+/// it.
 pub fn is_of_standard_header(name: &str) -> bool {
     STANDARD.contains(&name)
 }

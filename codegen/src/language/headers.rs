@@ -1,6 +1,7 @@
 //! The C headers of an interface: which one declares what, and which others each includes.
 //!
-//! Mostly there is one. A group of an export may name another, and the interface's own header includes all of them.
+//! Mostly there is one. A group of an export may name another, and the interface's own header includes all of
+//! them.
 
 use crate::model::{Function, Group, GroupId, Interface, ResultKind, Spec, Type, TypeId};
 

@@ -79,8 +79,8 @@ pub fn optional_args(function: &Function, python: &PythonFunction) -> usize {
     python.args.iter().rev().take_while(may_be_left_out).count()
 }
 
-/// Returns true if a Python function returns a parameter: an address of memory stays an argument, text and lists come
-/// back.
+/// Returns true if a Python function returns a parameter: an address of memory stays an argument, text and
+/// lists come back.
 pub fn is_output(param: &Param) -> bool {
     let is_address = param.ty == Ty::Pointer
         && param.role != Role::Creates
@@ -88,7 +88,8 @@ pub fn is_output(param: &Param) -> bool {
     param.dir == Direction::Out && !is_address
 }
 
-/// The first list that Python takes whose length a parameter is: the body passes the length without being told.
+/// The first list that Python takes whose length a parameter is: the body passes the length without being
+/// told.
 pub fn list_of(params: &[Param], length: ParamId) -> Option<ParamId> {
     let counts = |param: &Param| {
         param.dir == Direction::In && param.length == Some(Length::Count(Extent::Param(length)))

@@ -1,7 +1,7 @@
 //! What each parameter of a function is for those who call it safely, decided once for every emitter.
 //!
-//! This is where safe signatures come from: a length that a slice carries is no parameter, what the function yields is
-//! its result, and a callback takes its context along.
+//! This is where safe signatures come from: a length that a slice carries is no parameter, what the function
+//! yields is its result, and a callback takes its context along.
 
 use super::{
     Direction, Extent, Function, FunctionId, HandleForm, Length, Param, ParamId, Role, Space, Spec, Ty,

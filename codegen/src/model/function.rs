@@ -48,7 +48,8 @@ pub struct Function {
     pub result: ResultKind,
     /// True if an implementation must have it.
     pub need: Need,
-    /// What hosts do when the pointer is null; of a table's function that is required to load, that they refuse.
+    /// What hosts do when the pointer is null; of a table's function that is required to load, that they
+    /// refuse.
     pub when_null: String,
     /// True if the slot is filled with the fallback unasked.
     pub fill_always: bool,

@@ -1,7 +1,7 @@
 //! The resolved spec: the only thing that checks and emitters see.
 //!
-//! Names have become ids, defaults have been filled in, and what was left out has a meaning. Spans stay where a
-//! rule may have to point at something.
+//! Names have become ids, defaults have been filled in, and what was left out has a meaning. Spans stay where
+//! a rule may have to point at something.
 
 mod error;
 mod form;

@@ -22,18 +22,21 @@ impl Spec {
         }
     }
 
-    /// Returns true if C points to const where a function takes this handle by pointer and no `const` says otherwise.
+    /// Returns true if C points to const where a function takes this handle by pointer and no `const` says
+    /// otherwise.
     pub fn is_const_handle(&self, ty: Ty) -> bool {
         self.handle_constness(ty).is_none_or(|(is_const, _)| is_const)
     }
 
-    /// The name of a parameter's type where C has one for objects that are only read, and the parameter takes that.
+    /// The name of a parameter's type where C has one for objects that are only read, and the parameter takes
+    /// that.
     pub fn const_handle_name(&self, param: &Param) -> Option<&str> {
         let (_, name) = self.handle_constness(param.ty)?;
         name.filter(|_| param.constness == Some(true))
     }
 
-    /// Returns true if a struct of arguments holds what the function writes, rather than the address of a place for it.
+    /// Returns true if a struct of arguments holds what the function writes, rather than the address of a
+    /// place for it.
     pub fn is_written_in_args(&self, param: &Param) -> bool {
         if param.dir == Direction::In || param.length.is_some() {
             return param.lent;

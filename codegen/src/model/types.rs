@@ -31,7 +31,8 @@ pub enum TypeKind {
     Handle {
         /// What C knows of it.
         form: HandleForm,
-        /// True if C points to const where a function only takes a handle of the form [`HandleForm::Pointee`].
+        /// True if C points to const where a function only takes a handle of the form
+        /// [`HandleForm::Pointee`].
         is_const: bool,
         /// Its name in C where the object may only be read.
         const_name: Option<String>,

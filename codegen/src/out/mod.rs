@@ -1,8 +1,8 @@
 //! Outputs: collected in memory, compared with what is on disk, and written last.
 //!
 //! [`FileMap`] holds the outputs of a run, the manifest the record of the run before. `plan` compares both
-//! with the disk and decides everything; `write` carries it out. A file that no manifest of the spec lists is never
-//! changed.
+//! with the disk and decides everything; `write` carries it out. A file that no manifest of the spec lists is
+//! never changed.
 
 mod disk;
 mod hash;
@@ -88,7 +88,8 @@ impl FileMap {
     /// Adds an output; `origin` is where the spec asks for it.
     ///
     /// # Errors
-    /// When there is one of that path already. Some file systems ignore the case of letters, so case does not matter.
+    /// When there is one of that path already. Some file systems ignore the case of letters, so case does not
+    /// matter.
     pub fn add(&mut self, output: Output, origin: Span) -> Result<(), DuplicatePath> {
         let index = self.files.len();
         let first = *self.paths.entry(path::without_case(&output.path)).or_insert(index);
@@ -128,13 +129,15 @@ impl FileMap {
     /// Brings the disk up to date and says what was done.
     ///
     /// # Errors
-    /// When a file that this spec did not write is in the way; nothing has been written then. When a file cannot be
-    /// read, written or removed; outputs before it have been written by then, and the next run goes on from there.
+    /// When a file that this spec did not write is in the way; nothing has been written then. When a file
+    /// cannot be read, written or removed; outputs before it have been written by then, and the next run goes
+    /// on from there.
     pub fn write(&self, target: &Target, edits: Edits) -> Result<Vec<Report>, OutputError> {
         plan::Plan::new(self, target, plan::Scope::All)?.write(edits)
     }
 
-    /// Says how the disk differs, without touching it. Leaves out what version control ignores, in the outputs and on disk.
+    /// Says how the disk differs, without touching it. Leaves out what version control ignores, in the
+    /// outputs and on disk.
     ///
     /// # Errors
     /// When a file cannot be read, or an output cannot be where it belongs.

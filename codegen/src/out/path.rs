@@ -20,7 +20,8 @@ pub enum PathError {
     NoFile,
 }
 
-/// A folder in its shortest form: no `.`, no `..`, no `/` that is not between two parts. The root itself is empty.
+/// A folder in its shortest form: no `.`, no `..`, no `/` that is not between two parts. The root itself is
+/// empty.
 ///
 /// # Errors
 /// When the path names no place inside the root.

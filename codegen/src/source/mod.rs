@@ -86,7 +86,8 @@ pub trait Files {
     fn list(&self, folder: &str) -> Vec<String>;
 }
 
-/// Returns true if a file is meant to be YAML; those of a spec end in `.yaml`, and the other ending is a slip.
+/// Returns true if a file is meant to be YAML; those of a spec end in `.yaml`, and the other ending is a
+/// slip.
 fn is_yaml(name: &str) -> bool {
     name.ends_with(".yaml") || name.ends_with(".yml")
 }

@@ -156,7 +156,8 @@ impl Node {
     }
 }
 
-/// Parses a file. Where the text is no YAML there is no tree; a key that is given twice counts the first time.
+/// Parses a file. Where the text is no YAML there is no tree; a key that is given twice counts the first
+/// time.
 pub fn parse(file: FileId, text: &str, diagnostics: &mut Diagnostics) -> Option<Node> {
     let traces = traces(file, text);
     if !traces.is_empty() {

@@ -37,7 +37,8 @@ fn is_flow(text: &str, key: usize) -> bool {
     text[..key].trim_end().ends_with(['{', ','])
 }
 
-/// Where what begins at `start` in `{ … }` or `[ … ]` ends: at the next comma or closing bracket of its level.
+/// Where what begins at `start` in `{ … }` or `[ … ]` ends: at the next comma or closing bracket of its
+/// level.
 fn flow_end(text: &str, start: usize) -> usize {
     let (mut depth, mut quote) = (0_usize, None);
     for (index, letter) in text[start..].char_indices() {

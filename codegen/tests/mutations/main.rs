@@ -1,10 +1,10 @@
 //! How many slips in our own specs the rules see.
 //!
-//! Functions and types are changed, each once, by one of [`kinds::KINDS`], and the spec is loaded. A slip is chosen
-//! for an entry so that every kind is tried as often as the others, where it can happen at all. The device table and
-//! the kernel API are tried whole. ACL, which is larger than both, is tried at every sixth entry.
-//! `cargo test -p codegen --test mutations -- --nocapture` prints the figures; `ALL=1` takes every entry of ACL,
-//! `NAMES=1` names the entries whose slips are accepted.
+//! Functions and types are changed, each once, by one of [`kinds::KINDS`], and the spec is loaded. A slip is
+//! chosen for an entry so that every kind is tried as often as the others, where it can happen at all. The
+//! device table and the kernel API are tried whole. ACL, which is larger than both, is tried at every sixth
+//! entry. `cargo test -p codegen --test mutations -- --nocapture` prints the figures; `ALL=1` takes every
+//! entry of ACL, `NAMES=1` names the entries whose slips are accepted.
 
 mod edit;
 mod kinds;

@@ -26,10 +26,11 @@ pub fn output(command: &mut Command) -> Output {
     })
 }
 
-/// Returns true if a program is installed. Without it, the test is left out where that is permitted, and fails elsewhere.
+/// Returns true if a program is installed. Without it, the test is left out where that is permitted, and
+/// fails elsewhere.
 ///
-/// `cargo xtask test` permits it with the variable `TENON_LEFT_OUT`: it names a file, to which the test appends the
-/// program and its own name.
+/// `cargo xtask test` permits it with the variable `TENON_LEFT_OUT`: it names a file, to which the test
+/// appends the program and its own name.
 pub fn has(program: &str, test: &str) -> bool {
     if Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success()) {
         return true;

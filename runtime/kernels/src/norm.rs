@@ -8,8 +8,8 @@ const LANES: usize = 8;
 
 /// A tensor of channels: `batch` times `channels` times `inner` elements.
 ///
-/// Images with their channels first have pixels as inner elements; where channels come last there is one inner
-/// element, and the pixels count as batch.
+/// Images with their channels first have pixels as inner elements; where channels come last there is one
+/// inner element, and the pixels count as batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Channels {
     batch: usize,
@@ -96,8 +96,8 @@ fn sum<T: Real>(elements: &[T], term: impl Fn(f64) -> f64) -> f64 {
     lanes.iter().sum::<f64>() + rest.iter().map(|element| term(element.widen())).sum::<f64>()
 }
 
-/// The mean and the variance, over all samples, of each channel. The variance is the biased one: divided by the
-/// number of samples.
+/// The mean and the variance, over all samples, of each channel. The variance is the biased one: divided by
+/// the number of samples.
 ///
 /// Without samples both are zero.
 ///

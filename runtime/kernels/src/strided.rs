@@ -1,7 +1,7 @@
 //! Copies and fills of memory in which neighbours of a tensor need not be neighbours.
 //!
-//! A layout is a shape with one stride for each dimension, in elements; a stride may be zero or negative. Elements
-//! of a shape come in row-major order: the last dimension runs fastest.
+//! A layout is a shape with one stride for each dimension, in elements; a stride may be zero or negative.
+//! Elements of a shape come in row-major order: the last dimension runs fastest.
 
 use crate::error::{Error, Result};
 use crate::walk::{Row, Walk};
@@ -49,8 +49,8 @@ impl<'a> Layout<'a> {
         self.before
     }
 
-    /// Returns the number of elements that the layout reaches over, gaps included. A memory of this layout has as many, the first
-    /// element of the shape behind [`before`](Self::before) others.
+    /// Returns the number of elements that the layout reaches over, gaps included. A memory of this layout
+    /// has as many, the first element of the shape behind [`before`](Self::before) others.
     #[must_use]
     pub fn extent(&self) -> usize {
         if self.is_empty() { 0 } else { self.before + 1 + self.after }

@@ -7,20 +7,22 @@
 //!
 //! - `state`: the state that all functions share: devices, contexts, streams and known memory.
 //! - `wait`: deadlines, latches and worker threads. They do not depend on devices or streams.
-//! - `device`, `stream`, `event`, `notify`, `callback`, `memory`, `copy`, `virtual_memory`, `data`: the subsystems. Each
-//!   owns its tables and takes the shared state as `&State`.
-//! - [`Runtime`]: the state together with the subsystems. Functions that concern several subsystems, such as the reset of
-//!   a device, are methods of it.
+//! - `device`, `stream`, `event`, `notify`, `callback`, `memory`, `copy`, `virtual_memory`, `data`: the
+//!   subsystems. Each owns its tables and takes the shared state as `&State`.
+//! - [`Runtime`]: the state together with the subsystems. Functions that concern several subsystems, such as
+//!   the reset of a device, are methods of it.
 //!
-//! The functions of the interface are in the file `functions` of each folder: one `impl` for each group of the spec, with
-//! the functions that no group implements in `unsupported`. Dependencies point in one direction: functions → `Runtime` →
-//! subsystems → `state` → `wait`.
+//! The functions of the interface are in the file `functions` of each folder: one `impl` for each group of
+//! the spec, with the functions that no group implements in `unsupported`. Dependencies point in one
+//! direction: functions → `Runtime` → subsystems → `state` → `wait`.
 //!
-//! Handles are looked up in tables and never dereferenced (`state::handles`). A device is open while something holds a
-//! lease of it (`state::device_state`). A stream submits work to the device at once, unless a latch holds it for something that
-//! only the host can bring about; then work waits in the stream's pending queue (`state::stream`).
+//! Handles are looked up in tables and never dereferenced (`state::handles`). A device is open while
+//! something holds a lease of it (`state::device_state`). A stream submits work to the device at once, unless
+//! a latch holds it for something that only the host can bring about; then work waits in the stream's pending
+//! queue (`state::stream`).
 
-/// The interface: the trait [`Acl`](api::Acl), the traits of its groups, and its types, generated from `spec/acl`.
+/// The interface: the trait [`Acl`](api::Acl), the traits of its groups, and its types, generated from
+/// `spec/acl`.
 #[rustfmt::skip]
 pub mod api;
 mod callback;

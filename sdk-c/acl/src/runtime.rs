@@ -20,7 +20,8 @@ use crate::virtual_memory::sharing::SharedMemory;
 
 /// The implementation of the interface on the devices of a provider.
 ///
-/// A process has one. Any thread may call it; no lock of it is held while a device or a function of the program is called.
+/// A process has one. Any thread may call it; no lock of it is held while a device or a function of the
+/// program is called.
 pub struct Runtime {
     pub(crate) state: State,
     /// Number of initializations by the program.

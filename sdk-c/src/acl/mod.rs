@@ -1,7 +1,7 @@
 //! The functions of the ACL runtime, on the devices of this library.
 //!
-//! `tenon-acl` implements the functions. Its devices come from the registry that the `tenon_…` functions use, so that a
-//! plugin is loaded once, and layers see the calls of both interfaces.
+//! `tenon-acl` implements the functions. Its devices come from the registry that the `tenon_…` functions use,
+//! so that a plugin is loaded once, and layers see the calls of both interfaces.
 
 /// The functions of `spec/acl`, one export each.
 ///

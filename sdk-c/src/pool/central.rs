@@ -179,7 +179,8 @@ impl CentralFreeList {
         unusable
     }
 
-    /// Takes out slabs with free blocks only, the largest first, until no more than `keep` of `cached` bytes remain.
+    /// Takes out slabs with free blocks only, the largest first, until no more than `keep` of `cached` bytes
+    /// remain.
     pub(super) fn detach_slabs(&mut self, mut cached: usize, keep: usize) -> Vec<DetachedSlab> {
         let is_idle = |slab: &Slab| slab.central_blocks.load(Ordering::Relaxed) == slab.count();
         let firsts = self.slabs.values().map(|&slab| Block { slab, index: 0 });

@@ -18,10 +18,10 @@
 //! A caller that uses a block on one stream and frees it on another must order the two, with an event, as for
 //! any other memory. A stream must be [retired](Pool::retire) before it is destroyed.
 //!
-//! This is the rule of CUDA's stream-ordered allocator (`cudaMallocAsync`, `cudaFreeAsync`), which may reuse at once
-//! within a stream and across streams where an order is established or the work is seen to be done; and of PyTorch's
-//! caching allocator, which keeps blocks with the stream that allocated them and records an event for each other
-//! stream that used them. Here the blocks follow the stream that freed them.
+//! This is the rule of CUDA's stream-ordered allocator (`cudaMallocAsync`, `cudaFreeAsync`), which may reuse
+//! at once within a stream and across streams where an order is established or the work is seen to be done;
+//! and of PyTorch's caching allocator, which keeps blocks with the stream that allocated them and records an
+//! event for each other stream that used them. Here the blocks follow the stream that freed them.
 //!
 //! # Sizes and waste
 //!
@@ -88,7 +88,8 @@ const LEAST_ALIGNMENT: usize = 64;
 const USUAL_ALIGNMENT: usize = 256;
 const LARGEST_ALIGNMENT: usize = 2 << 20;
 
-/// Bytes a thread cache may accumulate before flushing to the global counter; the peak can be off by as much per thread.
+/// Bytes a thread cache may accumulate before flushing to the global counter; the peak can be off by as much
+/// per thread.
 const MAX_UNFLUSHED: isize = 1 << 20;
 
 /// Statistics of a pool. Sizes are in bytes and count blocks, which may be larger than the requests.

@@ -58,8 +58,8 @@ impl Pool {
                 Step::Done => return true,
                 Step::Query(event) => match self.device.query_event(self.id, event) {
                     Ok(done) => self.central().epochs.queried(index, done),
-                    // The event counts as pending. An event that was captured can never be queried, so the next poll
-                    // uses another one.
+                    // The event counts as pending. An event that was captured can never be queried, so the
+                    // next poll uses another one.
                     Err(_) => {
                         let event = self.central().epochs.query_failed(index);
                         if let Some(event) = event

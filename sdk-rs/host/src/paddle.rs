@@ -117,8 +117,8 @@ impl PaddleLibraries {
         Ok(Self { python: python.into(), libpython: answer.libpython, libpaddle, folders: folders.collect() })
     }
 
-    /// Loads the libraries for all that are opened later, each after those that it needs. They stay until the process
-    /// ends.
+    /// Loads the libraries for all that are opened later, each after those that it needs. They stay until the
+    /// process ends.
     ///
     /// # Errors
     /// [`PaddleError::Open`].

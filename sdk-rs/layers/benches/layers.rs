@@ -1,7 +1,7 @@
 //! What a call costs more with layers than without.
 //!
-//! The same calls of a device that does next to nothing are made plainly and through each layer in turn, many rounds of
-//! many calls each; the figures are medians of the rounds.
+//! The same calls of a device that does next to nothing are made plainly and through each layer in turn, many
+//! rounds of many calls each; the figures are medians of the rounds.
 
 use std::hint::black_box;
 use std::sync::Arc;

@@ -65,7 +65,8 @@ fn sites<'a>(check: &Check<'a>) -> Vec<Site<'a>> {
     interface.function_ids().filter_map(site).collect()
 }
 
-/// Returns true if there may be nothing to call: an optional function without a fallback. A host has what it offers.
+/// Returns true if there may be nothing to call: an optional function without a fallback. A host has what it
+/// offers.
 pub(super) fn may_be_absent(check: &Check, function: &Function) -> bool {
     match check.interface.kind {
         InterfaceKind::Table(_) | InterfaceKind::Export => {

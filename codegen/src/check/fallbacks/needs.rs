@@ -45,7 +45,8 @@ fn cycles(sites: &[Site]) -> Vec<Cycle> {
     found
 }
 
-/// Returns true if a function needs `goal`, through functions that are described after that, and on which path.
+/// Returns true if a function needs `goal`, through functions that are described after that, and on which
+/// path.
 fn leads_to(
     sites: &[Site],
     from: FunctionId,

@@ -117,7 +117,8 @@ impl<'a> Names<'a> {
     }
 }
 
-/// A header as another one includes it: by its path from there, so that it is found wherever both are installed.
+/// A header as another one includes it: by its path from there, so that it is found wherever both are
+/// installed.
 pub fn beside(from: &str, to: &str) -> String {
     let folders = |path: &str| -> Vec<String> {
         let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);

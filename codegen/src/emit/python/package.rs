@@ -1,7 +1,7 @@
 //! The Python package of an export: a module for each of its modules, with a stub that names the parameters.
 //!
-//! A function takes its arguments by position alone and counts them itself, as one that is written in C does. Its
-//! stub says what they are, for type checkers and editors.
+//! A function takes its arguments by position alone and counts them itself, as one that is written in C does.
+//! Its stub says what they are, for type checkers and editors.
 
 use minijinja::Environment;
 use serde::Serialize;

@@ -1,7 +1,7 @@
 //! Functions that a library offers: one C export for each, which calls the implementation.
 //!
-//! They stand in the library, in a module below one that has the interface as `api` and a function `instance`, which
-//! returns the implementation.
+//! They stand in the library, in a module below one that has the interface as `api` and a function
+//! `instance`, which returns the implementation.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -12,19 +12,22 @@ use super::types::{doc, type_path};
 use super::{Context, names};
 use crate::model::{Function, GroupId, InterfaceKind, ResultKind};
 
-/// Returns true if the exported functions keep what went wrong for each thread: in the status of the interface, if it has one.
+/// Returns true if the exported functions keep what went wrong for each thread: in the status of the
+/// interface, if it has one.
 pub(super) fn keeps_failures(context: Context) -> bool {
     matches!(context.interface.kind, InterfaceKind::Export) && context.interface.status.is_some()
 }
 
-/// What the module of the interface has for its exported functions, and for an implementation that reads failures.
+/// What the module of the interface has for its exported functions, and for an implementation that reads
+/// failures.
 pub(super) fn failures(context: Context) -> TokenStream {
     let Some(status) = context.interface.status else { return TokenStream::new() };
     let status = type_path(context, status);
     let question =
         context.interface.functions.iter().any(|function| function.question.is_some()).then(|| {
             quote! {
-                /// Runs the body of an exported function as [`call`] does. The body answers a question with a status.
+                /// Runs the body of an exported function as [`call`] does. The body answers a question with a
+                /// status.
                 pub fn call_question(
                     function: &'static str,
                     body: impl FnOnce() -> Result<#status>,
@@ -38,14 +41,16 @@ pub(super) fn failures(context: Context) -> TokenStream {
             static LAST: ::tenon::support::LastFailure = const { ::tenon::support::LastFailure::new() };
         }
 
-        /// Runs the body of an exported function. A failure is kept for the calling thread, and nothing unwinds.
+        /// Runs the body of an exported function. A failure is kept for the calling thread, and nothing
+        /// unwinds.
         pub fn call(function: &'static str, body: impl FnOnce() -> Result<()>) -> #status {
             ::tenon::support::call_export(&LAST, function, body)
         }
 
         #question
 
-        /// Runs the body of an exported function without a status as [`call`] does. One that fails yields `failure`.
+        /// Runs the body of an exported function without a status as [`call`] does. One that fails yields
+        /// `failure`.
         pub fn call_value<T>(
             function: &'static str,
             failure: T,
@@ -54,19 +59,23 @@ pub(super) fn failures(context: Context) -> TokenStream {
             ::tenon::support::call_export_value(&LAST, function, failure, body)
         }
 
-        /// Takes the message of the last exported function that failed on the calling thread: `function: why`.
+        /// Takes the message of the last exported function that failed on the calling thread: `function:
+        /// why`.
         ///
-        /// The next call yields nothing unless another one failed meanwhile. A call that succeeds leaves it alone.
+        /// The next call yields nothing unless another one failed meanwhile. A call that succeeds leaves it
+        /// alone.
         pub fn take_last_message() -> ::core::option::Option<::std::ffi::CString> {
             LAST.try_with(::tenon::support::LastFailure::take).ok().flatten()
         }
 
-        /// The status of the last exported function that failed on the calling thread; it stays until it is taken.
+        /// The status of the last exported function that failed on the calling thread; it stays until it is
+        /// taken.
         pub fn last_status() -> ::core::option::Option<i32> {
             LAST.try_with(::tenon::support::LastFailure::code).ok().flatten()
         }
 
-        /// Takes the status of the last exported function that failed on the calling thread. The message stays.
+        /// Takes the status of the last exported function that failed on the calling thread. The message
+        /// stays.
         pub fn take_last_status() -> ::core::option::Option<i32> {
             LAST.try_with(::tenon::support::LastFailure::take_code).ok().flatten()
         }

@@ -96,8 +96,8 @@ pub(super) fn outputs<'a>(
         .collect()
 }
 
-/// Returns true if a method answers in a `Result`: where the ABI returns a status, and in an export, which keeps the error of
-/// a call that returns something else for whoever asks.
+/// Returns true if a method answers in a `Result`: where the ABI returns a status, and in an export, which
+/// keeps the error of a call that returns something else for whoever asks.
 pub(super) fn is_fallible(context: Context, function: &Function) -> bool {
     match function.result {
         ResultKind::Status => true,

@@ -54,7 +54,8 @@ pub(super) fn emit(context: Context) -> TokenStream {
                 REQUIRED[self as usize]
             }
 
-            /// Returns true if its slot is filled with the fallback even unasked, since null is unsound in a host.
+            /// Returns true if its slot is filled with the fallback even unasked, since null is unsound in a
+            /// host.
             pub const fn is_always_filled(self) -> bool {
                 const ALWAYS: [bool; #count] = [#(#always),*];
                 ALWAYS[self as usize]

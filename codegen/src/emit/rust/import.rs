@@ -51,8 +51,8 @@ pub(super) fn emit(context: Context, libraries: &[String]) -> TokenStream {
             /// Looks every symbol up; what is not found is absent.
             ///
             /// # Safety
-            /// What `look_up` returns for a name is null, or the function of that name in a host of the releases
-            /// that the spec describes, and stays loaded as long as this struct is used.
+            /// What `look_up` returns for a name is null, or the function of that name in a host of the
+            /// releases that the spec describes, and stays loaded as long as this struct is used.
             pub unsafe fn load(mut look_up: impl FnMut(&::core::ffi::CStr) -> *mut ::core::ffi::c_void) -> Self {
                 __comment!("SAFETY: the caller promises that a symbol of a name has this signature; null becomes `None`.");
                 unsafe { Self { #(#loads)* } }

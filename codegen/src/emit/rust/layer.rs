@@ -35,8 +35,8 @@ pub(super) fn emit(context: Context) -> TokenStream {
     let has_values = context.interface.methods().any(|function| !is_fallible(context, function));
     let value = has_values.then(|| {
         quote! {
-            /// Makes a call as [`pass`](Self::pass) does, of a function that cannot fail. One that is refused yields
-            /// `refused`.
+            /// Makes a call as [`pass`](Self::pass) does, of a function that cannot fail. One that is refused
+            /// yields `refused`.
             #[inline]
             fn pass_value<T>(
                 &self,
@@ -122,7 +122,8 @@ pub(super) fn emit(context: Context) -> TokenStream {
         }
 
         impl<D: #name> Layered<D> {
-            /// Makes a call through the layers. Its arguments are numbers; what the call yields is written there.
+            /// Makes a call through the layers. Its arguments are numbers; what the call yields is written
+            /// there.
             #[inline]
             #[allow(dead_code, reason = "an interface may have no function that fails")]
             fn pass<T>(

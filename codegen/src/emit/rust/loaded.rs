@@ -47,8 +47,8 @@ pub(super) fn emit(context: Context) -> TokenStream {
             /// `None`: the table is null, misaligned, or shorter than that of the oldest release.
             ///
             /// # Safety
-            /// `table` is null, or leads to a table that begins with its size. Its functions live as long as this and
-            /// its clones, and do what the spec says.
+            /// `table` is null, or leads to a table that begins with its size. Its functions live as long as
+            /// this and its clones, and do what the spec says.
             pub unsafe fn from_own_table(table: *const ::core::ffi::c_void) -> ::core::option::Option<Self> {
                 if table.is_null() || !table.cast::<usize>().is_aligned() {
                     return ::core::option::Option::None;
@@ -66,8 +66,8 @@ pub(super) fn emit(context: Context) -> TokenStream {
 
         /// A plugin in another library, by the table that it filled.
         ///
-        /// Signatures that its release has otherwise are adapted. A function without a pointer answers like one that
-        /// is not implemented.
+        /// Signatures that its release has otherwise are adapted. A function without a pointer answers like
+        /// one that is not implemented.
         #[derive(Clone, Debug)]
         pub struct Loaded {
             release: Release,
@@ -88,8 +88,8 @@ pub(super) fn emit(context: Context) -> TokenStream {
             /// Reads the pointers of a filled table.
             ///
             /// # Safety
-            /// `table` is aligned, and laid out and filled as `release` says. Its functions, and `last_error`, live
-            /// as long as this and its clones, and do what the spec says.
+            /// `table` is aligned, and laid out and filled as `release` says. Its functions, and
+            /// `last_error`, live as long as this and its clones, and do what the spec says.
             pub unsafe fn from_table(
                 release: Release,
                 table: *const ::core::ffi::c_void,
@@ -120,7 +120,8 @@ pub(super) fn emit(context: Context) -> TokenStream {
                 !self.slots[function as usize].is_null()
             }
 
-            /// The pointer in the slot of a function, as the plugin wrote it; null if the plugin lacks the function.
+            /// The pointer in the slot of a function, as the plugin wrote it; null if the plugin lacks the
+            /// function.
             pub fn slot(&self, function: Function) -> *const ::core::ffi::c_void {
                 self.slots[function as usize]
             }

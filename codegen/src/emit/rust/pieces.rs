@@ -1,4 +1,5 @@
-//! The pieces of a function between the ABI and the trait: how each parameter comes in, and how each result goes out.
+//! The pieces of a function between the ABI and the trait: how each parameter comes in, and how each result
+//! goes out.
 //!
 //! The thunks of a table are put together from them, and so are the functions of the SDK.
 
@@ -180,7 +181,8 @@ fn value_of(context: Context, function: &Function, param: &Param, report: Report
     }
 }
 
-/// Checks the place that a result goes to before the call, so that nothing is made that cannot be handed over.
+/// Checks the place that a result goes to before the call, so that nothing is made that cannot be handed
+/// over.
 pub(super) fn place_of(param: &Param, report: Report) -> TokenStream {
     let beside = report.beside();
     let name = names::snake(&param.name.value);
@@ -219,7 +221,8 @@ pub(super) fn yielded<'a>(
     })
 }
 
-/// Writes what the method yielded to its place, which was checked. `this` is what other functions are called on.
+/// Writes what the method yielded to its place, which was checked. `this` is what other functions are called
+/// on.
 pub(super) fn write_output(
     context: Context,
     param: &Param,

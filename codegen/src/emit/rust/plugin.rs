@@ -50,7 +50,8 @@ pub(super) fn emit(context: Context, table: &Table) -> TokenStream {
             }
         }
 
-        /// The functions whose slots an implementation fills with the spec's fallbacks: their names, separated by spaces.
+        /// The functions whose slots an implementation fills with the spec's fallbacks: their names,
+        /// separated by spaces.
         pub fn filled_by_fallbacks<D: Plugin>() -> ::std::ffi::CString {
             let names: ::std::vec::Vec<&str> = Function::ALL
                 .into_iter()
@@ -92,7 +93,8 @@ fn own_table(context: Context, table: &Table, owned: &OwnedTable, layouts: &[Lay
         Some(quote! { table.#field = #path { #(#parts),* }; })
     });
     quote! {
-        /// A table of the plugin's own: its size, its version and its functions are filled in, and the rest is zero.
+        /// A table of the plugin's own: its size, its version and its functions are filled in, and the rest
+        /// is zero.
         pub fn own_table<D: Plugin>() -> #module::#name {
             __comment!("SAFETY: zero is a value of every member: no function, a null pointer, a number.");
             let mut table: #module::#name = unsafe { ::core::mem::zeroed() };
@@ -423,7 +425,8 @@ fn entry(context: Context, table: &Table, plugin: &Plugin, layouts: &[Layout]) -
         /// [`HandOverError`].
         ///
         /// # Safety
-        /// `params` is null, or leads to the host's params, whose first two members are their size and the table.
+        /// `params` is null, or leads to the host's params, whose first two members are their size and the
+        /// table.
         pub unsafe fn host_release(
             params: *const ::core::ffi::c_void,
         ) -> ::core::result::Result<Release, HandOverError> {
@@ -446,13 +449,15 @@ fn entry(context: Context, table: &Table, plugin: &Plugin, layouts: &[Layout]) -
             }
         }
 
-        /// Hands a plugin over to a host: finds the host's release by the sizes it passes, and fills its table.
+        /// Hands a plugin over to a host: finds the host's release by the sizes it passes, and fills its
+        /// table.
         ///
         /// # Errors
         /// [`HandOverError`]; then nothing was written, and a host takes the plugin for not there.
         ///
         /// # Safety
-        /// `params` is null, or leads to the host's params, whose first two members are their size and the table.
+        /// `params` is null, or leads to the host's params, whose first two members are their size and the
+        /// table.
         pub unsafe fn hand_over<D: Plugin>(
             params: *mut ::core::ffi::c_void,
             device_type: &'static ::core::ffi::CStr,

@@ -51,9 +51,9 @@ pub(super) fn emit(context: Context) -> TokenStream {
 
             /// Calls a function as the ABI does, with nothing checked and nothing adapted but the signature.
             ///
-            /// There is one number for each parameter of the spec. A device's number, a struct and whatever is written
-            /// go by address, floating-point numbers as the bits of an `f64`. `None`: the plugin has no such function,
-            /// it has no status, or there are fewer arguments than parameters.
+            /// There is one number for each parameter of the spec. A device's number, a struct and whatever
+            /// is written go by address, floating-point numbers as the bits of an `f64`. `None`: the plugin
+            /// has no such function, it has no status, or there are fewer arguments than parameters.
             ///
             /// # Safety
             /// The arguments are what the function may be called with.

@@ -1,8 +1,8 @@
 //! Short names for code that people read.
 //!
-//! An expansion names everything by an absolute path, since a spec may well have a type `Option`. In a file, a path is
-//! shortened where its last name means nothing else in the whole file. The same holds for variables of the generated
-//! code, which begin with `__` since no name of a spec does.
+//! An expansion names everything by an absolute path, since a spec may well have a type `Option`. In a file,
+//! a path is shortened where its last name means nothing else in the whole file. The same holds for variables
+//! of the generated code, which begin with `__` since no name of a spec does.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -90,8 +90,8 @@ impl Shorter<'_> {
         let tokens: Vec<TokenTree> = tokens.into_iter().collect();
         let mut index = 0;
         while index < tokens.len() {
-            // A macro is expanded in other crates, where nothing of this file is in scope. Its tokens are laid out
-            // without regard to lines, so that it has no comments.
+            // A macro is expanded in other crates, where nothing of this file is in scope. Its tokens are
+            // laid out without regard to lines, so that it has no comments.
             if let Some(end) = macro_rules(&tokens[index..]) {
                 let definition = tokens[index..index + end].iter().cloned().collect();
                 out.extend(comments::remove(definition));

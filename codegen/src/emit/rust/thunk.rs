@@ -1,4 +1,5 @@
-//! Thunks: from the ABI to the trait and back. They check what can be checked, and nothing unwinds out of them.
+//! Thunks: from the ABI to the trait and back. They check what can be checked, and nothing unwinds out of
+//! them.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};

@@ -179,7 +179,8 @@ impl Reader<'_> {
         self.check(node, shape)
     }
 
-    /// A file without a mapping is as good as unread: it is reported once, and not for each name that it lacks.
+    /// A file without a mapping is as good as unread: it is reported once, and not for each name that it
+    /// lacks.
     fn check(&mut self, node: Node, shape: &'static shape::Shape) -> Option<Node> {
         let is_map = matches!(node.content, Content::Map(_));
         if node.is_null() {
@@ -292,7 +293,8 @@ fn c_types(interface: &InterfaceTrees) -> BTreeMap<String, String> {
 struct Lowerer<'a> {
     diagnostics: &'a mut Diagnostics,
     names: Names,
-    /// Of each interface: whether types in reach may be missing because of a mistake that is reported elsewhere.
+    /// Of each interface: whether types in reach may be missing because of a mistake that is reported
+    /// elsewhere.
     types_missing: Vec<bool>,
     /// Of each interface: the same of its functions.
     functions_missing: Vec<bool>,

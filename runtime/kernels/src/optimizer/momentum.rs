@@ -30,7 +30,8 @@ pub struct Momentum {
 
 impl Momentum {
     /// With `g = gradient * rescale + decay * parameter`: `velocity = velocity * momentum + g`, and
-    /// `parameter -= learning_rate * velocity`, or, looking ahead, `learning_rate * (g + velocity * momentum)`.
+    /// `parameter -= learning_rate * velocity`, or, looking ahead, `learning_rate * (g + velocity *
+    /// momentum)`.
     ///
     /// # Errors
     /// [`Error::Length`](crate::Error::Length).

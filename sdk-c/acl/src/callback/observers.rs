@@ -1,4 +1,5 @@
-//! Observers: functions of the program that are called at initialization and finalization, and when devices or streams change.
+//! Observers: functions of the program that are called at initialization and finalization, and when devices
+//! or streams change.
 //!
 //! No lock is held while one of them runs, so they may call any function.
 
@@ -153,7 +154,8 @@ impl Observers {
         self.initialization.add(part, function)
     }
 
-    /// Reads the configuration file, and notifies the observers of the initialization up to the first that fails.
+    /// Reads the configuration file, and notifies the observers of the initialization up to the first that
+    /// fails.
     pub(crate) fn notify_initialized(&self, config: Option<&CStr>) -> Result<()> {
         *self.config.lock().unwrap_or_else(PoisonError::into_inner) = text_of(config);
         self.initialization.all().into_iter().try_for_each(|function| self.call_for_initialization(function))

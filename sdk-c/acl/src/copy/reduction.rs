@@ -142,7 +142,8 @@ pub(crate) fn reduce(state: &State, reduction: Reduction, stream: usize, reserve
         return refuse(AclError::RT_FEATURE_NOT_SUPPORT, "the host cannot see the memory of this device");
     }
     completion::run_in_order(&stream, move |_| {
-        // SAFETY: both ranges lie within allocations, which the program keeps until the stream has passed the work.
+        // SAFETY: both ranges lie within allocations, which the program keeps until the stream has passed the
+        // work.
         unsafe { combine_all(operation, dst, src, bytes) };
         Ok(())
     })

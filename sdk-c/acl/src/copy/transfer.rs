@@ -59,8 +59,8 @@ impl Direction {
 #[derive(Clone)]
 enum Side {
     Device(Arc<DeviceSession>),
-    /// Device memory that the host can access: managed memory, and mapped memory, which the device does not know. The host
-    /// copies unless the other side is plain device memory.
+    /// Device memory that the host can access: managed memory, and mapped memory, which the device does not
+    /// know. The host copies unless the other side is plain device memory.
     Shared,
     /// Host memory that stays valid until the program frees or unregisters it.
     Pinned,
@@ -141,8 +141,8 @@ impl Rows {
 
 /// Looks up the location of a source or destination.
 ///
-/// An unknown address is host memory, unless the program says that it is device memory: then the device may know it from
-/// elsewhere, and otherwise refuses it.
+/// An unknown address is host memory, unless the program says that it is device memory: then the device may
+/// know it from elsewhere, and otherwise refuses it.
 fn side(
     state: &State,
     param: &str,
@@ -231,7 +231,8 @@ pub(crate) fn copy_on(
         return copy.rows(rows, Copy::now);
     }
     if matches!(copy.to, Side::Pageable) || matches!(copy.from, Side::Pageable) {
-        // The program may free pageable memory once the call returns, so the device gets the copy before that.
+        // The program may free pageable memory once the call returns, so the device gets the copy before
+        // that.
         return stream.submit_now(|stream| copy.rows(rows, |copy, size| copy.queue(stream, size)));
     }
     stream.submit(move |stream| copy.rows(rows, |copy, size| copy.queue(stream, size)))

@@ -18,7 +18,8 @@ impl Runtime {
         Ok(context.handle)
     }
 
-    /// Creates a context without notifying the observers, see [`notify_default_stream`](Self::notify_default_stream).
+    /// Creates a context without notifying the observers, see
+    /// [`notify_default_stream`](Self::notify_default_stream).
     pub(super) fn new_context(&self, device: &Arc<DeviceState>, is_primary: bool) -> Result<Arc<Context>> {
         let lease = self.state.lease(device).map_err(|error| cannot_open(device, &error))?;
         let stream = NewStream::create(&lease, &self.state.failures)?;
@@ -34,8 +35,8 @@ impl Runtime {
         }
     }
 
-    /// Notifies the observers of streams about the default stream of a new context. They may call any function, so the
-    /// context must be in the tables.
+    /// Notifies the observers of streams about the default stream of a new context. They may call any
+    /// function, so the context must be in the tables.
     pub(super) fn notify_default_stream(&self, context: &Context) {
         self.observers.notify_stream(context.default_stream.handle, StreamState::CREATE_POST);
     }

@@ -1,4 +1,5 @@
-//! Setting and resetting devices. The first setting creates the default context; the last reset ends what is on the device.
+//! Setting and resetting devices. The first setting creates the default context; the last reset ends what is
+//! on the device.
 
 use std::sync::Arc;
 
@@ -106,7 +107,8 @@ impl Runtime {
 
     /// Ends the work of a device and frees its memory.
     pub(super) fn release_device(&self, device: &Arc<DeviceState>) {
-        // Looked up first: meanwhile another thread may set the device again and allocate memory, which stays.
+        // Looked up first: meanwhile another thread may set the device again and allocate memory, which
+        // stays.
         let blocks = self.state.blocks.on_device(device);
         self.end_work_of(device);
         self.free_blocks(blocks);

@@ -21,7 +21,8 @@ pub(crate) struct Recording {
     event: device::Event,
     /// Opens when the device has the record, or never will.
     submitted: Arc<Latch>,
-    /// True until the device has the record, and for good if it was dropped with the pending work of its stream.
+    /// True until the device has the record, and for good if it was dropped with the pending work of its
+    /// stream.
     is_void: AtomicBool,
     pub(crate) is_timed: bool,
     /// When the stream passed the point, in nanoseconds of [`now`]; 0 until then.
@@ -54,7 +55,8 @@ impl Recording {
         if is_timed {
             let stamped = queued.clone();
             let stamp = move || stamped.time.store(now(), Ordering::Release);
-            // An idle stream has reached the point already, and a notification would take longer than the record.
+            // An idle stream has reached the point already, and a notification would take longer than the
+            // record.
             if stream.is_done().unwrap_or(false) {
                 stamp();
             } else {
@@ -70,7 +72,8 @@ impl Recording {
         Ok(record)
     }
 
-    /// When the stream passed the point, in nanoseconds since the system started; none before that, or without timing.
+    /// When the stream passed the point, in nanoseconds since the system started; none before that, or
+    /// without timing.
     pub(crate) fn time(&self) -> Option<u64> {
         Some(self.time.load(Ordering::Acquire)).filter(|time| *time != 0)
     }

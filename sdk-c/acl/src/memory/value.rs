@@ -59,8 +59,8 @@ struct ValueAddress(usize);
 impl ValueAddress {
     /// The value, where the host can access device memory.
     fn value(&self) -> &AtomicU64 {
-        // SAFETY: the 8 bytes are aligned and lie within an allocation, which the program keeps until the stream has passed
-        // the work that uses it.
+        // SAFETY: the 8 bytes are aligned and lie within an allocation, which the program keeps until the
+        // stream has passed the work that uses it.
         unsafe { AtomicU64::from_ptr(HostPtr::from_addr(self.0).as_ptr().cast()) }
     }
 }

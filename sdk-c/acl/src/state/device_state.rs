@@ -92,7 +92,8 @@ impl DeviceState {
     }
 }
 
-/// Keeps a device open. The thread that drops the last lease closes the device, so the device itself must not own one.
+/// Keeps a device open. The thread that drops the last lease closes the device, so the device itself must not
+/// own one.
 pub(crate) struct Lease {
     pub(crate) device: Arc<DeviceState>,
     pub(crate) session: Arc<DeviceSession>,

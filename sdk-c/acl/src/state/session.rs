@@ -14,13 +14,15 @@ pub(crate) struct DeviceSession {
     pub(crate) ordinal: u32,
     opened: Arc<dyn OpenDevice>,
     events: Mutex<EventPool>,
-    /// True once the pooled events are destroyed. Held for reading while the device is called about one of them.
+    /// True once the pooled events are destroyed. Held for reading while the device is called about one of
+    /// them.
     is_closed: RwLock<bool>,
     pub(super) staging: StagingBuffers,
 }
 
-/// The pooled events of a device. Each record of a program's event takes one and returns it when no one refers to the
-/// record any more, so an event can be recorded again while streams still wait for its last record.
+/// The pooled events of a device. Each record of a program's event takes one and returns it when no one
+/// refers to the record any more, so an event can be recorded again while streams still wait for its last
+/// record.
 #[derive(Default)]
 struct EventPool {
     idle: Vec<device::Event>,

@@ -36,8 +36,8 @@ impl Drop for Call<'_> {
     }
 }
 
-/// A job that the host runs for a stream. Destroying the stream or aborting its work waits until this is dropped, since
-/// the program may then free the memory that the job uses.
+/// A job that the host runs for a stream. Destroying the stream or aborting its work waits until this is
+/// dropped, since the program may then free the memory that the job uses.
 pub(crate) struct HostJob {
     stream: Arc<Stream>,
     /// The epoch of the stream when the job was submitted.
@@ -177,8 +177,8 @@ impl Stream {
 
     /// Submits work to the device, in stream order.
     ///
-    /// It runs at once, or later in another thread if the stream waits at a latch. The next wait for the stream reports
-    /// a failure that happens later.
+    /// It runs at once, or later in another thread if the stream waits at a latch. The next wait for the
+    /// stream reports a failure that happens later.
     pub(crate) fn submit(
         self: &Arc<Self>,
         work: impl FnOnce(&Arc<Stream>) -> Result<()> + Send + 'static,
@@ -235,8 +235,8 @@ impl Stream {
 
     /// Submits work, and holds the work submitted after it until the latch opens.
     ///
-    /// Unlike with two calls, the stream is held before the device can finish the work, so a callback from the work sees
-    /// the stream held.
+    /// Unlike with two calls, the stream is held before the device can finish the work, so a callback from
+    /// the work sees the stream held.
     pub(crate) fn submit_and_hold(
         self: &Arc<Self>,
         work: impl FnOnce(&Arc<Stream>) -> Result<()> + Send + 'static,

@@ -62,8 +62,8 @@ pub(crate) fn when_reached(stream: &Arc<Stream>, job: impl FnOnce() + Send + 'st
     Ok(())
 }
 
-/// Runs `job` in stream order, in a worker thread where it may block. It should end soon once it is no longer wanted; the
-/// next wait for the stream reports its failure.
+/// Runs `job` in stream order, in a worker thread where it may block. It should end soon once it is no longer
+/// wanted; the next wait for the stream reports its failure.
 pub(crate) fn run_in_order(
     stream: &Arc<Stream>,
     job: impl FnOnce(&HostJob) -> Result<()> + Send + 'static,

@@ -1,9 +1,10 @@
 //! Latches: they open once, and streams and threads wait for that.
 //!
-//! Devices have events, which are recorded in streams. A device cannot wait for something that only the host brings
-//! about: that a callback has returned in its subscriber's thread, or that an event is recorded at all. A host function
-//! that waited inside a stream would block the other streams whose callbacks share its thread. So work behind a latch
-//! stays in the stream's pending queue on the host, and goes to the device when the latch opens.
+//! Devices have events, which are recorded in streams. A device cannot wait for something that only the host
+//! brings about: that a callback has returned in its subscriber's thread, or that an event is recorded at
+//! all. A host function that waited inside a stream would block the other streams whose callbacks share its
+//! thread. So work behind a latch stays in the stream's pending queue on the host, and goes to the device
+//! when the latch opens.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -40,7 +41,8 @@ impl Latch {
         self.state().is_open
     }
 
-    /// Runs `waiter` on a worker thread once the latch opens. Returns false and drops it if the latch is open already.
+    /// Runs `waiter` on a worker thread once the latch opens. Returns false and drops it if the latch is open
+    /// already.
     pub(crate) fn when_open(&self, waiter: impl FnOnce() + Send + 'static) -> bool {
         let mut state = self.state();
         if !state.is_open {

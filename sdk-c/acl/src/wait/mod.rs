@@ -1,4 +1,5 @@
-//! Waiting on the host: deadlines, polling, latches that open once, and worker threads for what must not block its caller.
+//! Waiting on the host: deadlines, polling, latches that open once, and worker threads for what must not
+//! block its caller.
 //!
 //! This folder does not depend on devices or streams.
 

@@ -1,7 +1,8 @@
 //! Worker threads, for jobs that must not run in the thread where they become ready.
 //!
-//! There is a thread for each job that runs, so no job waits for another. An idle thread ends after a while; [`stop`] ends
-//! all idle threads at once, so that no thread is left after the program has finalized the library.
+//! There is a thread for each job that runs, so no job waits for another. An idle thread ends after a while;
+//! [`stop`] ends all idle threads at once, so that no thread is left after the program has finalized the
+//! library.
 
 use std::cell::Cell;
 use std::collections::VecDeque;

@@ -63,8 +63,8 @@ fn the_cpu_device_gives_a_block_to_another_stream_only_after_the_free() {
         let meanwhile: Vec<DevicePtr> = (0..8).map(|_| pool.allocate(size, b).unwrap()).collect();
         assert!(!meanwhile.contains(&block), "{size}: stream a still uses the block");
         gate.send(()).unwrap();
-        // The pool records its event when b asks for memory, and a worker thread completes it: each request waits
-        // for that, so that the next one sees it.
+        // The pool records its event when b asks for memory, and a worker thread completes it: each request
+        // waits for that, so that the next one sees it.
         let found = (0..2000).any(|_| {
             let given = pool.allocate(size, b).unwrap();
             Device::synchronize_stream(&*cpu, ID, a).unwrap();

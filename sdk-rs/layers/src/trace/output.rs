@@ -1,6 +1,7 @@
 //! The file of a trace. It holds whole events only, and knows how many could not be written.
 //!
-//! Everything but [`Output::open`] may run in a signal handler: nothing allocates or locks. No write raises a signal.
+//! Everything but [`Output::open`] may run in a signal handler: nothing allocates or locks. No write raises a
+//! signal.
 
 use std::ffi::CString;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -136,7 +137,8 @@ impl Output {
                     return (count, error);
                 }
                 let kept = last_separator(&bytes[..count]);
-                // SAFETY: the descriptor is that of the file. If it cannot be cut, readers skip the broken line.
+                // SAFETY: the descriptor is that of the file. If it cannot be cut, readers skip the broken
+                // line.
                 unsafe { libc::ftruncate(file, (start + kept as u64).cast_signed()) };
                 (kept, error)
             })
@@ -180,7 +182,8 @@ fn create(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create(true).truncate(false).custom_flags(libc::O_CLOEXEC).open(path)
 }
 
-/// Becomes the only writer of a file, until it is closed. A file system without locks does not know of other writers.
+/// Becomes the only writer of a file, until it is closed. A file system without locks does not know of other
+/// writers.
 fn lock(file: &File) -> bool {
     !matches!(file.try_lock(), Err(TryLockError::WouldBlock))
 }
@@ -242,8 +245,8 @@ fn count(events: &[u8]) -> u64 {
     events.windows(COUNTED.len()).filter(|window| *window == COUNTED).count() as u64
 }
 
-/// The signals that a write raises where nobody reads a pipe, or a file has reached the limit of its size. They are
-/// blocked on this thread, and one that was raised meanwhile is taken back.
+/// The signals that a write raises where nobody reads a pipe, or a file has reached the limit of its size.
+/// They are blocked on this thread, and one that was raised meanwhile is taken back.
 struct BlockedSignals {
     raised: libc::sigset_t,
     before: libc::sigset_t,

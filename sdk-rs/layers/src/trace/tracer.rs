@@ -306,7 +306,8 @@ impl Tracer {
         self.dropped.load(Ordering::Relaxed) + self.output.missing()
     }
 
-    /// Writes how many events are missing: in the head of the file, which has room for it, or else at its end.
+    /// Writes how many events are missing: in the head of the file, which has room for it, or else at its
+    /// end.
     fn report_missing(&self, text: &mut Text<'_>) {
         let missing = self.missing();
         if missing > 0 {

@@ -67,7 +67,8 @@ impl Memory {
         let mut bytes = Vec::with_capacity(self.len + CHUNK);
         // Volatile: the device may write at the same time where a case looks for just that.
         while bytes.len() + CHUNK <= self.len {
-            // SAFETY: the plugin made as many bytes for the host to use, and the case has not given them back.
+            // SAFETY: the plugin made as many bytes for the host to use, and the case has not given them
+            // back.
             bytes.extend_from_slice(&unsafe { start.add(bytes.len()).cast::<[u8; CHUNK]>().read_volatile() });
         }
         // SAFETY: as above.
@@ -78,7 +79,8 @@ impl Memory {
     /// Writes memory of the host, or of both, from the start.
     pub(crate) fn write_here(&self, bytes: &[u8]) {
         let start = std::ptr::with_exposed_provenance_mut::<u8>(self.address as usize);
-        // SAFETY: the plugin made at least as many bytes for the host to use, and the case has not given them back.
+        // SAFETY: the plugin made at least as many bytes for the host to use, and the case has not given them
+        // back.
         unsafe { start.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len().min(self.len)) };
     }
 }
@@ -161,8 +163,8 @@ impl PluginUnderTest {
 
     /// Fails unless the memory holds these bytes.
     ///
-    /// Where it does not, and the case is not about the copies that wrote and read the bytes, those are tried by
-    /// themselves first: a device that cannot do so much says nothing about the rest.
+    /// Where it does not, and the case is not about the copies that wrote and read the bytes, those are tried
+    /// by themselves first: a device that cannot do so much says nothing about the rest.
     pub(crate) fn expect(&self, memory: &Memory, offset: usize, bytes: &[u8], what: &str) -> Verdict {
         let seen = same(&self.read(memory, offset, bytes.len())?, bytes, what);
         if seen.is_err() && !super::is_tested(&COPIES) {

@@ -138,7 +138,8 @@ impl PluginUnderTest {
         self.raw.has(function) && !self.opened.plugin.is_filled_by_fallback(function)
     }
 
-    /// Returns true if a call of the function gets anywhere: the plugin has it, or a fallback that is asked for.
+    /// Returns true if a call of the function gets anywhere: the plugin has it, or a fallback that is asked
+    /// for.
     pub(crate) fn answers(&self, function: Function) -> bool {
         self.behind(function).is_some()
     }
@@ -182,8 +183,8 @@ impl PluginUnderTest {
 
     /// Calls a function; its status as it is.
     ///
-    /// The arguments are those of the spec, in its order; what goes by address has to live until the call has returned,
-    /// and for some functions until the stream has passed it.
+    /// The arguments are those of the spec, in its order; what goes by address has to live until the call has
+    /// returned, and for some functions until the stream has passed it.
     pub(crate) fn call(&self, function: Function, arguments: &[u64]) -> Verdict<Status> {
         let Some(table) = self.behind(function) else {
             return Err(Stop::Skipped(format!("`{}` is left out", function.name())));
@@ -193,8 +194,8 @@ impl PluginUnderTest {
         if TESTED[function as usize].load(Ordering::Relaxed) {
             REACHED.store(true, Ordering::Relaxed);
         }
-        // SAFETY: the cases pass what the spec allows, or what a device is to refuse. Those that may not be survived run
-        // in a process of their own, which is why nothing is promised here.
+        // SAFETY: the cases pass what the spec allows, or what a device is to refuse. Those that may not be
+        // survived run in a process of their own, which is why nothing is promised here.
         let status = unsafe { table.call_raw(function, arguments) };
         match status {
             None => failed(format!("`{}` was called with {} arguments", function.name(), arguments.len())),
@@ -280,8 +281,8 @@ impl PluginUnderTest {
 
 /// The argument that stands for a device: the address of its number.
 ///
-/// As in PaddlePaddle, the place is good for the call and soon used for another number, which shows up a plugin that
-/// keeps the address.
+/// As in PaddlePaddle, the place is good for the call and soon used for another number, which shows up a
+/// plugin that keeps the address.
 pub(crate) fn id(device: i32) -> u64 {
     const PLACES: usize = 64;
     thread_local! {

@@ -9,7 +9,8 @@ use crate::case::{Case, Level, PromisedBy, Verdict, ensure, failed, skipped};
 use crate::cases::statistics;
 use crate::plugin_under_test::{PluginUnderTest, told};
 
-/// What a place for an answer is filled with, in two runs: a byte that is neither's own twice was not written.
+/// What a place for an answer is filled with, in two runs: a byte that is neither's own twice was not
+/// written.
 const POISON: [u8; 2] = [0xA5, 0x5A];
 
 pub(in crate::cases) fn cases() -> Vec<Case> {
@@ -104,7 +105,8 @@ fn is_fine(info: &FunctionInfo, status: Status) -> bool {
     status == Status::SUCCESS || (info.question && status == Status::FAILED)
 }
 
-/// Returns true if a function may well be a fallback, in the plugin or here, that takes a share of memory which is not there.
+/// Returns true if a function may well be a fallback, in the plugin or here, that takes a share of memory
+/// which is not there.
 fn is_made_of_nothing(plugin: &PluginUnderTest, function: Function) -> Verdict<bool> {
     let shares = [
         Function::DeviceInitAllocSize,

@@ -1,8 +1,8 @@
 //! Calls with bad arguments, from the entries of the spec. Each may crash; that is why there are processes.
 //!
-//! An entry says with which status a device answers when it notices. To notice costs a look at the argument, or a table
-//! of what is alive, which the spec does not ask for, so this is good practice. It asks for one thing, in so many words:
-//! that the end of a stream is noticed.
+//! An entry says with which status a device answers when it notices. To notice costs a look at the argument,
+//! or a table of what is alive, which the spec does not ask for, so this is good practice. It asks for one
+//! thing, in so many words: that the end of a stream is noticed.
 
 use tenon::device::Function;
 use tenon::reflect::{Direction, FunctionInfo, Kind, ParamInfo, Role};
