@@ -9,7 +9,7 @@ use crate::source::{FileId, Sources, Span};
 
 macro_rules! catalogue {
     ($($variant:ident = $number:literal, $title:literal, $help:literal;)*) => {
-        /// The rules that a spec has to keep. Numbers are never given anew.
+        /// The rules that a spec has to keep. Numbers are never given again.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(u16)]
         pub enum Code {

@@ -41,7 +41,7 @@ impl SdkStatus {
     }
 }
 
-/// The statuses of the SDK's own. A number is never given anew.
+/// The statuses of the SDK's own. A number is never given again.
 const OWN: [(&str, &str); 9] = [
     ("invalid_argument", "An argument is null, out of range, or does not fit the others"),
     ("invalid_handle", "A handle is null, closed, or invalid"),

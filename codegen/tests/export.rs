@@ -1,7 +1,7 @@
 //! An export in several headers and with a Python package: what comes out of its spec, and that it works.
 //!
 //! `export/` has the spec, what it has to become, the library in C, and the program that calls it from Python.
-//! `UPDATE_EXPECT=1` writes what it has to become anew; read it.
+//! `UPDATE_EXPECT=1` writes what it has to become again; read it.
 
 mod tools;
 

@@ -3,7 +3,7 @@
 //! Each file in `bad/` holds the files that differ from the good spec in `bad/base/`, each behind a line
 //! `# file: path`; `# no file: path` takes one away, and `# file: path in latin-1` or `in utf-16` has it in that
 //! encoding. The text beside it is what a user sees.
-//! `UPDATE_EXPECT=1` writes those texts anew.
+//! `UPDATE_EXPECT=1` writes those texts again.
 
 mod texts;
 

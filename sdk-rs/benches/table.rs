@@ -1,4 +1,4 @@
-//! What a call through the table costs more than a direct call of the same method.
+//! Measures the cost of a call through the table over a direct call of the same method.
 //!
 //! Both are called in turn, many rounds of many calls each; the figures are medians of the rounds.
 
@@ -9,7 +9,7 @@ use tenon::DevicePtr;
 use tenon::device::*;
 use tenon_testing::stub_device;
 
-/// A device that does next to nothing, so that what is measured is the way to it.
+/// A device that does almost nothing, so that the benchmark measures the path to it.
 #[derive(Default)]
 struct Idle;
 

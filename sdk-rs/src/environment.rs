@@ -3,7 +3,7 @@
 use std::env;
 use std::ffi::OsString;
 
-/// Reads a variable that names a file, a folder or code to run, in the way of `secure_getenv`.
+/// Reads a variable that names a file, a folder or code to run, as `secure_getenv` does.
 ///
 /// Returns `None` if the variable is not set, and in a process that has more rights than the user who started it (a
 /// set-user-ID program): that user could make it load or overwrite any file.

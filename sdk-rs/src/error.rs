@@ -36,11 +36,11 @@ pub struct Reason<S> {
     pub status: S,
     /// The message that [`last_error`] returns.
     pub message: Cow<'static, str>,
-    /// What made the error.
+    /// The origin of the error.
     pub origin: Origin,
 }
 
-/// What made an error.
+/// The origin of an error.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Origin {
     /// The device, or Tenon's own code around it.

@@ -31,8 +31,8 @@
 //! }
 //! ```
 //!
-//! What the implementation leaves out stays null in the table, so that the host's own fallback applies; with
-//! `fallbacks = true` the spec's fallbacks stand in.
+//! A function that the implementation leaves out stays null in the table, so that the host's own fallback
+//! applies; with `fallbacks = true` the spec's fallbacks stand in.
 
 // Generated code names this crate from outside, and so it does here.
 extern crate self as tenon;
@@ -61,7 +61,7 @@ pub use tenon_macros::{device, plugin};
 #[rustfmt::skip]
 pub mod device;
 
-/// What PaddlePaddle exports to a plugin: the kernel C API, found at run time.
+/// The functions that PaddlePaddle exports to a plugin: the kernel C API, found at run time.
 ///
 /// Generated from `spec/paddle`.
 #[rustfmt::skip]

@@ -1435,8 +1435,8 @@ impl PaddleApi {
     /// Looks every symbol up; what is not found is absent.
     ///
     /// # Safety
-    /// What `look_up` returns for a name is null, or the function of that name in a host of the releases
-    /// that the spec describes, and stays loaded as long as this struct is used.
+    /// What `look_up` returns for a name is null, or the function of that name in a host of the
+    /// releases that the spec describes, and stays loaded as long as this struct is used.
     pub unsafe fn load(mut look_up: impl FnMut(&CStr) -> *mut c_void) -> Self {
         // SAFETY: the caller promises that a symbol of a name has this signature; null becomes
         // `None`.

@@ -148,7 +148,7 @@ pub fn panic_text(panic: &(dyn Any + Send)) -> &str {
         .unwrap_or("no message")
 }
 
-/// Checks that an argument is neither null nor misaligned.
+/// Checks that an argument is not null and is aligned.
 #[inline]
 pub fn non_null<S: StatusCode, T>(name: &str, pointer: *const T) -> Result<*const T, Error<S>> {
     if pointer.is_null() {
@@ -170,7 +170,7 @@ fn misaligned<S: StatusCode>(name: &str, address: usize) -> Error<S> {
     Error::invalid(format!("`{name}` is not aligned: {address:#x}"))
 }
 
-/// Checks that the pointer to a result is neither null nor misaligned.
+/// Checks that the pointer to a result is not null and is aligned.
 #[inline]
 pub fn place<S: StatusCode, T>(name: &str, pointer: *mut T) -> Result<*mut T, Error<S>> {
     non_null(name, pointer).map(<*const T>::cast_mut)
@@ -267,7 +267,7 @@ pub fn count<S: StatusCode>(
     name: &str,
     count: impl TryInto<usize> + std::fmt::Display + Copy,
 ) -> Result<usize, Error<S>> {
-    count.try_into().map_err(|_| Error::invalid(format!("`{name}` is no length: {count}")))
+    count.try_into().map_err(|_| Error::invalid(format!("`{name}` cannot be a length: {count}")))
 }
 
 /// Checks that a range lies inside the address space and is null only with length 0.
@@ -402,7 +402,7 @@ pub unsafe fn write_elements<S: StatusCode, T: Copy>(
         let message = format!("{} elements of `{name}`, where {function} says {expected}", elements.len());
         return Err(Error::new(S::INTERNAL, message));
     }
-    // SAFETY: the caller has room for as many as it was told.
+    // SAFETY: the caller has memory for the number that it was given.
     unsafe { std::ptr::copy_nonoverlapping(elements.as_ptr(), place, expected) };
     Ok(())
 }
@@ -569,7 +569,7 @@ pub fn length<S: StatusCode, T: TryFrom<usize>>(
 /// Allocates as many elements as another function returned.
 ///
 /// # Errors
-/// `INTERNAL` if there is not enough memory, or if the number can only be a mistake.
+/// `INTERNAL` if there is not enough memory, or if the number is too large to be right.
 pub fn elements<S: StatusCode, T: Default + Clone>(name: &str, count: usize) -> Result<Vec<T>, Error<S>> {
     // Memory that is never touched costs nothing, but each of these elements is written.
     const MOST: usize = 1 << 20;

@@ -119,13 +119,13 @@ mod call {
     }
 }
 
-/// What the fake device was told last.
+/// The last call of the fake device.
 static TOLD: Mutex<String> = Mutex::new(String::new());
 
 /// The callback that the fake device keeps.
 static KEPT: Mutex<Option<StreamCallback>> = Mutex::new(None);
 
-/// Tests that look at what was told come one after the other.
+/// Serialises the tests that read the last call.
 static IN_TURN: Mutex<()> = Mutex::new(());
 
 fn in_turn() -> std::sync::MutexGuard<'static, ()> {

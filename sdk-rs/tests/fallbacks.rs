@@ -16,7 +16,7 @@ fn whole() -> WithFallbacks<&'static Minimal> {
 
 const ID: DeviceId = DeviceId(0);
 
-/// What stands at an address of the device.
+/// Reads device memory.
 fn read(device: &impl Device, at: DevicePtr, size: usize) -> Vec<u8> {
     let mut bytes = vec![0; size];
     device.memory_copy_d2h(ID, &mut bytes, at).unwrap();
@@ -90,7 +90,7 @@ fn constants_are_those_of_the_spec() {
 
 #[test]
 fn sizes_follow_the_free_memory() {
-    // Nothing is known of the memory here, so there is nothing to take.
+    // There are no memory statistics here, so the free memory is 0.
     let error = whole().device_max_chunk_size(ID).unwrap_err();
     assert_eq!(error.message, "the device has no memory left to take");
 }

@@ -15,7 +15,7 @@ static MINIMAL: Minimal = Minimal;
 
 const ID: DeviceId = DeviceId(1);
 
-/// Writes down what it sees, and refuses calls of one name.
+/// Records calls, and refuses the calls of one function.
 struct Recorder {
     name: &'static str,
     refused: &'static str,
@@ -29,7 +29,7 @@ impl Layer for Recorder {
         if call.function.name == self.refused {
             return Err(Error::invalid(format!("refused by {}", self.name)));
         }
-        // What is below can be asked, and does not come back here.
+        // The inner device can be called, and the call does not come back here.
         Ok(next.get_device_count()? as u64 + seen.len() as u64)
     }
 

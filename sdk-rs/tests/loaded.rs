@@ -79,7 +79,7 @@ unsafe extern "C" fn last_error() -> *const c_char {
 
 const ID: DeviceId = DeviceId(1);
 
-/// The plugin as a host of one release would have it, with and without a way to tell why.
+/// The plugin for a host of one release, with and without error messages.
 fn loaded(release: Release, tells: bool) -> Loaded {
     let mut table = vec![0u64; release.table_size() / 8];
     let mut words = [0u64; 12];
@@ -134,7 +134,7 @@ fn values_arrays_texts_and_structs_come_back() {
 
 #[test]
 fn a_signature_of_its_own_release_is_used() {
-    // Until 3.0 the plugin is not told which device, and asks for the current one.
+    // Until 3.0 the function has no device, and the plugin uses the current one.
     each_release(|device| {
         device.set_device(DeviceId(0)).unwrap();
         let expected = if device.release() <= Release::V3_0 { 100 } else { 101 };

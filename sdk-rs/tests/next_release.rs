@@ -1,5 +1,6 @@
-//! A release that does not exist yet: a copy of the spec gets one more, with a function in the middle of the table and
-//! one at its end. What is generated has it without further changes, and whoever lists releases does not compile.
+//! A release that does not exist yet: a copy of the spec gets one more, with a function in the middle of the
+//! table and one at its end. The generated code has it without further changes, and code that lists the
+//! releases does not compile.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a crate has a folder above it")
 }
 
-/// A copy of the spec with the next release in it, in a folder of its own.
+/// A copy of the spec with the next release in it, in a separate folder.
 fn spec_of_next_release(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&folder);

@@ -1,4 +1,4 @@
-//! What an author reads who got something wrong. `TRYBUILD=overwrite cargo test -p tenon --test ui` writes anew.
+//! The error messages for authors. `TRYBUILD=overwrite cargo test -p tenon --test ui` writes again.
 
 #[test]
 fn mistakes_are_told_in_the_words_of_the_spec() {

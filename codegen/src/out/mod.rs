@@ -44,7 +44,7 @@ pub struct Output {
 }
 
 impl Output {
-    /// An output that is reported on a line of its own.
+    /// An output that is reported on a separate line.
     pub fn new(path: impl Into<String>, text: impl Into<String>, note: impl Into<String>) -> Self {
         Output { path: path.into(), text: text.into(), note: note.into(), minor: false, uncommitted: false }
     }

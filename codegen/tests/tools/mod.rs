@@ -1,9 +1,7 @@
 //! Programs that tests start: a missing one is named, with the line that installs it.
 #![allow(dead_code, reason = "no test uses all of it")]
 
-use std::env;
-use std::fs::OpenOptions;
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::process::{Command, Output};
 
 /// The line that installs a program.
@@ -26,19 +24,16 @@ pub fn output(command: &mut Command) -> Output {
     })
 }
 
-/// Returns true if a program is installed. Without it, the test is left out where that is permitted, and
-/// fails elsewhere.
-///
-/// `cargo xtask test` permits it with the variable `TENON_LEFT_OUT`: it names a file, to which the test
-/// appends the program and its own name.
+/// Returns true if a program is installed. Without it, the test is skipped if `cargo xtask test` permits that,
+/// and fails otherwise.
 pub fn has(program: &str, test: &str) -> bool {
     if Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success()) {
         return true;
     }
-    let Some(file) = env::var_os("TENON_LEFT_OUT") else {
-        panic!("`{program}` is not installed: {}; `cargo xtask test` fetches it", install(program));
-    };
-    let mut file = OpenOptions::new().append(true).create(true).open(file).expect("the file can be written");
-    writeln!(file, "{program}\t{test}").expect("the file can be written");
+    assert!(
+        tenon_testing::leave_out(program, test),
+        "`{program}` is not installed: {}; `cargo xtask test` fetches it",
+        install(program)
+    );
     false
 }

@@ -56,7 +56,7 @@ def digits(batch: int, seed: int) -> Batch:
     labels = random.integers(0, 10, batch)
     images = random.normal(0.0, 0.25, (batch, 1, 28, 28)).astype(np.float32)
     for image, label in zip(images, labels):
-        # Close to the middle: a few dozen steps are to be enough to learn this.
+        # Close to the middle: a few dozen steps should be enough to learn this.
         top, left = random.integers(2, 29 - height - 2), random.integers(4, 29 - width - 4)
         image[0, top : top + height, left : left + width] += glyphs[label]
     return images, labels.astype(np.int64)
@@ -102,7 +102,7 @@ class LeNet(nn.Layer):
 class Reverser(nn.Layer):
     """A small Transformer encoder that says a sentence backwards.
 
-    No dropout: two devices draw different random numbers, and their losses are to be compared.
+    No dropout: two devices draw different random numbers, and the test compares their losses.
     """
 
     def __init__(self, length: int = 8, words: int = 12, width: int = 48, layers: int = 2) -> None:

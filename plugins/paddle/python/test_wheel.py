@@ -1,6 +1,6 @@
 """The wheel: what is in it, where it says that it fits, and that pip and twine take it.
 
-`TENON_WHEEL` names it. How it is built is tested with the hook that builds it, in `sdk-py/tests`.
+`TENON_WHEEL` names it. The tests of the build hook are in `sdk-py/tests`.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ pub extern "C" fn tenon_last_error() -> *const c_char {
 }
 
 fn complain(reason: &dyn std::fmt::Display) {
-    // A standard error that is closed is no reason to fail, and `eprintln!` would panic.
+    // A closed standard error must not make the call fail, and `eprintln!` would panic.
     let _ = writeln!(std::io::stderr(), "tenon: {reason}");
 }
 

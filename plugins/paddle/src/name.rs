@@ -8,7 +8,7 @@ const VARIABLE: &str = "TENON_PADDLE_DEVICE_TYPE";
 
 const DEFAULT: &CStr = c"CustomCPU";
 
-/// Names that Paddle takes for devices, pinned memory and kernel backends of its own, in lower case.
+/// Names that Paddle uses for its own devices, pinned memory and kernel backends, in lower case.
 ///
 /// They are compared without regard to case, because Paddle does the same in many places. They come from
 /// `AllocationType` and `Backend` in Paddle's headers, and from `paddle.set_device` and `_get_paddle_place`.

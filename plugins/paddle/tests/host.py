@@ -1,8 +1,8 @@
 """Helpers of the tests: the name of the device, and the release of Paddle.
 
 A release that behaves otherwise than the rest is written down in a table, next to the test that
-it concerns, and looked up with `of_release`. Nothing is skipped: what Paddle does not do on a
-custom device is tested to be refused in the way that its release refuses it.
+it concerns, and looked up with `of_release`. No test is skipped: for operations that Paddle does
+not support on a custom device, the tests expect the refusal of its release.
 """
 
 from __future__ import annotations

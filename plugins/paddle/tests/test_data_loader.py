@@ -13,7 +13,7 @@ from host import is_on, name, place
 
 
 class Squares(paddle.io.Dataset):
-    """Each number in a row of its own, and its square."""
+    """Each number in a separate row, and its square."""
 
     def __len__(self) -> int:
         return 40

@@ -79,7 +79,7 @@ def test_training_is_valid_and_the_same(tmp_path: Path) -> None:
 
 
 def test_what_paddle_never_frees_is_listed() -> None:
-    """Paddle ends without giving back the memory of live tensors."""
+    """Paddle ends without freeing the memory of live tensors."""
     result = behind_layers(OURS, TENON_LAYERS="validate")
     assert result.returncode == 0, result.stderr
     assert "finalize on libtenon_paddle:0" in result.stderr
@@ -129,7 +129,7 @@ def test_an_old_plugin_is_carried_onto_this_release() -> None:
 def test_what_is_wrong_is_said_and_paddle_goes_on(
     environment: dict[str, str], message: str
 ) -> None:
-    """The process lives on without the device."""
+    """The process goes on without the device."""
     code = """
 import paddle
 print(paddle.device.get_all_custom_device_type(), paddle.ones([1]).item())

@@ -1,4 +1,4 @@
-"""How Paddle finds, names and leaves the plugin: each test is a process of its own."""
+"""Tests how Paddle finds, names and unloads the plugin: each test is a separate process."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ def _core_allocated() -> int:
     return int(paddle.base.core.device_memory_stat_current_value("Allocated", 0))
 
 
-# Where Paddle says how much of a device is in use. 2.6 does not count custom devices.
+# Paddle's statistics of the memory in use. 2.6 does not count custom devices.
 ALLOCATED: dict[tuple[int, int], Callable[[], int]] = {
     (2, 6): lambda: 0,
     (3, 0): _core_allocated,

@@ -1,4 +1,4 @@
-"""`paddle.save` and `paddle.load`: what leaves one device arrives on any other."""
+"""`paddle.save` and `paddle.load`: data that was saved on one device can be loaded on any other."""
 
 from __future__ import annotations
 

@@ -229,7 +229,7 @@ def test_a_program_keeps_its_statistics() -> None:
 
 
 class Net(paddle.nn.Layer):
-    """What is saved and loaded again."""
+    """State that is saved and loaded again."""
 
     def __init__(self) -> None:
         super().__init__()

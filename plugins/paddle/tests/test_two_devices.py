@@ -49,7 +49,7 @@ JOURNEYS: dict[str, Callable[[Any, int], Any]] = {
 }
 
 
-# Where `Tensor.to` does not copy a tensor, but moves it.
+# Releases in which `Tensor.to` moves a tensor instead of copying it.
 MOVED = {(2, 6): ("to a name", "to a place"), (3, 0): ()}
 
 
@@ -64,7 +64,7 @@ def test_tensors_travel(journey: str, start: int, end: int) -> None:
 
 
 def test_a_copy_sees_what_was_computed_before_it() -> None:
-    # Nothing waits on the host here: the copy itself has to come after the computation.
+    # The host does not wait here: the copy itself has to come after the computation.
     for value in range(10):
         x = paddle.full([1 << 18], float(value))
         for _ in range(3):

@@ -77,7 +77,7 @@ fn copies(cpu: &Cpu) {
     }
 }
 
-/// Where the second core begins to pay: this is what `SPLIT_BYTES` was chosen by.
+/// The size from which a second core is faster: this is what `SPLIT_BYTES` was chosen by.
 fn split() {
     let pool = tuning::Pool::start();
     for fill in [false, true] {

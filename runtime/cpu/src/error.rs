@@ -40,7 +40,7 @@ pub enum Error {
     /// There is no such device.
     #[error("there is no device {}: there are {count}", device.0)]
     UnknownDevice {
-        /// The device asked for.
+        /// The requested device.
         device: DeviceId,
         /// The number of devices.
         count: usize,
@@ -100,7 +100,7 @@ pub enum Error {
     NotStart {
         /// The pointer.
         ptr: usize,
-        /// Where its allocation starts.
+        /// The start of its allocation.
         base: usize,
     },
     /// The memory belongs to another device.
@@ -152,7 +152,7 @@ pub enum Error {
         space: Space,
         /// The device.
         device: DeviceId,
-        /// The bytes asked for.
+        /// The requested size in bytes.
         requested: usize,
         /// The bytes free.
         free: usize,
@@ -211,13 +211,13 @@ pub enum Error {
         /// The call.
         call: &'static str,
     },
-    /// An earlier mistake made the capture invalid.
+    /// An earlier error made the capture invalid.
     #[error("the capture is invalid: {reason}")]
     CaptureInvalidated {
-        /// The mistake.
+        /// The error.
         reason: &'static str,
     },
-    /// A captured stream was told to wait for work outside its capture.
+    /// A captured stream would wait for work outside its capture.
     #[error("the event {event:#x} marks work outside the capture; the capture is now invalid")]
     CaptureIsolation {
         /// The event.
@@ -237,7 +237,7 @@ pub enum Error {
     CaptureWrongStream {
         /// The stream given.
         stream: usize,
-        /// Where the capture began.
+        /// The stream on which the capture began.
         origin: usize,
     },
     /// A capture that is not relaxed must be ended by the thread that began it.

@@ -1,4 +1,4 @@
-//! The rules of a capture, and the mistakes that end one.
+//! The rules of a capture, and the errors that end one.
 #![cfg(not(loom))]
 
 mod common;

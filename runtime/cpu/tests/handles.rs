@@ -1,4 +1,4 @@
-//! Handles in use, gone, or made up; work that fails, and calls that work may not make.
+//! Live, destroyed and invalid handles; work that fails, and calls that work may not make.
 #![cfg(not(loom))]
 
 mod common;
@@ -49,7 +49,7 @@ fn waiting_calls_are_refused_inside_work() {
     }
     cpu.synchronize_stream(DeviceId(0), stream).unwrap();
     assert_eq!(seen.read(), [9, 9]);
-    // The flag is gone again.
+    // The flag is cleared again.
     cpu.synchronize_device(DeviceId(0)).unwrap();
 }
 

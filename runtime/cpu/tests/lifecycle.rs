@@ -70,7 +70,7 @@ fn shutdown_finishes_work_and_everything_is_gone() {
 
 #[test]
 fn shutdown_joins_every_thread() {
-    // Other tests run beside this one, so count in a process of its own.
+    // Other tests run beside this one, so count in a separate process.
     const VARIABLE: &str = "TENON_CPU_TEST_COUNT_THREADS";
     if std::env::var_os(VARIABLE).is_none() {
         let status = std::process::Command::new(std::env::current_exe().unwrap())

@@ -1,8 +1,8 @@
 //! Random programs on many streams, against the same programs done one step after the other.
 //!
-//! A program's steps touch buffers. Where two steps on different streams touch the same buffer,
-//! and one of them writes, the test puts an event between them, as a correct program must; so
-//! the outcome is that of doing the steps in their order, whatever the streams do.
+//! A program's steps touch buffers. If two steps on different streams use the same buffer, and one of them
+//! writes, the test puts an event between them, as a correct program must; so the outcome is that of doing
+//! the steps in their order, whatever the streams do.
 #![cfg(not(loom))]
 
 mod common;
@@ -34,7 +34,7 @@ enum Step {
     Callback {
         to: usize,
     },
-    /// Free the buffer without waiting, and allocate it anew. Its content is set at once.
+    /// Free the buffer without waiting, and allocate it again. Its content is set at once.
     Renew {
         to: usize,
     },
@@ -43,7 +43,7 @@ enum Step {
         to: usize,
     },
     SyncDevice,
-    /// Destroy the stream without waiting, and create it anew.
+    /// Destroy the stream without waiting, and create it again.
     NewStream,
 }
 
@@ -132,7 +132,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Does `work` on the stream, after whatever it must come after.
+    /// Runs `work` on the stream, after all work that it depends on.
     fn ordered(&mut self, stream: usize, to: usize, from: Option<usize>, work: impl FnOnce(&Self, Stream)) {
         for read in self.uses[to].reads.clone() {
             self.wait(stream, read);

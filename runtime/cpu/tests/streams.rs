@@ -142,7 +142,7 @@ fn ten_thousand_streams_wait_without_a_pool_thread() {
         })
         .unwrap();
     }
-    // All wait, and yet the pool works for one that does not.
+    // All threads of the pool wait, and it still works for a stream that does not.
     let free = cpu.create_stream(DeviceId(0)).unwrap();
     let log = Log::default();
     cpu.launch_kernel(DeviceId(0), free, "free", log.writer(1)).unwrap();

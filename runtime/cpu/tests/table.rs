@@ -255,7 +255,7 @@ fn a_peer_copy_comes_after_the_source_s_own_work() {
     ok!(table.device_memory_deallocate(&mut id(1), target, size));
 }
 
-/// Holds its stream until it is told, for ten seconds at most.
+/// Blocks its stream until it is released, for ten seconds at most.
 unsafe extern "C-unwind" fn hold(
     _device: ffi::C_Device,
     _stream: ffi::C_Stream,

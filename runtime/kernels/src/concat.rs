@@ -7,11 +7,11 @@ use crate::error::{Error, Result};
 pub struct Part<'a, T> {
     /// Number of elements that it has in each row: all of its dimensions from the axis on.
     pub width: usize,
-    /// Where to put it, if it is wanted.
+    /// The destination, if the result is wanted.
     pub target: Option<&'a mut [T]>,
 }
 
-/// Takes apart what lies side by side: each row of the source is a row of every part, one after the other.
+/// Splits concatenated data: each row of the source is a row of every part, one after the other.
 ///
 /// # Errors
 /// [`Error::Length`] if the rows of the parts do not fill those of the source.

@@ -1,4 +1,4 @@
-//! What can be wrong with the slices and shapes of a call.
+//! Errors in the slices and shapes of a call.
 
 use thiserror::Error as ThisError;
 
@@ -7,7 +7,7 @@ use crate::dtype::DType;
 /// The result of an operator.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why an operator refused its arguments. Nothing was written.
+/// Why an operator refused its arguments. No output was written.
 #[derive(Debug, Clone, PartialEq, Eq, ThisError)]
 #[non_exhaustive]
 pub enum Error {
@@ -16,9 +16,9 @@ pub enum Error {
     Length {
         /// The argument.
         what: &'static str,
-        /// What the other arguments call for.
+        /// The length that the other arguments require.
         expected: usize,
-        /// What it has.
+        /// The actual length.
         actual: usize,
     },
     /// A shape and its strides have different numbers of dimensions.
@@ -43,9 +43,9 @@ pub enum Error {
     /// Two arguments go together, and one is missing.
     #[error("`{missing}` is missing, which `{because}` needs")]
     Missing {
-        /// What is not there.
+        /// The missing argument.
         missing: &'static str,
-        /// What asks for it.
+        /// The argument that requires it.
         because: &'static str,
     },
     /// The operator does not compute with elements of a type.

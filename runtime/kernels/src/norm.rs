@@ -138,16 +138,16 @@ pub fn reciprocal_deviation<T: Real>(variance: &mut [T], epsilon: f64) {
     }
 }
 
-/// What each channel is normalised with.
+/// The statistics that normalise each channel.
 #[derive(Clone, Copy, Debug)]
 pub struct Normalizer<'a, T> {
     /// The mean, which becomes `bias`.
     pub mean: &'a [T],
     /// The reciprocal standard deviation, which becomes `scale`.
     pub reciprocal_deviation: &'a [T],
-    /// What the result is multiplied with; one if absent.
+    /// The factor of the result; one if absent.
     pub scale: Option<&'a [T]>,
-    /// What is added in the end; zero if absent.
+    /// The summand of the result; zero if absent.
     pub bias: Option<&'a [T]>,
 }
 
@@ -198,7 +198,7 @@ mod tests {
         (0..count).map(|n| ((n * 37 + 11) % 101) as f64 / 10.0 - 3.0).collect()
     }
 
-    /// Where an element of a channel is, the slow and obvious way.
+    /// Computes the index of an element of a channel, in the simplest way.
     fn of_channel(dims: &[usize], axis: usize, x: &[f64], channel: usize) -> Vec<f64> {
         let inner: usize = dims[axis + 1..].iter().product();
         let all = x.iter().enumerate();

@@ -43,7 +43,7 @@ impl<'a> Layout<'a> {
         self.len == 0
     }
 
-    /// How far the layout reaches back from its first element: over as many elements.
+    /// The reach of the layout before its first element: over as many elements.
     #[must_use]
     pub fn before(&self) -> usize {
         self.before
@@ -88,7 +88,7 @@ fn checked_len(dims: &[usize]) -> Result<usize> {
         .ok_or(Error::Overflow)
 }
 
-/// How far a layout reaches back and forth from its first element.
+/// Computes the reach of a layout before and after its first element.
 fn checked_reach(dims: &[usize], strides: &[isize]) -> Result<[usize; 2]> {
     let mut reach = [0_usize; 2];
     for (&dim, &stride) in dims.iter().zip(strides) {

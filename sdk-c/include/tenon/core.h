@@ -317,16 +317,14 @@ extern "C" {
  * @param[in] stream The stream that uses it; `NULL`: the default stream.
  * @param[out] ptr The address, which is aligned for every data type.
  * @retval TENON_SUCCESS On success.
- * @retval TENON_OUT_OF_MEMORY The device is out of memory, even after the pool has released its cached memory.
+ * @retval TENON_OUT_OF_MEMORY The device is out of memory, even after the pool has released its cached
+ * memory.
  * @retval TENON_INVALID_HANDLE `device` is not an open device.
  * @retval TENON_INVALID_ARGUMENT `ptr` is `NULL`.
  * @par Threads
  *     Any thread, also several at once.
  */
-tenon_status tenon_pool_allocate(tenon_device device,
-                                 size_t size,
-                                 tenon_stream stream,
-                                 void** ptr);
+tenon_status tenon_pool_allocate(tenon_device device, size_t size, tenon_stream stream, void** ptr);
 
 /**
  * @brief Frees memory of #tenon_pool_allocate.
@@ -381,17 +379,15 @@ tenon_status tenon_pool_trim(tenon_device device, size_t keep);
  * @param[in] stream The stream that uses it; `NULL`: the default stream.
  * @param[out] buffer The buffer.
  * @retval TENON_SUCCESS On success.
- * @retval TENON_OUT_OF_MEMORY The device is out of memory, even after the pool has released its cached memory.
+ * @retval TENON_OUT_OF_MEMORY The device is out of memory, even after the pool has released its cached
+ * memory.
  * @retval TENON_INVALID_HANDLE `device` is not an open device.
  * @retval TENON_INVALID_ARGUMENT `buffer` is `NULL`.
  * @retval TENON_BUSY There are 16 million buffers.
  * @par Threads
  *     Any thread, also several at once.
  */
-tenon_status tenon_buffer_create(tenon_device device,
-                                 size_t size,
-                                 tenon_stream stream,
-                                 tenon_buffer* buffer);
+tenon_status tenon_buffer_create(tenon_device device, size_t size, tenon_stream stream, tenon_buffer* buffer);
 
 /**
  * @brief Destroys a buffer and frees its memory.
@@ -453,8 +449,8 @@ tenon_status tenon_buffer_device(tenon_buffer buffer, tenon_device* device);
  * @param[out] count The number of devices.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_NOT_FOUND No plugin has such devices.
- * @retval TENON_INVALID_ARGUMENT The call initialises the library, and `TENON_LAYERS` names an unknown layer.
- *     Or `count` is `NULL`.
+ * @retval TENON_INVALID_ARGUMENT The call initialises the library, and `TENON_LAYERS` names an unknown
+ *     layer. Or `count` is `NULL`.
  * @retval TENON_BUSY The plugin is not initialised, and the call is made from inside another call or from a
  * stream callback.
  * @retval other The status that the plugin returned.
@@ -475,10 +471,10 @@ tenon_status tenon_device_count(const char* type, size_t* count);
  * @param[out] device The device.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_NOT_FOUND There is no such device.
- * @retval TENON_INVALID_ARGUMENT The call initialises the library, and `TENON_LAYERS` names an unknown layer.
- *     Or `device` is `NULL`.
- * @retval TENON_BUSY The call comes from inside of another one or from a callback of a stream, or 256 devices
- *     are open.
+ * @retval TENON_INVALID_ARGUMENT The call initialises the library, and `TENON_LAYERS` names an unknown
+ *     layer. Or `device` is `NULL`.
+ * @retval TENON_BUSY The call comes from inside of another one or from a callback of a stream, or 256
+ *     devices are open.
  * @retval other The status that the plugin returned.
  * @par Threads
  *     Any thread, also several at once; the calls run one after the other.
@@ -495,8 +491,8 @@ tenon_status tenon_device_open(const char* type, int ordinal, tenon_device* devi
  * @retval TENON_INVALID_HANDLE `plugin` is not a loaded plugin.
  * @retval TENON_NOT_FOUND There is no such device.
  * @retval TENON_INVALID_ARGUMENT `device` is `NULL`.
- * @retval TENON_BUSY The call comes from inside of another one or from a callback of a stream, or 256 devices
- *     are open.
+ * @retval TENON_BUSY The call comes from inside of another one or from a callback of a stream, or 256
+ *     devices are open.
  * @retval other The status that the plugin returned.
  * @par Threads
  *     Any thread, also several at once; the calls run one after the other.
@@ -718,8 +714,8 @@ tenon_status tenon_unload_plugin(tenon_plugin plugin);
  *
  * @param[out] count The number of plugins.
  * @retval TENON_SUCCESS On success.
- * @retval TENON_INVALID_ARGUMENT The call initialises the library, and `TENON_LAYERS` names an unknown layer.
- *     Or `count` is `NULL`.
+ * @retval TENON_INVALID_ARGUMENT The call initialises the library, and `TENON_LAYERS` names an unknown
+ *     layer. Or `count` is `NULL`.
  * @par Threads
  *     Any thread, also several at once.
  */
@@ -732,8 +728,8 @@ tenon_status tenon_plugin_count(size_t* count);
  * @param[out] plugin The plugin.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_NOT_FOUND The index is not less than the number of plugins.
- * @retval TENON_INVALID_ARGUMENT The call initialises the library, and `TENON_LAYERS` names an unknown layer.
- *     Or `plugin` is `NULL`.
+ * @retval TENON_INVALID_ARGUMENT The call initialises the library, and `TENON_LAYERS` names an unknown
+ *     layer. Or `plugin` is `NULL`.
  * @par Threads
  *     Any thread, also several at once.
  */
@@ -746,8 +742,8 @@ tenon_status tenon_plugin_get(size_t index, tenon_plugin* plugin);
  * @param[out] plugin The plugin.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_NOT_FOUND No plugin has devices of this type; the last error lists the types that exist.
- * @retval TENON_INVALID_ARGUMENT The call initialises the library, and `TENON_LAYERS` names an unknown layer.
- *     Or `plugin` is `NULL`.
+ * @retval TENON_INVALID_ARGUMENT The call initialises the library, and `TENON_LAYERS` names an unknown
+ *     layer. Or `plugin` is `NULL`.
  * @par Threads
  *     Any thread, also several at once.
  */
@@ -775,8 +771,9 @@ tenon_status tenon_plugin_get_info(tenon_plugin plugin, tenon_plugin_info* info)
  * @param[out] failures The failures. May be `NULL`.
  * @param[in,out] count The number of failures.
  * @retval TENON_SUCCESS On success.
- * @retval TENON_INVALID_ARGUMENT The call initialises the library, and `TENON_LAYERS` names an unknown layer.
- *     Or `count` is `NULL`, or the capacity is too small; then `count` gets the capacity that is needed.
+ * @retval TENON_INVALID_ARGUMENT The call initialises the library, and `TENON_LAYERS` names an unknown
+ *     layer. Or `count` is `NULL`, or the capacity is too small; then `count` gets the capacity that is
+ *     needed.
  * @par Threads
  *     Any thread, also several at once.
  */
@@ -813,13 +810,12 @@ tenon_status tenon_device_report(tenon_device device, tenon_report_entry* entrie
  * @param[in,out] size Its length in bytes.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_INVALID_HANDLE `device` is not an open device.
- * @retval TENON_INVALID_ARGUMENT `size` is `NULL`, or the room is too small; then `size` gets what is needed.
+ * @retval TENON_INVALID_ARGUMENT `size` is `NULL`, or the room is too small; then `size` gets what is
+ * needed.
  * @par Threads
  *     Any thread, also several at once.
  */
-tenon_status tenon_device_report_text(tenon_device device,
-                                      char* text,
-                                      size_t* size);
+tenon_status tenon_device_report_text(tenon_device device, char* text, size_t* size);
 
 /**
  * @brief Writes the report as JSON: an object with `device`, `plugin`, `recognition` and `functions`, each with
@@ -830,13 +826,12 @@ tenon_status tenon_device_report_text(tenon_device device,
  * @param[in,out] size Its length in bytes, with the NUL.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_INVALID_HANDLE `device` is not an open device.
- * @retval TENON_INVALID_ARGUMENT `size` is `NULL`, or the room is too small; then `size` gets what is needed.
+ * @retval TENON_INVALID_ARGUMENT `size` is `NULL`, or the room is too small; then `size` gets what is
+ * needed.
  * @par Threads
  *     Any thread, also several at once.
  */
-tenon_status tenon_device_report_json(tenon_device device,
-                                      char* text,
-                                      size_t* size);
+tenon_status tenon_device_report_json(tenon_device device, char* text, size_t* size);
 
 /**
  * @brief Returns the version of the loaded library, as one number: the major version times 65536, plus the minor

@@ -3,7 +3,7 @@
 use syn::parse::{ParseStream, Parser};
 use syn::{LitBool, LitStr, Token};
 
-/// What the attribute says.
+/// The arguments of the attribute.
 #[derive(Default)]
 pub struct Attribute {
     /// The name under which the device is known to the host; given, the library exports the entry point.
@@ -20,7 +20,7 @@ pub struct Attribute {
     pub complete: Option<syn::Path>,
 }
 
-/// Whose traits an attribute goes on.
+/// The specs whose traits an attribute accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Specs {
     /// Those of Tenon's own spec.

@@ -5,7 +5,7 @@ use quote::quote;
 
 use crate::{Attribute, Entry, Purpose, Trait, ident};
 
-/// What decides which entry point there is.
+/// The facts that determine the entry point.
 pub(crate) struct Context<'a> {
     pub(crate) implemented: Trait<'a>,
     pub(crate) purpose: Purpose,
@@ -13,7 +13,7 @@ pub(crate) struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// A device has a name where a host is told one, and nowhere else.
+    /// A device has a name only if the entry point passes one to the host.
     pub(crate) fn check(&self) -> syn::Result<()> {
         let Some(device_type) = &self.attribute.device_type else {
             let is_named = !matches!(self.implemented.entry, Some(Entry::ReturnsTable { .. }));
@@ -28,7 +28,7 @@ impl Context<'_> {
         match (self.purpose, self.implemented.entry) {
             (Purpose::Device, _) => refuse("an entry point is for `#[tenon::plugin]`"),
             (Purpose::Plugin, None) => refuse(&format!(
-                "`{}` is no interface of plugins: leave `device_type` out",
+                "`{}` is not an interface of plugins: leave `device_type` out",
                 self.implemented.name
             )),
             (Purpose::Plugin, Some(Entry::ReturnsTable { .. })) => {

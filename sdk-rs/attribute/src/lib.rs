@@ -1,8 +1,8 @@
 //! The attributes `plugin` and `device` on an `impl` of a generated trait.
 //!
-//! They fill the slots of exactly the functions that the `impl` has, and name what is missing in the words of the spec.
-//! What they know of a trait is data: `tenon-macros` has a generated table of Tenon's traits, and `tenon-interface`
-//! makes the same of any other spec.
+//! They fill the slots of exactly the functions that the `impl` has, and name what is missing in the words of
+//! the spec. The description of a trait is data: `tenon-macros` has a generated table of Tenon's traits, and
+//! `tenon-interface` makes the same of any other spec.
 
 mod arguments;
 mod entry;
@@ -21,7 +21,7 @@ pub struct Trait<'a> {
     pub name: &'a str,
     /// The module of its interface.
     pub module: &'a str,
-    /// How a host comes by the table.
+    /// The means by which a host gets the table.
     pub entry: Option<Entry<'a>>,
     /// Its methods, in the order of the spec.
     pub functions: &'a [Function<'a>],
@@ -52,7 +52,7 @@ pub enum Entry<'a> {
     },
 }
 
-/// What the attribute is for.
+/// The use of the attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// A library that a host loads: it exports the entry point.
@@ -132,7 +132,7 @@ fn find_trait<'a>(traits: &'a [Trait<'a>], item: &ItemImpl) -> syn::Result<Trait
     })
 }
 
-/// The functions that an `impl` has; an error for each one that the spec does not know or that is missing.
+/// The functions that an `impl` has; an error for each method that the spec does not have or that is missing.
 fn check<'a>(implemented: Trait<'a>, item: &ItemImpl) -> syn::Result<Vec<&'a Function<'a>>> {
     let mut errors: Option<syn::Error> = None;
     let mut report = |error: syn::Error| match &mut errors {

@@ -1,4 +1,4 @@
-//! How long it takes to load a plugin and to learn which release it fills, beside opening the library alone.
+//! Measures the time to load a plugin and to detect its release, and the time to open the library alone.
 //!
 //! Both are done in turn with the plugin of `examples/c-plugin`, which is then closed again; the figures are medians.
 

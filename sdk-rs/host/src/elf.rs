@@ -1,5 +1,5 @@
-//! Whether a library is whole. The dynamic linker does not ask: it maps what the header speaks of, and the process
-//! ends with SIGBUS where the file has ended before.
+//! Checks that a library file is complete. The dynamic linker does not ask: it maps the segments of the
+//! header, and the process ends with SIGBUS if the file is shorter.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -28,7 +28,7 @@ pub(crate) fn check_length(path: &Path) -> Result<(), LoadError> {
     if stated > bytes { Err(LoadError::Truncated { path: path.into(), bytes, stated }) } else { Ok(()) }
 }
 
-/// Where the last part that would be mapped ends; 0 for a file of another kind.
+/// The end of the last segment that would be mapped; 0 for a file of another kind.
 fn mapped_end(file: &File) -> std::io::Result<u64> {
     let mut head = [0; HEAD];
     file.read_exact_at(&mut head, 0)?;

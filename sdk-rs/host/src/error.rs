@@ -7,7 +7,7 @@ use tenon::device::{Function, Release};
 use crate::negotiate::NEWEST;
 use crate::recognition::{Evidence, releases};
 
-/// Why a plugin was not loaded. Nothing of it stays in the process but what its library leaves there.
+/// Why a plugin was not loaded. Only the effects of its library stay in the process.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
@@ -25,7 +25,7 @@ pub enum LoadError {
         /// The system's error.
         source: std::io::Error,
     },
-    /// The path leads to a folder, or to something else that is no file.
+    /// The path is that of a folder, or of something else that is not a file.
     #[error("`{}` is not a file: a library or a manifest is expected", path.display())]
     NotAFile {
         /// The library or manifest.
@@ -48,7 +48,7 @@ pub enum LoadError {
         path: PathBuf,
         /// The length of the file.
         bytes: u64,
-        /// Where the last part that the library is loaded from ends.
+        /// The end of the last segment that the library is loaded from.
         stated: u64,
     },
     /// It is a library, and no plugin.
@@ -69,7 +69,7 @@ pub enum LoadError {
     Declined {
         /// The library or manifest.
         path: PathBuf,
-        /// What it was offered, in that order.
+        /// The sizes that it was offered, in order.
         offered: Vec<Release>,
         /// True if it wrote anything at all.
         wrote: bool,
@@ -87,7 +87,7 @@ pub enum LoadError {
         what: &'static str,
         /// The number of words that it wrote.
         bytes: usize,
-        /// How much the newest release has.
+        /// The size in the newest release.
         known: usize,
     },
     /// It accepted the size of a release's table, and wrote past the end of that.
@@ -98,12 +98,12 @@ pub enum LoadError {
     PastTheEnd {
         /// The library or manifest.
         path: PathBuf,
-        /// What it accepted.
+        /// The sizes that it accepted.
         release: Release,
         /// The number of words that it wrote.
         bytes: usize,
     },
-    /// It put a table of its own in place of the host's.
+    /// It replaced the host's table by its own.
     #[error(
         "`{}` put a table of its own into the params: PaddlePaddle would go on calling the empty one that it lent, \
          so the plugin must fill that",
@@ -139,7 +139,7 @@ pub enum LoadError {
         /// The words that it wrote.
         evidence: Evidence,
     },
-    /// What was declared is not what the plugin does.
+    /// The declaration contradicts the plugin's behaviour.
     #[error(
         "`{}` is declared to be built for {}, but {why}: it was built for {}",
         path.display(), declared.name(), releases(found)
@@ -147,11 +147,11 @@ pub enum LoadError {
     Contradicted {
         /// The library or manifest.
         path: PathBuf,
-        /// What the options or the manifest say.
+        /// The release in the options or the manifest.
         declared: Release,
-        /// What the plugin shows, oldest first.
+        /// The releases that the plugin may have, oldest first.
         found: Vec<Release>,
-        /// How it shows it.
+        /// The evidence for them.
         why: String,
     },
     /// It was loaded before, and is in use with another release's table.
@@ -175,7 +175,7 @@ pub enum LoadError {
     Version {
         /// The library or manifest.
         path: PathBuf,
-        /// What it states.
+        /// The version that it states.
         version: [usize; 3],
     },
     /// It gave the device no name.
@@ -189,15 +189,15 @@ pub enum LoadError {
         /// True if there was a text, with nothing in it.
         empty: bool,
     },
-    /// The name that it gave the device is not one that can be shown or typed.
+    /// The device name has characters that cannot be printed or typed.
     #[error(
         "`{}` has the device type `{}`, which has control characters or more than {LONGEST_NAME} bytes",
         path.display(), device_type.escape_debug()
     )]
     BadDeviceType {
-        /// What was to be loaded.
+        /// The requested plugin.
         path: PathBuf,
-        /// What it stated.
+        /// The type that it stated.
         device_type: String,
     },
     /// It lacks what every host needs.

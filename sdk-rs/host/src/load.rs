@@ -17,9 +17,9 @@ use crate::plugin::Plugin;
 /// Options for loading a plugin.
 #[derive(Clone, Debug, Default)]
 pub struct LoadOptions {
-    /// The release that the plugin was built for, for one that does not show it. A wrong one is an error.
+    /// The release that the plugin was built for, if it cannot be detected. A wrong one is an error.
     pub release: Option<Release>,
-    /// The release that the caller would like best, of those that the plugin can be: it is offered first.
+    /// The release that the caller prefers, among those that the plugin may have: it is offered first.
     pub preferred: Option<Release>,
     /// The plugin's name; if left out, the manifest's or the file's.
     pub name: Option<String>,
@@ -99,7 +99,7 @@ fn same(path: &Path, plugin: Arc<Plugin>, options: &LoadOptions) -> Result<Arc<P
     }
 }
 
-/// What a plugin says of itself: in the params, and by what it exports.
+/// The information that a plugin states: in the params, and by what it exports.
 #[derive(Debug)]
 pub(crate) struct Answers {
     pub(crate) version: [usize; 3],
@@ -115,7 +115,7 @@ pub(crate) struct Answers {
 
 impl Answers {
     fn read(path: &Path, memory: &Memory) -> Result<Self, LoadError> {
-        // SAFETY: a plugin that has accepted points them to texts of its own, or leaves them null.
+        // SAFETY: a plugin that has accepted points them to its own strings, or leaves them null.
         let [device_type, sub_device_type] =
             [memory.device_type(), memory.sub_device_type()].map(|pointer| unsafe { text(pointer) });
         let path = || path.into();

@@ -34,7 +34,7 @@ const LONGEST: u64 = 64 * 1024;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Manifest {
-    /// Where it was read.
+    /// The path of the manifest.
     pub path: PathBuf,
     /// The library; a path that is relative in the file starts at the manifest's folder.
     pub library: PathBuf,
@@ -107,7 +107,7 @@ impl Manifest {
         })
     }
 
-    /// What the library is loaded with: what the caller says, and for the rest what the manifest says.
+    /// The load options of the library: what the caller says, and for the rest what the manifest says.
     pub(crate) fn options(&self, given: &LoadOptions) -> LoadOptions {
         LoadOptions {
             release: given.release.or(self.release),

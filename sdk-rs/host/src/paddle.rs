@@ -60,7 +60,7 @@ pub enum PaddleError {
         source: std::io::Error,
     },
     /// The interpreter did not answer.
-    #[error("`{}` is no Python that answers where its packages are: {said}", python.display())]
+    #[error("`{}` is not a Python that reports where its packages are: {said}", python.display())]
     NoAnswer {
         /// The interpreter.
         python: PathBuf,
@@ -94,7 +94,7 @@ struct Answer {
 }
 
 impl PaddleLibraries {
-    /// Asks a Python where its PaddlePaddle is. Nothing is loaded.
+    /// Asks a Python where its PaddlePaddle is. Does not load it.
     ///
     /// # Errors
     /// All of [`PaddleError`] but [`PaddleError::Open`].
@@ -117,7 +117,7 @@ impl PaddleLibraries {
         Ok(Self { python: python.into(), libpython: answer.libpython, libpaddle, folders: folders.collect() })
     }
 
-    /// Loads the libraries for all that are opened later, each after those that it needs. They stay until the
+    /// Loads the libraries globally, each after the libraries that it needs. They stay until the
     /// process ends.
     ///
     /// # Errors

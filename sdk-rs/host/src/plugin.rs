@@ -45,14 +45,15 @@ impl std::fmt::Debug for BuiltIn {
 pub enum Availability {
     /// The plugin has it.
     Native,
-    /// The spec's fallback stands in, and has all that it calls.
+    /// The spec's fallback implements it, and all functions that it calls exist.
     Fallback(&'static FallbackInfo),
-    /// The plugin lacks it, and there is no fallback, or one that only refuses or that lacks something itself.
+    /// The plugin lacks it, and there is no fallback, or the fallback only refuses or lacks a function
+    /// itself.
     Unavailable,
 }
 
 impl Plugin {
-    /// Opens a library, or the library that a manifest names, and learns which release's table it fills.
+    /// Opens a library, or the library that a manifest names, and detects the release whose table it fills.
     ///
     /// Nothing is initialised. A library that is loaded already is not asked again: the same plugin comes back. To
     /// open a library is to run its code, so a path should come from somebody who may choose what runs here.
@@ -106,8 +107,8 @@ impl Plugin {
         Self { name, path, recognition, answers, code, availability }
     }
 
-    /// What people call it: the name from the options, from the manifest, or of the file without its ending; `cpu`
-    /// for the built-in device.
+    /// The name for users: the name from the options, from the manifest, or of the file without its ending;
+    /// `cpu` for the built-in device.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -196,7 +197,7 @@ impl Plugin {
         self.answers.fallbacks.contains(&function)
     }
 
-    /// What stands behind a function; settled when the plugin was loaded.
+    /// Returns the implementation of a function; settled when the plugin was loaded.
     pub fn availability(&self, function: Function) -> Availability {
         self.availability[function as usize]
     }

@@ -4,7 +4,8 @@ use std::fmt;
 
 use tenon::device::Release;
 
-/// How the release of a plugin was found; as text, a clause that begins with the plugin as "it".
+/// The way in which the release of a plugin was detected; as text, a clause that begins with the plugin as
+/// "it".
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Recognition {
@@ -66,14 +67,14 @@ impl fmt::Display for Recognition {
     }
 }
 
-/// What a plugin that looks at no size of the table wrote; as text, clauses about "it".
+/// The writes of a plugin that ignores the size of the table; as text, clauses about "it".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Evidence {
     /// Number of pointers that it filled.
     pub pointers: usize,
-    /// Bytes from the start of the table to the end of the last member that it wrote, also of one that it cleared.
+    /// Bytes from the start of the table to the end of the last member that it wrote or cleared.
     pub extent: usize,
-    /// How it cleared the table before.
+    /// The way in which it cleared the table before.
     pub clearing: Clearing,
     /// The size that it wrote into the table, if it changed that.
     pub stated: Option<usize>,
@@ -86,9 +87,9 @@ pub struct Evidence {
 pub enum Clearing {
     /// Not at all.
     None,
-    /// By a size of its own, which says how large its table is.
+    /// By its own size, which is that of its table.
     Own,
-    /// By the size that the host stated, which says nothing.
+    /// By the size that the host stated, which gives no evidence.
     Stated,
 }
 

@@ -31,9 +31,9 @@ pub fn search() -> Vec<Candidate> {
 
 /// Loads all that a list of paths with colons between them names.
 ///
-/// In a folder these are the manifests, and the libraries that end in `.so` and that no manifest there names; not
-/// what begins with a dot, and nothing further down. They come in the order of the list, and in a folder in that
-/// of their names. A library that is named twice is loaded once, at its first place.
+/// A folder contributes its manifests, and its libraries that end in `.so` and that none of these manifests
+/// names; not what begins with a dot, and nothing further down. They come in the order of the list, and in a
+/// folder in that of their names. A library that is named twice is loaded once, at its first place.
 pub fn search_in(paths: &OsStr, options: &LoadOptions) -> Vec<Candidate> {
     let mut seen = BTreeSet::new();
     let mut candidates = Vec::new();
@@ -51,7 +51,7 @@ pub fn search_in(paths: &OsStr, options: &LoadOptions) -> Vec<Candidate> {
 /// A file that may lead to a plugin.
 struct Found {
     path: PathBuf,
-    /// What it says, if it is a manifest.
+    /// The content, if it is a manifest.
     manifest: Option<Result<Manifest, LoadError>>,
 }
 

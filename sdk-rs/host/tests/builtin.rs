@@ -1,4 +1,4 @@
-//! The device that is always there, and what stands behind each function.
+//! Tests of the built-in device, and of the availability of each function.
 
 mod common;
 
@@ -44,7 +44,7 @@ fn each_function_is_native_replaced_or_unavailable() {
         panic!("no fallback")
     };
     assert_eq!(fallback.calls, ["synchronize_event"]);
-    // It refuses, which is no help.
+    // It only refuses, so it is not a fallback.
     let refuses = Function::HostMemoryAllocate.info().fallback.as_ref().map(|fallback| fallback.kind);
     assert_eq!(refuses, Some(FallbackKind::Refuse));
     for absent in [Function::HostMemoryAllocate, Function::SynchronizeDevice, Function::XcclAllReduce] {

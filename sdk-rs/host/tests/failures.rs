@@ -1,4 +1,5 @@
-//! What does not load says why, and the process goes on; what loads stays as long as it is used.
+//! A plugin that cannot be loaded yields an error with the reason, and the process goes on; what loads stays
+//! as long as it is used.
 
 mod common;
 

@@ -13,7 +13,7 @@ use tenon_host::{Availability, Clearing, LoadError, LoadOptions, Plugin, Recogni
 
 const EVERYTHING: [&str; 2] = ["FILL_MOVED", "FILL_PROFILER"];
 
-/// Calls what lies at another place, or has another signature, in other releases.
+/// Calls functions whose slot or signature differs in other releases.
 fn works(plugin: &Plugin, release: Release) {
     assert_eq!(plugin.release(), Some(release), "{}", plugin.recognised_by());
     assert_eq!(plugin.device_type().to_str(), Ok(&*format!("device_{}", number(release))));
@@ -116,7 +116,7 @@ fn plugins_that_look_at_nothing_and_state_their_size() {
 #[test]
 fn a_plugin_that_cannot_be_known_is_asked_for() {
     for (clear, candidates) in [
-        // Nobody knows whether these two slots were meant to be what 2.6, 3.0, 3.2 or 3.3 has there.
+        // The two slots may be functions of 2.6, 3.0, 3.2 or 3.3.
         ("CLEAR_NOTHING", [Release::V2_6, Release::V3_0, Release::V3_2, Release::V3_3]),
         ("CLEAR_STATED", [Release::V2_6, Release::V3_0, Release::V3_2, Release::V3_3]),
     ] {
@@ -269,7 +269,7 @@ fn a_table_of_its_own_is_refused() {
     assert!(matches!(error, LoadError::ReplacedTable { .. }), "{text}");
 }
 
-/// What a library needs can promise only for itself.
+/// A dependency of a library declares a release only for itself.
 #[test]
 fn the_promise_of_another_library_is_not_taken() {
     let folder = folder("others-promise");

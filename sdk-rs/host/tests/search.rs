@@ -10,7 +10,7 @@ use common::{compile, folder, refusal};
 use tenon::device::Release;
 use tenon_host::{Candidate, LoadError, LoadOptions, Manifest, Plugin, Recognition, search_in};
 
-/// Nothing tells its release.
+/// Its release cannot be detected.
 const UNKNOWN: [&str; 3] = ["CHECK_NONE", "CLEAR_NOTHING", "FILL_MOVED"];
 const KNOWN: [&str; 2] = ["CHECK_UPSTREAM", "CLEAR_OWN"];
 

@@ -39,7 +39,7 @@ pub fn interface(input: TokenStream) -> TokenStream {
 /// }
 /// ```
 ///
-/// It stands in a module of its own. The module above has the interface as `api`, and a function `instance` that returns
+/// It stands in a separate module. The module above has the interface as `api`, and a function `instance` that returns
 /// the implementation.
 #[proc_macro]
 pub fn exports(input: TokenStream) -> TokenStream {

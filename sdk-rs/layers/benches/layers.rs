@@ -1,4 +1,4 @@
-//! What a call costs more with layers than without.
+//! Measures the cost of a call with layers over one without.
 //!
 //! The same calls of a device that does next to nothing are made plainly and through each layer in turn, many
 //! rounds of many calls each; the figures are medians of the rounds.
@@ -14,7 +14,7 @@ use tenon_layers::trace::{self, Trace};
 use tenon_layers::validate::{self, Checker};
 use tenon_testing::stub_device;
 
-/// A device that does next to nothing, so that what is measured is the way to it.
+/// A device that does almost nothing, so that the benchmark measures the path to it.
 #[derive(Default)]
 struct Idle;
 
@@ -93,7 +93,7 @@ stub_device! {
 const CALLS: usize = 8_000;
 const ROUNDS: usize = 301;
 const ID: DeviceId = DeviceId(0);
-/// What is alive beside what the calls use.
+/// Live objects that the calls do not use.
 const ALIVE: usize = 1000;
 /// Number of allocations that a program copies to at a time.
 const FEW: usize = 4;
@@ -177,7 +177,7 @@ fn main() {
     );
     println!("{:<24} {:>9} {:>9} {:>9} {:>9} {:>9}", "", "plain", "validate", "more", "trace", "more");
     for (name, body) in ROWS {
-        // What was recorded is written in between, so that it is recording that is measured.
+        // The records are written between the measurements, so that only recording is measured.
         let [plain, validated, traced] = side_by_side(&ways, body, || trace.flush());
         let (v, t) = (validated - plain, traced - plain);
         println!("{name:<24} {plain:>9.1} {validated:>9.1} {v:>9.1} {traced:>9.1} {t:>9.1}");

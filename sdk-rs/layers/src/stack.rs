@@ -1,4 +1,4 @@
-//! The layers that a program has asked for.
+//! The layers that a program has chosen.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -78,7 +78,7 @@ pub fn open(names: &str) -> Result<Stack, OpenError> {
 }
 
 impl Stack {
-    /// Layers with options of one's own.
+    /// Creates layers with explicit options.
     pub fn new(trace: Option<Trace>, checker: Option<Arc<Checker>>) -> Self {
         Self { checker, trace, plugins: Mutex::default() }
     }
@@ -115,7 +115,7 @@ impl Stack {
         self.checker.as_ref()
     }
 
-    /// Reports what is still alive, and ends the trace. Calls afterwards are still validated.
+    /// Reports leaks, and ends the trace. Calls afterwards are still validated.
     pub fn finish(&self) -> Vec<Leak> {
         let layers: Vec<Layers> =
             self.plugins.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();

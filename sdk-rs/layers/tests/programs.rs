@@ -1,4 +1,4 @@
-//! What validation makes of programs, plugins and threads.
+//! Tests of validation with whole programs, plugins and threads.
 
 mod common;
 

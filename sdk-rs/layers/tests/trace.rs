@@ -155,7 +155,7 @@ fn streams_are_lanes_in_order() {
         }
     }
     device.synchronize_device(ID).unwrap();
-    // What is captured does not run, so it is no work yet.
+    // Captured work does not run, so the trace does not contain it yet.
     device.destroy_stream(ID, b).unwrap();
     device.cuda_stream_begin_capture(ID, a, CaptureMode::RELAXED).unwrap();
     device.async_memory_copy_d2d(ID, a, memory, half, 1 << 19).unwrap();
@@ -307,10 +307,10 @@ fn a_file_that_cannot_be_made_is_named() {
     assert!(text.contains(&*file.to_string_lossy()) && text.contains("TENON_TRACE_FILE"), "{text}");
 }
 
-/// What a child process does, by name, with the trace in a file.
+/// The programs of child processes, by name, with the trace in a file.
 const CHILD: &str = "TENON_TEST_CHILD";
 
-/// Runs itself in a process of its own.
+/// Runs itself in a separate process.
 fn child(end: &str) -> (Output, PathBuf) {
     let file = path(end);
     let output = Command::new(std::env::current_exe().unwrap())

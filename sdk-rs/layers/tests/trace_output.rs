@@ -14,7 +14,7 @@ use tenon::device::*;
 use tenon_layers::trace::summary::Summary;
 use tenon_layers::trace::{Options, Trace};
 
-/// What the child process does, by name.
+/// The programs of the child process, by name.
 const CHILD: &str = "TENON_TEST_CHILD";
 const CALLS: u64 = 20_000;
 

@@ -440,7 +440,7 @@ fn v040_leaks() {
     let text = cpu.report(Rule::Leak);
     assert!(text.starts_with("warning V040: deinit_device on cpu:1: Stream 0x"), "{text}");
     cpu.device.finalize().unwrap();
-    // The stream was told already.
+    // The stream was reported already.
     let rules: Vec<_> = cpu.reports().iter().map(|report| (report.rule, report.function)).collect();
     assert_eq!(rules, [(Rule::Leak, "finalize"); 2]);
     assert!(cpu.validate.leaks().is_empty() && cpu.validate.finish().is_empty());

@@ -409,7 +409,8 @@ impl Function {
         REQUIRED[self as usize]
     }
 
-    /// Returns true if its slot is filled with the fallback even unasked, since null is unsound in a host.
+    /// Returns true if its slot is filled with the fallback even unasked, since null is unsound in a
+    /// host.
     pub const fn is_always_filled(self) -> bool {
         const ALWAYS: [bool; 93] = [
             false, false, false, false, false, false, false, false, false, false, false,

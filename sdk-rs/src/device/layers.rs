@@ -74,7 +74,8 @@ impl<D> Layered<D> {
 }
 
 impl<D: Device> Layered<D> {
-    /// Makes a call through the layers. Its arguments are numbers; what the call yields is written there.
+    /// Makes a call through the layers. Its arguments are numbers; what the call yields is written
+    /// there.
     #[inline]
     #[allow(dead_code, reason = "an interface may have no function that fails")]
     fn pass<T>(

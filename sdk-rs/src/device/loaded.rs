@@ -13,8 +13,8 @@ pub type LastError = unsafe extern "C" fn() -> *const c_char;
 
 /// A plugin in another library, by the table that it filled.
 ///
-/// Signatures that its release has otherwise are adapted. A function without a pointer answers like one that
-/// is not implemented.
+/// Signatures that its release has otherwise are adapted. A function without a pointer answers like
+/// one that is not implemented.
 #[derive(Clone, Debug)]
 pub struct Loaded {
     release: Release,
@@ -35,8 +35,8 @@ impl Loaded {
     /// Reads the pointers of a filled table.
     ///
     /// # Safety
-    /// `table` is aligned, and laid out and filled as `release` says. Its functions, and `last_error`, live
-    /// as long as this and its clones, and do what the spec says.
+    /// `table` is aligned, and laid out and filled as `release` says. Its functions, and
+    /// `last_error`, live as long as this and its clones, and do what the spec says.
     pub unsafe fn from_table(
         release: Release,
         table: *const c_void,
@@ -72,7 +72,8 @@ impl Loaded {
         !self.slots[function as usize].is_null()
     }
 
-    /// The pointer in the slot of a function, as the plugin wrote it; null if the plugin lacks the function.
+    /// The pointer in the slot of a function, as the plugin wrote it; null if the plugin lacks the
+    /// function.
     pub fn slot(&self, function: Function) -> *const c_void {
         self.slots[function as usize]
     }
@@ -1763,9 +1764,9 @@ impl Loaded {
 
     /// Calls a function as the ABI does, with nothing checked and nothing adapted but the signature.
     ///
-    /// There is one number for each parameter of the spec. A device's number, a struct and whatever is written
-    /// go by address, floating-point numbers as the bits of an `f64`. `None`: the plugin has no such function,
-    /// it has no status, or there are fewer arguments than parameters.
+    /// There is one number for each parameter of the spec. A device's number, a struct and whatever
+    /// is written go by address, floating-point numbers as the bits of an `f64`. `None`: the plugin
+    /// has no such function, it has no status, or there are fewer arguments than parameters.
     ///
     /// # Safety
     /// The arguments are what the function may be called with.

@@ -32,7 +32,8 @@ pub trait Plugin: 'static {
     }
 }
 
-/// The functions whose slots an implementation fills with the spec's fallbacks: their names, separated by spaces.
+/// The functions whose slots an implementation fills with the spec's fallbacks: their names,
+/// separated by spaces.
 pub fn filled_by_fallbacks<D: Plugin>() -> std::ffi::CString {
     let names: Vec<&str> = Function::ALL
         .into_iter()
@@ -986,7 +987,8 @@ impl core::error::Error for HandOverError {}
 /// [`HandOverError`].
 ///
 /// # Safety
-/// `params` is null, or leads to the host's params, whose first two members are their size and the table.
+/// `params` is null, or leads to the host's params, whose first two members are their size and the
+/// table.
 pub unsafe fn host_release(
     params: *const c_void,
 ) -> core::result::Result<Release, HandOverError> {
@@ -1023,13 +1025,15 @@ pub unsafe fn host_release(
     }
 }
 
-/// Hands a plugin over to a host: finds the host's release by the sizes it passes, and fills its table.
+/// Hands a plugin over to a host: finds the host's release by the sizes it passes, and fills its
+/// table.
 ///
 /// # Errors
 /// [`HandOverError`]; then nothing was written, and a host takes the plugin for not there.
 ///
 /// # Safety
-/// `params` is null, or leads to the host's params, whose first two members are their size and the table.
+/// `params` is null, or leads to the host's params, whose first two members are their size and the
+/// table.
 pub unsafe fn hand_over<D: Plugin>(
     params: *mut c_void,
     device_type: &'static CStr,

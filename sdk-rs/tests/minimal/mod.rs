@@ -48,7 +48,7 @@ macro_rules! minimal {
                 }
 
                 fn device_memory_deallocate(&self, _: DeviceId, ptr: DevicePtr, size: usize) -> Result<()> {
-                    // SAFETY: the tests give back what they got, with its size.
+                    // SAFETY: the tests free their own allocations, with the right size.
                     unsafe { std::alloc::dealloc(ptr.as_ptr().cast(), minimal::layout(size)?) };
                     Ok(())
                 }

@@ -8,7 +8,7 @@ use common::{check, compile, text};
 const FAULTS: [(&str, &str, &str); 49] = [
     ("list-from-one", "device.list", "listed [1, 2], where a host calls with [0, 1]"),
     ("list-too-long", "device.list", "wrote 8 bytes past the end of the list of devices"),
-    ("no-status", "device.list", "answered 17, which is no status"),
+    ("no-status", "device.list", "answered 17, which is not a status"),
     (
         "one-current-device",
         "device.current.per-thread",
@@ -24,13 +24,9 @@ const FAULTS: [(&str, &str, &str); 49] = [
     ),
     ("out-of-memory-is-an-error", "memory.allocate.too-much", "`device_memory_allocate` answered `failed`"),
     ("null-free-is-an-error", "memory.free.null", "`device_memory_deallocate` answered `error`"),
-    ("free-does-not-wait", "memory.free.queued-work", "whose source was given back after it was queued"),
-    (
-        "statistics-leak",
-        "statistics.allocation-counts",
-        "bytes were given back, and the free memory went from",
-    ),
-    ("statistics-leak", "statistics.no-leak", "allocated and given back 64 times"),
+    ("free-does-not-wait", "memory.free.queued-work", "whose source was freed after it was queued"),
+    ("statistics-leak", "statistics.allocation-counts", "bytes were freed, and the free memory went from"),
+    ("statistics-leak", "statistics.no-leak", "allocated and freed 64 times"),
     (
         "set-one-byte-short",
         "memory.set.every-length",

@@ -147,7 +147,7 @@ fn a_symbol_of_no_host_is_named() {
 fn a_python_without_paddle_is_refused() {
     let library = plugin("functions-again", &[]);
     for (python, part) in
-        [("/no/python", "`/no/python` cannot be started"), ("/bin/true", "is no Python that answers")]
+        [("/no/python", "`/no/python` cannot be started"), ("/bin/true", "is not a Python that reports")]
     {
         let (code, text) = run(&library, Some(Path::new(python)));
         assert_eq!(code, Some(2), "{text}");

@@ -39,7 +39,7 @@ pub enum Error {
     DiedLoading {
         /// The result.
         how: String,
-        /// The last that it printed, on lines of its own.
+        /// The last that it printed, on separate lines.
         output: String,
     },
     /// The plugin called a function of its host that is not there.
@@ -68,7 +68,7 @@ pub enum Error {
     Start {
         /// The error.
         message: String,
-        /// The last that it printed, on lines of its own.
+        /// The last that it printed, on separate lines.
         output: String,
     },
     /// The program that runs the cases cannot be started.

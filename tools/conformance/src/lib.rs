@@ -15,7 +15,7 @@
 //! # Ok::<(), tenon_conformance::Error>(())
 //! ```
 //!
-//! The cases run in processes of their own, which are the program of [`Options::program`] with [`SERVE`] as its argument:
+//! The cases run in separate processes, which are the program of [`Options::program`] with [`SERVE`] as its argument:
 //! the command `tenon`, or any other that calls [`serve`] then.
 
 mod case;

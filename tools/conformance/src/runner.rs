@@ -1,4 +1,4 @@
-//! Runs cases in processes of their own, so that a crash or a hang costs one case.
+//! Runs cases in separate processes, so that a crash or a hang costs one case.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::mem::MaybeUninit;

@@ -84,7 +84,7 @@ pub(in super::super) fn check_strategy(check: &Check) {
     }
 }
 
-/// A buffer has a name of its own, a length, and a byte to fill it with.
+/// A buffer has its own name, a length, and a byte to fill it with.
 pub(in super::super) fn check_buffers(check: &Check) {
     for site in sites(check) {
         let FallbackKind::Sequence { buffers, .. } = &site.fallback.kind else { continue };

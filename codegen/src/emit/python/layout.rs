@@ -27,7 +27,7 @@ fn indent(head: &str) -> &str {
     &head[..head.len() - head.trim_start().len()]
 }
 
-/// A call or a definition: on one line, else with the items on a line of their own, else with a line for each.
+/// A call or a definition: on one line, else with the items on a separate line, else with a line for each.
 fn bracketed(items: &[String], head: &str, tail: &str) -> String {
     let indent = indent(head);
     let inner = format!("{indent}    {}", items.join(", "));

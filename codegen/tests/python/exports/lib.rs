@@ -45,7 +45,7 @@ pub struct Options {
     pub path: *const c_char,
     /// Called with what is to be known; may be `null`.
     pub notice: Notice,
-    /// True if to be quick.
+    /// True to be quick.
     pub quick: bool,
     /// Three numbers.
     pub version: [usize; 3],

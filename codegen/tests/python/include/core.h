@@ -35,7 +35,7 @@ typedef struct bench_options {
   const char* path;
   /** Called with what is to be known; may be `NULL`. */
   bench_notice notice;
-  /** Whether to be quick. */
+  /** True to be quick. */
   bool quick;
   /** Three numbers. */
   size_t version[3];
@@ -52,7 +52,8 @@ typedef struct bench_statistics {
 } bench_statistics;
 
 /**
- * @brief Begins. It need not be called: #bench_open_board does it, and may fail with #BENCH_INVALID_ARGUMENT or #BENCH_BUSY.
+ * @brief Begins. It need not be called: #bench_open_board does it, and may fail with #BENCH_INVALID_ARGUMENT or
+ * #BENCH_BUSY.
  *
  * Boards that are broken are none.
  *

@@ -53,7 +53,7 @@ struct Summary {
 
 const _: () = assert!(size_of::<Summary>() == 40 && std::mem::offset_of!(Summary, text) == 8);
 
-/// What it takes to throw.
+/// The functions that are needed to throw.
 #[derive(Debug)]
 pub(super) struct Thrower {
     allocate: Allocate,

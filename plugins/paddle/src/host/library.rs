@@ -14,7 +14,7 @@ impl Libraries {
     pub(super) fn find(names: &[&str]) -> Self {
         // SAFETY: a library that is already loaded runs no initialiser.
         let open = |name| unsafe { Library::open(Some(name), RTLD_NOW | libc::RTLD_NOLOAD) };
-        // Never closed: what is looked up is kept for as long as the process lives.
+        // Never closed: the addresses that are looked up are kept until the process ends.
         Self(names.iter().filter_map(|name| open(name).ok()).map(ManuallyDrop::new).collect())
     }
 

@@ -39,8 +39,8 @@ impl Host {
         if libraries.is_empty() {
             return Ok(None);
         }
-        // SAFETY: what is found is Paddle's, of a release that the spec describes: `release` was told by the
-        // sizes that the host passed. Its libraries stay loaded as long as the process lives.
+        // SAFETY: what is found is Paddle's, of a release that the spec describes: `release` was detected by
+        // the sizes that the host passed. Its libraries stay loaded until the process ends.
         let api = unsafe { PaddleApi::load(|symbol| libraries.look_up(symbol)) };
         if let missing @ [first, ..] = &*api.missing() {
             return Err(format!(
@@ -71,7 +71,7 @@ impl Host {
         self.attribute_at.map(|attribute_at| unsafe { attribute_at(context.as_raw().cast(), index) })
     }
 
-    /// Raises an error as Paddle's own exception. Everything on the way up to Paddle must be able to unwind.
+    /// Raises an error as Paddle's own exception. Every frame between here and Paddle must be able to unwind.
     pub(crate) fn raise(&self, error: crate::error::Error) -> ! {
         self.thrower.throw(error)
     }

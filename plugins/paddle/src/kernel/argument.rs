@@ -1,4 +1,4 @@
-//! The kinds of arguments, and how each arrives at either entry point.
+//! The kinds of arguments, and how either entry point receives each.
 
 use std::ffi::{CStr, c_char, c_void};
 
@@ -16,7 +16,7 @@ pub(crate) unsafe trait Argument<'c>: Sized {
     /// Its name in the registration.
     const KIND: KernelArgument;
 
-    /// What the variadic entry point gets.
+    /// The argument of the variadic entry point.
     type Raw;
 
     /// The argument of the variadic entry point.

@@ -21,8 +21,8 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    /// A call in a device context, once the stream of the context has come to rest: what operators read is to be
-    /// there, and what they write is to be nobody else's.
+    /// A call in a device context, after a wait for the context's stream: the inputs of operators must be
+    /// complete, and no other work may use their outputs.
     fn begin(host: &'static Host, context: DeviceContext) -> Result<Self> {
         // SAFETY: Paddle hands over a live context, or null, which the function reports.
         let stream = unsafe { host.api.device_context_get_stream(context) }?;
@@ -37,7 +37,7 @@ impl Call {
     /// Keeps the memory that a live tensor has by now until the call ends.
     pub(super) fn keep(&self, tensor: Tensor) -> Result<()> {
         let api = self.api();
-        // SAFETY: a tensor of our own, which comes to share the memory of a live one.
+        // SAFETY: our own tensor, which then shares the memory of a live one.
         unsafe {
             let kept = Kept { api, holder: api.new_tensor()? };
             api.tensor_share_data_with(kept.holder, tensor)?;
@@ -50,7 +50,7 @@ impl Call {
     ///
     /// `work` must not call Paddle: a C++ exception cannot pass here.
     pub(crate) fn compute(&self, work: impl FnOnce() -> tenon_kernels::Result<()>) -> Result<()> {
-        // What a panic leaves half done are tensors that the error tells Paddle not to use.
+        // A panic leaves incomplete tensors, and its error makes Paddle not use them.
         match catch_unwind(AssertUnwindSafe(work)) {
             Ok(outcome) => Ok(outcome?),
             Err(panic) => {
@@ -60,7 +60,7 @@ impl Call {
     }
 }
 
-/// A tensor of our own that holds on to memory. Deleted even if an exception of C++ passes.
+/// Our own tensor, which keeps memory allocated. Deleted even if an exception of C++ passes.
 #[derive(Debug)]
 struct Kept {
     api: &'static PaddleApi,
@@ -81,7 +81,7 @@ pub(crate) fn enter(
     run: impl FnOnce(&Call) -> Result<()>,
 ) {
     let Some(host) = Host::get() else {
-        // Nobody but a found host has the address of an entry point.
+        // Only a detected host has the address of an entry point.
         return;
     };
     let outcome = context(host).and_then(|context| Call::begin(host, context)).and_then(|call| run(&call));

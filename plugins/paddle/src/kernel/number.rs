@@ -18,7 +18,7 @@ use super::list::elements;
 use super::tensor::Tensor;
 use crate::error::{Error, Result};
 
-/// Where a `phi::Attribute`, a variant of 64 bytes, says which of its types it holds. The same from 2.6 to 3.3.
+/// The position of the type index in a `phi::Attribute`, a variant of 64 bytes. The same from 2.6 to 3.3.
 const TAG_OFFSET: usize = 48;
 /// The tag of a reference to a tensor.
 const TENSOR: u8 = 18;
@@ -135,7 +135,8 @@ impl<'c> Scalar<'c> {
         };
         let head: *const Head = scalar.as_raw().cast_const().cast();
         let real = self.to_f64()?;
-        // SAFETY: a live scalar is no smaller than `Head` in any release, as its union holds a pair of doubles.
+        // SAFETY: a live scalar is at least as large as `Head` in every release, as its union holds a pair of
+        // doubles.
         let number = match unsafe { (*head).data_type } {
             // SAFETY: as above; the type says that there is a pair of floats.
             COMPLEX64 => Number::Complex(narrow_complex(unsafe { (*head).complex.re })),

@@ -67,11 +67,11 @@ impl<'c> Output<'c> {
         let count = span.len() / size_of::<T>();
         self.0.call.ledger.claim(self.0.name, span.clone(), Access::Write)?;
         // SAFETY: `span` was checked to be aligned memory of the tensor, which lives for `'c` and is at rest;
-        // nobody else has a slice of it, as the ledger tells. Every bit pattern is an element.
+        // no other slice of it exists, as the ledger shows. Every bit pattern is an element.
         Ok(unsafe { slice::from_raw_parts_mut(std::ptr::with_exposed_provenance_mut(span.start), count) })
     }
 
-    /// Where a window of the memory that it has by now is.
+    /// Returns the address of a window of its current memory.
     pub(crate) fn span<T: Pod>(self, window: Window) -> Result<Range<usize>> {
         self.0.span::<T>(window)
     }

@@ -11,7 +11,7 @@ use super::element::Element;
 use crate::error::Result;
 use crate::host::Host;
 
-/// What an operator does with its arguments, for elements of type `T`.
+/// The implementation of an operator, for elements of type `T`.
 pub(crate) trait Run<T>: Sized {
     /// Does it.
     fn run(self, call: &Call) -> Result<()>;
@@ -34,7 +34,7 @@ pub(crate) trait Kernel<T> {
     fn variadic() -> *mut c_void;
 }
 
-/// Where operators are registered.
+/// The registry of operators.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Registry {
     host: &'static Host,

@@ -63,7 +63,7 @@ impl<'c> Tensor<'c> {
         usize::try_from(rank).ok().map(|rank| (0..rank).map(dim).collect()).transpose()
     }
 
-    /// How far it is from each element to its neighbour along each dimension, in elements.
+    /// The distance from each element to its neighbour along each dimension, in elements.
     pub(crate) fn strides(self) -> Result<Vec<isize>> {
         let rank = self.count("the number of strides", self.ask(PaddleApi::tensor_get_num_strides)?)?;
         (0..rank).map(|index| Ok(self.ask_at(PaddleApi::tensor_get_stride, index)? as isize)).collect()
@@ -81,7 +81,7 @@ impl<'c> Tensor<'c> {
         Ok(unsafe { question(self.call.api(), self.handle, index) }?)
     }
 
-    /// What C++ has as a signed number, and here must not be negative.
+    /// Converts a number that is signed in C++, and must not be negative here.
     fn count(self, what: &str, number: i64) -> Result<usize> {
         usize::try_from(number)
             .map_err(|_| Error::unimplemented(format!("{what} of `{}` is {number}", self.name)))
@@ -121,7 +121,7 @@ impl<'c> Tensor<'c> {
         Err(Error::unimplemented(format!("`{}` has gaps between its elements: {strides:?}", self.name)))
     }
 
-    /// Where the elements in a window are.
+    /// Returns the address of the elements in a window.
     ///
     /// # Errors
     /// The window leaves the memory, or no such element can be where the first one is.
@@ -155,11 +155,12 @@ impl<'c> Tensor<'c> {
         let span = self.span::<T>(window)?;
         self.call.ledger.claim(self.name, span.clone(), Access::Read)?;
         // SAFETY: `span` was checked to be aligned memory of the tensor, which lives for `'c` and is at rest;
-        // nothing of it is written, as the ledger tells. Every bit pattern is an element.
+        // no part of it is written, as the ledger shows. Every bit pattern is an element.
         Ok(unsafe { view(&span, window.count) })
     }
 
-    /// As [`read_window`](Self::read_window), but a copy if the memory overlaps with what is to be written.
+    /// As [`read_window`](Self::read_window), but a copy if the memory overlaps with memory that the call
+    /// writes.
     pub(crate) fn read_apart_from<T: Pod>(
         self,
         window: Window,

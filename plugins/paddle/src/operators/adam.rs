@@ -22,8 +22,8 @@ pub(super) fn register(registry: Registry) -> Result<()> {
     Ok(())
 }
 
-/// Declares a form of Adam: the arguments that all have, those of AdamW and of AMSGrad in their places, and what
-/// the latter two come to.
+/// Declares a form of Adam: the common arguments, the arguments of AdamW and of AMSGrad, and the settings
+/// that result from the latter two.
 macro_rules! adam {
     (
         $(#[$doc:meta])*
@@ -165,7 +165,7 @@ struct Arguments<'c> {
 
 /// The parameters that AdamW adds.
 struct Decay {
-    /// What the learning rate of this parameter is multiplied with. Paddle's own operator of the CPU does so to the
+    /// The factor of this parameter's learning rate. Paddle's own operator of the CPU does so to the
     /// decay only, but never gets another ratio than 1; this is as on other devices.
     lr_ratio: f32,
     coeff: Option<f32>,

@@ -70,7 +70,7 @@ impl<T: Element + Real> Run<T> for BatchNorm<'_> {
                 copy(deviation, running_variance)?;
             } else {
                 if shape.samples() <= 1 {
-                    // Nothing to take statistics of: Paddle's own operator leaves the input as it is.
+                    // No elements for statistics: Paddle's own operator leaves the input as it is.
                     mean.fill(T::zero());
                     deviation.fill(T::zero());
                     return copy(y, x);

@@ -17,7 +17,7 @@ pub(super) fn register(registry: Registry) -> Result<()> {
 }
 
 kernel! {
-    /// Copies a tensor. There is one format only, whatever is asked for.
+    /// Copies a tensor. There is only one format, whatever the caller requests.
     struct Identity<'c> = c"npu_identity" {
         inputs: { x: Tensor<'c> },
         attributes: { format: i32 },

@@ -31,7 +31,7 @@ impl<T: Element> Run<T> for Contiguous<'_> {
         x.expect_type(T::DATA_TYPE)?;
         let (dims, strides) = (x.dims()?, x.strides()?);
         let from = Layout::new(&dims, &strides)?;
-        // What the output has of strides and offset is still that of the view.
+        // The strides and the offset of the output are still those of the view.
         out.set_dims(&dims)?;
         out.set_contiguous()?;
         out.set_offset(0)?;

@@ -51,7 +51,7 @@ impl<'c> Operand<'c> {
     }
 }
 
-/// A state that only some steps have. Where it is not `wanted`, whatever is given in its place is left alone.
+/// A state that only some steps have. If it is not `wanted`, the argument is ignored.
 pub(super) fn optional_state<'c, M: Element>(
     name: &str,
     wanted: bool,

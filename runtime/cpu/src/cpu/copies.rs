@@ -15,7 +15,7 @@ use tenon::{DevicePtr, HostPtr};
 /// # Copies and fills
 ///
 /// Device memory must lie inside one live allocation of the right device, or of unified memory;
-/// pointers into the middle are fine. Nothing is done for zero bytes, whatever the pointers.
+/// pointers into the middle are fine. Does nothing for zero bytes, and does not check the pointers then.
 /// Source and destination may overlap.
 ///
 /// The calls without a stream wait for the device's default stream, then do the work before

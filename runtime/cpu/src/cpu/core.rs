@@ -130,7 +130,7 @@ impl Core {
         }
     }
 
-    /// Forgets every handle, frees all memory and all traces. The threads are gone by now.
+    /// Forgets every handle, frees all memory and all traces. The threads have ended.
     pub(super) fn clear(&self) {
         self.streams.clear();
         self.events.clear();

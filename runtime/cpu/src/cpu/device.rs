@@ -552,7 +552,7 @@ impl Device for Cpu {
         Ok(CudaStreamCaptureInfo {
             capture_status: info.status,
             id: info.id,
-            // The graph comes to be only when the capture ends.
+            // The graph is created only when the capture ends.
             graph: Graph::NULL,
             dependencies: info.dependencies.first().copied().unwrap_or(GraphNode::NULL),
             edge_data: AnyPtr::NULL,

@@ -29,7 +29,7 @@ pub(super) fn exchange_thread_capture_mode(mode: CaptureMode) -> CaptureMode {
 /// the end. Calls that wait for a captured stream, or make it wait for something outside, make
 /// the capture invalid.
 ///
-/// Allocation is not captured. Every launch checks the graph's pointers anew.
+/// Allocation is not captured. Every launch checks the graph's pointers again.
 impl Cpu {
     /// Describes the stream's capture, which goes on.
     ///

@@ -1,7 +1,7 @@
 //! Handles of numerical libraries.
 //!
-//! The CPU device has no such library. Hosts ask for a handle before they launch kernels, so they get one that can be
-//! checked and has no content. The handles of all libraries share one table and are numbers here.
+//! The CPU device does not have such a library. Hosts create a handle before they launch kernels, so they get
+//! a valid handle without content. The handles of all libraries share one table and are numbers here.
 
 use super::Cpu;
 use super::core::check_device;

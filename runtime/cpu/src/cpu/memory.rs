@@ -12,9 +12,9 @@ use tenon::{DevicePtr, HostPtr, UnifiedPtr};
 
 /// # Allocation
 ///
-/// Memory is aligned to 64 bytes, blocks of whole pages to 4096, and not cleared. A request of
-/// zero bytes gets a pointer of its own. Memory comes from the system at each allocation and
-/// returns to it after the free; the device caches nothing.
+/// Memory is aligned to 64 bytes, blocks of whole pages to 4096, and not cleared. A request of zero bytes
+/// gets a unique pointer. Memory comes from the system at each allocation and returns to it after the free;
+/// the device caches nothing.
 ///
 /// A free never waits. The memory cannot be used from then on, but it is returned to the system
 /// only when no work queued before can access it: copies and fills guard the memory that they
@@ -110,8 +110,8 @@ pub(super) fn free(
     free_after_queued_work(core, arena, allocation, ptr, size)
 }
 
-/// Returns true if no stream that may use the memory has work. Kernels use memory of their own
-/// device, and memory that is shared.
+/// Returns true if no stream that may use the memory has work. Kernels use memory of their device, and shared
+/// memory.
 fn is_idle(core: &Core, device: DeviceId, space: Space) -> bool {
     match space {
         Space::Device => core.device(device).is_ok_and(|state| state.load.is_idle()),

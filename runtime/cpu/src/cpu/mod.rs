@@ -115,7 +115,7 @@ impl Cpu {
     /// Finishes all queued work, joins every thread, destroys every handle and frees all memory.
     /// From then on every call but [`Cpu::initialize`] answers [`Error::ShutDown`].
     ///
-    /// Waits for callbacks, so one that never returns holds it up for ever. Does nothing if the
+    /// Waits for callbacks, so a callback that never returns blocks it for ever. Does nothing if the
     /// device is not running. Captures in progress are dropped.
     ///
     /// # Errors

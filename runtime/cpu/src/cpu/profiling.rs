@@ -10,7 +10,7 @@ use crate::profiler::Trace;
 /// The buffer holds 131072 records; what comes after is counted but not kept, until the next
 /// drain.
 impl Cpu {
-    /// Turns tracing on. What was recorded before is kept.
+    /// Turns tracing on. Earlier records are kept.
     ///
     /// # Errors
     /// [`crate::Error::ShutDown`].

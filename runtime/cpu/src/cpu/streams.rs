@@ -17,11 +17,10 @@ impl Cpu {
     /// Queues a host callback. It runs after all that the stream has queued, and what is queued
     /// later runs after it.
     ///
-    /// All callbacks share one thread of their own, so a slow one delays other callbacks but no
-    /// other work. It must not call what waits: such calls answer
-    /// [`Error::BlockingInCallback`]. A panic or an `Err` is reported by the stream's next
-    /// synchronisation. The closure is dropped once it was called; in a capture it is kept, and
-    /// called once for each launch.
+    /// All callbacks share one dedicated thread, so a slow callback delays other callbacks but no other work.
+    /// It must not call what waits: such calls answer [`Error::BlockingInCallback`]. A panic or an `Err` is
+    /// reported by the stream's next synchronisation. The closure is dropped once it was called; in a capture
+    /// it is kept, and called once for each launch.
     ///
     /// # Errors
     /// [`Error::InvalidHandle`], [`Error::WrongDevice`].

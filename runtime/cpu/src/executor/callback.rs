@@ -1,4 +1,4 @@
-//! Host callbacks, on one thread of their own: a slow callback holds up other callbacks, as
+//! Host callbacks, on a dedicated thread: a slow callback holds up other callbacks, as
 //! with CUDA, but never a thread of the pool.
 
 use super::Shared;

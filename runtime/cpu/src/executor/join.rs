@@ -1,11 +1,11 @@
-//! Where the branches of a graph come together again.
+//! Joins the branches of a graph.
 
 use super::stream::StreamState;
 use crate::error::Error;
 use crate::sync::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
-/// Resumes a parked stream when the last of several branches arrives.
+/// Resumes a parked stream when the last of several branches completes.
 pub(crate) struct Join {
     parent: Arc<StreamState>,
     awaited: AtomicUsize,

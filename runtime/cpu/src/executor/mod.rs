@@ -1,13 +1,12 @@
 //! Streams and events on a bounded pool of threads.
 //!
-//! A stream is a queue and a phase, not a thread. Whoever moves it from idle to busy puts it
-//! once into the [`queue::ReadyQueue`]; a pool thread takes it out and runs its work in order. A
-//! stream that meets an incomplete event, or a callback, is *parked*: it leaves the pool and
-//! comes back into the ready queue when the event's record completes or the callback returns.
-//! So no pool thread ever waits for another stream, and since a wait only ever refers to a
-//! record made before it, the waits form no cycle.
+//! A stream is a queue and a phase, not a thread. The thread that moves it from idle to busy puts it once
+//! into the [`queue::ReadyQueue`]; a pool thread takes it out and runs its work in order. A stream that meets
+//! an incomplete event, or a callback, is *parked*: it leaves the pool and comes back into the ready queue
+//! when the event's record completes or the callback returns. So no pool thread ever waits for another
+//! stream, and since a wait only ever refers to a record made before it, the waits form no cycle.
 //!
-//! Here lives only the ordering of work. What the work is, `work` says; where memory is and who
+//! This module only orders work. `work` defines the work itself; where memory is and who
 //! may touch it, `memory` says.
 
 pub(crate) mod callback;
@@ -56,7 +55,7 @@ impl Shared {
     }
 }
 
-/// Number of streams of a device that have work: one load tells if the device is idle.
+/// Number of streams of a device that have work: one load shows whether the device is idle.
 pub(crate) struct Load(AtomicUsize);
 
 impl Load {

@@ -15,7 +15,7 @@ pub(crate) const SPLIT_BYTES: usize = 4 << 20;
 /// threads finish together.
 const PART_BYTES: usize = 1 << 20;
 
-/// No more than this many threads are asked: memory bandwidth is used up by fewer.
+/// Maximum number of threads that take part: memory bandwidth is used up by fewer.
 const MOST_HELPERS: usize = 7;
 
 /// Something that can be done in parts.

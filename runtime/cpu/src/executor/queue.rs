@@ -26,7 +26,7 @@ impl Job {
 struct State {
     jobs: VecDeque<Job>,
     sleepers: usize,
-    /// Sleepers already told to wake: telling them again would cost a system call for nothing.
+    /// Sleepers that were already woken: telling them again would cost a system call for nothing.
     woken: usize,
     /// Threads that look out for a job before they sleep. Each will see to one.
     lingering: usize,
@@ -79,7 +79,7 @@ impl ReadyQueue {
 
     /// Asks up to `most` threads that have nothing to do to help with a split.
     ///
-    /// Threads with work of their own are not asked: they would come too late to be of use.
+    /// Threads with other work do not take part: they would come too late to be of use.
     pub(crate) fn ask_for_help(&self, split: &Arc<Split>, most: usize) {
         let mut state = self.state.lock();
         if !state.open {
@@ -143,7 +143,7 @@ impl ReadyQueue {
         Some(job)
     }
 
-    /// Looks out for a job. What it sees is no more than a hint.
+    /// Looks out for a job. The result is only a hint.
     fn linger(&self) {
         for _ in 0..LOOKS {
             if self.has_jobs() {

@@ -73,7 +73,7 @@ impl StreamState {
                 None => {
                     left -= 1;
                     if left == 0 && !self.shared.ready.has_jobs() {
-                        // Nobody else wants the thread, so the work need not move to another.
+                        // No other stream needs the thread, so the work need not move to another thread.
                         left = TURN;
                     }
                     left == 0
@@ -107,8 +107,7 @@ impl StreamState {
         }
     }
 
-    /// Looks out for work, unless other streams wait for the thread. What it sees is no more
-    /// than a hint.
+    /// Looks out for work, unless other streams wait for the thread. The result is only a hint.
     fn linger(&self) {
         for _ in 0..LOOKS {
             if self.newest.load(Ordering::Relaxed) > self.completed() || self.shared.ready.has_jobs() {

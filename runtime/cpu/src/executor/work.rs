@@ -78,7 +78,7 @@ impl SharedTask {
 }
 
 impl Task {
-    /// Calls the body. A panic is caught: it must reach neither the pool nor a C caller.
+    /// Calls the body. A panic is caught: it must not reach the pool or a C caller.
     pub(crate) fn call(self) -> TaskResult {
         catch_unwind(AssertUnwindSafe(move || match self {
             Self::Owned(mut body) => body(),

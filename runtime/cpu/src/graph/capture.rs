@@ -1,4 +1,4 @@
-//! A capture in progress: the nodes so far, and where each of its streams stands.
+//! A capture in progress: the nodes so far, and the position of each of its streams.
 
 use super::{CaptureInfo, CapturedGraph, Node, Op};
 use crate::error::{Error, Result};
@@ -23,7 +23,7 @@ pub(crate) struct Capture {
 struct Session {
     nodes: Vec<Node>,
     members: Vec<Member>,
-    /// The first mistake.
+    /// The first error.
     fault: Option<&'static str>,
     over: bool,
 }
@@ -150,7 +150,7 @@ impl Capture {
         Ok(())
     }
 
-    /// The stream was told to wait for something that is not captured.
+    /// The stream would wait for work that is not captured.
     pub(crate) fn isolate(&self, event: &EventState) -> Error {
         self.invalidate("it would have depended on work outside");
         Error::CaptureIsolation { event: event.handle }
@@ -218,7 +218,7 @@ impl Capture {
     }
 }
 
-/// Fails unless the mode is one that the interface names.
+/// Fails unless the interface defines the mode.
 pub(crate) fn check_mode(mode: CaptureMode) -> Result<()> {
     mode.name().map(drop).ok_or(Error::UnknownCaptureMode { mode: mode.0 })
 }

@@ -50,8 +50,8 @@ impl ExecutableGraph {
         Arc::new(Self { device: graph.device, lanes, lane_of, state })
     }
 
-    /// Launches the graph in the order of the stream. Nothing is launched if a pointer of a
-    /// node is not valid any more.
+    /// Launches the graph in the order of the stream. Launches nothing if a pointer of a node is not valid
+    /// any more.
     pub(crate) fn launch(&self, stream: &Arc<StreamState>, registry: &Registry) -> Result<()> {
         let mut state = self.state.lock();
         if let Some(capture) = stream.capture() {
@@ -95,7 +95,7 @@ fn prepare(nodes: &[Node], registry: &Registry) -> Result<Vec<Option<Work>>> {
     nodes.iter().map(|node| node.op.prepare(registry)).collect()
 }
 
-/// Puts each node behind one that it depends on, or on a lane of its own.
+/// Puts each node after a node that it depends on, or on a new lane.
 ///
 /// Any assignment would be correct, since the nodes are laid out in an order that keeps their
 /// dependencies; this one keeps chains together.

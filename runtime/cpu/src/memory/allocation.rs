@@ -24,7 +24,7 @@ pub(crate) struct Allocation {
 
 /// The outcome of a free.
 pub(crate) enum Freed {
-    /// Nothing uses the memory.
+    /// No work uses the memory.
     Now,
     /// The last guard will return the memory.
     Deferred,
@@ -45,7 +45,7 @@ impl Allocation {
         self.region.addr()
     }
 
-    /// The size of the memory in bytes; the size asked for, rounded up.
+    /// The size of the memory in bytes; the requested size, rounded up.
     pub(crate) fn block_size(&self) -> usize {
         self.region.size()
     }

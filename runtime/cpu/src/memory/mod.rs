@@ -84,7 +84,7 @@ pub struct PointerInfo {
     pub device: DeviceId,
     /// The start of the allocation.
     pub base: usize,
-    /// The size asked for, in bytes.
+    /// The requested size in bytes.
     pub size: usize,
     /// True if it is locked in place. Never true of device memory.
     pub pinned: bool,

@@ -7,13 +7,13 @@ use crate::error::{Result, expect_length};
 /// Adam, with the settings of one step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Adam {
-    /// How far to go.
+    /// The learning rate.
     pub learning_rate: f64,
-    /// How much of the first moment stays.
+    /// The decay rate of the first moment.
     pub beta1: f64,
-    /// How much of the second moment stays.
+    /// The decay rate of the second moment.
     pub beta2: f64,
-    /// What keeps the division from zero.
+    /// Added to the divisor, so that it is not zero.
     pub epsilon: f64,
     /// AdamW: by how much, times the learning rate, parameters shrink before the step.
     pub decay: Option<f64>,
@@ -28,7 +28,7 @@ pub struct Powers<M> {
     pub beta2: M,
 }
 
-/// What Adam remembers of a parameter.
+/// Adam's state of a parameter.
 #[derive(Debug)]
 pub struct AdamState<'a, M> {
     /// The mean of the gradients.
@@ -74,7 +74,7 @@ impl Adam {
             *moment2 = beta2 * *moment2 + (one - beta2) * gradient * gradient;
         };
         let descend = move |parameter: M, moment1: M, moment2: M| {
-            // Zero times an infinite parameter would be no number.
+            // Zero times an infinite parameter would be NaN.
             let parameter = if decays { parameter - pull * parameter } else { parameter };
             parameter - rate * (moment1 / (moment2.sqrt() + epsilon))
         };

@@ -22,9 +22,9 @@ pub enum Precision<'a, P, M> {
     Single(&'a mut [P]),
     /// The parameter is a copy, of less precision, of a master that is kept beside it.
     Mixed {
-        /// What the network reckons with.
+        /// The parameters that the network uses.
         parameter: &'a mut [P],
-        /// What the steps add up in.
+        /// The master parameters, in which the steps accumulate.
         master: &'a mut [M],
     },
 }

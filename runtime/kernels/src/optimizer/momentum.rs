@@ -16,15 +16,15 @@ pub enum Decay {
 /// Gradient descent with momentum.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Momentum {
-    /// How far to go.
+    /// The learning rate.
     pub learning_rate: f64,
-    /// How much of the velocity stays.
+    /// The momentum coefficient.
     pub momentum: f64,
-    /// True if to look ahead along the new velocity.
+    /// True to look ahead along the new velocity.
     pub nesterov: bool,
     /// What pulls parameters towards zero.
     pub decay: Decay,
-    /// What gradients are multiplied with before anything else.
+    /// The factor of the gradients, applied first.
     pub rescale: f64,
 }
 
@@ -52,7 +52,7 @@ impl Momentum {
         let decays = self.decay != Decay::None;
         parameter.update(velocity.iter_mut().zip(gradient), |parameter, (velocity, gradient)| {
             let mut gradient = gradient.load() * rescale;
-            // Zero times an infinite parameter would be no number.
+            // Zero times an infinite parameter would be NaN.
             if decays {
                 gradient = gradient + decay * parameter;
             }

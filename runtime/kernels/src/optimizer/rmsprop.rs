@@ -7,24 +7,24 @@ use crate::error::{Result, expect_length};
 /// Gradient descent in steps that are measured by the root of the mean square of the gradients.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rmsprop {
-    /// How far to go.
+    /// The learning rate.
     pub learning_rate: f64,
-    /// How much of the means stays.
+    /// The decay rate of the means.
     pub decay: f64,
-    /// How much of the velocity stays.
+    /// The momentum coefficient.
     pub momentum: f64,
-    /// What keeps the division from zero.
+    /// Added to the divisor, so that it is not zero.
     pub epsilon: f64,
 }
 
-/// What RMSProp remembers of a parameter.
+/// RMSProp's state of a parameter.
 #[derive(Debug)]
 pub struct RmspropState<'a, M> {
     /// The mean of the squares of the gradients.
     pub mean_square: &'a mut [M],
     /// The velocity.
     pub moment: &'a mut [M],
-    /// The mean of the gradients. Where it is given, its square is taken off the mean square.
+    /// The mean of the gradients. If it is given, its square is subtracted from the mean square.
     pub mean_gradient: Option<&'a mut [M]>,
 }
 

@@ -7,7 +7,7 @@ use crate::error::{Result, expect_length};
 /// Gradient descent without memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sgd {
-    /// How far to go.
+    /// The learning rate.
     pub learning_rate: f64,
 }
 

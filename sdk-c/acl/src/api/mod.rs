@@ -111,12 +111,14 @@ thread_local! {
     static LAST : support::LastFailure = const { support::LastFailure::new() };
 }
 
-/// Runs the body of an exported function. A failure is kept for the calling thread, and nothing unwinds.
+/// Runs the body of an exported function. A failure is kept for the calling thread, and nothing
+/// unwinds.
 pub fn call(function: &'static str, body: impl FnOnce() -> Result<()>) -> AclError {
     support::call_export(&LAST, function, body)
 }
 
-/// Runs the body of an exported function without a status as [`call`] does. One that fails yields `failure`.
+/// Runs the body of an exported function without a status as [`call`] does. One that fails yields
+/// `failure`.
 pub fn call_value<T>(
     function: &'static str,
     failure: T,
@@ -125,19 +127,23 @@ pub fn call_value<T>(
     support::call_export_value(&LAST, function, failure, body)
 }
 
-/// Takes the message of the last exported function that failed on the calling thread: `function: why`.
+/// Takes the message of the last exported function that failed on the calling thread: `function:
+/// why`.
 ///
-/// The next call yields nothing unless another one failed meanwhile. A call that succeeds leaves it alone.
+/// The next call yields nothing unless another one failed meanwhile. A call that succeeds leaves it
+/// alone.
 pub fn take_last_message() -> Option<std::ffi::CString> {
     LAST.try_with(support::LastFailure::take).ok().flatten()
 }
 
-/// The status of the last exported function that failed on the calling thread; it stays until it is taken.
+/// The status of the last exported function that failed on the calling thread; it stays until it is
+/// taken.
 pub fn last_status() -> Option<i32> {
     LAST.try_with(support::LastFailure::code).ok().flatten()
 }
 
-/// Takes the status of the last exported function that failed on the calling thread. The message stays.
+/// Takes the status of the last exported function that failed on the calling thread. The message
+/// stays.
 pub fn take_last_status() -> Option<i32> {
     LAST.try_with(support::LastFailure::take_code).ok().flatten()
 }

@@ -23,7 +23,7 @@ type Names = unsafe extern "C" fn() -> *const c_char;
 /// When the functions that a library expects from others are looked up. Data is looked up when the library is opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Binding {
-    /// When the library is opened: one that is not found is an error.
+    /// When the library is opened: a file that is not found is an error.
     #[default]
     AtOnce,
     /// As [`AtOnce`](Self::AtOnce), but functions of PaddlePaddle may stay open until they are called, which then ends
@@ -92,7 +92,7 @@ impl Library {
         self.find(&symbol).is_some() || !unsafe { libc::dlsym(libc::RTLD_DEFAULT, symbol.as_ptr()) }.is_null()
     }
 
-    /// Where a symbol is, if the library or one that it needs has it.
+    /// Returns the address of a symbol, if the library or a library that it needs has it.
     fn find(&self, symbol: &CStr) -> Option<*mut c_void> {
         // SAFETY: the address is only handed on; who uses it knows what it is of.
         let found = unsafe { self.library.get::<*mut c_void>(symbol.to_bytes_with_nul()) };
@@ -138,7 +138,7 @@ impl Library {
     }
 }
 
-/// Where the library that has this address begins.
+/// Returns the base of the library that contains this address.
 fn base(address: *const c_void) -> Option<usize> {
     let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
     // SAFETY: the place can be written; zeros are valid for its pointers.
@@ -147,7 +147,7 @@ fn base(address: *const c_void) -> Option<usize> {
     (found != 0).then(|| unsafe { info.assume_init() }.dli_fbase.addr())
 }
 
-/// What the dynamic linker says, without the path, which the message has already.
+/// Returns the message of the dynamic linker without the path, which our message has already.
 pub(crate) fn reason(path: &Path, error: &libloading::Error) -> String {
     let said = error.to_string();
     let reason = said.strip_prefix(&*path.to_string_lossy()).unwrap_or(&said);

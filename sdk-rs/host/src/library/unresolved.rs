@@ -2,9 +2,10 @@
 
 use super::symbols::is_paddles;
 
-/// What to do about what the dynamic linker said; empty where it says enough.
+/// Returns a remedy for an error of the dynamic linker; empty where it says enough.
 ///
-/// `is_host_loaded`: the libraries of a PaddlePaddle and its Python are loaded, so that to load them is no help.
+/// `is_host_loaded`: the libraries of a PaddlePaddle and its Python are loaded already, so loading them does
+/// not help.
 pub(super) fn help(reason: &str, was_lazy: bool, is_host_loaded: bool) -> String {
     if let Some((_, symbol)) = reason.split_once("undefined symbol: ") {
         let symbol = symbol.split([' ', ',', ')']).next().unwrap_or_default();

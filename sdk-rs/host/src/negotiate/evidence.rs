@@ -22,7 +22,7 @@ pub(super) fn extent(memory: &Memory) -> usize {
     memory.table_words().rposition(|word| word != Word::Untouched).map_or(0, |last| (last + 1) * WORD)
 }
 
-/// The release that is left, or the declared one of those that are.
+/// The remaining release, or the declared one among the remaining ones.
 pub(super) fn weigh(
     question: &Question,
     params: Option<usize>,
@@ -59,8 +59,8 @@ pub(super) fn weigh(
 fn read(words: &[Word], size: usize, params: Option<usize>, extent: usize) -> Evidence {
     let pointers = words.iter().skip(1).filter(|word| **word == Word::Filled).count();
     let written = &words[..extent / WORD];
-    // Nobody assigns what every release keeps in reserve, so a gap that was written was written with all around
-    // it.
+    // No plugin assigns fields that every release reserves, so a gap that was written was written together
+    // with its surroundings.
     let over_a_gap = (1..written.len()).any(|index| in_reserve_everywhere(index * WORD));
     let clearing = match written.iter().skip(1).all(|word| *word != Word::Untouched) && over_a_gap {
         false => Clearing::None,

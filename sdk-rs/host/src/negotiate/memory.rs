@@ -1,4 +1,4 @@
-//! The memory that a plugin writes to while it is being asked, and for as long as it lives.
+//! The memory that a plugin writes to during the negotiation, and later.
 
 use std::ffi::c_void;
 use std::mem::{offset_of, size_of};
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tenon::device::Release;
 use tenon::device::ffi::{self, v2_6};
 
-/// What is asked and answered lies at the same place in the params of every release.
+/// The fields of the negotiation have the same offsets in the params of every release.
 macro_rules! place {
     ($($field:ident).+) => {{
         const PLACE: usize = offset_of!(ffi::CustomRuntimeParams, $($field).+);
@@ -20,7 +20,7 @@ macro_rules! place {
 
 pub(super) const WORD: usize = size_of::<u64>();
 
-/// The size that an offer states where the table's is to be no release's: larger than all, for plugins that take
+/// The table size of an offer that should match no release: larger than all, for plugins that take
 /// what is large enough, and still inside the memory.
 pub(super) const NO_TABLE: usize = 16 << 10;
 
@@ -31,12 +31,12 @@ const TABLE_WORDS: usize = (NO_TABLE + (4 << 10)) / WORD;
 
 const NEWEST_PARAMS: usize = Release::NEWEST.params_size();
 
-/// What a word holds until somebody writes it: no address, no small number, and no byte repeated.
+/// The value of a word before a write: no address, no small number, and no byte repeated.
 fn pattern(index: usize) -> u64 {
     0xA5C3_7E19_D24B_0000 | index as u64
 }
 
-/// What became of a word of the table.
+/// The state of a word of the table.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Word {
     Untouched,
@@ -115,7 +115,7 @@ impl Memory {
         self.pointer(offset_of!(ffi::CustomRuntimeParams, pir_default_passes) / WORD)
     }
 
-    /// Bytes up to the last one that was written behind the params of the newest release, if one was.
+    /// Bytes up to the last one that was written past the params of the newest release, if any was.
     pub(super) fn past_params(&self) -> Option<usize> {
         let first = NEWEST_PARAMS / WORD;
         (first..PARAMS_WORDS)
@@ -135,7 +135,7 @@ impl Memory {
         self.words[PARAMS_WORDS].load(Ordering::Relaxed) as usize
     }
 
-    /// What became of each word of the table; the first one is its size.
+    /// The state of each word of the table; the first one is its size.
     pub(super) fn table_words(&self) -> impl DoubleEndedIterator<Item = Word> + ExactSizeIterator {
         self.words[PARAMS_WORDS..].iter().enumerate().map(|(index, word)| {
             match word.load(Ordering::Relaxed) {
@@ -147,8 +147,8 @@ impl Memory {
         })
     }
 
-    /// Puts null where nobody wrote, now that nothing more is to be learned from it, and the size that it turned
-    /// out to have.
+    /// Sets unwritten words to null, since the negotiation needs them no longer, and writes the size that was
+    /// detected.
     pub(super) fn settle(&mut self, release: Release) {
         let untouched: Vec<bool> = self.table_words().map(|word| word == Word::Untouched).collect();
         for (word, untouched) in self.words[PARAMS_WORDS..].iter().zip(untouched) {

@@ -27,7 +27,7 @@ pub(crate) type Entry = unsafe extern "C" fn(*mut c_void);
 struct Offer {
     params: usize,
     table: usize,
-    /// What accepting it says.
+    /// The meaning of accepting it.
     means: Means,
 }
 
@@ -43,13 +43,13 @@ enum Means {
     BothSizes(Release),
 }
 
-/// How a plugin is to be asked.
+/// The settings of a negotiation.
 pub(crate) struct Question<'a> {
-    /// Where it comes from.
+    /// The origin of the plugin.
     pub path: &'a Path,
-    /// What somebody says that it was built for.
+    /// The release that the caller or a manifest states.
     pub declared: Option<Release>,
-    /// What the caller would like best.
+    /// The release that the caller prefers.
     pub preferred: Option<Release>,
     /// True if it promises to compare both sizes.
     pub promised: bool,

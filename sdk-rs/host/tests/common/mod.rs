@@ -80,7 +80,7 @@ pub fn run(mut compiler: Command) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// Compiles a plugin into a folder of its own and loads it.
+/// Compiles a plugin into a separate folder and loads it.
 pub fn load(
     test: &str,
     release: Release,

@@ -1,9 +1,9 @@
 //! Writes the remaining records when a process ends or crashes.
 //!
-//! At `exit` each trace is closed. When a signal ends the process (SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT), what the
-//! threads have recorded is written by the handler, and then the handler from before gets the signal. The handler
-//! neither allocates nor locks. A panic ends in one or the other way, so it needs nothing of its own. What SIGKILL takes
-//! is what was recorded within the last moment.
+//! At `exit` each trace is closed. When a signal ends the process (SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT),
+//! what the threads have recorded is written by the handler, and then the handler from before gets the
+//! signal. The handler does not allocate or lock. A panic ends in one of these two ways, so it needs no
+//! separate handling. SIGKILL loses only the most recent records.
 
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
@@ -28,7 +28,7 @@ struct Before(UnsafeCell<[MaybeUninit<libc::sigaction>; SIGNALS.len()]>);
 // SAFETY: written once, before the handler that reads it can run for that signal.
 unsafe impl Sync for Before {}
 
-/// Where the handler formats.
+/// The buffer in which the handler formats.
 struct Buffer(UnsafeCell<[u8; 1 << 14]>);
 // SAFETY: only used by the one thread that has set `SAVING`.
 unsafe impl Sync for Buffer {}

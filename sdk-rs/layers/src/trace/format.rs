@@ -10,10 +10,10 @@ use super::ring::{Header, Kind};
 /// The most bytes of an event.
 pub(super) const EVENT: usize = 4096;
 
-/// The lanes of a device are shown as a process of their own; numbers of processes are below this.
+/// The lanes of a device are shown as a separate process; numbers of processes are below this.
 const LANES: u64 = 10_000_000;
 
-/// Text of a fixed size. What does not fit is cut, which [`EVENT`] is large enough for not to happen.
+/// Text of a fixed size. Text that does not fit is cut. [`EVENT`] is large enough that this does not happen.
 pub(super) struct Text<'a> {
     buffer: &'a mut [u8],
     len: usize,
@@ -104,7 +104,7 @@ impl<'a> Text<'a> {
 
     fn float(&mut self, bits: u64) {
         let number = f64::from_bits(bits);
-        // JSON knows neither NaN nor infinity. Writing never fails: what does not fit is cut.
+        // JSON does not have NaN and infinity. Writing never fails: what does not fit is cut.
         let _ = if number.is_finite() { write!(self, "{number}") } else { write!(self, "\"{number}\"") };
     }
 }

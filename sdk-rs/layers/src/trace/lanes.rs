@@ -20,7 +20,7 @@ pub(super) struct Lanes {
     on: AtomicBool,
     /// Callbacks that the plugin refused, one after the other.
     refused: AtomicU32,
-    /// Captures that go on. What is queued meanwhile may become part of a graph.
+    /// Captures that go on. Work that is queued meanwhile may become part of a graph.
     captures: AtomicUsize,
     known: Mutex<Vec<Arc<Lane>>>,
 }
@@ -41,8 +41,8 @@ struct Mark {
     queued: u64,
 }
 
-/// The marks that were not passed yet. A callback gets a number and no pointer, so that one that comes twice, or after
-/// its refusal, finds nothing.
+/// The marks that were not passed yet. A callback gets a number and not a pointer, so that a second call, or
+/// a call after a refusal, has no effect.
 static MARKS: Mutex<Marks> = Mutex::new(Marks { last: 0, waiting: BTreeMap::new() });
 
 struct Marks {
@@ -156,7 +156,7 @@ fn device_of(call: &Call<'_>, next: &dyn Device) -> Option<DeviceId> {
 }
 
 impl Mark {
-    /// The stream has come to the mark.
+    /// The stream has reached the mark.
     fn pass(&self) {
         let end = clock::now();
         let before = self.lane.end.swap(end, Ordering::AcqRel);

@@ -13,10 +13,11 @@
 //! | `TENON_TRACE_LIMIT` | the most events in the file, 1,000,000 without it; further ones are dropped and counted |
 //! | `TENON_TRACE_STREAMS=0` | no lanes, and no callbacks |
 //!
-//! A thread records into a ring of its own of 1 MiB, another thread formats and writes; where that does not keep up, a
-//! call waits after its time was taken. When the process ends or crashes what is in the rings is written; a file without
-//! its end is still readable, by viewers and by [`summary`]. Events that cannot be written, because the disk is full or
-//! the reader of a pipe has gone, are counted in the file and reported on the standard error.
+//! Each thread records into its own ring of 1 MiB, another thread formats and writes; where that does not
+//! keep up, a call waits after its time was taken. When the process ends or crashes what is in the rings is
+//! written; a file without its end is still readable, by viewers and by [`summary`]. Events that cannot be
+//! written, because the disk is full or the reader of a pipe has gone, are counted in the file and reported
+//! on the standard error.
 
 mod crash;
 mod format;
@@ -43,10 +44,11 @@ use memory::InUse;
 use ring::{Header, Kind, MOST};
 use tracer::{Tracer, header};
 
-/// Where a trace goes, and how much of it.
+/// The destination of a trace, and its level of detail.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The file, which is overwritten. Where another process is writing it, the process id is added to the name.
+    /// The file, which is overwritten. If another process is writing the file, the process id is added to the
+    /// name.
     pub file: PathBuf,
     /// The most events in the file; further ones are dropped and counted.
     pub limit: u64,
@@ -120,7 +122,7 @@ impl Trace {
         })
     }
 
-    /// Where it goes.
+    /// The destination.
     pub fn file(&self) -> &std::path::Path {
         self.tracer.path()
     }
@@ -130,7 +132,7 @@ impl Trace {
         self.tracer.flush();
     }
 
-    /// Writes all and ends the file. What comes later is not recorded.
+    /// Writes all and ends the file. Later calls are not recorded.
     pub fn finish(&self) {
         self.tracer.close();
     }

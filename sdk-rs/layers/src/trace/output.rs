@@ -15,9 +15,9 @@ use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 
 use tenon::support::write_line;
 
-/// What each event but the first begins with.
+/// The beginning of each event except the first.
 const SEPARATOR: &[u8] = b",\n{";
-/// What each call and each piece of work has, and nothing else.
+/// A text that occurs in each call and each piece of work, and nowhere else.
 const COUNTED: &[u8] = b"\"ph\":\"X\"";
 /// The room in the head for the event that says how many events are missing.
 const RESERVED: usize = 160;
@@ -41,7 +41,7 @@ pub(super) struct Output {
 }
 
 impl Output {
-    /// Opens a file. Where another writer has it, opens one with the process id in its name instead.
+    /// Opens a file. If another writer has locked it, opens a file with the process id in its name instead.
     pub(super) fn open(path: &Path, head: &[u8]) -> io::Result<Self> {
         // Paths are resolved now: the program may change its folder.
         let mut path = std::path::absolute(path)?;
@@ -96,7 +96,7 @@ impl Output {
         self.descriptor.load(Ordering::Acquire) < 0
     }
 
-    /// Appends whole events. What cannot be written is counted, and leaves nothing behind.
+    /// Appends whole events. Events that cannot be written are counted, and leave no partial text.
     pub(super) fn write(&self, events: &[u8]) {
         let mut signals = BlockedSignals::block();
         let has_head = self.written.load(Ordering::Relaxed) > 0 || self.append(&self.head) == self.head.len();
@@ -190,7 +190,7 @@ fn lock(file: &File) -> bool {
 
 fn identity(descriptor: i32) -> Option<(u64, u64)> {
     let mut status = MaybeUninit::<libc::stat>::uninit();
-    // SAFETY: the place can be written; a number that is no descriptor is an error.
+    // SAFETY: the place can be written; a number that is not a descriptor is an error.
     if unsafe { libc::fstat(descriptor, status.as_mut_ptr()) } != 0 {
         return None;
     }
@@ -235,7 +235,7 @@ fn last_error() -> i32 {
     io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO)
 }
 
-/// Where the last event begins that may have been cut off.
+/// Returns the beginning of the last event, which may have been cut off.
 fn last_separator(bytes: &[u8]) -> usize {
     bytes.windows(SEPARATOR.len()).rposition(|window| window == SEPARATOR).unwrap_or(0)
 }
@@ -246,7 +246,7 @@ fn count(events: &[u8]) -> u64 {
 }
 
 /// The signals that a write raises where nobody reads a pipe, or a file has reached the limit of its size.
-/// They are blocked on this thread, and one that was raised meanwhile is taken back.
+/// They are blocked on this thread, and a signal that was raised meanwhile is discarded.
 struct BlockedSignals {
     raised: libc::sigset_t,
     before: libc::sigset_t,

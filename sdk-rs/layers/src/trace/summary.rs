@@ -71,7 +71,7 @@ pub struct MemorySummary {
     pub last_bytes: u64,
 }
 
-/// A file that is no trace.
+/// The file is not a trace.
 #[derive(Debug, thiserror::Error)]
 pub enum SummaryError {
     /// It cannot be read.
@@ -128,7 +128,7 @@ struct Gathered {
 }
 
 impl Summary {
-    /// Reads a trace. What a crash has cut off at the end is left out.
+    /// Reads a trace. An event that a crash has cut off at the end is ignored.
     ///
     /// # Errors
     /// When it cannot be read, or has no event.

@@ -1,4 +1,4 @@
-//! What a trace is fed by: the rings of the threads, and the thread that writes them to the file.
+//! The sources of a trace: the rings of the threads, and the thread that writes them to the file.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -40,7 +40,7 @@ pub(super) struct Tracer {
     limit: u64,
     events: AtomicU64,
     dropped: AtomicU64,
-    /// Nothing is taken any more.
+    /// Records are not accepted any more.
     closed: AtomicBool,
     /// Number of the thread that writes to the file; 0: none.
     writing: AtomicI32,
@@ -123,7 +123,7 @@ impl Tracer {
         self.is_closed() && self.output.is_closed()
     }
 
-    /// Where it goes.
+    /// The destination.
     pub(super) fn path(&self) -> &Path {
         self.output.path()
     }
@@ -198,7 +198,7 @@ impl Tracer {
                 if let Some((_, ring)) = owned.0.iter().find(|(tracer, _)| tracer.id == self.id) {
                     return Some(*ring);
                 }
-                // What the thread recorded into for a trace that has ended, nobody reads any more.
+                // The thread's ring of a trace that has ended has no reader any more.
                 let own = owned.0.iter().position(|(tracer, _)| tracer.has_ended());
                 let own = own.map(|index| owned.0.swap_remove(index).1).inspect(|ring| ring.forget());
                 let spare = || SPARE.lock().unwrap_or_else(PoisonError::into_inner).pop();
@@ -290,7 +290,7 @@ impl Tracer {
         if self.is_closed() || self.process != std::process::id() {
             return;
         }
-        // Whoever writes at the moment is given the time to end the line.
+        // Gives the current writer time to end its line.
         let alone = self.begin_writing(Duration::from_millis(200));
         self.drain(buffer);
         let mut text = Text::new(buffer);
@@ -338,7 +338,7 @@ impl Tracer {
         }
     }
 
-    /// Becomes the only one that writes. Answers false where that takes too long, or is so already.
+    /// Becomes the only writer. Answers false where that takes too long, or is so already.
     fn begin_writing(&self, patience: Duration) -> bool {
         let me = thread_id();
         let until = u128::from(clock::now()) + patience.as_nanos();
@@ -384,7 +384,7 @@ impl Tracer {
         }
     }
 
-    /// Counts an event; answers whether it is one too many. Names are no events.
+    /// Counts an event; answers whether it is one too many. Names are not events.
     fn is_over(&self, header: Header) -> bool {
         match header.kind {
             Kind::Lane | Kind::Thread => false,
@@ -411,7 +411,7 @@ fn pause() {
     unsafe { libc::nanosleep(&raw const time, std::ptr::null_mut()) };
 }
 
-/// A header of something that is no call.
+/// The header of a record that is not a call.
 pub(super) fn header(kind: Kind, words: u8) -> Header {
     Header { kind, words, function: 0, plugin: 0, answer: 0, status: 0 }
 }

@@ -54,7 +54,7 @@ impl Allocation {
     }
 }
 
-/// The memory of one plugin. Devices have address spaces of their own, which may coincide; the host has one.
+/// The memory of one plugin. Devices have separate address spaces, which may coincide; the host has one.
 #[derive(Default)]
 pub(super) struct Memory {
     devices: Vec<Arena>,
@@ -124,7 +124,7 @@ impl Arena {
 }
 
 impl Memory {
-    /// Adds an allocation. Answers what it overlaps, which is forgotten.
+    /// Adds an allocation. Removes and returns the allocations that it overlaps.
     pub(super) fn insert(&mut self, allocation: Arc<Allocation>) -> Option<Arc<Allocation>> {
         self.arena_mut(allocation.device, allocation.space)?.insert(allocation)
     }

@@ -18,7 +18,7 @@ use super::{CallCheck, Violation};
 pub(super) struct HandlesOfCall {
     /// The work that the call puts into a stream.
     pub(super) work: Option<WorkId>,
-    /// The stream that the call speaks of, up to now.
+    /// The stream of the call, as far as it was found.
     pub(super) stream: Option<WorkId>,
     /// The stream that the call makes wait.
     pub(super) waiting: Option<Arc<StreamProgress>>,
@@ -126,7 +126,7 @@ impl CallCheck<'_> {
         }
     }
 
-    /// Where a parameter does not say whose it is, any device will do that the call names.
+    /// If a parameter does not state its device, it may belong to any device of the call.
     fn fits_anyway(&self, param: &HandleParam, known: i32) -> bool {
         known == NO_DEVICE
             || param.of.is_none()

@@ -1,7 +1,8 @@
 //! Waits for events that were not recorded yet.
 //!
-//! Such a wait is over at once. That is right in a double buffer, whose first round waits for an event that nothing has
-//! recorded, because nothing uses the buffer yet. It is wrong where the wait should have come after the record.
+//! Such a wait is over at once. It is correct in a double buffer, whose first round waits for an event that
+//! was never recorded, because no work uses the buffer yet. It is wrong where the wait should have come after
+//! the record.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};

@@ -73,7 +73,7 @@ impl Validate {
         self.alive(None, |_| true)
     }
 
-    /// Reports what is alive and was not reported before. To be called when the plugin is not used any more.
+    /// Reports live objects that were not reported before. Call it when the plugin is not used any more.
     ///
     /// The same happens for a device after `deinit_device`, and for all after `finalize`.
     pub fn finish(&self) -> Vec<Leak> {

@@ -171,7 +171,7 @@ impl CallCheck<'_> {
                 true
             }
             Ok(false) => false,
-            // Whatever is wrong with the stream, it is not this.
+            // Another check reports errors of the stream.
             Err(_) => true,
         }
     }

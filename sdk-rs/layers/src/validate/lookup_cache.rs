@@ -45,7 +45,7 @@ fn place(number: u64) -> usize {
     (fold(number) >> 32) as usize % ENTRIES
 }
 
-/// Looks at a handle, which is found anew where it is not known under this key.
+/// Looks up a handle, in the registry if this key does not have it.
 #[inline]
 pub(super) fn handle<T>(
     key: HandleKey,
@@ -66,7 +66,7 @@ pub(super) fn handle<T>(
     }
     let known = find()?;
     let result = seen(&known);
-    // At the end of a thread there is nothing to remember.
+    // At the end of a thread the cache is not needed any more.
     let _ = CACHE.try_with(|cache| {
         if let Ok(mut cache) = cache.try_borrow_mut() {
             cache.handles[place(key.2)] = Some((key, known));
@@ -99,7 +99,7 @@ pub(super) fn memory<T>(
         .flatten()
 }
 
-/// Remembers what memory an address lies in.
+/// Caches the allocation of an address.
 pub(super) fn remember_memory(version: Version, device: i32, address: u64, memory: &Arc<Allocation>) {
     let _ = CACHE.try_with(|cache| {
         if let Ok(mut cache) = cache.try_borrow_mut() {

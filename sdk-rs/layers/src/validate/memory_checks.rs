@@ -119,7 +119,7 @@ impl CallCheck<'_> {
         self.report(Violation::new(Rule::OverlappingCopy, to.name, message))
     }
 
-    /// An address of which the plugin knows nothing.
+    /// An address that the plugin does not know.
     #[inline]
     fn strange(&self, part: &MemoryParam, address: u64, bytes: u64) -> Result<()> {
         let changes = all_changes();
@@ -173,7 +173,7 @@ impl CallCheck<'_> {
         self.report(Violation::new(Rule::UnknownMemory, part.name, message))
     }
 
-    /// Why memory cannot be freed as the call wants to.
+    /// The reason why a call cannot free memory.
     #[cold]
     pub(super) fn bad_free(&self, part: &MemoryParam, address: u64, size: u64) -> Result<()> {
         let device = self.device(part.of);
@@ -258,7 +258,7 @@ impl MemoryLookup<'_> {
         }
     }
 
-    /// Most host memory nobody has told us about.
+    /// Most host memory is not known to the layer.
     fn on_host(&self, memory: &Memory) -> Option<Box<Finding>> {
         let Self { address, bytes, .. } = *self;
         match memory.on_any_device(address).or_else(|| memory.on_host(address)) {

@@ -61,7 +61,7 @@ pub struct Options {
     pub backtraces: bool,
     /// Rules that are not checked.
     pub ignore: Vec<Rule>,
-    /// Where reports go.
+    /// The destination of reports.
     pub sink: Arc<dyn Sink>,
 }
 
@@ -126,8 +126,8 @@ impl Checker {
 
 /// The layer that checks how one plugin is used.
 ///
-/// A process may have several, for several plugins; each knows the objects of the others. Dropping it forgets the
-/// objects of the plugin.
+/// A process may have several, for several plugins; each knows the objects of the others. Dropping it removes
+/// the objects of the plugin.
 pub struct Validate {
     checker: Arc<Checker>,
     plugin: Arc<TrackedPlugin>,

@@ -27,7 +27,7 @@ pub(super) fn all_changes() -> u64 {
     ALL_CHANGES.load(Ordering::Acquire)
 }
 
-/// Of what belongs to no device, or to one that is not known.
+/// For objects without a device, or of an unknown device.
 pub(super) const NO_DEVICE: i32 = i32::MIN;
 
 /// The handles and memory of a plugin.
@@ -134,7 +134,7 @@ impl TrackedPlugin {
             }
             Some(known) => {
                 known.count += 1;
-                // One handle for all devices cannot be told apart any more.
+                // A handle that several devices share does not identify its device any more.
                 if known.known.device != handle.known.device {
                     known.known = known.known.on_any_device();
                     self.handle_changes.fetch_add(1, Ordering::Release);
@@ -220,7 +220,7 @@ impl TrackedPlugin {
         memory
     }
 
-    /// Adds memory. Answers what it overlaps, which is forgotten.
+    /// Adds memory. Removes and returns the allocations that it overlaps.
     pub(super) fn add_memory(&self, allocation: Arc<Allocation>) -> Option<Arc<Allocation>> {
         self.memory_mut().insert(allocation)
     }
@@ -293,7 +293,7 @@ impl TrackedPlugin {
         }
     }
 
-    /// Takes all that is alive for destroyed, since the backend has ended.
+    /// Marks all live objects as destroyed, since the backend has ended.
     pub(super) fn clear(&self, by: &CallSite) {
         for shard in &self.shards {
             let mut shard = shard.write().unwrap_or_else(PoisonError::into_inner);

@@ -13,7 +13,7 @@ use super::rules::{Rule, Severity};
 pub struct Report {
     /// The rule.
     pub rule: Rule,
-    /// The function that was called; for a leak, the one that ended the life of the device.
+    /// The function that was called; for a leak, the call that ended the device.
     pub function: &'static str,
     /// The parameter that is to blame, if it is one.
     pub parameter: Option<&'static str>,
@@ -23,7 +23,7 @@ pub struct Report {
     pub device: Option<i32>,
     /// The message, with the values.
     pub message: String,
-    /// Where what it speaks of was made or destroyed, as far as that was written down.
+    /// The calls that created or destroyed the object, as far as they were recorded.
     pub place: Option<String>,
 }
 
@@ -64,7 +64,7 @@ pub struct Stderr {
 }
 
 impl Stderr {
-    /// The most reports of one rule that are shown.
+    /// Maximum number of reports of one rule that are shown.
     pub const MOST: u32 = 20;
 
     fn count(&self, rule: Rule) -> u32 {

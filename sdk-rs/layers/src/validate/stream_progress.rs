@@ -1,8 +1,8 @@
 //! Which work is known to be done.
 //!
-//! Each piece of work that is put into a stream gets the next number of the stream. A stream is done up to a number once
-//! somebody has waited for it, or for an event behind it, or has asked and was told so. What a stream waited for on
-//! another is done when the wait is.
+//! Each piece of work that is put into a stream gets the next number of the stream. A stream is done up to a
+//! number after a wait for it or for a later event, or after a query that returned so. When a wait for
+//! another stream is done, so is the work that it waited for.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -163,7 +163,7 @@ impl Progress {
         }
     }
 
-    /// A destroyed stream that is alive after all.
+    /// A stream that was marked as destroyed but still exists.
     pub(super) fn restore(&self, stream: &Arc<StreamProgress>) {
         let mut streams = self.streams.write().unwrap_or_else(PoisonError::into_inner);
         streams.known.insert(stream.id, stream.clone());

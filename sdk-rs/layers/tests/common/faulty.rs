@@ -10,7 +10,7 @@ use tenon_testing::stub_device;
 use super::{Validated, validated};
 
 thread_local! {
-    /// What all memory that a thread gets begins at.
+    /// The base address of a thread's memory.
     pub static ADDRESS: Cell<usize> = const { Cell::new(0x100_0000) };
 }
 

@@ -1,4 +1,4 @@
-//! What several tests need: the CPU device behind layers.
+//! Shared by several tests: the CPU device behind layers.
 #![allow(dead_code)]
 
 pub mod faulty;
@@ -45,7 +45,7 @@ pub fn validated<D: Partial>(name: &str, device: &'static D, options: Options) -
 }
 
 impl<D> Validated<D> {
-    /// What was reported since the last look.
+    /// Returns the reports since the last call.
     pub fn reports(&self) -> Vec<Report> {
         std::mem::take(&mut self.reports.lock().unwrap())
     }
@@ -69,7 +69,7 @@ impl<D> Validated<D> {
         self.report(rule)
     }
 
-    /// Nothing was reported.
+    /// Checks that there was no report.
     #[track_caller]
     pub fn silent(&self) {
         let reports: Vec<String> = self.reports().iter().map(ToString::to_string).collect();
@@ -77,7 +77,7 @@ impl<D> Validated<D> {
     }
 }
 
-/// What holds a stream back until it is opened or dropped.
+/// A latch that blocks a stream until it is opened or dropped.
 pub struct Gate(Arc<(Mutex<bool>, Condvar)>);
 
 impl Gate {

@@ -332,6 +332,6 @@ fn picture(plugin: &PluginUnderTest) -> Verdict {
     let _ = std::fs::remove_file(&path);
     printed?;
     let is_dot = text.as_ref().is_ok_and(|text| text.contains("graph"));
-    ensure!(is_dot, "the file holds {text:?}, which is no DOT");
+    ensure!(is_dot, "the file holds {text:?}, which is not DOT");
     captured.end(plugin, None)
 }

@@ -1,4 +1,4 @@
-//! From load to end, each in a process of its own.
+//! From load to end, each in a separate process.
 
 use tenon::device::Function::{
     self, DeinitDevice, DeviceExtraPaddingSize, DeviceMinChunkSize, Finalize, GetDeviceCount, GetDeviceList,

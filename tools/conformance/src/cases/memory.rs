@@ -188,7 +188,7 @@ fn free_with_work(plugin: &PluginUnderTest) -> Verdict {
         next.into_iter().try_for_each(|memory| this.free(memory))
     })?;
     plugin.synchronize_stream(0, stream)?;
-    plugin.expect(&to, 0, &bytes, "a queued copy whose source was given back after it was queued")?;
+    plugin.expect(&to, 0, &bytes, "a queued copy whose source was freed after it was queued")?;
     plugin.free(to)?;
     plugin.destroy_stream(0, stream)
 }

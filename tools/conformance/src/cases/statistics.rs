@@ -18,7 +18,7 @@ pub(super) fn cases() -> Vec<Case> {
             .spec("device_memory_stats", "Returns the size of the device's memory and its free part."),
         Case::written("statistics.no-leak", Level::Good, no_leak)
             .of([DeviceMemoryStats])
-            .practice("memory that was given back is free again"),
+            .practice("freed memory is free again"),
         Case::written("statistics.total-is-steady", Level::Good, steady)
             .of([DeviceMemoryStats])
             .practice("a device does not grow"),
@@ -91,10 +91,7 @@ fn counts(plugin: &PluginUnderTest) -> Verdict {
         before.saturating_sub(during) >= piece,
         "{piece} bytes were allocated, and the free memory went from {before} to {during}"
     );
-    ensure!(
-        after >= before,
-        "{piece} bytes were given back, and the free memory went from {before} to {after}"
-    );
+    ensure!(after >= before, "{piece} bytes were freed, and the free memory went from {before} to {after}");
     Ok(())
 }
 
@@ -109,7 +106,7 @@ fn no_leak(plugin: &PluginUnderTest) -> Verdict {
     let after = stats(plugin, 0)?.free;
     ensure!(
         before.saturating_sub(after) < 8 * piece,
-        "{piece} bytes, allocated and given back 64 times, took {} bytes of the free memory",
+        "{piece} bytes, allocated and freed 64 times, took {} bytes of the free memory",
         before - after
     );
     Ok(())

@@ -195,12 +195,12 @@ impl PluginUnderTest {
             REACHED.store(true, Ordering::Relaxed);
         }
         // SAFETY: the cases pass what the spec allows, or what a device is to refuse. Those that may not be
-        // survived run in a process of their own, which is why nothing is promised here.
+        // survived run in a separate process, which is why nothing is promised here.
         let status = unsafe { table.call_raw(function, arguments) };
         match status {
             None => failed(format!("`{}` was called with {} arguments", function.name(), arguments.len())),
             Some(status) if status.name().is_none() => {
-                blame(function, format!("`{}` answered {}, which is no status", function.name(), status.0))
+                blame(function, format!("`{}` answered {}, which is not a status", function.name(), status.0))
             }
             Some(status) => Ok(status),
         }

@@ -1,5 +1,5 @@
 //! Random calls of the C SDK, with the validate layer on. Whatever handles come, every call answers with a status, keeps
-//! the story of a failure, and leaves a library behind that ends cleanly and begins anew.
+//! the story of a failure, and leaves a library behind that ends cleanly and begins again.
 //!
 //! What C cannot check is kept: memory of the host is there and as long as is said, and out-parameters can be written.
 

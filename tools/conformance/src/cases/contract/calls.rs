@@ -155,7 +155,7 @@ fn succeeds(plugin: &PluginUnderTest, function: Function) -> Verdict {
         );
         ensure!(
             !matches!(param.kind, Kind::Bool) || bytes[0] <= 1,
-            "`{}` wrote {} for `{}`, which is no truth value",
+            "`{}` wrote {} for `{}`, which is not 0 or 1",
             function.name(),
             bytes[0],
             param.name

@@ -46,7 +46,7 @@ fn of_function(function: Function, info: &'static FunctionInfo) -> Vec<Case> {
     for (index, param) in info.params.iter().enumerate() {
         if is_device(param) {
             add(index, "unknown-device", Level::Good, entry("there is no such device"), unknown_device);
-            add(index, "null-device", Level::Good, practice("null is no device"), null);
+            add(index, "null-device", Level::Good, practice("null is not a device"), null);
             if info.params.iter().any(is_written) {
                 let promise = "a call that fails leaves the places for its answers alone, or clears them";
                 add(index, "failure-writes-nothing", Level::Good, practice(promise), failure_writes_nothing);
@@ -69,7 +69,7 @@ fn of_function(function: Function, info: &'static FunctionInfo) -> Vec<Case> {
             && handles::lifecycle(name).is_some()
         {
             if !null {
-                add(index, "null-handle", Level::Good, entry("null is no such handle"), null_handle);
+                add(index, "null-handle", Level::Good, entry("null is not a handle"), null_handle);
             }
             // Hosts hand it streams that are none: `async.d2h.unknown-stream` says what becomes of them.
             let takes_unknown = function == Function::AsyncMemoryCopyD2h && name == "Stream";

@@ -47,7 +47,7 @@ class Options(Structure):
     notice: Notice
     """Called with what is to be known; may be ``None``."""
     quick: bool
-    """Whether to be quick."""
+    """True to be quick."""
     version: Array[c_size_t]
     """Three numbers."""
 

@@ -32,17 +32,17 @@ class Status(NamedNumber):
     INVALID_ARGUMENT = 16
     """An argument is null, out of range, or does not fit the others."""
     INVALID_HANDLE = 17
-    """A handle of the library is null, closed, or was never one."""
+    """A handle is null, closed, or invalid."""
     OUT_OF_MEMORY = 18
-    """There is not as much memory as was asked for."""
+    """Out of memory."""
     UNSUPPORTED = 19
-    """The plugin has no such function, and nothing can stand in for it."""
+    """The plugin does not have the function, and there is no fallback."""
     NOT_FOUND = 20
-    """There is nothing of this name or number."""
+    """No object has this name or number."""
     LOAD_FAILED = 21
-    """The plugin could not be loaded; the last error says why."""
+    """The plugin could not be loaded; the last error has the reason."""
     BUSY = 22
-    """Something is still in use, or it is too late for this."""
+    """An object is still in use, or the call comes too late."""
     NOT_INITIALISED = 23
     """The library is not initialised, or has been shut down."""
     REFUSED = 24
@@ -75,8 +75,8 @@ class Done(CFuncPtr):
         context: What was handed over.
         status: How it ended.
 
-    It must call nothing that reaches a device. What opens, closes, loads, begins or ends something
-    is refused with ``BusyError``.
+    It must not call a function that reaches a device. Functions that open, close, load, initialise
+    or shut down something fail with ``BusyError``.
     """
 
     _flags_ = FUNCFLAG_CDECL
