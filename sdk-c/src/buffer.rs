@@ -103,7 +103,7 @@ impl Layer for KeepBlocks {
     fn after(&self, _: &Call<'_>, _: u64, _: &Outcome<'_>, _: &dyn Device) {}
 }
 
-/// The device for a call that destroys a stream or frees memory; `None`: the usual one, since no pool has to see it.
+/// Returns the device for a call that destroys a stream or frees memory; `None` if the usual device will do.
 #[cold]
 pub(crate) fn before_pool(
     device: &DeviceGuard,
@@ -111,7 +111,8 @@ pub(crate) fn before_pool(
 ) -> Result<Option<Arc<dyn Device>>, Failure> {
     let Some(pool) = device.pool.get() else { return Ok(None) };
     let first: Arc<dyn Layer> = match function {
-        // Outermost: what the pool still calls with the stream must come before any layer takes it for destroyed.
+        // Outermost: the pool's last calls with the stream must come before a layer marks the stream as
+        // destroyed.
         Function::DestroyStream => Arc::new(RetireFirst(pool.clone())),
         _ if pool.is_direct() => Arc::new(KeepBlocks(pool.clone())),
         _ => return Ok(None),

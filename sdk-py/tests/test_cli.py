@@ -45,7 +45,7 @@ def tenon(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]
 
 
 def said(*arguments: str, **variables: str) -> str:
-    """What the command says when all is well: nothing on standard error, which is no terminal."""
+    """Returns the output of a successful command, which writes nothing to standard error."""
     done = tenon(*arguments, **variables)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout

@@ -35,7 +35,7 @@ def strided(shape: tuple[int, ...], dtype: str, layout: str) -> np.ndarray[Any, 
     if layout == "reversed":
         return np.ascontiguousarray(array[::-1, ::-1])[::-1, ::-1]
     if layout == "odd":
-        # Strides that are no multiple of the element, and addresses that are not aligned.
+        # Strides that are not multiples of the element, and addresses that are not aligned.
         packed = np.zeros(shape, np.dtype([("gap", "u1"), ("value", dtype), ("more", "u2")]))
         packed["value"] = array
         found: np.ndarray[Any, Any] = packed["value"]

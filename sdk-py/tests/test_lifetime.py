@@ -255,7 +255,7 @@ def test_the_interpreter_ends_in_silence(program: Program, how: str, layers: str
 
 
 def test_a_daemon_may_look_at_memory_until_the_end(program: Program) -> None:
-    """Memory that a thread may still be reading is not given back while the interpreter ends."""
+    """Memory that a thread may still read is not freed while the interpreter ends."""
     done = program(
         """
         import ctypes, threading, time
@@ -353,7 +353,7 @@ def test_the_library_ends_while_acl_uses_it(program: Program, layers: str) -> No
         tenon.shutdown()
         """,
         TENON_LAYERS=layers,
-        # What it had was not given back, and is told of; what leads nowhere must not be used.
+        # Its objects were not released, and are reported; invalid handles must not be used.
         TENON_VALIDATE_IGNORE="V030,V040",
     )
     assert silent(done, "True\n[True, True, True, True]\nTrue 0\n[0.0, 0.0]\n0 0 0\n0 0")

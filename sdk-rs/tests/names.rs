@@ -164,6 +164,14 @@ impl offered::Offered for Library {
     fn this(&self) -> offered::Result<usize> {
         Ok(5)
     }
+
+    fn instance(&self, instance: u16, api: u16) -> offered::Result<usize> {
+        Ok(usize::from(instance) + usize::from(api))
+    }
+
+    fn api(&self) -> offered::Result<usize> {
+        Ok(7)
+    }
 }
 
 use offered as api;
@@ -181,10 +189,25 @@ unsafe extern "C" {
     fn offered_this() -> usize;
 }
 
+/// Exported functions whose names are also names in the module above them.
+mod exported {
+    // SAFETY: this binary exports them, with these signatures.
+    unsafe extern "C" {
+        pub fn instance(instance: u16, api: u16) -> usize;
+        pub fn api() -> usize;
+    }
+}
+
 #[test]
 fn export_is_called() {
     // SAFETY: it takes nothing.
     assert_eq!(unsafe { offered_this() }, 5);
+}
+
+#[test]
+fn export_named_like_the_module_above_is_called() {
+    // SAFETY: they take numbers.
+    assert_eq!(unsafe { (exported::instance(2, 4), exported::api()) }, (6, 7));
 }
 
 #[test]

@@ -1,7 +1,7 @@
-"""What every function of the package does with its arguments: as one that is written in C does it.
+"""Argument handling that all functions of the package share, and that follows functions written in C.
 
-A function takes whatever comes, tries the call, and looks at the arguments only when Python or ctypes has refused them.
-So a call that is right pays for nothing but itself.
+A function tries the call with the arguments as they are, and checks them only when Python or ctypes has refused them.
+So a correct call has no extra cost.
 """
 
 from __future__ import annotations
@@ -40,23 +40,23 @@ __all__ = [
 ]
 
 REFUSED = (ctypes.ArgumentError, TypeError, ValueError)
-"""What a wrong number of arguments or one of another type raises."""
+"""The exceptions that a wrong number or a wrong type of arguments raises."""
 
 NOT_SUPPORTED = 200001
-"""What a function answers that is not here."""
+"""The result of functions that this package does not have."""
 
 
 def again(function: Callable[..., Any], count: int, args: tuple[Any, ...], optional: int = 0) -> Any:
-    """Calls a function again with plain numbers in the place of what stands for one, such as a number of NumPy.
+    """Calls a function again with objects that convert to integers, such as NumPy's, replaced by plain integers.
 
     Args:
         function: The function that refused its arguments.
-        count: How many it takes.
-        args: What it got.
-        optional: How many of them, at the end, may be left out.
+        count: The number of its parameters.
+        args: The arguments of the call.
+        optional: The number of trailing parameters that may be left out.
 
     Raises:
-        TypeError: It gets too few or too many, or they are plain already and so of another type.
+        TypeError: There are too few or too many arguments, or one has another type.
     """
     arity(count, args, optional)
     plain = tuple(map(_plain, args))
@@ -66,7 +66,7 @@ def again(function: Callable[..., Any], count: int, args: tuple[Any, ...], optio
 
 
 def parse_failed(function: Callable[..., Any]) -> TypeError:
-    """What is raised for an argument of another type. It has the function's name as programs write it."""
+    """Returns the exception for an argument of the wrong type. It has the function's name as programs write it."""
     home, _, hand = function.__module__.partition("._hand")
     if hand and hand != ".acl":
         home = "acl.rt"
@@ -74,7 +74,7 @@ def parse_failed(function: Callable[..., Any]) -> TypeError:
 
 
 def accepts(kind: str, value: Any) -> bool:
-    """Whether a value is what an argument has to be.
+    """Returns true if a value has the type of an argument.
 
     Args:
         kind: i for a number, s for a text, l for a list and c for something that can be called.
@@ -113,11 +113,11 @@ def _plain(value: Any) -> Any:
 
 
 def encoded(text: str) -> bytes:
-    """A text as C takes it.
+    """Encodes a string for C.
 
     Raises:
-        TypeError: It is no ``str``.
-        ValueError: There is a zero in it, where C would see its end.
+        TypeError: It is not a ``str``.
+        ValueError: It contains a NUL, which would end it in C.
     """
     if not isinstance(text, str):
         raise TypeError("a text is expected")
@@ -127,31 +127,31 @@ def encoded(text: str) -> bytes:
 
 
 def encoded_or_null(text: str | None) -> bytes | None:
-    """A text as C takes it, or null for None."""
+    """Encodes a string for C; null for None."""
     return None if text is None else encoded(text)
 
 
 def decoded(text: bytes | None) -> str:
-    """A text of C's; empty where it is null."""
+    """Decodes a string from C; empty if it is null."""
     return "" if text is None else text.decode("utf-8", "replace")
 
 
 def decoded_or_none(text: bytes | None) -> str | None:
-    """A text of C's; None where it is null."""
+    """Decodes a string from C; None if it is null."""
     return None if text is None else decoded(text)
 
 
 def listed(element: Any, values: Sequence[Any], length: int | None = None) -> Array[Any]:
-    """A list as the array that C takes.
+    """Converts a list to an array for C.
 
     Args:
-        element: The type of ctypes of an element.
+        element: The ctypes type of an element.
         values: The list.
-        length: How long it has to be; left out: as long as it is.
+        length: The required length; any length if it is left out.
 
     Raises:
-        TypeError: It is no list, or an element is of another type.
-        ValueError: It is of another length.
+        TypeError: It is not a list, or an element has another type.
+        ValueError: It has another length.
     """
     if isinstance(values, (str, bytes, Mapping)):
         raise TypeError("a list is expected")
@@ -162,10 +162,10 @@ def listed(element: Any, values: Sequence[Any], length: int | None = None) -> Ar
 
 
 def packed(struct: type[Any], values: Mapping[str, Any]) -> Any:
-    """A dict as the struct that C takes; what it leaves out is 0.
+    """Converts a dict to a struct for C; members that it leaves out are 0.
 
     Raises:
-        TypeError: It is no dict, a value is of another type, or a name is none of the struct's.
+        TypeError: It is not a dict, a value has another type, or the struct has no member of a name.
     """
     if not isinstance(values, Mapping):
         raise TypeError("a dict is expected")
@@ -206,7 +206,7 @@ def unpacked(struct: Structure) -> dict[str, Any]:
 
 
 def absent(module: str) -> Callable[[str], Callable[..., int]]:
-    """Makes what stands for each name that a module does not have: a function that answers that it is not supported.
+    """Creates the `__getattr__` of a module: for each unknown name it returns a function that returns 200001.
 
     Args:
         module: The name of the module.
@@ -227,7 +227,7 @@ def absent(module: str) -> Callable[[str], Callable[..., int]]:
         not_supported.__name__ = name
         not_supported.__qualname__ = name
         not_supported.__module__ = module
-        not_supported.__doc__ = "To say that it is not supported: there is no such function in this library."
+        not_supported.__doc__ = "Returns 200001 (not supported): there is no such function in this library."
         return not_supported
 
     return __getattr__

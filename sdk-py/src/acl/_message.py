@@ -14,14 +14,14 @@ _here = threading.local()
 
 
 def leave(message: str) -> None:
-    """Leaves a message for `take` on the same thread, in the place of one that is there."""
+    """Sets the message for `take` on the same thread."""
     _native()
     _here.message = message
 
 
 def take() -> str | None:
     """Takes the last message of the thread and clears it; None if there is none."""
-    # `leave` clears the library's message: one that is there has come later.
+    # `leave` clears the library's message, so an existing message is newer.
     message: bytes | None = _native()
     here: str | None = getattr(_here, "message", None)
     _here.message = None

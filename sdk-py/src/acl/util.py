@@ -1,8 +1,8 @@
 """Addresses of Python's own memory.
 
-Nothing here needs a device. An address is a number, and does not keep what it points to alive: hold the array or the
-bytes for as long as the address is used. What a thread asked for last is held here as well, since programs take the
-address of a temporary and copy from it in the next line.
+The functions need no device. An address is a number, and does not keep the object alive: hold the array or the bytes
+as long as the address is used. The module also holds the last object of each thread, since programs take the address
+of a temporary object and copy from it in the next line.
 """
 
 from __future__ import annotations
@@ -33,16 +33,15 @@ _DTYPES = {
 """The types of elements, by the numbers that NumPy has for them in C."""
 
 _asked = threading.local()
-"""What each thread took the address of last."""
+"""The object whose address each thread took last."""
 
 
 def numpy_to_ptr(*args: Any) -> int:
     """numpy_to_ptr(array) -> ptr
 
-    To get the address of an array's first element.
+    Gets the address of an array's first element.
 
-    Elements follow each other as the strides of the array say; ``numpy_contiguous_to_ptr`` makes sure that
-    there is nothing between them.
+    The elements are placed by the strides of the array; ``numpy_contiguous_to_ptr`` makes them contiguous.
 
     Raises:
         TypeError: It is no array of NumPy.
@@ -57,12 +56,12 @@ def numpy_to_ptr(*args: Any) -> int:
 def numpy_contiguous_to_ptr(*args: Any) -> tuple[int, Any]:
     """numpy_contiguous_to_ptr(array) -> (ptr, array)
 
-    To get the address of an array whose elements lie side by side, in the order of C.
+    Gets the address of an array with contiguous elements, in C order.
 
     Returns:
         ptr: The address.
-        array: What it points to: the same array, or a copy if there was something between its elements. Hold it
-            for as long as the address is used.
+        array: The array of the address: the same array, or a copy if it was not contiguous. Hold it as long as
+            the address is used.
 
     Raises:
         TypeError: It is no array of NumPy.
@@ -84,9 +83,9 @@ def _array_interface(array: Any) -> dict[str, Any]:
 def ptr_to_numpy(*args: Any) -> np.ndarray[Any, Any]:
     """ptr_to_numpy(ptr, shape, npy_type) -> array
 
-    To see memory of the host as an array.
+    Returns a view of host memory as an array.
 
-    The array is a view: it neither copies the memory nor keeps it alive.
+    The array does not copy the memory or keep it alive.
 
     Args:
         ptr: Address of the first element, on the host.
@@ -122,10 +121,10 @@ def ptr_to_numpy(*args: Any) -> np.ndarray[Any, Any]:
 def bytes_to_ptr(*args: Any) -> int:
     """bytes_to_ptr(data) -> ptr
 
-    To get the address of the content of ``bytes``.
+    Gets the address of the content of ``bytes``.
 
-    Whoever writes there changes an object that Python takes for unchangeable. Programs do it, to receive data
-    without a copy; do it only with ``bytes`` that were made for that and that nobody else has.
+    A write there changes an object that Python treats as immutable. Programs do it to receive data without a copy;
+    do it only with ``bytes`` that were created for that and that no other code uses.
 
     Raises:
         TypeError: It is not ``bytes``.
@@ -141,14 +140,14 @@ def bytes_to_ptr(*args: Any) -> int:
 def ptr_to_bytes(*args: Any) -> bytes:
     """ptr_to_bytes(ptr, size) -> data
 
-    To copy memory of the host into new ``bytes``.
+    Copies memory of the host into new ``bytes``.
 
     Args:
         ptr: The address.
         size: Length in bytes.
 
     Raises:
-        TypeError: One of them is no number.
+        TypeError: One of them is not a number.
         ValueError: The address is null, or the length is negative.
     """
     arity(2, args)
@@ -207,12 +206,12 @@ _workers: dict[int, _Worker] = {}
 def start_thread(*args: Any) -> tuple[int, int]:
     """start_thread(function, args_list) -> (thread_id, ret)
 
-    To start a thread.
+    Starts a thread.
 
     An exception of the function is shown when it happens, and once more by ``stop_thread``.
 
     Args:
-        function: What it runs. It gets one argument, the list; none if the list is None.
+        function: The function to run. It gets one argument, the list; none if the list is None.
         args_list: A list, any other object, or None.
 
     Returns:
@@ -236,7 +235,7 @@ def start_thread(*args: Any) -> tuple[int, int]:
 def stop_thread(*args: Any) -> int:
     """stop_thread(thread_id) -> ret
 
-    To wait for the end of a thread.
+    Waits for the end of a thread.
 
     It does not make the thread end: its function has to return. Other threads of Python run meanwhile.
 

@@ -55,8 +55,8 @@ pub enum Availability {
 impl Plugin {
     /// Opens a library, or the library that a manifest names, and detects the release whose table it fills.
     ///
-    /// Nothing is initialised. A library that is loaded already is not asked again: the same plugin comes back. To
-    /// open a library is to run its code, so a path should come from somebody who may choose what runs here.
+    /// Does not initialise the plugin. If the library is loaded already, returns the same plugin. Opening a
+    /// library runs its code, so load only libraries that you trust.
     ///
     /// # Errors
     /// [`LoadError`] says what is wrong and what to do. A C++ exception out of the plugin's entry point ends the

@@ -38,7 +38,7 @@ Examples:
 /// Holds a device plugin to the spec's contract.
 ///
 /// The plugin is a shared library that exports `InitPlugin`, as PaddlePaddle loads them, built for any release from 2.6
-/// to 3.3, or a manifest that names one. Nothing of its source is needed.
+/// to 3.3, or a manifest that names one. It does not need the plugin's source.
 #[derive(Debug, Args)]
 #[command(after_help = AFTER)]
 pub struct Options {
@@ -59,7 +59,7 @@ pub struct Options {
     #[arg(long, value_name = "PYTHON", requires = "plugin")]
     host: Option<PathBuf>,
 
-    /// How strict to be
+    /// The strictness of the tests
     #[arg(long, value_name = "LEVEL", value_enum, default_value = "promised")]
     level: Level,
 
@@ -68,11 +68,11 @@ pub struct Options {
     #[arg(long, value_name = "TEXT")]
     filter: Vec<String>,
 
-    /// Test the spec's fallbacks in the place of functions that the plugin lacks
+    /// Test the spec's fallbacks of functions that the plugin lacks
     #[arg(long)]
     fallbacks: bool,
 
-    /// How long a case may take, in seconds
+    /// The time limit of a case, in seconds
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     timeout: Duration,
 

@@ -34,10 +34,10 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Check(check::Options),
-    /// What a trace says
+    /// Summarises a trace
     #[command(subcommand)]
     Trace(trace::Command),
-    /// What the rules of validation mean
+    /// Explains the rules of validation
     Rules(rules::Options),
 }
 
@@ -65,7 +65,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(answer) => {
             match std::io::stdout().lock().write_all(answer.text.as_bytes()) {
-                // Who reads only the beginning, such as `head`, has seen enough.
+                // A reader of only the beginning, such as `head`, closes the pipe early.
                 Err(error) if error.kind() != ErrorKind::BrokenPipe => {
                     eprintln!("error: the answer cannot be written: {error}");
                     ExitCode::from(on_failure)

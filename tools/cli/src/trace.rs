@@ -12,7 +12,7 @@ use crate::Answer;
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// What was called most, what took longest, what streams did, and how much memory was in use
+    /// Shows the most frequent and the longest calls, the work of streams, and the memory in use
     ///
     /// The exit status is 1 if events are missing in the trace, or its end.
     Summary(Options),
@@ -20,7 +20,7 @@ pub enum Command {
 
 #[derive(Debug, Args)]
 pub struct Options {
-    /// A file that the layer `trace` has written; one that a crash has cut off will do
+    /// A file that the layer `trace` has written; it may be cut off by a crash
     file: PathBuf,
     /// For programs: everything, in nanoseconds and bytes
     #[arg(long)]

@@ -1,11 +1,11 @@
-//! What one mistake does to a whole run: it is shown once, and only what was tested is named as failed.
+//! The effects of one error on a whole run: it is shown once, and only what was tested is named as failed.
 
 mod common;
 
 use common::{check, compile, text};
 use serde_json::Value;
 
-/// A run of the faulty plugin with one mistake.
+/// A run of the faulty plugin with one error.
 fn run(library: &str, fault: &str, arguments: &[&str]) -> (String, Value) {
     let library = compile("tools/conformance/tests/faulty/plugin.c", library);
     let output = |arguments: &[&str]| {

@@ -1,10 +1,10 @@
-//! A plugin that is wrong is found out, and one that is right is not.
+//! Tests that errors of a plugin are detected, and that a correct plugin passes.
 
 mod common;
 
 use common::{check, compile, text};
 
-/// A mistake of `faulty/plugin.c`, a case that finds it, and a part of what is said then.
+/// An error of `faulty/plugin.c`, a case that detects it, and a part of the message.
 const FAULTS: [(&str, &str, &str); 49] = [
     ("list-from-one", "device.list", "listed [1, 2], where a host calls with [0, 1]"),
     ("list-too-long", "device.list", "wrote 8 bytes past the end of the list of devices"),
@@ -160,7 +160,7 @@ fn a_plugin_without_mistakes_passes() {
     assert_eq!(output.status.code(), Some(0), "{}", text(&output));
 }
 
-/// What one mistake does to the rest of the run: nothing but to its own cases.
+/// An error affects only its own cases.
 #[test]
 fn a_crash_costs_the_cases_that_crash() {
     let library = compile("tools/conformance/tests/faulty/plugin.c", "faulty-crash");
@@ -205,7 +205,7 @@ fn a_helper_that_a_plugin_leaves_behind_ends_with_its_case() {
         .expect("the command runs");
     assert_eq!(output.status.code(), Some(0), "{}", text(&output));
     assert!(start.elapsed().as_secs() < 60, "the helper was waited for");
-    // The signal is sent before the command ends; the helper dies of it when it is next scheduled.
+    // The signal is sent before the command ends; the signal ends the helper when it is next scheduled.
     let deadline = start + std::time::Duration::from_secs(60);
     while !helpers().is_empty() && std::time::Instant::now() < deadline {
         std::thread::sleep(std::time::Duration::from_millis(10));

@@ -7,15 +7,15 @@ use tenon::device::Function;
 
 use crate::plugin_under_test::PluginUnderTest;
 
-/// Who is let down when a case fails. A stricter level includes those before it.
+/// The expectation that a failed case breaks. A stricter level includes those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
-    /// What hosts rely on: without it PaddlePaddle crashes, hangs or computes wrong results.
+    /// Behaviour that hosts rely on: without it PaddlePaddle crashes, hangs or computes wrong results.
     Required,
-    /// What the spec's documentation says of every device.
+    /// Behaviour that the spec documents for every device.
     Promised,
-    /// What the spec leaves open and good devices do, such as to notice stale handles.
+    /// Behaviour that the spec leaves open and good devices have, such as detection of stale handles.
     Good,
 }
 
@@ -30,12 +30,12 @@ impl Level {
     }
 }
 
-/// Where a promise was made.
+/// The source of a promise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PromisedBy {
     /// In the documentation of a function or a group of the spec, word by word.
     Spec(&'static str),
-    /// By the way in which PaddlePaddle calls.
+    /// By PaddlePaddle's calls.
     Host,
     /// Nowhere: it is what good devices do.
     Practice,
@@ -108,7 +108,7 @@ pub(crate) enum Body {
     Made(Box<dyn Fn(&PluginUnderTest) -> Verdict + Send + Sync>),
 }
 
-/// Where a case runs.
+/// The process in which a case runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     /// With the others of its group, on devices that are initialised.
@@ -123,13 +123,13 @@ pub struct Case {
     pub id: Cow<'static, str>,
     /// Its level.
     pub level: Level,
-    /// The functions that it speaks of.
+    /// The functions that it is about.
     pub functions: Vec<Function>,
     /// Other functions that it needs.
     pub(crate) uses: Vec<Function>,
     /// True if fallbacks, which may wait where a device may not, cannot take part.
     pub(crate) native: bool,
-    /// True if functions that are left out are no obstacle.
+    /// True if the case can run without functions that are left out.
     pub(crate) always: bool,
     /// The promise.
     pub promise: Cow<'static, str>,
@@ -187,7 +187,7 @@ impl Case {
         self
     }
 
-    /// What the spec says, word by word, in the entry of a function or a group.
+    /// Quotes the spec, word by word, from the entry of a function or a group.
     pub(crate) fn spec(mut self, name: &'static str, quote: &'static str) -> Self {
         (self.source, self.promise) = (PromisedBy::Spec(name), quote.into());
         self

@@ -10,7 +10,7 @@ use crate::protocol::Ending;
 pub struct Cause {
     /// The functions that failed, by name.
     pub functions: Vec<String>,
-    /// How, in the words of the first case.
+    /// The failure, in the words of the first case.
     pub message: String,
     /// The cases that failed for this reason, by name; the first is shown in full.
     pub failed: Vec<String>,
@@ -21,10 +21,11 @@ pub struct Cause {
     blamed: Vec<String>,
 }
 
-/// Groups what failed, and settles what was tested: a case that failed by a function that it only needs says nothing of
-/// its own functions, once that function has failed by itself.
+/// Groups what failed, and settles what was tested: a case that failed by a function that it only needs shows
+/// nothing about its own functions, once that function has failed by itself.
 ///
-/// Where only cases that need a function met its failure, the first of them counts as a failure of that function.
+/// If only cases that need a function met its failure, the first of them counts as a failure of that
+/// function.
 pub(crate) fn settle(cases: &mut [CaseResult]) -> Vec<Cause> {
     for index in 0..cases.len() {
         if follows(cases, index)

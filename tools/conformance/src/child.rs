@@ -1,4 +1,5 @@
-//! The process that runs cases: it opens the plugin, runs what it is told, and says how each case ended.
+//! The process that runs cases: it opens the plugin, runs the requested cases, and reports the outcome of
+//! each.
 
 use std::io::{BufRead, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -14,13 +15,13 @@ use crate::cases;
 use crate::plugin_under_test::{PluginUnderTest, begin_case, current_function, set_timeout, was_reached};
 use crate::protocol::{Ending, PluginInfo, Reply, Request};
 
-/// Where the signal handler writes; -1 before there is a place.
+/// The file that the signal handler writes to; -1 before there is a place.
 static REPLIES: AtomicI32 = AtomicI32::new(-1);
 
 /// Runs the cases that standard input asks for, and answers on standard output.
 ///
-/// What the plugin prints goes to standard error, so that it cannot be taken for an answer. Does not return: the end of
-/// the plugin's own exit handlers is no case.
+/// The plugin's output goes to standard error, so that it cannot be mistaken for a reply. Does not return:
+/// the plugin's exit handlers are not part of a case.
 pub fn serve() -> ! {
     end_with_parent();
     let mut replies = take_standard_output();
@@ -35,7 +36,7 @@ pub fn serve() -> ! {
             let mut say = |reply: Reply| {
                 let mut line = serde_json::to_string(&reply).unwrap_or_default();
                 line.push('\n');
-                // Whoever asked may be gone; then nobody needs the answer.
+                // The reader may have ended; then nobody needs the answer.
                 let _ = replies.write_all(line.as_bytes());
             };
             run(&request, &mut say);
@@ -84,7 +85,7 @@ pub(crate) fn cases(
         let (verdict, blamed) = one(case, under_test);
         let blamed = blamed.into_iter().map(|function| function.name().to_owned()).collect();
         let micros = u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX);
-        // What a case that failed left behind must not be blamed on the next one.
+        // The next case must not be blamed for the remains of a failed one.
         let is_over = matches!(verdict, Ending::Failed(_) | Ending::Blocked(_)) && !to_the_end;
         say(Reply::End { case: case.id.to_string(), verdict, blamed, micros });
         if is_over {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-/// Why the cases could not run. What a plugin does wrong is no error but a failed case.
+/// Why the cases could not run. An error of a plugin is not such an error but a failed case.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

@@ -19,7 +19,7 @@ pub struct Outcome {
     pub plugin: PluginInfo,
     /// Up to which level.
     pub level: Level,
-    /// True if fallbacks stood in for what the plugin lacks.
+    /// True if fallbacks implemented functions that the plugin lacks.
     pub fallbacks: bool,
     /// True if cases were chosen by their names.
     pub filtered: bool,
@@ -43,7 +43,7 @@ pub enum Presence {
     Filled,
     /// The plugin lacks it, and the spec has a fallback.
     Fallback,
-    /// The plugin lacks it, and nothing stands in.
+    /// The plugin lacks it, and there is no fallback.
     Missing,
 }
 
@@ -89,7 +89,7 @@ pub struct CaseResult {
     pub id: String,
     /// Its level.
     pub level: Level,
-    /// The functions that it speaks of, by name.
+    /// The functions that it is about, by name.
     pub functions: Vec<&'static str>,
     /// The promise.
     pub promise: String,

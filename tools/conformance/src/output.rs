@@ -3,8 +3,8 @@
 /// Number of bytes that are shown.
 const SHOWN: usize = 2048;
 
-/// The part that tells why a process ended, its lines indented, each after a line break: the last panic, without the
-/// lines of its backtrace, or the last lines.
+/// The part with the reason why a process ended, its lines indented, each after a line break: the last panic,
+/// without the lines of its backtrace, or the last lines.
 pub(crate) fn excerpt(printed: &str) -> String {
     let lines: Vec<&str> = printed.trim().lines().collect();
     // A panic that may not unwind is followed by another, which says that.

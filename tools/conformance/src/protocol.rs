@@ -34,7 +34,7 @@ pub(crate) enum Reply {
         blamed: Vec<String>,
         micros: u64,
     },
-    /// The process dies of a signal, in a call of this function.
+    /// A signal ends the process, in a call of this function.
     Dying {
         function: String,
         /// True if a function that the case is about was called before.

@@ -21,7 +21,7 @@ use crate::source::Source;
 /// The hidden subcommand under which a program runs [`child::serve`].
 pub const SERVE: &str = "__serve";
 
-/// How much of a plugin's prints is kept until its process ends.
+/// Amount of a plugin's output that is kept until its process ends.
 const OUTPUT_KEPT: usize = 1 << 18;
 
 /// Options of a run.
@@ -68,7 +68,7 @@ pub struct Progress<'a> {
 /// Holds a plugin to the chosen cases.
 ///
 /// # Errors
-/// [`Error`] where nothing could be tested. What the plugin does wrong is in the outcome.
+/// [`Error`] where nothing could be tested. Errors of the plugin are in the outcome.
 pub fn run(
     source: &Source,
     options: &Options,
@@ -305,7 +305,7 @@ impl Process {
             serde_json::to_string(request).map_err(|error| Error::Protocol { reason: error.to_string() })?;
         line.push('\n');
         if let Some(mut input) = child.stdin.take() {
-            // A child that is gone is found below, by its silence.
+            // A child that has ended is detected below, by the end of its output.
             let _ = input.write_all(line.as_bytes());
         }
         let (say, replies) = channel();
@@ -366,7 +366,7 @@ impl Process {
             let left = timeout.saturating_sub(start.elapsed());
             match self.replies.recv_timeout(left.min(SLICE)) {
                 Err(RecvTimeoutError::Timeout) if self.has_ended(false) => {
-                    // What it wrote last may still be on its way through the pipe.
+                    // Its last output may still be in the pipe.
                     return self.replies.recv_timeout(SLICE).map_err(|_| RecvTimeoutError::Disconnected);
                 }
                 Err(RecvTimeoutError::Timeout) if left > SLICE => {}

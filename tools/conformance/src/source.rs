@@ -15,7 +15,7 @@ use crate::Error;
 pub enum Source {
     /// A library, or a manifest that names one.
     File {
-        /// Where it is.
+        /// The location.
         path: PathBuf,
         /// The release that it was built for, where it does not tell by itself.
         release: Option<String>,

@@ -86,7 +86,7 @@ pub(super) fn failures(context: Context) -> TokenStream {
 pub(super) fn head() -> TokenStream {
     quote! {
         #[allow(unused_imports, reason = "which of the names are needed is the spec's to say")]
-        use super::{api::{self, *}, instance};
+        use super::{api::{self, *}, instance as __instance};
     }
 }
 
@@ -103,7 +103,7 @@ fn exported(context: Context, function: &Function) -> TokenStream {
     let many = (inputs.len() > 7)
         .then(|| quote! { #[allow(clippy::too_many_arguments, reason = "the spec has that many")] });
     let docs = doc(&function.summary, "");
-    let body = body(context, function, None, &quote!(instance()));
+    let body = body(context, function, None, &quote!(__instance()));
     let text = &function.c_name;
     let call = match &function.result {
         ResultKind::Status if function.question.is_some() => quote!(call_question(#text, __body)),

@@ -1,4 +1,4 @@
-"""What `acl` itself has of them."""
+"""The hand-written functions of `acl`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _finalize_reference = bind("aclFinalizeReference", POINTER(c_uint64))
 _get_cann_attribute = bind("aclGetCannAttribute", c_int32, POINTER(c_int32))
 
 _ATTRIBUTES = (0, 1, 2)
-"""The properties that `get_cann_attribute` can be asked for."""
+"""The attributes of `get_cann_attribute`."""
 _LEVELS = (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR)
 
 
@@ -33,7 +33,7 @@ def init(*args: Any) -> int:
 
 
 def finalize(*args: Any) -> int:
-    """Ends the library, and callbacks that did not run yet with it."""
+    """Ends the library, and drops callbacks that did not run yet."""
     if args:
         again(finalize, 0, args)
     ret: int = _finalize()
@@ -42,7 +42,7 @@ def finalize(*args: Any) -> int:
 
 
 def finalize_reference(*args: Any) -> tuple[int, int]:
-    """The same, once it was called as often as `init`."""
+    """Ends the library, once it was called as often as `init`."""
     if args:
         again(finalize_reference, 0, args)
     count = c_uint64()
@@ -61,7 +61,7 @@ def get_recent_err_msg(*args: Any) -> str | None:
 def app_log(*args: Any) -> None:
     """app_log(level, message) -> None
 
-    To write a line to the log of the program: the logger ``acl`` of Python's ``logging``.
+    Writes a line to the log of the program: the logger ``acl`` of Python's ``logging``.
 
     Args:
         level: 0 debug, 1 info, 2 warning or 3 error.
@@ -77,11 +77,11 @@ def app_log(*args: Any) -> None:
 def get_cann_attribute_list(*args: Any) -> tuple[list[int], int, int]:
     """get_cann_attribute_list() -> (attributes, count, ret)
 
-    To list the properties that the software stack has.
+    Lists the properties that the software stack has.
 
     Returns:
-        attributes: Those for which ``acl.get_cann_attribute`` gives 1.
-        count: How many there are.
+        attributes: The attributes for which ``acl.get_cann_attribute`` gives 1.
+        count: The number of attributes.
         ret: 0.
     """
     arity(0, args)
@@ -97,4 +97,4 @@ def get_cann_attribute_list(*args: Any) -> tuple[list[int], int, int]:
 
 
 BESIDE = homed("acl", {"app_log": app_log, "get_cann_attribute_list": get_cann_attribute_list, **OF_ACL})
-"""Functions of the package that have no counterpart in C, or one that no spec can describe."""
+"""Functions without a counterpart in C, or with one that no spec can describe."""

@@ -12,7 +12,7 @@ from typing import Any
 from acl._call import NOT_SUPPORTED, accepts, again
 from acl._message import leave
 
-_DOC = "To say that it is not supported: no device here can do it."
+_DOC = "Returns 200001 (not supported): no device here can do it."
 
 HANDLE, STATUS = (0,), ()
 """Results beside the status: a handle, or none."""

@@ -1,7 +1,7 @@
-"""Callbacks that were launched and did not run yet, and the ends of what they wait for.
+"""Callbacks that were launched and did not run yet, and the functions that end their streams.
 
-C knows a callback by a number alone, and does not say when it drops one. So what ends streams is written by hand: it
-forgets the callbacks of those that are gone, with all that they hold.
+C identifies a callback by a number, and does not report when it drops one. So the functions that end streams are
+written by hand: they remove the callbacks of ended streams, with all that they hold.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _stream_id = bind("aclrtStreamGetId", c_uint64, POINTER(c_int32))
 
 _numbers = itertools.count(1)
 _launched: dict[int, tuple[Callable[[Any], object], Any, int]] = {}
-"""By the number that C hands back: function, argument and stream."""
+"""Function, argument and stream, by the number that C passes back."""
 
 
 def put(function: Callable[[Any], object], user_data: Any, stream: Any) -> int:
     """Keeps a callback until it is taken or its stream ends; returns its number.
 
     Raises:
-        TypeError: The stream is no number.
+        TypeError: The stream is not a number.
     """
     number = next(_numbers)
     _launched[number] = (function, user_data, _handle(stream))
@@ -42,22 +42,22 @@ def put(function: Callable[[Any], object], user_data: Any, stream: Any) -> int:
 
 
 def take(number: int | None) -> tuple[Callable[[Any], object], Any] | None:
-    """Takes a callback, unless it was forgotten meanwhile."""
+    """Removes and returns a callback, unless it was removed meanwhile."""
     launched = _launched.pop(number or 0, None)
     return None if launched is None else launched[:2]
 
 
 def forget(stream: Any) -> None:
-    """Forgets the callbacks of one stream, which may be the default stream of the current context."""
+    """Removes the callbacks of a stream, which may be the default stream of the current context."""
     if _launched:
         _forget({_handle(stream)})
 
 
 def forget_ended() -> None:
-    """Forgets the callbacks of all streams that are no more."""
+    """Removes the callbacks of all streams that have ended."""
     if not _launched:
         return
-    # Asking for a stream that is gone is a failure, which must not become the last one of the calling thread.
+    # A query of an ended stream fails, and must not become the last error of the calling thread.
     asking = threading.Thread(target=_forget_unknown, daemon=True)
     try:
         asking.start()

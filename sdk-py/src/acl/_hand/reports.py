@@ -1,7 +1,7 @@
 """The wait for callbacks, which Ctrl-C ends.
 
-Python delivers signals to its main thread, between two of its own operations: never inside of a native call. So there a
-long wait is made of short ones.
+Python delivers signals to its main thread, between two operations of the interpreter: never inside a native call. So
+there a long wait is divided into short ones.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ENDLESS = -1
 _TIME_IS_OVER = 507012
 _OF_THREAD = 0
 _SHORT = 100
-"""Milliseconds of one of the short waits, and so of how long Ctrl-C may take."""
+"""Milliseconds of a short wait, which is also the maximum delay of Ctrl-C."""
 
 
 def process_report(*args: Any) -> int:

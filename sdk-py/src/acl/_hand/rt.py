@@ -1,4 +1,4 @@
-"""What `acl.rt` has of them: callbacks that it has to keep."""
+"""The hand-written functions of `acl.rt`: those with callbacks that must be kept."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def launch_callback(*args: Any) -> int:
 
 
 def unsubscribe_report(*args: Any) -> int:
-    """Takes a stream's thread away, and forgets what was launched and will not run any more."""
+    """Unsubscribes the thread of a stream, and removes callbacks that will not run any more."""
     try:
         thread_id, stream = args
         ret: int = _unsubscribe_report(thread_id, stream)
@@ -98,7 +98,7 @@ def unsubscribe_report(*args: Any) -> int:
 
 
 _exception_info_callback: Any = None
-"""The function that C has now; it must live for as long."""
+"""The current function of C, which must be kept alive."""
 
 
 def set_exception_info_callback(*args: Any) -> int:

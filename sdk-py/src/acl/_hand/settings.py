@@ -1,7 +1,6 @@
-"""Functions of `acl.rt` with a union among their arguments: which member of it counts follows from a number beside it.
+"""Functions of `acl.rt` with a union among their arguments: another argument selects the member.
 
-A union is a dict with the one member in Python, by its name in the C header as Python would write it:
-``{"failureMode": 1}``.
+In Python a union is a dict with one member, under its name in the C header: ``{"failureMode": 1}``.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _MEMBER = {
     4: "cacheOpInfoSwitch",
     5: "streamPriority",
 }
-"""Which member holds the value of a setting."""
+"""The member for the value of each setting."""
 
 
 class _MallocAttrValue(Union):
@@ -61,7 +60,7 @@ _malloc_host_with_cfg = bind("aclrtMallocHostWithCfg", POINTER(c_uint64), c_uint
 
 
 def set_stream_attribute(*args: Any) -> int:
-    """Sets one setting of a stream to the value that is in a dict."""
+    """Sets an attribute of a stream to the value in a dict."""
     try:
         stream, attr, value = args
         ret: int = _set_stream_attribute(stream, attr, byref(packed(_StreamAttrValue, value)))
@@ -84,7 +83,7 @@ def get_stream_attribute(*args: Any) -> tuple[dict[str, Any], int]:
 
 
 def malloc_with_cfg(*args: Any) -> tuple[int, int]:
-    """Allocates device memory; the wishes are ``{"attrs": [{"attr": 1, "value": {"moduleId": 3}}]}``."""
+    """Allocates device memory; the attributes are ``{"attrs": [{"attr": 1, "value": {"moduleId": 3}}]}``."""
     return _malloc(malloc_with_cfg, _malloc_with_cfg, 3, args)
 
 
@@ -94,25 +93,25 @@ def malloc_for_task_scheduler(*args: Any) -> tuple[int, int]:
 
 
 def malloc_host_with_cfg(*args: Any) -> tuple[int, int]:
-    """Allocates pinned memory; the wishes as for `malloc_with_cfg`."""
+    """Allocates pinned memory; the attributes are those of `malloc_with_cfg`."""
     return _malloc(malloc_host_with_cfg, _malloc_host_with_cfg, 2, args)
 
 
 def _malloc(function: Any, native: Any, count: int, args: tuple[Any, ...]) -> tuple[int, int]:
     pointer = c_uint64()
     try:
-        *numbers, wishes = args
-        ret: int = native(pointer, *numbers, _config(wishes))
+        *numbers, settings = args
+        ret: int = native(pointer, *numbers, _config(settings))
     except REFUSED:
         answer: tuple[int, int] = again(function, count, args)
         return answer
     return pointer.value, ret
 
 
-def _config(wishes: Any) -> Any:
-    if wishes is None:
+def _config(settings: Any) -> Any:
+    if settings is None:
         return None
-    if not isinstance(wishes, Mapping):
+    if not isinstance(settings, Mapping):
         raise TypeError("a dict is expected")
-    attrs = [packed(_MallocAttribute, wish) for wish in wishes.get("attrs", ())]
+    attrs = [packed(_MallocAttribute, setting) for setting in settings.get("attrs", ())]
     return byref(_MallocConfig((_MallocAttribute * len(attrs))(*attrs), len(attrs)))

@@ -74,7 +74,7 @@ fn once(plugin: &PluginUnderTest) -> Verdict {
 
 fn in_order(plugin: &PluginUnderTest) -> Verdict {
     let (stream, log) = (plugin.stream(0)?, CallbackLog::new());
-    // They pile up behind the gate, where there can be one: a queue of one has no order.
+    // They pile up behind the gate, where there can be one: a queue of one callback has no order.
     let latch = match StreamLatch::close(plugin, 0, stream) {
         Ok(latch) => Some(latch),
         Err(Stop::Skipped(_)) => None,

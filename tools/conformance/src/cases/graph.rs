@@ -328,7 +328,7 @@ fn picture(plugin: &PluginUnderTest) -> Verdict {
     let arguments = [captured.graph, name.as_ptr().expose_provenance() as u64, 0];
     let printed = plugin.ok(CudaGraphDebugDotPrint, &arguments);
     let text = std::fs::read_to_string(&path);
-    // Where it was never written, the next line says so.
+    // If it was never written, the next line reports it.
     let _ = std::fs::remove_file(&path);
     printed?;
     let is_dot = text.as_ref().is_ok_and(|text| text.contains("graph"));

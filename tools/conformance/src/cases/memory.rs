@@ -1,4 +1,4 @@
-//! Making memory, giving it back, and filling it.
+//! Cases of allocating, freeing and filling memory.
 
 use tenon::device::Function::{
     AsyncMemoryCopyD2d, DeviceMemoryAllocate, DeviceMemoryDeallocate, DeviceMemorySet, DeviceMemoryStats,
@@ -143,7 +143,7 @@ fn until_full(plugin: &PluginUnderTest) -> Verdict {
     }
     let piece = free / 8 + 1;
     let mut held = Vec::new();
-    // Others may give memory back at the same time, so the end may come late, but not that late.
+    // Others may free memory at the same time, so the end may come late, but not that late.
     while held.len() < 64 {
         match plugin.try_allocate(MemoryKind::Device, 0, piece)? {
             Some(memory) => held.push(memory),

@@ -1,4 +1,4 @@
-//! The cases: those that the spec makes, and those written by hand, a file for each subject.
+//! The cases: cases that are derived from the spec, and cases written by hand, a file for each topic.
 
 mod asynchronous;
 mod blas;

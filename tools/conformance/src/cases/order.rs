@@ -117,7 +117,7 @@ impl Relay {
 
     /// Waits for both, and looks at the last piece.
     fn end(self, plugin: &PluginUnderTest, streams: &[u64], latch: &StreamLatch, what: &str) -> Verdict {
-        // Whoever is to go first without waiting gets the time for it.
+        // Gives work that would run too early the time to do so.
         crate::plugin_under_test::linger(|| false);
         latch.open();
         for stream in streams.iter().rev() {

@@ -17,7 +17,7 @@ pub(crate) struct Entry {
     pub(crate) stream: u64,
     /// The number of the device; `None`: null.
     pub(crate) device: Option<i32>,
-    /// What the plugin had set before the call; `None`: null.
+    /// The status that the plugin had set before the call; `None`: null.
     pub(crate) status: Option<Status>,
     /// A byte that was looked at during the call.
     pub(crate) seen: Option<u8>,

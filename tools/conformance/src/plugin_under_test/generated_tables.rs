@@ -6,7 +6,8 @@ use std::sync::{Arc, OnceLock};
 use tenon::device::{Function, LastError, Loaded, Partial, Plugin, Provided, Release, ffi, fill};
 use tenon::reflect::FallbackKind;
 
-/// What the tables call. The functions of a table know no instance, so there is one in a process.
+/// The implementation behind the tables. The functions of a table know no instance, so there is one in a
+/// process.
 static INSTANCE: OnceLock<Arc<dyn Partial>> = OnceLock::new();
 
 /// The functions that a plugin has, in a table of the newest release.

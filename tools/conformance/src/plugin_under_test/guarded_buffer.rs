@@ -34,7 +34,7 @@ impl GuardedBuffer {
         unsafe { std::slice::from_raw_parts(self.words.as_ptr().cast(), self.words.len() * 16) }
     }
 
-    /// What it holds now. A device that is wrong may write later, so what is judged has to be read once.
+    /// The current content. A device that is wrong may write later, so what is judged has to be read once.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         let start = self.words.as_ptr().cast::<u8>();
         // SAFETY: the words hold the guard and as many bytes behind it; volatile, since a device may write meanwhile.
@@ -50,9 +50,9 @@ impl GuardedBuffer {
         &mut all[GUARD..GUARD + len]
     }
 
-    /// The argument that stands for it.
+    /// The argument for a call.
     pub(crate) fn address(&mut self) -> u64 {
-        // From the whole, so that a write past the end is the plugin's mistake and nobody else's.
+        // A pointer into the whole buffer, so that a write past the end hits the guard and no other memory.
         let start = self.words.as_mut_ptr().expose_provenance();
         (start + GUARD) as u64
     }

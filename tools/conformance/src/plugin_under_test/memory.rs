@@ -38,7 +38,7 @@ const SMALL: usize = 1 << 20;
 /// Number of bytes of changing memory that are read at once.
 const CHUNK: usize = 64;
 
-/// Bytes that look alike nowhere, and differ by seed.
+/// Bytes without repetition, which differ by seed.
 pub(crate) fn pattern(len: usize, seed: u64) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let mut next = || {
@@ -67,8 +67,8 @@ impl Memory {
         let mut bytes = Vec::with_capacity(self.len + CHUNK);
         // Volatile: the device may write at the same time where a case looks for just that.
         while bytes.len() + CHUNK <= self.len {
-            // SAFETY: the plugin made as many bytes for the host to use, and the case has not given them
-            // back.
+            // SAFETY: the plugin allocated as many bytes for the host to use, and the case has not freed
+            // them.
             bytes.extend_from_slice(&unsafe { start.add(bytes.len()).cast::<[u8; CHUNK]>().read_volatile() });
         }
         // SAFETY: as above.
@@ -79,8 +79,8 @@ impl Memory {
     /// Writes memory of the host, or of both, from the start.
     pub(crate) fn write_here(&self, bytes: &[u8]) {
         let start = std::ptr::with_exposed_provenance_mut::<u8>(self.address as usize);
-        // SAFETY: the plugin made at least as many bytes for the host to use, and the case has not given them
-        // back.
+        // SAFETY: the plugin allocated at least as many bytes for the host to use, and the case has not freed
+        // them.
         unsafe { start.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len().min(self.len)) };
     }
 }
@@ -110,7 +110,7 @@ impl PluginUnderTest {
         }
     }
 
-    /// How much memory is free, where the plugin says so.
+    /// Returns the free memory, if the plugin reports it.
     fn free_memory(&self, device: i32) -> Option<usize> {
         let (mut total, mut free) = (0_usize, 0_usize);
         let arguments = [id(device), address(&mut total), address(&mut free)];
@@ -163,8 +163,8 @@ impl PluginUnderTest {
 
     /// Fails unless the memory holds these bytes.
     ///
-    /// Where it does not, and the case is not about the copies that wrote and read the bytes, those are tried
-    /// by themselves first: a device that cannot do so much says nothing about the rest.
+    /// If it does not, and the case is not about the copies that wrote and read the bytes, those are tried by
+    /// themselves first: if they fail, the case shows nothing about its own functions.
     pub(crate) fn expect(&self, memory: &Memory, offset: usize, bytes: &[u8], what: &str) -> Verdict {
         let seen = same(&self.read(memory, offset, bytes.len())?, bytes, what);
         if seen.is_err() && !super::is_tested(&COPIES) {

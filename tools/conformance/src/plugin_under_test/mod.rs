@@ -1,4 +1,4 @@
-//! The plugin under test, called as a host calls it: by its table, with nothing checked on the way.
+//! The plugin under test, called as a host calls it: by its table, without checks in between.
 
 mod callback_log;
 mod generated_tables;
@@ -24,11 +24,11 @@ pub(crate) use stream_latch::StreamLatch;
 use crate::case::{Stop, Verdict, blame, failed};
 use crate::source::{Opened, Source};
 
-/// Time that a case waits for forbidden behaviour of a plugin. A plugin that is right is never found wrong by
-/// it, one that is wrong has this long to show it.
+/// Time that a case waits for forbidden behaviour of a plugin. A correct plugin never fails by it; a wrong
+/// plugin has this long to show its error.
 const GRACE: Duration = Duration::from_millis(25);
 
-/// The most devices of a plugin. A larger number can only be a mistake.
+/// The most devices of a plugin. A larger number can only be an error.
 const MOST_DEVICES: i32 = 1 << 16;
 
 /// Time in milliseconds that a plugin may take for what it must do at once: half of the time of a case.
@@ -85,7 +85,7 @@ pub(crate) fn current_function() -> Option<Function> {
 /// The plugin under test.
 pub struct PluginUnderTest {
     raw: Loaded,
-    /// What is called for a function that the plugin lacks, if that was asked for.
+    /// The fallbacks for functions that the plugin lacks, if the options choose them.
     stand_ins: Option<Loaded>,
     count: OnceLock<i32>,
     /// Kept: the library stays open as long as it is called.
@@ -93,7 +93,7 @@ pub struct PluginUnderTest {
 }
 
 impl PluginUnderTest {
-    /// Opens a plugin. Nothing of it is called yet.
+    /// Opens a plugin. No function of it has been called yet.
     pub(crate) fn open(source: &Source, fallbacks: bool) -> Result<Self, crate::Error> {
         let opened = source.open()?;
         let raw = match opened.plugin.table() {
@@ -104,7 +104,7 @@ impl PluginUnderTest {
         Ok(Self { raw, stand_ins, count: OnceLock::new(), opened })
     }
 
-    /// What was opened.
+    /// The opened library.
     pub(crate) fn opened(&self) -> &Opened {
         &self.opened
     }
@@ -138,8 +138,8 @@ impl PluginUnderTest {
         self.raw.has(function) && !self.opened.plugin.is_filled_by_fallback(function)
     }
 
-    /// Returns true if a call of the function gets anywhere: the plugin has it, or a fallback that is asked
-    /// for.
+    /// Returns true if a call of the function gets anywhere: the plugin has it, or the options choose its
+    /// fallback.
     pub(crate) fn answers(&self, function: Function) -> bool {
         self.behind(function).is_some()
     }

@@ -25,7 +25,7 @@ struct Shared {
     caller: ThreadId,
 }
 
-/// A callback that does not return until it is told to. Opens when it is dropped.
+/// A callback that does not return until it is released. Opens when it is dropped.
 #[must_use = "the stream runs on once this is dropped"]
 pub(crate) struct StreamLatch {
     // Leaked: a plugin that is wrong may call back at any time.
@@ -35,8 +35,8 @@ pub(crate) struct StreamLatch {
 impl StreamLatch {
     /// Holds a stream: what is queued on it from now on waits.
     ///
-    /// Nothing that may wait for the device can be called on this thread until the gate is open. Callbacks of other
-    /// streams may be held up too, so a case has one gate at a time.
+    /// This thread must not call a function that may wait for the device until the latch is open. Callbacks
+    /// of other streams may be held up too, so a case has one gate at a time.
     pub(crate) fn close(subject: &PluginUnderTest, device: i32, stream: u64) -> Verdict<Self> {
         let shared: &'static Shared = Box::leak(Box::new(Shared {
             state: Mutex::default(),

@@ -11,7 +11,7 @@ pub fn json(outcome: &Outcome) -> String {
 
 /// Anything of ours as JSON, on separate lines.
 pub(super) fn pretty(value: &impl Serialize) -> String {
-    // Nothing in it can fail: no map with keys that are not text, no number that is none.
+    // Serialising it cannot fail: no map with keys that are not text, no number that is none.
     let mut text = serde_json::to_string_pretty(value).unwrap_or_default();
     text.push('\n');
     text

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::Style;
 use crate::{Case, Level};
 
-/// Each case with its level, the functions it speaks of, and the promise.
+/// Each case with its level, its functions, and the promise.
 pub fn list(cases: &[&Case], style: Style) -> String {
     let mut text = String::new();
     for case in cases {

@@ -67,7 +67,7 @@ fn header(text: &mut String, outcome: &Outcome, style: Style) {
     }
 }
 
-/// A row without a case says nothing that the line of what is left out does not.
+/// A row without a case repeats the line of functions that are left out.
 fn is_shown(row: &FunctionRow, filtered: bool) -> bool {
     let is_there = matches!(row.presence, Presence::Native | Presence::Filled);
     row.passed + row.failed + row.blocked > 0 || (!filtered && (is_there || row.required))

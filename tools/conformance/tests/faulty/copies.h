@@ -57,7 +57,7 @@ static C_Status memory_copy_p2p(C_Device to, C_Device from, void* dst, const voi
   return C_SUCCESS;
 }
 
-/* With memory that is not pinned the caller waits, so that it may give it back. */
+/* With memory that is not pinned the caller waits, so that it may free it. */
 static C_Status queue_copy(C_Device home, C_Stream stream, void* dst, const void* src, size_t size,
                            const void* host) {
   int index = enter(home, stream);

@@ -1,4 +1,4 @@
-/* What all parts of the device share: its sizes, its faults, and its one lock.
+/* Shared by all parts of the device: its sizes, its faults, and its one lock.
  *
  * Everything is behind that lock, but for the work itself.
  */

@@ -18,7 +18,7 @@ static size_t rounded(size_t size) {
   return size < UNIT ? UNIT : (size + UNIT - 1) / UNIT * UNIT;
 }
 
-/* The block in which all of the range lies; pinned memory is no device memory. */
+/* The block in which all of the range lies; pinned memory is not device memory. */
 static struct block* block_of(int device, const void* address, size_t size) {
   const char* start = address;
   for (int i = 0; i < BLOCKS; ++i) {

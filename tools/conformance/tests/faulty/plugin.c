@@ -1,10 +1,10 @@
-/* A device in plain C11 that is right, unless it is told to be wrong.
+/* A device in plain C11 that is correct, unless the environment selects an error.
  *
- * Two devices of host memory, streams with a thread each, events by the count of records. The environment variable
- * FAULT names one mistake, of those that plugins make; without it, every case passes. Each mistake stands where a plugin
- * would make it, behind `fault("…")`.
+ * Two devices of host memory, streams with a thread each, events by the count of records. The environment
+ * variable FAULT selects one typical error of plugins; without it, every case passes. Each error is where a
+ * plugin would make it, behind `fault("…")`.
  *
- * Handles are numbers that are looked up and never followed, so that stale ones are known.
+ * Handles are numbers that are looked up and never dereferenced, so that stale handles are detected.
  */
 #define _GNU_SOURCE
 #include <unistd.h>

@@ -154,7 +154,7 @@ impl Arguments {
         Ok(one * count)
     }
 
-    /// Another device in the place of a parameter's.
+    /// Another device than the parameter's.
     pub(super) fn set_device(&mut self, index: usize, id: i32) {
         let device = self.devices[index].insert(Box::new(ffi::C_Device_st { id }));
         self.bits[index] = crate::plugin_under_test::address(&mut **device);

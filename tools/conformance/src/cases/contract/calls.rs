@@ -9,8 +9,8 @@ use crate::case::{Case, Level, PromisedBy, Verdict, ensure, failed, skipped};
 use crate::cases::statistics;
 use crate::plugin_under_test::{PluginUnderTest, told};
 
-/// What a place for an answer is filled with, in two runs: a byte that is neither's own twice was not
-/// written.
+/// The values that outputs are filled with before a call, in two runs: a byte that is neither's own twice was
+/// not written.
 const POISON: [u8; 2] = [0xA5, 0x5A];
 
 pub(in crate::cases) fn cases() -> Vec<Case> {
@@ -62,7 +62,7 @@ pub(in crate::cases) fn cases() -> Vec<Case> {
     cases
 }
 
-/// Where the spec says that answers are written.
+/// The sentences of the spec about written outputs.
 fn answers(info: &FunctionInfo) -> (PromisedBy, &'static str) {
     match info.name {
         "create_stream" | "create_event" => (
@@ -222,7 +222,7 @@ fn nothing(plugin: &PluginUnderTest, function: Function, length: usize) -> Verdi
     Ok(())
 }
 
-/// What 0 bytes gave can be given back like any other memory.
+/// An allocation of 0 bytes can be freed like any other memory.
 fn give_back_nothing(plugin: &PluginUnderTest, arguments: &Arguments) -> Verdict {
     let Some(place) = arguments.places.iter().flatten().next() else { return Ok(()) };
     let address = u64::from_ne_bytes(place.bytes().try_into().unwrap_or_default());

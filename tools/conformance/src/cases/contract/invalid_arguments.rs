@@ -1,7 +1,7 @@
 //! Calls with bad arguments, from the entries of the spec. Each may crash; that is why there are processes.
 //!
-//! An entry says with which status a device answers when it notices. To notice costs a look at the argument,
-//! or a table of what is alive, which the spec does not ask for, so this is good practice. It asks for one
+//! An entry says with which status a device answers when it notices. Detection needs a check of the argument,
+//! or a table of live objects, which the spec does not require, so this is good practice. It asks for one
 //! thing, in so many words: that the end of a stream is noticed.
 
 use tenon::device::Function;
@@ -38,7 +38,7 @@ fn of_function(function: Function, info: &'static FunctionInfo) -> Vec<Case> {
         cases.push(made(id, level, function, promise, move |plugin| body(plugin, function, index)));
     };
     let practice = |promise: &str| (PromisedBy::Practice, promise.to_owned());
-    // What the entry says of the status, where it does; else it is practice.
+    // The entry's text about the status, if it has one; else it is practice.
     let entry = |promise: &str| match refuses {
         Some(when) => (PromisedBy::Spec(info.name), when.to_owned()),
         None => practice(promise),

@@ -14,12 +14,12 @@ use crate::plugin_under_test::PluginUnderTest;
 pub(super) use calls::cases as calls;
 pub(super) use invalid_arguments::cases as invalid_arguments;
 
-/// What each entry says of it: the functions, with their entries.
+/// The parts of the entry that it tests: the functions, with their entries.
 fn functions() -> impl Iterator<Item = (Function, &'static FunctionInfo)> {
     Function::ALL.into_iter().zip(&reflection::FUNCTIONS)
 }
 
-/// A case of one function.
+/// A case for one function.
 fn made(
     id: String,
     level: Level,
