@@ -223,15 +223,15 @@ impl std::fmt::Display for Code {
 pub struct Diagnostic {
     /// The rule that is broken.
     pub code: Code,
-    /// What is wrong, in one sentence without a full stop.
+    /// The error, in one sentence without a full stop.
     pub message: String,
-    /// Where.
+    /// The location.
     pub span: Span,
-    /// What stands beside the caret.
+    /// The label beside the caret.
     pub label: String,
     /// Other places that have to do with it.
     pub related: Vec<(Span, String)>,
-    /// What would be right.
+    /// The remedy.
     pub help: Option<String>,
 }
 

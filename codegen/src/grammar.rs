@@ -219,7 +219,7 @@ static PLUGIN: Shape = Shape {
     ],
 };
 
-/// What a hand-over needs where the host owns the table.
+/// The keys of a hand-over in which the host owns the table.
 pub static HAND_OVER_PARAMS: [&str; 5] = ["params", "table", "size", "version", "device_type"];
 
 static VERSION: Shape = Shape {
@@ -512,5 +512,5 @@ static BUFFER: Shape = Shape {
     ],
 };
 
-/// What each kind of file holds, by the name of its schema.
+/// The shape of each kind of file, by the name of its schema.
 pub static FILES: &[(&str, &Shape)] = &[("spec", &SPEC), ("interface", &INTERFACE), ("group", &GROUP)];

@@ -37,7 +37,7 @@ pub struct Loaded {
     pub sources: Sources,
 }
 
-/// What is wrong with a spec.
+/// The errors of a spec.
 #[derive(Debug)]
 pub struct Mistakes {
     /// Every mistake, by file and place.

@@ -27,7 +27,7 @@ pub struct SdkStatus {
     pub name: String,
     /// Its number.
     pub value: i64,
-    /// What it means, on one line.
+    /// The meaning, on one line.
     pub summary: String,
 }
 

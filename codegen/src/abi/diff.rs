@@ -1,4 +1,4 @@
-//! What changed between two releases, and for whom that is the end.
+//! Compares two releases: what changed, and which side each change breaks.
 
 use super::{MemberKind, TableLayout, table_layout};
 use crate::model::{Function, FunctionId, Interface, ReleaseId, Table};
@@ -8,7 +8,7 @@ use crate::model::{Function, FunctionId, Interface, ReleaseId, Table};
 pub struct Change {
     /// The function; `None`: the table as a whole, or a reserve.
     pub function: Option<FunctionId>,
-    /// What changed.
+    /// A change.
     pub kind: ChangeKind,
     /// A plugin built for the older release breaks in a host of the newer one, if nobody translates.
     pub breaks_plugin: bool,
@@ -98,7 +98,8 @@ fn of_function(
         changes.push(Change { function: Some(id), kind, breaks_plugin, breaks_host });
     };
     match (before.offset_of(id), after.offset_of(id)) {
-        // Where nothing stood before, an old plugin leaves null; where something moved away, it leaves that.
+        // If a slot was reserved before, an old plugin leaves null; where something moved away, it leaves
+        // that.
         (None, Some(offset)) => {
             let occupied = before.members.iter().any(|member| {
                 matches!(member.kind, MemberKind::Function(_))

@@ -32,11 +32,11 @@ pub struct Member {
     pub offset: u64,
     /// Bytes.
     pub size: u64,
-    /// What it is.
+    /// The kind of member.
     pub kind: MemberKind,
 }
 
-/// What a member of a table is.
+/// The kind of a member of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MemberKind {
     /// The size of the struct.
@@ -50,7 +50,7 @@ pub enum MemberKind {
 }
 
 impl TableLayout {
-    /// Where a function's pointer is, if the release has it.
+    /// Returns the offset of a function's pointer, if the release has it.
     pub fn offset_of(&self, function: FunctionId) -> Option<u64> {
         self.members
             .iter()

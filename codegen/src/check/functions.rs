@@ -43,7 +43,7 @@ pub(super) fn check_fill(check: &Check) {
     }
 }
 
-/// Where null is unsound, the spec says what hosts do with it.
+/// If null is unsound, the spec states what hosts do with it.
 pub(super) fn check_unsound_null(check: &Check) {
     for function in check.interface.functions.iter().filter(|function| !function.places.has("when_null")) {
         let key = match function.need {

@@ -9,7 +9,7 @@ use crate::model::{ErrorObject, Function, Length, Param, Role, Space, Ty, Type, 
 
 use super::{Check, ParamsOf};
 
-/// What begins or ends in a call.
+/// An object whose life begins or ends in a call.
 #[derive(Clone, Copy)]
 struct Life<'a> {
     function: &'a Function,

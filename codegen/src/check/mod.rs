@@ -190,7 +190,7 @@ struct Check<'a> {
     sources: &'a Sources,
     interface: &'a Interface,
     id: InterfaceId,
-    /// What was wrong before these rules: a rule says nothing more about such a place.
+    /// Errors that were found before these rules: a rule says nothing more about such a place.
     before: &'a Diagnostics,
     found: RefCell<Vec<Diagnostic>>,
 }
@@ -240,7 +240,7 @@ impl<'a> Check<'a> {
         functions.chain(callbacks).filter(|result| self.knows_type(result)).collect()
     }
 
-    /// What kind of described type this is, if it is one.
+    /// Returns the kind of a described type.
     fn kind(&self, ty: Ty) -> Option<&'a TypeKind> {
         self.spec.kind(ty)
     }

@@ -76,7 +76,7 @@ pub(super) fn check_outputs_are_distinct(check: &Check) {
     check.report_repeats("the trait", traits.collect::<Vec<_>>());
 }
 
-/// What ends up in a C header as it is must be free in C and in C++.
+/// Names that a C header uses as they are must be free in C and in C++.
 pub(super) fn check_keywords(check: &Check) {
     let names = symbols(check.interface).chain(functions(check.interface));
     let names = names.map(|(name, span, _)| (name, span)).chain(tags(check));
@@ -99,7 +99,7 @@ fn tags<'a>(check: &Check<'a>) -> impl Iterator<Item = (&'a str, Span)> {
     })
 }
 
-/// What the raw types of an interface are called in C and in Rust: its types but for the enums, tags, and the
+/// The names of an interface's raw types in C and in Rust: its types but for the enums, tags, and the
 /// table.
 pub(super) fn types_of_c<'a>(check: &Check<'a>) -> impl Iterator<Item = (&'a str, Span)> {
     let types = check.interface.types.iter().filter(|ty| !matches!(ty.kind, TypeKind::Enum { .. }));

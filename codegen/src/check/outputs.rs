@@ -62,7 +62,7 @@ pub(super) fn check(spec: &Spec, found: &mut Vec<Diagnostic>) {
     let mut found = Findings { found };
     folders.iter().for_each(|folder| check_manifests(&folder.folded, folder.place.path.span, &mut found));
     check_folders(&folders, &mut found);
-    // Where the folder of headers is wrong, each header would only repeat it.
+    // If the folder of headers is wrong, each header would only repeat the error.
     let is_wrong = spec.outputs.place("header").is_some_and(|folder| found.has(folder.path.span));
     let files: Vec<File> = files(spec).into_iter().filter(|file| !(file.is_header && is_wrong)).collect();
     files.iter().for_each(|file| check_manifests(&file.folded, file.span, &mut found));

@@ -1,4 +1,4 @@
-//! What parameters say of each other: owners, streams and contexts.
+//! Rules about references between parameters: owners, streams and contexts.
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Param, ParamId, Role, Space, Ty, TypeKind};

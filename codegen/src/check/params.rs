@@ -80,7 +80,7 @@ pub(super) fn check_space(check: &Check) {
     }
 }
 
-/// What is passed by value is always there.
+/// An argument that is passed by value is never absent.
 pub(super) fn check_null(check: &Check) {
     let params = check.params().into_iter().map(|(_, param)| param);
     for param in params.chain(check.results()) {

@@ -37,7 +37,7 @@ const WORDS_OF_C: &[&str] = &[
     "void",
 ];
 
-/// What stands where a doc is to come.
+/// A placeholder for a doc.
 const LEFT_TO_DO: &[&str] = &["TODO", "FIXME", "TBD", "XXX"];
 
 /// A text, and the names that mean something in it alone.
@@ -152,7 +152,7 @@ fn find(check: &Check, place: Span, mark: &str, word: &str) -> Span {
 /// Every text of an interface.
 fn texts(interface: &Interface) -> Vec<Text<'_>> {
     let mut texts = Texts { found: Vec::new() };
-    // What is said of all functions may name the parameters of any.
+    // A text about all functions may name the parameters of any.
     let local: Vec<&str> = interface.functions.iter().flat_map(|function| names(&function.params)).collect();
     texts.add(&interface.places, "summary", &interface.summary, &local);
     texts.add(&interface.places, "doc", &interface.doc, &local);
@@ -252,7 +252,8 @@ fn names(params: &[Param]) -> Vec<&str> {
     params.iter().map(|param| param.name.value.as_str()).collect()
 }
 
-/// What any text may name: everything that the spec describes but for parameters, which only their entry knows.
+/// The names that any text may use: everything that the spec describes but for parameters, which only their
+/// entry knows.
 fn known_names(spec: &Spec) -> HashSet<&str> {
     let mut known: HashSet<&str> = WORDS_OF_C.iter().copied().collect();
     known.extend(Ty::PRIMITIVES.iter().map(|(name, _)| *name));

@@ -19,7 +19,7 @@ pub(super) fn check_place(check: &Check) {
     }
 }
 
-/// What C reads goes in, what it writes comes out, and nothing is left over.
+/// Parameters that C reads are arguments, parameters that it writes are results, and none is left over.
 pub(super) fn check_parameters(check: &Check) {
     for (function, python) in generated(check) {
         let Some(place) = function.places.get("python") else { continue };

@@ -10,7 +10,7 @@ use crate::source::At;
 use super::show::show_constant;
 use super::{Check, ParamsOf, fallbacks};
 
-/// What uses a type is there only when the type is.
+/// A member that uses a type exists only in releases that have the type.
 pub(super) fn check_types_are_there(check: &Check) {
     for (list, param) in check.params() {
         let Some(ty) = named_here(check, param.ty) else { continue };
@@ -122,7 +122,7 @@ pub(super) fn check_absent_is_of_use(check: &Check) {
     }
 }
 
-/// What stands in for a parameter is of its type, and there when it is needed.
+/// The replacement of a parameter has its type, and exists when it is needed.
 pub(super) fn check_absent_fits(check: &Check) {
     for (list, param) in check.params() {
         let ParamsOf::Function(function) = list.of else { continue };

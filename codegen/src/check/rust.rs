@@ -100,7 +100,7 @@ pub(super) fn check_variables(check: &Check) {
     }
 }
 
-/// What C calls a type or a function can be written in Rust.
+/// The C names of types and functions are valid in Rust.
 pub(super) fn check_symbols(check: &Check) {
     let used: Vec<&str> =
         check.interface.uses.iter().map(|id| check.spec.interfaces[id.0].name.value.as_str()).collect();

@@ -46,7 +46,7 @@ pub(super) fn check_place(check: &Check) {
     }
 }
 
-/// What the SDK's handle of a device stands for is an id of the interface.
+/// The value of the SDK's device handle is an id of the interface.
 pub(super) fn check_device(check: &Check) {
     let (Some(_), Some(sdk)) = (check.face(), &check.interface.sdk) else { return };
     if !matches!(check.spec.ty(sdk.device).kind, TypeKind::Id { .. }) {
@@ -196,7 +196,7 @@ pub(super) fn check_symbols(check: &Check) {
     let functions = check.interface.functions.iter();
     let functions = functions.map(|function| (face.function(function), function.name.span));
     for (name, span) in types.chain(functions) {
-        // What is named twice in the spec is reported as that.
+        // A name that the spec has twice is reported as that.
         if check.found.borrow().iter().any(|known| known.span == span) {
             continue;
         }

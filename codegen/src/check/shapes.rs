@@ -1,5 +1,5 @@
-//! What a table holds beside functions, and what functions take and return beside values: data members, error objects,
-//! structs of arguments, and lists that are lent.
+//! Rules about members of a table that are not functions, and about parameters and results that are not
+//! values: data members, error objects, structs of arguments, and lists that are lent.
 
 use crate::abi::{self, MemberKind};
 use crate::diagnostic::{Code, Diagnostic};

@@ -1,4 +1,4 @@
-//! How rules name what they speak of.
+//! The names of model items in messages of rules.
 
 use crate::model::{Constant, Length, Param, ReleaseId, Ty};
 
@@ -21,7 +21,7 @@ impl Check<'_> {
         format!("{} {shown}", if vowel { "an" } else { "a" })
     }
 
-    /// What a parameter is, with its article: ``an array of `u8` ``.
+    /// Returns the kind of a parameter, with its article: ``an array of `u8` ``.
     pub(super) fn show_param(&self, param: &Param) -> String {
         match param.length {
             Some(Length::Count(_)) => format!("an array of {}", self.show_type(param.ty)),

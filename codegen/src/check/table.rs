@@ -97,7 +97,7 @@ fn overdrawing<'a>(check: &Check<'a>, block: &'a Block, count: u64) -> Option<&'
     })
 }
 
-/// What is handed over is a struct.
+/// The argument of the entry point is a struct.
 pub(super) fn check_plugin_struct(check: &Check) {
     let Some(plugin) = check.interface.table().and_then(|table| table.plugin()) else { return };
     let ty = check.spec.ty(plugin.params);

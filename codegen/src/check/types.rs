@@ -99,7 +99,7 @@ fn leads_to(
     found
 }
 
-/// What has to be declared in full before a type can be.
+/// The types that must be declared in full before a type.
 fn parts<'a>(check: &Check<'a>, id: TypeId) -> Vec<(&'a Param, TypeId)> {
     let is_callback = |id: TypeId| matches!(check.spec.ty(id).kind, TypeKind::Callback { .. });
     let named = |param: &'a Param| match param.ty {

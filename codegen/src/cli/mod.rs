@@ -19,7 +19,7 @@ use crate::model::{Interface, Spec};
 use crate::source::Folder;
 use crate::{Loaded, Mistakes, diagnostic};
 
-/// Nothing to complain about.
+/// No errors.
 const DONE: u8 = 0;
 /// The spec has mistakes, outputs are stale, or there is no such name.
 const REFUSED: u8 = 1;
@@ -78,7 +78,7 @@ enum Command {
     Explain(explain::Options),
 }
 
-/// What a command found, and the exit status that goes with it.
+/// The result of a command, and its exit status.
 struct Answer {
     text: String,
     code: u8,
@@ -89,7 +89,7 @@ impl Answer {
         Answer { text, code: DONE }
     }
 
-    /// What there is to say has been said on standard error.
+    /// The messages were written to standard error.
     fn refused() -> Self {
         Answer { text: String::new(), code: REFUSED }
     }
@@ -255,7 +255,7 @@ fn bold(text: &str) -> String {
     }
 }
 
-/// Whoever reads the output may have seen enough: a closed pipe is no failure.
+/// The reader of the output may have closed it early: a closed pipe is no failure.
 fn print(text: &str) {
     let mut out = std::io::stdout().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());

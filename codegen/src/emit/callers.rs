@@ -6,7 +6,7 @@ use crate::model::{Direction, Extent, Function, Part, Prose, Role, StatusValue};
 use crate::sdk::{Face, SdkStatus};
 
 impl Face<'_> {
-    /// Who may call a function when, as sentences.
+    /// Returns sentences about the threads and times at which a function may be called.
     pub fn threads(self, function: &Function) -> String {
         let text = "Any thread, also several at once.".to_owned();
         match self.ends(function) {
@@ -15,14 +15,14 @@ impl Face<'_> {
         }
     }
 
-    /// What nobody may use any more once the function has been called: `` `stream` ``, or nothing.
+    /// Returns the objects that are invalid after the function was called: `` `stream` ``, or nothing.
     pub fn ends(self, function: &Function) -> String {
         let ended = function.params.iter().filter(|param| param.role == Role::Destroys);
         let ended: Vec<String> = ended.map(|param| format!("`{}`", param.name.value)).collect();
         enumerate(&ended)
     }
 
-    /// What a status means, without a full stop.
+    /// Returns the meaning of a status, without a full stop.
     pub fn meaning(self, status: &SdkStatus) -> String {
         status.summary.trim_end_matches('.').to_owned()
     }

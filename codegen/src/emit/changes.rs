@@ -1,4 +1,4 @@
-//! What a difference between two releases means for those who did not take part in it.
+//! The consequences of a difference between two releases for the side that did not change.
 
 use serde::Serialize;
 
@@ -9,17 +9,17 @@ use crate::model::*;
 /// A difference, explained.
 #[derive(Clone, Debug, Serialize)]
 pub struct Explained {
-    /// What kind of difference it is.
+    /// The kind of difference.
     pub kind: Kind,
     /// The name that changed, as C spells it.
     pub name: String,
-    /// What changed: a clause about the name.
+    /// The change: a clause about the name.
     pub what: String,
-    /// Where its pointer was and is.
+    /// The old and the new offset of its pointer.
     pub offsets: [Option<u64>; 2],
-    /// What becomes of a plugin built for the older release in a host of the newer one.
+    /// The consequence for a plugin of the older release in a host of the newer one.
     pub old_plugin: Option<String>,
-    /// What becomes of a plugin built for the newer release in a host of the older one.
+    /// The consequence for a plugin of the newer release in a host of the older one.
     pub new_plugin: Option<String>,
     /// True if the former does harm, if nobody translates.
     pub breaks_plugin: bool,

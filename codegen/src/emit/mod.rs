@@ -1,5 +1,5 @@
-//! What people use, written from the model: one folder for each kind of output, which implements [`Emitter`] and is
-//! registered in [`EMITTERS`].
+//! Emitters: write the outputs from the model: one folder for each kind of output, which implements
+//! [`Emitter`] and is registered in [`EMITTERS`].
 //!
 //! An emitter prepares data, in which every name is spelled and every decision made, and a template or `quote!` lays it
 //! out. [`emit()`] runs all that the spec asks for; what they say in prose comes from [`words`], so that the header, the

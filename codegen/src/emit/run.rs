@@ -6,7 +6,7 @@ use minijinja::{Environment, UndefinedBehavior};
 use super::{EMITTERS, Inputs, Job, Stamp, python};
 use crate::out::{DuplicatePath, FileMap, Output, path};
 
-/// What can go wrong while outputs are written in memory.
+/// Errors while outputs are written in memory.
 #[derive(Debug, thiserror::Error)]
 pub enum EmitError {
     /// Two outputs share a path.
@@ -18,7 +18,7 @@ pub enum EmitError {
     /// The Rust that was put together does not parse.
     #[error("the expansion is not Rust: {0}")]
     Rust(String),
-    /// What is exported by hand has no form in Python.
+    /// A hand-written export that cannot be expressed in Python.
     #[error(transparent)]
     Python(#[from] python::CoreError),
     /// The table of contents has no place for the reference.

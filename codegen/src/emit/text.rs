@@ -41,7 +41,7 @@ pub fn sentences(text: &str) -> Vec<String> {
     sentences
 }
 
-/// Where the full stop of the first sentence is, if another one follows.
+/// Returns the position of the full stop of the first sentence, if another one follows.
 fn end_of_first(text: &str) -> Option<usize> {
     text.match_indices(". ")
         .map(|(index, _)| index)

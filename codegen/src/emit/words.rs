@@ -1,4 +1,4 @@
-//! What the data of a spec says in plain words: used by C comments, by the reference and by the command.
+//! Texts about the data of a spec: used by C comments, by the reference and by the command.
 
 use super::text::{capital, collapse, ended, enumerate, sentence};
 use crate::model::*;
@@ -10,9 +10,9 @@ pub struct Words<'a> {
     pub spec: &'a Spec,
     /// The interface.
     pub interface: &'a Interface,
-    /// How constants are spelled.
+    /// The spelling of constants.
     pub constant: fn(Constant) -> String,
-    /// What is between the name of an argument and its value.
+    /// The separator between the name of an argument and its value.
     pub argument: &'static str,
 }
 
@@ -67,7 +67,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// How the signature differs between releases, one sentence for each parameter.
+    /// Describes the differences of the signature between releases, one sentence for each parameter.
     pub fn signature_notes(self, function: &Function) -> Vec<String> {
         let varying = function.params.iter().filter(|param| param.availability != Availability::default());
         varying
@@ -130,7 +130,7 @@ impl<'a> Words<'a> {
         facts
     }
 
-    /// What the fallback does, as one paragraph.
+    /// Describes the fallback, as one paragraph.
     pub fn fallback(self, function: &Function, fallback: &Fallback) -> String {
         let mut sentences = vec![self.fallback_action(function, &fallback.kind)];
         match fallback.rule {
@@ -149,7 +149,7 @@ impl<'a> Words<'a> {
         sentences.join(" ")
     }
 
-    /// What the fallback does, without whose rule it is and what it costs.
+    /// Describes the fallback, without the owner of the rule and its cost.
     pub fn fallback_action(self, function: &Function, kind: &FallbackKind) -> String {
         match kind {
             FallbackKind::Constant(values) => match values.as_slice() {
@@ -229,25 +229,26 @@ impl<'a> Words<'a> {
         format!("`{}({})`", callee.name.value, arguments.join(", "))
     }
 
-    /// What hosts do when the pointer is null, on one line; empty where nobody can leave the function out.
+    /// Describes the behaviour of hosts when the pointer is null, on one line; empty where nobody can leave
+    /// the function out.
     pub fn when_null(self, function: &Function) -> String {
         collapse(&function.when_null)
     }
 
-    /// What the status means where it is the answer of a question.
+    /// Returns the meaning of the status as the answer of a query.
     pub fn question(self, function: &Function) -> Option<String> {
         let (yes, no) = function.question?;
         let [yes, no] = [yes, no].map(|status| &self.status(status).name.value);
         Some(format!("The status is the answer: `{yes}` is yes, `{no}` is no."))
     }
 
-    /// How a call relates to the work of the device, as sentences.
+    /// Describes the relation of a call to the work of the device, as sentences.
     pub fn order(self, function: &Function) -> Vec<String> {
         let waits = function.blocking.then(|| "The caller waits for the device.".to_owned());
         waits.into_iter().chain(self.stream_order(function)).collect()
     }
 
-    /// How the work of a call relates to a stream.
+    /// Describes the relation of a call's work to a stream.
     pub fn stream_order(self, function: &Function) -> Option<String> {
         let stream = &function.param(function.stream_ordered?).name.value;
         Some(format!("The work runs in the order of `{stream}`; the call may return before it is done."))

@@ -20,7 +20,7 @@ pub struct Doc {
     pub threads: String,
 }
 
-/// Who writes a parameter, as its tag says.
+/// The direction of a parameter, by its tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// The caller.

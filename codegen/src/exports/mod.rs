@@ -1,4 +1,5 @@
-//! What a crate exports to C by hand, beside the functions of the spec: read from its sources, with its documentation.
+//! The hand-written C exports of a crate, beside the functions of the spec: read from its sources, with its
+//! documentation.
 //!
 //! The C header of the same exports is made by cbindgen; this is for languages that cbindgen does not write.
 
@@ -11,7 +12,7 @@ use std::path::PathBuf;
 pub use doc::{Direction, Doc};
 pub use read::read;
 
-/// What a crate exports.
+/// The exports of a crate.
 #[derive(Clone, Debug, Default)]
 pub struct Exports {
     /// Public constants that are whole numbers.
@@ -40,13 +41,13 @@ pub struct Constant {
 pub struct Type {
     /// Its name in Rust.
     pub name: String,
-    /// What it is.
+    /// The kind of type.
     pub kind: TypeKind,
     /// Its documentation.
     pub doc: Doc,
 }
 
-/// What a type is.
+/// The kind of a type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TypeKind {
     /// A number that stands for something: `struct DeviceHandle(usize)`.
@@ -59,7 +60,7 @@ pub enum TypeKind {
     Callback {
         /// Its parameters.
         params: Vec<(String, Ty)>,
-        /// What it returns; `None`: nothing.
+        /// The result; `None`: nothing.
         result: Option<Ty>,
     },
 }
@@ -71,7 +72,7 @@ pub struct Field {
     pub name: String,
     /// Its type.
     pub ty: Ty,
-    /// What it is.
+    /// The type.
     pub doc: String,
 }
 
@@ -82,7 +83,7 @@ pub struct Function {
     pub name: String,
     /// Its parameters.
     pub params: Vec<(String, Ty)>,
-    /// What it returns; `None`: nothing.
+    /// The result; `None`: nothing.
     pub result: Option<Ty>,
     /// Its documentation.
     pub doc: Doc,
@@ -115,7 +116,7 @@ pub enum ReadError {
     Parse {
         /// The file.
         path: PathBuf,
-        /// Where and why.
+        /// The location and the reason.
         source: syn::Error,
     },
     /// Something is exported that the reader does not know.
@@ -123,9 +124,9 @@ pub enum ReadError {
     Unknown {
         /// The file.
         path: PathBuf,
-        /// What.
+        /// The name.
         item: String,
-        /// What is not known of it.
+        /// The missing fact about it.
         reason: String,
     },
 }

@@ -1,4 +1,4 @@
-//! What C and C++ keep for themselves, for the rules and for the emitter of headers.
+//! The reserved names of C and C++, for the rules and for the emitter of headers.
 
 /// The language that keeps a word for itself, if one does.
 pub fn keyword_of(name: &str) -> Option<&'static str> {

@@ -4,7 +4,7 @@
 
 use crate::model::*;
 
-/// What a parameter is in Python.
+/// The kind of a parameter in Python.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form<'a> {
     /// A single value.
@@ -43,7 +43,7 @@ pub fn form<'a>(spec: &Spec, param: &'a Param) -> Option<Form<'a>> {
         // An array of one is the one.
         (Some(Length::Count(Extent::Number(1))), ty) => Some(Form::One(item(spec, ty)?)),
         (Some(Length::Count(extent)), ty) => {
-            // What a list is written to has a length that the caller gave.
+            // The length of an output list is a parameter of the caller.
             (param.dir != Direction::InOut).then_some(Form::List(item(spec, ty)?, extent))
         }
         (_, Ty::String) => (!is_written).then_some(Form::Text),

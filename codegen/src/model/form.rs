@@ -1,4 +1,4 @@
-//! What each parameter of a function is for those who call it safely, decided once for every emitter.
+//! The form of each parameter for safe callers, computed once for every emitter.
 //!
 //! This is where safe signatures come from: a length that a slice carries is no parameter, what the function
 //! yields is its result, and a callback takes its context along.
@@ -8,7 +8,7 @@ use super::{
     TypeKind,
 };
 
-/// What a parameter is.
+/// The form of a parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Form {
     /// No parameter of its own: another one carries it.
@@ -52,7 +52,7 @@ pub enum Form {
     Output(Output),
 }
 
-/// What carries a parameter that is none by itself.
+/// The carrier of a parameter that another parameter implies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carrier {
     /// The result: it is the status that the call reports through.
@@ -65,7 +65,7 @@ pub enum Carrier {
     Lent(ParamId),
 }
 
-/// What a function yields through a parameter.
+/// A result that a function yields through a parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
     /// A value.
@@ -121,7 +121,7 @@ fn form(spec: &Spec, function: &Function, id: ParamId, param: &Param) -> Form {
         match &spec.ty(ty).kind {
             TypeKind::Struct { fields, .. } if is_byte_buffer(fields) => return Form::ByteBuffer { mutable },
             TypeKind::Struct { .. } if param.dir != Direction::Out => return Form::StructRef { mutable },
-            // What C passes by its address it also changes through it; only what is made comes back.
+            // C also changes a value that it passes by address; only what is made comes back.
             TypeKind::Handle { form: HandleForm::Pointee(_), .. } if param.role != Role::Creates => {
                 return Form::Value;
             }

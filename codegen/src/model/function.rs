@@ -5,12 +5,12 @@ use super::{
 };
 use crate::source::{At, Span};
 
-/// What a function returns.
+/// The result of a function.
 #[derive(Debug)]
 pub enum ResultKind {
     /// The interface's status.
     Status,
-    /// Nothing.
+    /// No result.
     None,
     /// A value.
     Value(Box<Param>),
@@ -40,16 +40,16 @@ pub struct Function {
     pub doc: Prose,
     /// Parameters in the order of the ABI.
     pub params: Vec<Param>,
-    /// What each parameter is, in the same order.
+    /// The form of each parameter, in the same order.
     pub forms: Vec<Form>,
     /// The struct whose members the parameters are, if the ABI passes one.
     pub args: Option<ArgsStruct>,
-    /// What it returns.
+    /// The result.
     pub result: ResultKind,
     /// True if an implementation must have it.
     pub need: Need,
-    /// What hosts do when the pointer is null; of a table's function that is required to load, that they
-    /// refuse.
+    /// The behaviour of hosts when the pointer is null; of a table's function that is required to load, that
+    /// they refuse.
     pub when_null: String,
     /// True if the slot is filled with the fallback unasked.
     pub fill_always: bool,
@@ -61,7 +61,7 @@ pub struct Function {
     pub stream_ordered: Option<ParamId>,
     /// The status as an answer: (yes, no).
     pub question: Option<(StatusValue, StatusValue)>,
-    /// What stands in when there is none.
+    /// The fallback.
     pub fallback: Option<Fallback>,
     /// Why nothing stands in, where that is said.
     pub no_fallback: String,
@@ -69,13 +69,13 @@ pub struct Function {
     pub returns: Vec<(StatusValue, Prose)>,
     /// Its names elsewhere.
     pub analogue: Vec<(String, String)>,
-    /// How the Python package has it, if it does.
+    /// The form in the Python package, if it has one.
     pub python: Option<PythonFunction>,
     /// Related functions.
     pub see: Vec<FunctionId>,
     /// The group that describes it.
     pub group: GroupId,
-    /// Where it says what.
+    /// The spans of its keys.
     pub places: Places,
 }
 
@@ -96,22 +96,22 @@ pub struct ArgsStruct {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StatusValue(pub usize);
 
-/// What stands in for a function that is not there.
+/// The fallback of a missing function.
 #[derive(Debug)]
 pub struct Fallback {
-    /// What is done.
+    /// The action.
     pub kind: FallbackKind,
     /// True if it is the host's own rule.
     pub rule: Rule,
     /// Why this rule.
     pub why: String,
-    /// What the caller pays.
+    /// The cost for the caller.
     pub costs: String,
-    /// Where it is written.
+    /// The location in the spec.
     pub span: Span,
 }
 
-/// Whose rule a fallback is.
+/// The owner of a fallback's rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
     /// The host does the same when the pointer is null.
@@ -140,7 +140,7 @@ pub enum FallbackKind {
     Strategy {
         /// Name of the Rust function.
         name: At<String>,
-        /// What it calls.
+        /// The called function.
         needs: Vec<At<FunctionId>>,
     },
     /// The caller gets a status.
@@ -150,7 +150,7 @@ pub enum FallbackKind {
         /// The message.
         message: String,
     },
-    /// Nothing is done, and that is right.
+    /// Does nothing, which is correct.
     Nothing,
 }
 
@@ -168,7 +168,7 @@ pub struct Buffer {
 /// A call of a fallback.
 #[derive(Debug)]
 pub struct Call {
-    /// What is called.
+    /// The called function.
     pub function: At<FunctionId>,
     /// The arguments, by the parameters of what is called, in their order.
     pub arguments: Vec<(ParamId, At<Argument>)>,

@@ -34,15 +34,15 @@ pub struct Spec {
     pub project: String,
     /// One sentence.
     pub summary: String,
-    /// Where outputs go.
+    /// The folders of outputs.
     pub outputs: Outputs,
-    /// What people run to bring them up to date.
+    /// The command that updates them.
     pub command: String,
     /// The interfaces, in the order of the docs.
     pub interfaces: Vec<Interface>,
 }
 
-/// Where outputs go.
+/// The folders of outputs.
 #[derive(Debug, Default)]
 pub struct Outputs {
     /// The places that the spec names.
@@ -58,7 +58,7 @@ pub struct OutputPlace {
     pub key: &'static str,
     /// The path, relative to the output root and in its shortest form.
     pub path: At<String>,
-    /// What lies there.
+    /// The kind of outputs.
     pub kind: PlaceKind,
     /// The interface that it holds, where one is named.
     pub interface: Option<At<InterfaceId>>,
@@ -66,7 +66,7 @@ pub struct OutputPlace {
     pub reads: Vec<(&'static str, String)>,
 }
 
-/// What lies in a place of outputs.
+/// The kind of outputs in a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlaceKind {
     /// A folder that holds nothing else.
@@ -107,7 +107,7 @@ pub struct TypeId {
     pub index: usize,
 }
 
-/// Where an entry and the keys below it were written, so that a rule can point at the one it means.
+/// The spans of an entry and of the keys below it, so that a rule can point at the right one.
 #[derive(Clone, Debug)]
 pub struct Places {
     /// The key; of an entry of a list, its name.
@@ -124,7 +124,7 @@ pub struct Places {
 pub struct Interface {
     /// Its name and its folder.
     pub name: At<String>,
-    /// How its functions are found.
+    /// The lookup of its functions.
     pub kind: InterfaceKind,
     /// Heading in the docs.
     pub title: String,
@@ -142,7 +142,7 @@ pub struct Interface {
     pub status: Option<TypeId>,
     /// The object that functions return in the place of a status, if there is one.
     pub error: Option<ErrorObject>,
-    /// What structs of arguments begin with: `(size_field, extension)`.
+    /// The prefix of structs of arguments: `(size_field, extension)`.
     pub args: Option<(String, Option<String>)>,
     /// True if calls may throw C++ exceptions.
     pub unwinds: bool,
@@ -154,7 +154,7 @@ pub struct Interface {
     pub types: Vec<Type>,
     /// Functions, in the order of the groups.
     pub functions: Vec<Function>,
-    /// What C names of functions begin with.
+    /// The prefix of C names of functions.
     pub prefix: String,
     /// Fallbacks that are written by hand.
     pub strategies: Vec<At<String>>,
@@ -164,14 +164,14 @@ pub struct Interface {
     pub sdk: Option<Sdk>,
     /// The Python package that has its functions, if there is one.
     pub python: Option<PythonPackage>,
-    /// Where `interface.yaml` says what.
+    /// The spans of the keys of `interface.yaml`.
     pub places: Places,
 }
 
 /// The functions that the SDK offers for a table.
 #[derive(Debug)]
 pub struct Sdk {
-    /// What C names of functions and types begin with.
+    /// The prefix of C names of functions and types.
     pub prefix: String,
     /// The id whose place the SDK's own handle of a device takes.
     pub device: TypeId,
@@ -179,7 +179,7 @@ pub struct Sdk {
     pub manages: Vec<FunctionId>,
 }
 
-/// How the functions of an interface are found.
+/// The lookup of the functions of an interface.
 #[derive(Debug)]
 pub enum InterfaceKind {
     /// In a struct of function pointers that a plugin fills.
@@ -188,7 +188,7 @@ pub enum InterfaceKind {
     Export,
     /// By symbol, in a host that offers them.
     Import {
-        /// Where they are looked for, in this order.
+        /// The libraries in which they are looked up, in this order.
         libraries: Vec<String>,
     },
 }
@@ -200,7 +200,7 @@ pub struct Release {
     pub name: At<String>,
     /// Exact host versions that were checked.
     pub hosts: Vec<At<String>>,
-    /// What sets it apart.
+    /// The evidence that identifies it.
     pub note: String,
 }
 
@@ -226,6 +226,6 @@ pub struct Group {
     pub doc: String,
     /// File name of the header that declares it.
     pub header: At<String>,
-    /// Where it says what.
+    /// The spans of its keys.
     pub places: Places,
 }

@@ -3,7 +3,7 @@
 use super::{Availability, FunctionId, ParamId, Places, Prose, Ty};
 use crate::source::At;
 
-/// Who writes a parameter.
+/// The direction of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// The caller.
@@ -23,11 +23,11 @@ pub enum Space {
     Device,
     /// Both can follow it.
     Unified,
-    /// Whichever.
+    /// Any memory.
     Any,
 }
 
-/// How much memory a pointer points to.
+/// The size of the memory that a pointer points to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Length {
     /// In bytes.
@@ -69,11 +69,11 @@ pub struct Param {
     pub python_name: Option<String>,
     /// Its type.
     pub ty: Ty,
-    /// Who writes it.
+    /// The direction.
     pub dir: Direction,
     /// Which memory it points to.
     pub space: Option<Space>,
-    /// How much memory it points to.
+    /// The size of the memory that it points to.
     pub length: Option<Length>,
     /// True if the function hands out the address of a list of its own.
     pub lent: bool,
@@ -99,11 +99,11 @@ pub struct Param {
     pub upstream: Option<String>,
     /// When it is there.
     pub availability: Availability,
-    /// What the implementation gets in releases without it.
+    /// The value for the implementation in releases without it.
     pub absent: Option<Absent>,
-    /// What it is.
+    /// The documentation.
     pub doc: Prose,
-    /// Where it says what.
+    /// The spans of its keys.
     pub places: Places,
 }
 

@@ -8,7 +8,7 @@ impl Spec {
         &self.interfaces[id.interface.0].types[id.index]
     }
 
-    /// What kind of described type this is, if it is one.
+    /// Returns the kind of a described type.
     pub fn kind(&self, ty: Ty) -> Option<&TypeKind> {
         ty.id().map(|id| &self.ty(id).kind)
     }
@@ -233,7 +233,7 @@ impl Places {
         self.get(key).unwrap_or(self)
     }
 
-    /// What a key takes; the name of the entry where the key was left out.
+    /// Returns the values of a key; the name of the entry where the key was left out.
     pub fn span(&self, key: &str) -> Span {
         self.get(key).map_or(self.key, |places| places.value)
     }
@@ -287,7 +287,7 @@ impl Type {
         }
     }
 
-    /// What a callback returns.
+    /// Returns the result of a callback.
     pub fn result(&self) -> Option<&Param> {
         match &self.kind {
             TypeKind::Callback { result, .. } => result.as_deref(),
@@ -319,7 +319,8 @@ impl Function {
             .filter(move |param| release.is_none_or(|release| param.availability.contains(release)))
     }
 
-    /// What it yields beside its result: the out-parameters that are no status and no memory of the caller's.
+    /// Returns the results beside its return value: the out-parameters that are no status and no memory of
+    /// the caller's.
     pub fn outputs(&self) -> impl Iterator<Item = (ParamId, &Param)> {
         self.params
             .iter()

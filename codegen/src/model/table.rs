@@ -14,7 +14,7 @@ pub struct Table {
     pub blocks: Vec<Block>,
     /// The hand-over.
     pub hand_over: HandOver,
-    /// Where the table is written.
+    /// The location in the spec.
     pub span: Span,
 }
 
@@ -29,7 +29,7 @@ pub struct Block {
     pub slots: Vec<Slot>,
     /// The array of unused slots behind them.
     pub reserved: Option<Reserved>,
-    /// Where it is named.
+    /// The span of the name.
     pub span: Span,
 }
 
@@ -44,7 +44,7 @@ pub struct TableField {
     pub align: u64,
 }
 
-/// How host and plugin come by the table.
+/// The means by which host and plugin get the table.
 #[derive(Debug)]
 pub enum HandOver {
     /// The spec does not say.
@@ -82,7 +82,7 @@ pub struct Reserved {
     pub name: String,
     /// Number of slots in the first release.
     pub count: u64,
-    /// Where it is written.
+    /// The location in the spec.
     pub span: Span,
 }
 
@@ -101,7 +101,7 @@ pub struct Plugin {
     pub version_field: String,
     /// The version: major, minor, patch.
     pub version: [u64; 3],
-    /// What the C macros with its numbers begin with, where the ABI has a name for that.
+    /// The prefix of the C macros with its numbers, if the ABI has a name for that.
     pub version_macro: Option<String>,
     /// The field that names the device.
     pub device_type: String,

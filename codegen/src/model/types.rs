@@ -10,7 +10,7 @@ pub struct Type {
     pub name: At<String>,
     /// Its name in C.
     pub c_name: String,
-    /// What it is.
+    /// The kind.
     pub kind: TypeKind,
     /// One line.
     pub summary: String,
@@ -20,23 +20,23 @@ pub struct Type {
     pub availability: Availability,
     /// The group that describes it.
     pub group: GroupId,
-    /// Where it says what.
+    /// The spans of its keys.
     pub places: Places,
 }
 
-/// What a type is.
+/// The kind of a type.
 #[derive(Debug)]
 pub enum TypeKind {
     /// An opaque pointer.
     Handle {
-        /// What C knows of it.
+        /// The C type.
         form: HandleForm,
         /// True if C points to const where a function only takes a handle of the form
         /// [`HandleForm::Pointee`].
         is_const: bool,
         /// Its name in C where the object may only be read.
         const_name: Option<String>,
-        /// What null means, if it is allowed.
+        /// The meaning of null, if it is allowed.
         null: Option<String>,
         /// True if work runs in its order: a stream.
         orders: bool,
@@ -72,14 +72,14 @@ pub enum TypeKind {
     Callback {
         /// Its parameters.
         params: Vec<Param>,
-        /// What it returns; `None`: nothing.
+        /// The result; `None`: nothing.
         result: Option<Box<Param>>,
         /// True if it is called once each time it is handed over, and never if that call fails.
         once: bool,
     },
 }
 
-/// How C declares a handle.
+/// The C declaration of a handle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HandleForm {
     /// `typedef void* Name`
@@ -122,19 +122,19 @@ pub struct EnumValue {
     pub c_name: String,
     /// The number.
     pub value: i64,
-    /// What it means.
+    /// The meaning.
     pub summary: Prose,
     /// True if it is a second name for a number.
     pub alias: bool,
-    /// What generated code answers with it.
+    /// The role in generated code.
     pub means: Option<Meaning>,
     /// When it is there.
     pub availability: Availability,
-    /// Where it says what.
+    /// The spans of its keys.
     pub places: Places,
 }
 
-/// What generated code has to say with a status.
+/// The role of a status in generated code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meaning {
     /// An argument is null, out of range or stale.

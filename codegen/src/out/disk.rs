@@ -18,7 +18,7 @@ pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>, OutputError> {
     present(fs::read(path)).map_err(failed("read", path))
 }
 
-/// What is at a path, without following a link.
+/// Returns the kind of file at a path, without following a link.
 pub(super) fn look(path: &Path) -> Result<Option<Metadata>, OutputError> {
     present(fs::symlink_metadata(path)).map_err(failed("read", path))
 }
@@ -123,7 +123,7 @@ impl Folders {
         self.known.retain(|folder, _| !path::is_within(folder, path));
     }
 
-    /// Where a file really is, links in its folder followed.
+    /// Returns the real path of a file, with links in its folder resolved.
     pub(super) fn file(&mut self, path: &str) -> Result<Result<PathBuf, Reason>, OutputError> {
         let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
         Ok(self.folder(folder)?.map(|folder| folder.join(name)))

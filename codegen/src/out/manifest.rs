@@ -26,7 +26,7 @@ const UNCOMMITTED: &str = ".uncommitted";
 /// The line of a manifest while outputs are being written.
 const UNFINISHED: &str = "unfinished";
 
-/// What stands before the folder of the spec.
+/// The text before the folder of the spec.
 const SPEC: &str = "spec ";
 
 /// The beginnings of lines that a merge leaves where two branches disagree.

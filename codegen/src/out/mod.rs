@@ -35,7 +35,7 @@ pub struct Output {
     pub path: String,
     /// The whole text; ends with a newline.
     pub text: String,
-    /// What is in it, such as `93 functions (13 required, 80 optional)`.
+    /// A summary of the content, such as `93 functions (13 required, 80 optional)`.
     pub note: String,
     /// True if it is one of many of its kind, which are reported in one line for each folder.
     pub minor: bool,

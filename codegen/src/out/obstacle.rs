@@ -8,11 +8,11 @@ use std::path::PathBuf;
 pub struct Obstacle {
     /// Relative to the output root.
     pub path: String,
-    /// What is in the way.
+    /// The obstacle.
     pub reason: Reason,
 }
 
-/// What is in the way of an output.
+/// An obstacle to an output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reason {
     /// A file that no run of this spec wrote.
@@ -34,7 +34,7 @@ pub enum Reason {
     LeadsOut {
         /// The folder that is a link, relative to the output root.
         folder: String,
-        /// Where it leads.
+        /// The target of the link.
         to: PathBuf,
     },
     /// Another output, which a link makes the same file.

@@ -12,7 +12,7 @@ use super::path::without_case;
 use super::target::{OutputError, Target};
 use super::{FileMap, Output};
 
-/// What happens to outputs that were changed since they were written.
+/// The treatment of outputs that were changed since they were written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Edits {
     /// They are in the way.
@@ -21,7 +21,7 @@ pub enum Edits {
     Replace,
 }
 
-/// How the disk differs from what a run would write.
+/// A difference between the disk and the outputs of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Difference {
     /// An output, or the manifest, has another text.
@@ -30,9 +30,9 @@ pub enum Difference {
         path: String,
         /// The first line that differs, counted from 1.
         line: usize,
-        /// That line on disk; `None`: the file ends before it.
+        /// The line on disk; `None`: the file ends before it.
         found: Option<String>,
-        /// That line as it should be; `None`: the output ends before it.
+        /// The line of the output; `None`: the output ends before it.
         expected: Option<String>,
     },
     /// An output, or the manifest, is not there.
@@ -50,7 +50,7 @@ pub(super) enum Scope {
     Committed,
 }
 
-/// What is to be done, and why it cannot be.
+/// The actions of a run, and the obstacles to them.
 pub(super) struct Plan<'a> {
     pub(super) target: &'a Target,
     /// The outputs of the run before.
@@ -67,14 +67,14 @@ pub(super) struct Plan<'a> {
     pub(super) left: Vec<String>,
     /// Half-written files of a run that was killed.
     pub(super) leftovers: Vec<PathBuf>,
-    /// What is in the way. Changed outputs are not here.
+    /// The obstacle. Changed outputs are not here.
     pub(super) obstacles: Vec<Obstacle>,
 }
 
-/// What is on disk in place of an output.
+/// The file on disk at the path of an output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// Nothing.
+    /// No file.
     Missing,
     /// The same text.
     Same,
@@ -103,7 +103,7 @@ impl<'a> Plan<'a> {
             }
         }
         if let Some(before) = before.as_ref().filter(|before| before.spec != target.spec)
-            // Where there is no such spec any more, this one has been moved.
+            // If that spec does not exist any more, this one has been moved.
             && root.join(&before.spec).join("spec.yaml").is_file()
         {
             return Err(OutputError::OtherSpec {
@@ -134,7 +134,7 @@ impl<'a> Plan<'a> {
         Ok(plan)
     }
 
-    /// What a run that was killed was writing.
+    /// A file that an interrupted run was writing.
     fn add_leftovers(&mut self, folders: &mut Folders) -> Result<(), OutputError> {
         let Some(before) = self.before.as_ref().filter(|before| before.unfinished) else { return Ok(()) };
         for (path, _) in before.entries() {
@@ -147,7 +147,7 @@ impl<'a> Plan<'a> {
         Ok(())
     }
 
-    /// What earlier runs wrote and this one does not.
+    /// The outputs of earlier runs that this one does not write.
     fn add_gone(
         &mut self,
         files: &FileMap,

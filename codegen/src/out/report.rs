@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::FileMap;
 
-/// What a run did with an output.
+/// The action of a run on an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// It was not there before.
@@ -35,11 +35,11 @@ impl Fate {
 /// One line of the report of a run.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// What became of it.
+    /// The action.
     pub fate: Fate,
     /// Its path; of many minor outputs, their folder and the ending that they share.
     pub path: String,
-    /// What is in it.
+    /// A summary of the content.
     pub note: String,
     /// Number of outputs that the line stands for.
     pub count: usize,

@@ -1,4 +1,4 @@
-//! Where outputs go, whose they are, and why they cannot be written.
+//! The folders of outputs, their owners, and errors of writing them.
 
 use std::io;
 use std::path::{Component, Path, PathBuf};
@@ -7,7 +7,7 @@ use super::disk;
 use super::obstacle::{Obstacle, help, list};
 use crate::model::Spec;
 
-/// Where the outputs of a spec go.
+/// The folders for the outputs of a spec.
 #[derive(Clone, Debug)]
 pub struct Target {
     /// The output root.
@@ -16,7 +16,7 @@ pub struct Target {
     pub(super) project: String,
     /// The folder of the spec, relative to the output root, with `/` between the parts.
     pub(super) spec: String,
-    /// What people run to bring the outputs up to date.
+    /// The command that updates the outputs.
     pub(super) command: String,
 }
 
@@ -72,7 +72,7 @@ pub enum OutputError {
     /// A file could not be read, written or removed.
     #[error("cannot {action} `{}`", path.display())]
     File {
-        /// What was tried.
+        /// The failed action.
         action: &'static str,
         /// The file or folder.
         path: PathBuf,

@@ -28,7 +28,7 @@ pub struct Span {
 pub struct At<T> {
     /// The value.
     pub value: T,
-    /// Where it was written.
+    /// The location in the spec.
     pub span: Span,
 }
 
@@ -74,13 +74,13 @@ impl Sources {
     }
 }
 
-/// Where the files of a spec come from: a folder, or what a test has in memory.
+/// The source of a spec's files: a folder, or what a test has in memory.
 pub trait Files {
     /// The text of a file by its path relative to the spec's folder, with `/` between the parts.
     ///
     /// Bytes that are not UTF-8 are an error that holds a [`std::string::FromUtf8Error`].
     fn read(&self, path: &str) -> std::io::Result<String>;
-    /// How the file is named in messages.
+    /// The name of the file in messages.
     fn display(&self, path: &str) -> PathBuf;
     /// The names in a folder that end in `.yaml` or `.yml`, sorted; a folder that is not there has none.
     fn list(&self, folder: &str) -> Vec<String>;

@@ -13,13 +13,13 @@ use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 /// A YAML value and where it stood.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// Where it stood.
+    /// The span.
     pub span: Span,
     /// The value.
     pub content: Content,
 }
 
-/// What YAML can say.
+/// A YAML value.
 #[derive(Clone, Debug)]
 pub enum Content {
     /// `null`, `~`, or nothing at all.
@@ -140,7 +140,7 @@ impl Node {
         Span { end, ..self.span }
     }
 
-    /// What kind of value this is, for messages.
+    /// Returns the kind of value, for messages.
     pub fn kind(&self) -> &'static str {
         match self.content {
             Content::Null => "nothing",
@@ -156,7 +156,7 @@ impl Node {
     }
 }
 
-/// Parses a file. Where the text is no YAML there is no tree; a key that is given twice counts the first
+/// Parses a file. A text that is not YAML has no tree; a key that is given twice counts the first
 /// time.
 pub fn parse(file: FileId, text: &str, diagnostics: &mut Diagnostics) -> Option<Node> {
     let traces = traces(file, text);
@@ -193,7 +193,7 @@ fn error_span(file: FileId, text: &str, error: &Error) -> Span {
     // Errors of the scanner count characters, those after it also bytes.
     let counted = || text.char_indices().nth(span.offset() as usize).map(|(byte, _)| byte);
     let start = span.byte_offset().map(|byte| byte as usize).or_else(counted).unwrap_or(text.len());
-    // Where the parser ran into the end of the file, the last character is what can be shown.
+    // If the parser reached the end of the file, shows the last character.
     let start = match text.get(start..) {
         Some(rest) if !rest.trim().is_empty() => start,
         _ => text.trim_end().char_indices().last().map_or(0, |(byte, _)| byte),
@@ -203,7 +203,7 @@ fn error_span(file: FileId, text: &str, error: &Error) -> Span {
     Span { file, start, end }
 }
 
-/// What is wrong, in words that do not speak of the parser's own API.
+/// The error, in words that do not refer to the parser's API.
 fn reason(error: &Error) -> String {
     match error.without_snippet() {
         Error::MultipleDocuments { .. } => "a file is one YAML document; a second one begins here".into(),

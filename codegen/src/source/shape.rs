@@ -10,7 +10,7 @@ use crate::diagnostic::{Code, Diagnostic, Diagnostics, nearest};
 /// A mapping with known keys.
 #[derive(Debug)]
 pub struct Shape {
-    /// What a message calls it, with its article: "a parameter".
+    /// The name in messages, with its article: "a parameter".
     pub name: &'static str,
     /// Its keys, in the order in which they are best written.
     pub keys: &'static [Key],
@@ -21,13 +21,13 @@ pub struct Shape {
 pub struct Key {
     /// As it is written.
     pub name: &'static str,
-    /// What it says, for editors.
+    /// The description, for editors.
     pub doc: &'static str,
-    /// What it takes.
+    /// The allowed values.
     pub value: Value,
     /// True if the mapping means nothing without it.
     pub needed: bool,
-    /// What to write, where the needed keys of a mapping do not show it.
+    /// An example, if the required keys of a mapping do not show the form.
     pub example: Option<&'static str>,
 }
 
@@ -38,7 +38,7 @@ impl Key {
     }
 }
 
-/// What a key takes.
+/// The allowed values of a key.
 #[derive(Debug)]
 pub enum Value {
     /// `true` or `false`.
@@ -61,7 +61,7 @@ pub enum Value {
     Type,
     /// One of a few words.
     Word(&'static [&'static str]),
-    /// Nothing at all.
+    /// No value.
     Null,
     /// A mapping with known keys.
     Shape(&'static Shape),
@@ -101,7 +101,7 @@ impl Value {
         }
     }
 
-    /// What is expected, for messages.
+    /// Returns the expected form, for messages.
     pub fn expected(&self) -> String {
         match self {
             Value::Bool => "`true` or `false`".into(),

@@ -11,7 +11,7 @@ use crate::diagnostic::{Code, Diagnostic};
 pub struct Decoded {
     /// Without a byte order mark.
     pub text: String,
-    /// What the bytes were, if they were not UTF-8.
+    /// The encoding of the bytes, if they were not UTF-8.
     pub encoding: Encoding,
 }
 
@@ -24,7 +24,7 @@ pub enum Encoding {
     Utf16,
     /// One byte for each character, in some of them at least.
     Latin1 {
-        /// Where the first character lies that is not UTF-8.
+        /// The position of the first character that is not UTF-8.
         first: usize,
         /// The number of them.
         count: usize,
@@ -82,7 +82,7 @@ fn without_mark(text: &str) -> &str {
 }
 
 impl Decoded {
-    /// What is wrong with the encoding.
+    /// The encoding error.
     pub fn diagnostic(&self, file: FileId) -> Option<Diagnostic> {
         let place = |start: usize| {
             let length = self.text[start..].chars().next().map_or(0, char::len_utf8);
@@ -176,7 +176,7 @@ fn invisible(file: FileId, text: &str) -> Vec<Diagnostic> {
     seen.into_iter().filter_map(diagnostic).collect()
 }
 
-/// What a character is called that looks like another one, or like none.
+/// The name of a character that looks like another one, or is invisible.
 fn name(c: char) -> Option<&'static str> {
     match c {
         '\t' | '\n' | '\r' | ' '..='~' => None,

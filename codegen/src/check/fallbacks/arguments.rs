@@ -1,4 +1,4 @@
-//! What a fallback passes on.
+//! Rules about the arguments of a fallback.
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{

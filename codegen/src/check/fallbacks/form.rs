@@ -25,7 +25,7 @@ pub(in super::super) fn check_keys(check: &Check) {
     }
 }
 
-/// What is not the host's rule has a reason.
+/// A fallback that is not the host's rule has a reason.
 pub(in super::super) fn check_reason(check: &Check) {
     for site in sites(check) {
         // The functions of an export are called by programs, and no host has a rule for them.
@@ -42,7 +42,7 @@ pub(in super::super) fn check_reason(check: &Check) {
     }
 }
 
-/// Who refuses answers with a status, and not with success.
+/// A refusal uses a status that is not a success.
 pub(in super::super) fn check_refusal(check: &Check) {
     for site in sites(check) {
         let FallbackKind::Refuse { status, .. } = site.fallback.kind else { continue };

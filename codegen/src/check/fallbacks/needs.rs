@@ -1,4 +1,4 @@
-//! What a fallback needs: functions that are there when it runs.
+//! Rules about the needs of a fallback: functions that are there when it runs.
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::FunctionId;
@@ -72,7 +72,7 @@ fn leads_to(
     false
 }
 
-/// What a fallback calls is there itself.
+/// Each function that a fallback calls is required or has a fallback.
 pub(in super::super) fn check_absent(check: &Check) {
     for (site, need) in needs(check) {
         let callee = check.interface.function(need.value);
@@ -88,7 +88,7 @@ pub(in super::super) fn check_absent(check: &Check) {
     }
 }
 
-/// What a fallback calls is there in every release that has the function.
+/// Each function that a fallback calls exists in every release that has the function.
 pub(in super::super) fn check_newer(check: &Check) {
     for (site, need) in needs(check) {
         let callee = check.interface.function(need.value);

@@ -6,7 +6,7 @@ use crate::model::{Argument, Call, Direction, FallbackKind, Function, Param, Par
 use super::super::Check;
 use super::{Site, sites};
 
-/// Nothing touches memory of a stream before the stream has passed what was queued.
+/// A fallback uses memory of a stream only after the stream has passed all queued work.
 pub(in super::super) fn check_waits(check: &Check) {
     for site in sites(check) {
         let Some(stream) = site.function.stream_ordered else { continue };
@@ -83,7 +83,8 @@ fn is_only(callee: &Function, passed: &[ParamId]) -> bool {
     taken == 1 && passed.len() == 1
 }
 
-/// What the stream may belong to: its owner, or where none is named each device that the function takes.
+/// The device that a stream may belong to: its owner, or where none is named each device that the function
+/// takes.
 fn owners(check: &Check, function: &Function, stream: ParamId) -> Vec<ParamId> {
     if let Some(owner) = function.param(stream).of {
         return vec![owner];

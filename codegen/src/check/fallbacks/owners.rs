@@ -6,7 +6,7 @@ use crate::model::{Argument, Param, ParamId};
 use super::super::Check;
 use super::{Site, sites};
 
-/// What is given as the device of an argument is the device of that argument.
+/// The device that is passed for an argument is the device of that argument.
 pub(in super::super) fn check_owners(check: &Check) {
     for site in sites(check) {
         for call in site.calls() {

@@ -1,4 +1,4 @@
-//! What a fallback yields.
+//! Rules about the results of a fallback.
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Argument, Call, Constant, Direction, FallbackKind, Function, Param, ParamId, ResultKind};
@@ -202,7 +202,7 @@ fn value(function: &Function) -> Option<&Param> {
     }
 }
 
-/// What a function writes, but for its status and what is `given` already.
+/// The outputs of a function, except its status and those that are `given` already.
 fn results<'a>(function: &'a Function, given: &[ParamId]) -> impl Iterator<Item = (ParamId, &'a Param)> {
     let given = given.to_vec();
     let params = function.params.iter().enumerate().map(|(index, param)| (ParamId(index), param));

@@ -40,7 +40,7 @@ struct Run {
 }
 
 impl Builder<'_> {
-    /// How a plugin fills the tables of all releases, where there are several.
+    /// The function that fills the tables of all releases, if there are several.
     pub(super) fn fill(&self, table: &Table, plugin: &Plugin) -> Option<FillItem> {
         let newest = self.interface.newest()?;
         let TypeKind::Struct { fields, .. } = &self.spec.ty(plugin.params).kind else { return None };
@@ -64,7 +64,7 @@ impl Builder<'_> {
         })
     }
 
-    /// What is copied into the table of a release, and which functions cannot be.
+    /// The members that are copied into the table of a release, and the functions that cannot be.
     fn runs(
         &self,
         all: &TableLayout,

@@ -60,7 +60,7 @@ impl<'a> Speller<'a> {
                     && matches!(param.length, Some(Length::Bytes(_)));
                 format!("{}void*", constness(param, reads))
             }
-            // What is made is handed over by its address.
+            // An object that the function creates is passed by its address.
             Ty::String if by_pointer && param.role == Role::Creates => {
                 format!("{}char**", constness(param, false))
             }
@@ -108,7 +108,7 @@ impl<'a> Speller<'a> {
                 if matches!(self.spec.ty(id).kind, TypeKind::Handle { form: HandleForm::Pointee(_), .. }) =>
             {
                 let is_const = self.spec.is_const_handle(param.ty);
-                // Where the objects may be changed, the array of their addresses is what is only read.
+                // If the objects are mutable, only the array of their addresses is const.
                 let array = if reads && !is_const { " const" } else { "" };
                 format!("{}{}*{array}*", constness(param, reads && is_const), self.base(param.ty))
             }
@@ -157,7 +157,7 @@ impl<'a> Speller<'a> {
         matches!(self.spec.ty(id).kind, TypeKind::Handle { form: HandleForm::Pointee(_), .. })
     }
 
-    /// What a function returns.
+    /// Returns the result type of a function.
     pub fn result(self, result: &ResultKind) -> String {
         match result {
             ResultKind::None => "void".to_owned(),

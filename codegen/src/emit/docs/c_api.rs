@@ -9,7 +9,7 @@ use crate::emit::text::{count, sentence, uncapital};
 use crate::model::*;
 use crate::sdk::{Face, Handle, PLUGIN};
 
-/// What the page says.
+/// The content of the page.
 #[derive(Debug, Serialize)]
 pub struct CApiPage {
     marker: String,

@@ -10,7 +10,7 @@ use crate::emit::{c, python, rust};
 use crate::model::*;
 use crate::sdk::Face;
 
-/// What the page of a function says.
+/// The content of a function's page.
 #[derive(Debug, Serialize)]
 pub struct FunctionPage {
     marker: String,
@@ -42,7 +42,7 @@ pub struct FunctionPage {
 pub struct Link {
     /// The name.
     pub name: String,
-    /// Where to.
+    /// The target.
     pub to: String,
 }
 

@@ -9,7 +9,7 @@ use crate::emit::text::{capital, collapse, first_sentence, sentence};
 use crate::emit::words::Words;
 use crate::model::*;
 
-/// What the page of a group says.
+/// The content of a group's page.
 #[derive(Debug, Serialize)]
 pub struct GroupPage {
     marker: String,

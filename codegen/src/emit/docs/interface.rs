@@ -9,7 +9,7 @@ use crate::emit::text::{count, enumerate, sentence};
 use crate::language::headers::Headers;
 use crate::model::*;
 
-/// What the page of an interface says.
+/// The content of an interface's page.
 #[derive(Debug, Serialize)]
 pub struct InterfacePage {
     marker: String,
@@ -20,9 +20,9 @@ pub struct InterfacePage {
     facts: Vec<Fact>,
     groups: Vec<GroupRow>,
     releases: Vec<ReleaseRow>,
-    /// Where a table's offsets are.
+    /// The page with a table's offsets.
     layout: Option<String>,
-    /// Where the functions that the SDK offers for it are.
+    /// The page with the functions that the SDK offers for it.
     c_api: Option<String>,
     plugin: Option<PluginItem>,
     libraries: Vec<String>,
@@ -188,7 +188,7 @@ fn tally(changes: &[Explained]) -> String {
     if parts.is_empty() { "nothing changed".to_owned() } else { parts.join(", ") }
 }
 
-/// What the page of a table's layout says.
+/// The content of the page on a table's layout.
 #[derive(Debug, Serialize)]
 pub struct LayoutPage {
     marker: String,

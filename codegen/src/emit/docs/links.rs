@@ -1,4 +1,4 @@
-//! Where a page is, how one leads to another, and Markdown that names things turned into links.
+//! The paths of pages, links between them, and Markdown whose names become links.
 
 use crate::emit::text::map_code_spans;
 use crate::model::*;
@@ -75,7 +75,7 @@ impl<'a> Links<'a> {
         })
     }
 
-    /// How a type is shown in a table: its name in the spec, as a link where it is described.
+    /// The text of a type in a table: its name in the spec, as a link where it is described.
     pub fn type_name(self, ty: Ty) -> String {
         match ty {
             Ty::Named(id) => format!("[`{}`]({})", self.spec.ty(id).name.value, self.ty(id)),

@@ -198,7 +198,7 @@ impl Describer<'_> {
     }
 }
 
-/// What a parameter is, in a word.
+/// Returns a word for the kind of a parameter.
 fn form_name(form: &Form) -> &'static str {
     match form {
         Form::Carried(Carrier::Result) => "status",

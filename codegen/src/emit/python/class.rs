@@ -32,7 +32,7 @@ pub struct Field {
     pub name: String,
     /// Its type.
     pub ctype: CType,
-    /// What it is; empty where Python sees the struct as a dict.
+    /// The kind of value; empty where Python sees the struct as a dict.
     pub doc: String,
 }
 
@@ -43,7 +43,7 @@ pub struct Member {
     pub name: String,
     /// The number.
     pub value: i64,
-    /// What it means.
+    /// The meaning.
     pub doc: String,
 }
 

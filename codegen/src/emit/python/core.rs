@@ -16,7 +16,7 @@ use crate::sdk::Face;
 /// Speaks of exports in Python's words.
 #[derive(Clone, Copy)]
 pub struct Core<'a> {
-    /// What is exported.
+    /// The exports.
     pub exports: &'a Exports,
     /// The library's face, whose handles and statuses they share.
     pub face: Face<'a>,
@@ -24,7 +24,7 @@ pub struct Core<'a> {
     pub exceptions: &'a Exceptions,
 }
 
-/// What is exported has no form in Python.
+/// An export that cannot be expressed in Python.
 #[derive(Debug, thiserror::Error)]
 #[error("`{item}` cannot be put into Python: {reason}")]
 pub struct CoreError {
@@ -134,7 +134,7 @@ impl Core<'_> {
         })
     }
 
-    /// What is there, as long as no parameter says that it is one of many.
+    /// The default form of a parameter, if no other parameter is its length.
     fn element(self, ty: &Ty) -> Result<CType, String> {
         match ty {
             Ty::Named(name) if name == "c_char" => Ok(CType::Char),

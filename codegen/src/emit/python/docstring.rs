@@ -122,7 +122,7 @@ fn quoted(lines: &[String], margin: usize) -> Vec<String> {
         .collect();
     if let Some(first) = lines.first_mut() {
         first.insert_str(margin, "\"\"\"");
-        // What is left of the line must hold the other quotes, which must not follow one of the text's own.
+        // The remaining width must hold the closing quotes, which must not follow a quote of the text.
         let fits = first.len() + 3 <= PROSE && !first.ends_with('"');
         match lines.as_mut_slice() {
             [only] if fits => only.push_str("\"\"\""),

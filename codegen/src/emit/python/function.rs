@@ -16,28 +16,28 @@ pub struct Call {
     pub symbol: String,
     /// Its parameters, all of them, in the order of C.
     pub params: Vec<Param>,
-    /// What it returns itself.
+    /// The result.
     pub answer: Answer,
-    /// What it does, up to its parameters.
+    /// The description, up to its parameters.
     pub doc: Docstring,
-    /// What it raises: names of exceptions and when.
+    /// The exceptions: names of exceptions and when.
     pub raises: Vec<(String, String)>,
-    /// What is said after all else.
+    /// The last paragraph.
     pub notes: Vec<String>,
 }
 
-/// What a foreign function returns itself.
+/// The result of a foreign function.
 #[derive(Clone, Debug)]
 pub enum Answer {
     /// A status: anything but 0 raises.
     Status,
     /// A value, with its description.
     Value(CType, String),
-    /// Nothing.
+    /// No result.
     Nothing,
 }
 
-/// What the templates see of every function.
+/// The data of every function for the templates.
 #[derive(Debug, Serialize)]
 pub struct Function<E> {
     /// Its name in Python.
@@ -56,21 +56,21 @@ pub struct Function<E> {
     pub prepared: Vec<String>,
     /// The arguments of the call.
     pub passed: Vec<String>,
-    /// What it returns of its parameters.
+    /// The parameters that it returns.
     pub results: Vec<String>,
-    /// What only one package has.
+    /// Data for one of the packages only.
     #[serde(flatten)]
     pub more: E,
 }
 
-/// What only functions of the bindings have: how the call ends.
+/// Data for functions of the bindings only: how the call ends.
 #[derive(Debug, Serialize)]
 pub struct Ending {
-    /// What takes the status or the value; empty where there is neither.
+    /// The variable for the status or the value; empty where there is neither.
     local: String,
     /// The type hint of a value, as ctypes returns it; empty where a status is returned.
     raw: String,
-    /// What is returned for the value.
+    /// The expression that is returned for the value.
     cooked: String,
     /// Of a function that is called twice: what is filled, what takes its number, and the type of each.
     filled: Option<[String; 3]>,

@@ -2,7 +2,7 @@
 //!
 //! Rust prepares data, in which every name is spelled and every decision made; the templates lay it out.
 //! [`param`] decides how a parameter is passed, [`ctype`] how its type is spelled, and [`module`] what is imported.
-//! What modules share and no spec says is written by hand beside them.
+//! Code that modules share and that does not depend on the spec is written by hand beside them.
 
 mod class;
 mod core;
@@ -76,7 +76,7 @@ impl Emitter for Packages {
     }
 }
 
-/// What the bindings take from the modules beside them that are written by hand.
+/// The names that the bindings import from the hand-written modules beside them.
 const BESIDE: [(&str, &[&str]); 6] = [
     (".arrays", &["filled", "packed"]),
     (".callbacks", &["FUNCFLAG_CDECL", "CFuncPtr"]),

@@ -13,7 +13,7 @@ use crate::out::Output;
 /// A module that others take names from; one that begins with a dot is of the same package.
 pub type Source<'a> = (&'a str, Vec<&'a str>);
 
-/// What all modules take from Python's own.
+/// The imports that all modules take from Python's standard library.
 const STANDARD: [(&str, &str); 3] = [
     ("collections.abc", "Callable Mapping Sequence"),
     (
@@ -36,7 +36,7 @@ pub struct Modules<'a> {
     pub exported: Vec<&'a str>,
 }
 
-/// What a template sees: its own data, and the imports.
+/// The data of a template: its own data, and the imports.
 #[derive(Serialize)]
 struct Page<'a, T> {
     marker: &'a str,

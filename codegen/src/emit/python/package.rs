@@ -23,7 +23,7 @@ use crate::out::Output;
 /// Enums with more values than this are not listed with each parameter.
 const LISTED: usize = 16;
 
-/// What the modules take from the one beside them that is written by hand.
+/// The names that the modules import from the hand-written one beside them.
 const CALL: [&str; 13] = [
     "REFUSED",
     "absent",
@@ -53,17 +53,17 @@ struct Section {
     functions: Vec<Item<Positional>>,
 }
 
-/// What only functions have that take their arguments by position.
+/// Data for functions that take their arguments by position only.
 #[derive(Serialize)]
 struct Positional {
     by_hand: bool,
     /// The variables of the arguments.
     args: Vec<String>,
-    /// What they are unpacked from.
+    /// The value that they are unpacked from.
     given: String,
     /// Number of parameters that may be left out.
     optional: usize,
-    /// What stands before and after the call.
+    /// The lines before and after the call.
     call: [&'static str; 2],
 }
 
@@ -306,7 +306,7 @@ impl Method<'_> {
         }
     }
 
-    /// What a type checker knows of the result.
+    /// The type of the result for type checkers.
     fn gives(self, params: &[Param]) -> String {
         let results: Vec<String> = self.python.returns.iter().map(|id| params[id.0].given()).collect();
         match &self.function.result {
@@ -388,7 +388,7 @@ impl Method<'_> {
         self.prose(&collapse(text), null)
     }
 
-    /// What the status says.
+    /// Returns the meaning of the status.
     fn statuses(self) -> String {
         let words = Words::new(self.context.spec, self.context.interface);
         let failures = self.function.returns.iter().filter(|(status, _)| words.status(*status).value != 0);
@@ -419,7 +419,7 @@ impl Method<'_> {
     }
 }
 
-/// What the arguments are unpacked from: what is left out is null.
+/// Returns the value that the arguments are unpacked from: what is left out is null.
 fn given(needed: usize, optional: usize) -> String {
     let nulls = vec!["None"; optional].join(", ");
     let comma = if optional == 1 { "," } else { "" };
@@ -448,7 +448,7 @@ fn prepared(param: &Param) -> Option<String> {
     Some(format!("{name} = {value}"))
 }
 
-/// What goes to the foreign function.
+/// Returns the argument for the foreign function.
 fn passed(param: &Param) -> String {
     match &param.pass {
         Pass::Length(list) => format!("len({list})"),
@@ -458,7 +458,7 @@ fn passed(param: &Param) -> String {
     }
 }
 
-/// What is returned of a parameter.
+/// Returns the result for a parameter.
 fn read(param: &Param) -> String {
     let name = &param.name;
     match (&param.pass, &param.ctype) {

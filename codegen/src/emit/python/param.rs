@@ -9,7 +9,7 @@ use crate::model::{
 };
 use crate::sdk::{Face, Handle, PLUGIN};
 
-/// How a parameter is passed.
+/// The way in which a parameter is passed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pass {
     /// The caller passes a value, which goes on as it is.
@@ -32,7 +32,7 @@ pub enum Pass {
     Filled(String),
     /// The number of what is filled.
     Filling,
-    /// Null: the caller neither passes it nor gets it. Whether it is the address of something.
+    /// Null: the caller neither passes it nor gets it. True if it is the address of something.
     Null(bool),
 }
 
@@ -41,15 +41,15 @@ pub enum Pass {
 pub struct Param {
     /// Its variable in Python.
     pub name: String,
-    /// What it holds, or what it points to.
+    /// The type of its value, or of the value that it points to.
     pub ctype: CType,
-    /// How it is passed.
+    /// The way in which it is passed.
     pub pass: Pass,
     /// True if null is allowed.
     pub nullable: bool,
-    /// What it is, for those who pass it.
+    /// The type for callers that pass it.
     pub doc: String,
-    /// What it is, for those who get it.
+    /// The type for callers that get it.
     pub returned: String,
 }
 
@@ -98,7 +98,7 @@ impl Param {
     }
 }
 
-/// How a function of the SDK's face passes a parameter.
+/// Returns the way in which a function of the SDK passes a parameter.
 pub fn of_face(face: Face, function: &Function, id: ParamId) -> (CType, Pass) {
     let param = function.param(id);
     let ctype = CType::of(face.spec, param.ty);
@@ -145,7 +145,8 @@ fn pass_of_face(face: Face, function: &Function, id: ParamId, ctype: &CType) -> 
     }
 }
 
-/// How a function of an export's package passes a parameter; `local` names the variable of a parameter.
+/// Returns the way in which a function of an export's package passes a parameter; `local` names the variable
+/// of a parameter.
 pub fn of_export(
     spec: &Spec,
     function: &Function,

@@ -12,7 +12,7 @@ const DEVICE: &str = "DeviceError";
 #[derive(Debug)]
 pub struct Exceptions {
     statuses: Vec<SdkStatus>,
-    /// What names of statuses begin with in C: `TENON_`.
+    /// The prefix of status names in C: `TENON_`.
     prefix: String,
 }
 
@@ -32,7 +32,8 @@ impl Exceptions {
         }
     }
 
-    /// What is raised when a status is answered for a reason; of statuses that share an exception, the text says which.
+    /// Returns the exceptions of a status with a reason; of statuses that share an exception, the text says
+    /// which.
     pub fn raised(&self, status: &str, reason: &str) -> Option<(String, String)> {
         let known = self.statuses.iter().find(|known| known.name == status)?;
         let exception = self.name(status)?;
@@ -44,7 +45,7 @@ impl Exceptions {
         Some((exception, reason))
     }
 
-    /// What is raised for whatever else a plugin answers.
+    /// Returns the exception for other statuses of a plugin.
     pub fn other(reason: &str) -> (String, String) {
         (DEVICE.to_owned(), crate::emit::text::sentence(reason))
     }
@@ -54,7 +55,7 @@ impl Exceptions {
         format!("``Status.{}``", names::member(status))
     }
 
-    /// How a docstring names a status: by its exception where it has one of its own.
+    /// Returns the name of a status in a docstring: by its exception where it has one of its own.
     pub fn spelled(&self, status: &str) -> Option<String> {
         let known = self.statuses.iter().find(|known| known.name == status)?;
         Some(match known.is_own() {

@@ -68,7 +68,7 @@ impl<'a> Sdk<'a> {
         Param { name, ctype, pass, nullable: param.nullable, doc, returned }
     }
 
-    /// What takes the answer of a question.
+    /// The parameter for the answer of a query.
     fn answer(self, function: &Function) -> Option<Param> {
         let returned = self.face.answer(function, |when| self.prose(&collapse(&when.passed())))?;
         let (name, ctype) = (ANSWER.to_owned(), CType::Bool);

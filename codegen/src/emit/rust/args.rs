@@ -124,7 +124,7 @@ fn unpack_member(context: Context, param: &Param, end: u64, this: &TokenStream) 
     }
 }
 
-/// What stands in for a member that the caller does not have, as the ABI would pass it; `None`: zero.
+/// Returns the default of a member that the caller does not have, as the ABI would pass it; `None`: zero.
 fn absent(context: Context, param: &Param, this: &TokenStream) -> Option<TokenStream> {
     Some(match &param.absent {
         Some(Absent::Call(function)) => {

@@ -6,7 +6,7 @@ use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 
 use crate::emit::text::wrap;
 
-/// What the marker begins with on a line of formatted text.
+/// The beginning of the marker on a line of formatted text.
 const MARKER: &str = "__comment!(";
 
 /// The column that a comment ends before, unless a word is longer.

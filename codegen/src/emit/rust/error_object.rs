@@ -35,7 +35,7 @@ pub(super) fn thunk(
     }
 }
 
-/// How the loaded side reads an error object.
+/// The code by which the loaded side reads an error object.
 pub(super) fn reader(context: Context, error: ErrorObject) -> TokenStream {
     let convention = convention(context);
     let slot = |id: FunctionId| {
@@ -54,7 +54,7 @@ pub(super) fn reader(context: Context, error: ErrorObject) -> TokenStream {
             self.refused(function, object).map_or(::core::result::Result::Ok(()), ::core::result::Result::Err)
         }
 
-        /// What an error object says; it is destroyed. `None`: null, which is success.
+        /// The parts of an error object; it is destroyed. `None`: null, which is success.
         fn refused(
             &self,
             function: &'static str,

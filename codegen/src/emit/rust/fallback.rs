@@ -25,7 +25,7 @@ pub(super) fn emit(context: Context) -> TokenStream {
         #[derive(Clone, Copy, Debug)]
         pub struct WithFallbacks<P>(pub P);
 
-        /// What the implementation has by itself: fallbacks do not count.
+        /// The functions that the implementation itself has: fallbacks do not count.
         impl<P> Partial for WithFallbacks<P>
         where
             P: ::core::ops::Deref<Target: Partial> + ::core::marker::Send + ::core::marker::Sync + 'static,
@@ -67,7 +67,7 @@ fn method(context: Context, function: &Function) -> TokenStream {
     }
 }
 
-/// What stands in for a function.
+/// Returns the fallback of a function.
 pub(super) fn body(
     context: Context,
     function: &Function,

@@ -12,12 +12,12 @@ use crate::model::{
     TypeId, TypeKind,
 };
 
-/// What the module `ffi` begins with, and its content.
+/// The beginning of the module `ffi`, and its content.
 pub(super) fn emit(context: Context) -> (TokenStream, TokenStream) {
     let types = context.interface.types.iter().map(|ty| emit_type(context, ty));
     let args = super::args::structs(context);
     let releases = context.interface.release_ids().map(|(id, release)| emit_release(context, id, release));
-    // What is the same in every release stands outside of them, and that may be everything.
+    // Types that are the same in every release are outside of the release modules. They may be all types.
     let newest = context
         .interface
         .release_ids()
@@ -96,7 +96,8 @@ fn emit_type(context: Context, ty: &Type) -> TokenStream {
     }
 }
 
-/// Where the raw struct of a release is: in the release's module only if it differs between releases.
+/// Returns the path of the raw struct of a release: in the release's module only if it differs between
+/// releases.
 pub(super) fn struct_path(context: Context, id: TypeId, release: &TokenStream) -> TokenStream {
     let ty = context.spec.ty(id);
     let c_name = names::symbol(&ty.c_name);
@@ -197,7 +198,7 @@ fn emit_release(context: Context, id: ReleaseId, release: &Release) -> TokenStre
     }
 }
 
-/// What differs by release: the structs with fields that came or went, and the table.
+/// Types that differ by release: the structs with fields that came or went, and the table.
 fn emit_layouts(context: Context, release: Option<ReleaseId>) -> TokenStream {
     let structs = context.interface.types.iter().filter_map(|ty| match &ty.kind {
         TypeKind::Struct { fields, .. } if depends_on_release(fields) => {
@@ -401,7 +402,7 @@ fn raw_element(context: Context, param: &Param) -> TokenStream {
     }
 }
 
-/// Where the raw form of a type is.
+/// Returns the path of the raw form of a type.
 pub(super) fn ffi_path(context: Context, id: TypeId) -> TokenStream {
     raw_path(context, id, &context.spec.ty(id).c_name)
 }

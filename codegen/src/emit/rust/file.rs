@@ -46,7 +46,7 @@ fn push_line(text: &mut String, line: &str) {
     text.push('\n');
 }
 
-/// What a line with an item of a module, an `impl` or a trait begins with.
+/// The beginnings of lines with an item of a module, an `impl` or a trait.
 const ITEMS: [&str; 17] = [
     "#[",
     "///",

@@ -1,4 +1,4 @@
-//! How the forms of parameters are spelled in Rust.
+//! The Rust spelling of parameter forms.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -8,7 +8,7 @@ use super::{Context, names};
 pub(super) use crate::model::{Form, Output};
 use crate::model::{Function, Length, Param, ParamId, ResultKind, Ty, TypeId, TypeKind};
 
-/// What a described type is.
+/// The kind of a described type.
 pub(super) fn named<'a>(context: Context<'a>, ty: Ty) -> Option<&'a TypeKind> {
     match ty {
         Ty::Named(id) => Some(&context.spec.ty(id).kind),
@@ -79,7 +79,7 @@ pub(super) fn output_type(context: Context, param: &Param, output: &Output) -> T
     }
 }
 
-/// What a function yields, with the parameters it comes through.
+/// The results of a function, with the parameters that they come through.
 pub(super) fn outputs<'a>(
     function: &'a Function,
     forms: &'a [Form],
@@ -105,7 +105,7 @@ pub(super) fn is_fallible(context: Context, function: &Function) -> bool {
     }
 }
 
-/// What a method of the trait returns inside its `Result`.
+/// Returns the type in the `Result` of a trait method.
 pub(super) fn result_type(context: Context, function: &Function, forms: &[Form]) -> TokenStream {
     if function.question.is_some() {
         return quote!(bool);

@@ -21,7 +21,7 @@ pub(super) fn emit(context: Context) -> TokenStream {
     let texts = functions.iter().map(|function| &function.name.value);
     let required = functions.iter().map(|function| !function.is_optional());
     let always = functions.iter().map(|function| function.fill_always);
-    // Where the fallback only refuses, null says the same to the host, and says it better.
+    // If the fallback only refuses, null has the same meaning for the host, and is clearer.
     let fillable = functions.iter().map(|function| {
         function.fill_always
             || function

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::model::{Group, GroupId, Interface, InterfaceKind};
 
-/// How a module becomes files.
+/// The division of a module into files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileForm {
     /// One file.
@@ -30,7 +30,7 @@ pub struct RustFile {
 /// A module: what stands in its root, and its parts.
 #[derive(Default)]
 pub(super) struct Module {
-    /// What is needed where the module is a file.
+    /// The lines that are needed if the module is a file.
     of_file: TokenStream,
     root: TokenStream,
     parts: Vec<Part>,
@@ -108,7 +108,7 @@ impl Module {
     }
 }
 
-/// What a part begins with.
+/// The beginning of a part.
 fn parent() -> TokenStream {
     quote! {
         #[allow(unused_imports, reason = "an interface may name no type but its own")]

@@ -12,7 +12,7 @@ use super::types::{is_by_pointer, value};
 use super::{Context, names};
 use crate::model::{Direction, Extent, Function, Length, Param, Ty, TypeKind};
 
-/// How the checks report.
+/// The way in which checks report.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Report {
     /// In the status of the interface, which the compiler infers.
@@ -176,7 +176,7 @@ fn value_of(context: Context, function: &Function, param: &Param, report: Report
             let check = len.map(|len| quote! { ::tenon::support::range #alone(#text, #name.addr(), #len)?; });
             quote! { #check let #name = #converted; }
         }
-        // What is the same on both sides goes through under its own name.
+        // A value that is the same on both sides keeps its name.
         _ => TokenStream::new(),
     }
 }
@@ -208,7 +208,7 @@ pub(super) fn argument(param: &Param, form: &Form) -> Option<TokenStream> {
     }
 }
 
-/// What the method yielded, one by one: a parameter, its form, and where its value is.
+/// Returns the results of the method, one by one: a parameter, its form, and where its value is.
 pub(super) fn yielded<'a>(
     function: &'a Function,
     forms: &'a [Form],

@@ -147,7 +147,7 @@ impl Layout {
         }
     }
 
-    /// Where the raw types of this layout are.
+    /// Returns the path of the raw types of this layout.
     fn module(&self) -> TokenStream {
         match self.release {
             Some(_) => {
@@ -259,7 +259,7 @@ fn release_enum(context: Context, table: &Table, layouts: &[Layout]) -> TokenStr
     }
 }
 
-/// What the slots of a table are filled with.
+/// Returns the values for the slots of a table.
 fn slots(context: Context) -> TokenStream {
     let arms = context.interface.functions.iter().map(|function| {
         let variant = names::pascal(&function.name.value);

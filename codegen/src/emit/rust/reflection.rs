@@ -12,7 +12,7 @@ use crate::model::{
     Rule, Space, Ty, TypeId, TypeKind,
 };
 
-/// What the module `reflection` begins with, and its content.
+/// The beginning of the module `reflection`, and its content.
 pub(super) fn emit(context: Context) -> (TokenStream, TokenStream) {
     let count = names::number(context.interface.functions.len() as u64);
     let enums = named_enums(context).into_iter().map(|id| {

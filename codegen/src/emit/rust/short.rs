@@ -76,7 +76,7 @@ pub(super) fn shorten(tokens: TokenStream, names: &Names) -> TokenStream {
     quote! { #(#imports)* #tokens }
 }
 
-/// What is shortened, and what has become necessary for it.
+/// The shortened text, and the imports that it needs.
 struct Shorter<'a> {
     /// Names that mean something else.
     other: &'a BTreeSet<String>,
@@ -150,7 +150,7 @@ impl Shorter<'_> {
     }
 }
 
-/// What a path can be shortened to.
+/// The short form of a path.
 enum Known {
     /// A name, with the path of a `use`.
     Name(&'static str, Option<&'static str>),

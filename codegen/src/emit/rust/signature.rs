@@ -9,7 +9,7 @@ use super::thunk::{last_release, signatures};
 use super::{Context, names};
 use crate::model::{Function, ReleaseId};
 
-/// What the module `signature` begins with, and its content.
+/// The beginning of the module `signature`, and its content.
 pub(super) fn emit(context: Context) -> (TokenStream, TokenStream) {
     let types = context.interface.functions.iter().flat_map(|function| {
         signatures(context, function).into_iter().map(move |release| {
@@ -25,7 +25,7 @@ pub(super) fn emit(context: Context) -> (TokenStream, TokenStream) {
     (module, quote! { #(#types)* })
 }
 
-/// Where the signature of a function in a release is.
+/// Returns the path of a function's signature in a release.
 pub(super) fn path(context: Context, function: &Function, release: Option<ReleaseId>) -> TokenStream {
     let name = name(context, function, release);
     quote!(signature::#name)

@@ -14,7 +14,7 @@ use super::{Context, args, error_object, names};
 use crate::model::{Absent, Constant, Function, Param, ReleaseId, ResultKind, Ty, TypeKind};
 use crate::sdk::Face;
 
-/// What the module `thunk` begins with, and its content.
+/// The beginning of the module `thunk`, and its content.
 pub(super) fn emit(context: Context) -> (TokenStream, TokenStream) {
     let thunks = context.interface.methods().flat_map(|function| {
         signatures(context, function).into_iter().map(move |release| thunk(context, function, release))
@@ -204,7 +204,7 @@ fn is_lifecycle(context: Context, function: &Function) -> bool {
     Face::of(context.spec, context.interface).is_some_and(|face| face.manages(function))
 }
 
-/// What the method returned as the ABI returns it.
+/// Converts the result of the method to that of the ABI.
 fn returned(context: Context, result: &Param) -> TokenStream {
     let raw = to_raw(context, result, &quote!(__yielded));
     match result.ty {
@@ -225,7 +225,7 @@ fn returned(context: Context, result: &Param) -> TokenStream {
     }
 }
 
-/// What a function without a status returns when it failed.
+/// Returns the result of a failed function without a status.
 pub(super) fn failure(context: Context, result: &Param) -> TokenStream {
     let number = proc_macro2::Literal::i64_unsuffixed(result.failure);
     match (result.ty, named(context, result.ty)) {
@@ -250,7 +250,7 @@ fn is_const_pointer(context: Context, result: &Param) -> bool {
     context.spec.points_to_const(result)
 }
 
-/// What the implementation gets from a host that does not pass the parameter.
+/// Returns the value that the implementation gets from a host that does not pass the parameter.
 fn stand_in(context: Context, param: &Param, this: &TokenStream) -> TokenStream {
     let name = names::snake(&param.name.value);
     let value = match &param.absent {

@@ -1,4 +1,4 @@
-//! What the attributes on an `impl` know of each trait, as data and as the text of a table.
+//! The data about each trait that the attributes on an `impl` need, also as the text of a table.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -14,7 +14,7 @@ pub struct TraitTable {
     pub name: String,
     /// The module of its interface.
     pub module: String,
-    /// How a host comes by the table.
+    /// The means by which a host gets the table.
     pub entry: Option<TraitEntry>,
     /// Its methods, in the order of the spec.
     pub functions: Vec<TraitFunction>,
@@ -73,7 +73,7 @@ fn of_table(spec: &Spec, interface: &Interface, table: &Table) -> TraitTable {
     }
 }
 
-/// What the spec says of a function that is not there.
+/// Returns the spec's text about a missing function.
 fn missing(spec: &Spec, interface: &Interface, function: &Function) -> String {
     let because = match function.need {
         Need::Load => "a host refuses a plugin without it",

@@ -197,7 +197,7 @@ pub(super) fn is_by_pointer(kind: &TypeKind) -> bool {
     matches!(kind, TypeKind::Handle { form: HandleForm::Pointee(_), .. })
 }
 
-/// Where a type is: types of another interface are in the module beside this one.
+/// Returns the path of a type: types of another interface are in the module beside this one.
 pub(super) fn type_path(context: Context, id: TypeId) -> TokenStream {
     let ty = context.spec.ty(id);
     let name = names::symbol(&ty.name.value);
@@ -245,7 +245,7 @@ pub(super) fn field_doc(field: &Param) -> TokenStream {
     doc(&field_text(field), "")
 }
 
-/// What the spec says of a field, or its name.
+/// Returns the spec's doc of a field, or its name.
 pub(super) fn field_text(field: &Param) -> String {
     if field.doc.trim().is_empty() {
         format!("The field `{}`.", field.name.value)

@@ -82,7 +82,7 @@ fn object(shape: &Shape) -> Map<String, Json> {
     object
 }
 
-/// What a key takes, with what an editor shows beside it.
+/// The values of a key, with the text that an editor shows beside it.
 fn property(key: &Key) -> Json {
     let mut property = Map::new();
     property.insert("description".to_owned(), json!(key.doc.replace('`', "")));

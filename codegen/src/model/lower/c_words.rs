@@ -40,7 +40,7 @@ const WORDS: &[(&str, &str)] = &[
 ];
 
 impl Names {
-    /// What a spec says for a type of C, in code marks, with the keys that belong to it.
+    /// A text of the spec for a C type, in code marks, with its keys.
     pub(super) fn word_for_c(&self, written: &str, reach: &[InterfaceId]) -> Option<String> {
         let c_type = normalised(written);
         let word = |name: &str| self.word(name, reach);

@@ -26,7 +26,7 @@ pub struct Lowered {
     pub sources: Sources,
     /// The model; `None` when `spec.yaml` could not be read at all.
     pub spec: Option<Spec>,
-    /// What was wrong so far.
+    /// The errors so far.
     pub diagnostics: Diagnostics,
 }
 
@@ -241,7 +241,7 @@ fn names<'a>(node: &'a Node, key: &str) -> impl Iterator<Item = At<String>> + 'a
     node.get(key).into_iter().flat_map(Node::items).filter_map(Node::at)
 }
 
-/// What can be referred to before it has been lowered.
+/// Items that can be referred to before they are lowered.
 struct Names {
     interfaces: Vec<String>,
     unread: Vec<String>,
@@ -359,7 +359,7 @@ fn decide_forms(spec: &mut Spec) {
     functions.zip(forms).for_each(|(function, forms)| function.forms = forms);
 }
 
-/// What is in reach while an interface is lowered.
+/// The items in scope while an interface is lowered.
 #[derive(Clone, Copy)]
 struct Scope<'a> {
     id: InterfaceId,
@@ -369,9 +369,9 @@ struct Scope<'a> {
     status: Option<TypeId>,
     /// Its values, by name.
     statuses: &'a [String],
-    /// What C names begin with.
+    /// The prefix of C names.
     prefix: &'a str,
-    /// What structs of arguments begin with.
+    /// The prefix of structs of arguments.
     args: Option<&'a (String, Option<String>)>,
 }
 

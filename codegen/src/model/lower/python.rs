@@ -20,7 +20,7 @@ impl Lowerer<'_> {
         })
     }
 
-    /// What is left out is filled in: every parameter goes in or comes out.
+    /// Defaults are filled in: every parameter goes in or comes out.
     pub(super) fn python_function(
         &mut self,
         trees: &InterfaceTrees,

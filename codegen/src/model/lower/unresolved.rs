@@ -30,9 +30,9 @@ pub(super) struct References {
 /// A name that leads nowhere.
 struct Unresolved {
     name: At<String>,
-    /// Where it was looked for.
+    /// The places where it was looked up.
     reach: Vec<Namespace>,
-    /// What is said about it, unless the description is wrong rather than this.
+    /// The message, unless the error is in the description.
     diagnostic: Diagnostic,
 }
 

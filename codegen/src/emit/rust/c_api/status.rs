@@ -60,7 +60,7 @@ impl Exports<'_> {
                     }
                 }
 
-                /// What it means, without a full stop, if it is a known one.
+                /// Returns its meaning, without a full stop, if it is a known one.
                 pub const fn text(self) -> ::core::option::Option<&'static ::core::ffi::CStr> {
                     match self.0 {
                         #(#texts)*
