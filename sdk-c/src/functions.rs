@@ -98,7 +98,7 @@ impl Status {
         }
     }
 
-    /// What it means, without a full stop, if it is a known one.
+    /// Returns its meaning, without a full stop, if it is a known one.
     pub const fn text(self) -> Option<&'static CStr> {
         match self.0 {
             0 => {

@@ -16,7 +16,7 @@ pub trait Partial: Device {
 #[derive(Clone, Copy, Debug)]
 pub struct WithFallbacks<P>(pub P);
 
-/// What the implementation has by itself: fallbacks do not count.
+/// The functions that the implementation itself has: fallbacks do not count.
 impl<P> Partial for WithFallbacks<P>
 where
     P: core::ops::Deref<Target: Partial> + Send + Sync + 'static,

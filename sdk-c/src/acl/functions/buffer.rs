@@ -15,7 +15,7 @@ pub unsafe extern "C" fn aclrtAllocBuf(
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         support::place("buf", buf)?;
-        buf.write(AclBuffer::rt_alloc_buf(instance(), size)?.as_raw());
+        buf.write(AclBuffer::rt_alloc_buf(__instance(), size)?.as_raw());
         Ok(())
     };
     api::call("aclrtAllocBuf", body)
@@ -27,7 +27,7 @@ pub unsafe extern "C" fn aclrtFreeBuf(buf: ffi::aclrtMbuf) -> AclError {
     let body = || {
         support::refuse_null("buf", buf.is_null())?;
         let buf = Mbuf::from_raw(buf);
-        AclBuffer::rt_free_buf(instance(), buf)
+        AclBuffer::rt_free_buf(__instance(), buf)
     };
     api::call("aclrtFreeBuf", body)
 }
@@ -45,7 +45,7 @@ pub unsafe extern "C" fn aclrtGetBufData(
         let buf = Mbuf::from_raw(buf);
         support::place("data_ptr", data_ptr)?;
         support::place("size", size)?;
-        let yielded = AclBuffer::rt_get_buf_data(instance(), buf)?;
+        let yielded = AclBuffer::rt_get_buf_data(__instance(), buf)?;
         data_ptr.write(yielded.data_ptr.as_ptr());
         size.write(yielded.size);
         Ok(())
@@ -62,7 +62,7 @@ pub unsafe extern "C" fn aclrtSetBufDataLen(
     let body = || {
         support::refuse_null("buf", buf.is_null())?;
         let buf = Mbuf::from_raw(buf);
-        AclBuffer::rt_set_buf_data_len(instance(), buf, len)
+        AclBuffer::rt_set_buf_data_len(__instance(), buf, len)
     };
     api::call("aclrtSetBufDataLen", body)
 }
@@ -78,7 +78,7 @@ pub unsafe extern "C" fn aclrtGetBufDataLen(
         support::refuse_null("buf", buf.is_null())?;
         let buf = Mbuf::from_raw(buf);
         support::place("len", len)?;
-        len.write(AclBuffer::rt_get_buf_data_len(instance(), buf)?);
+        len.write(AclBuffer::rt_get_buf_data_len(__instance(), buf)?);
         Ok(())
     };
     api::call("aclrtGetBufDataLen", body)
@@ -97,7 +97,7 @@ pub unsafe extern "C" fn aclrtSetBufUserData(
         support::refuse_null("buf", buf.is_null())?;
         let buf = Mbuf::from_raw(buf);
         let data_ptr = support::slice("data_ptr", data_ptr.cast::<u8>(), size)?;
-        AclBuffer::rt_set_buf_user_data(instance(), buf, data_ptr, offset)
+        AclBuffer::rt_set_buf_user_data(__instance(), buf, data_ptr, offset)
     };
     api::call("aclrtSetBufUserData", body)
 }
@@ -115,7 +115,7 @@ pub unsafe extern "C" fn aclrtGetBufUserData(
         support::refuse_null("buf", buf.is_null())?;
         let buf = Mbuf::from_raw(buf);
         let data_ptr = support::slice_mut("data_ptr", data_ptr.cast::<u8>(), size)?;
-        AclBuffer::rt_get_buf_user_data(instance(), buf, data_ptr, offset)
+        AclBuffer::rt_get_buf_user_data(__instance(), buf, data_ptr, offset)
     };
     api::call("aclrtGetBufUserData", body)
 }
@@ -131,7 +131,7 @@ pub unsafe extern "C" fn aclrtCopyBufRef(
         support::refuse_null("buf", buf.is_null())?;
         let buf = Mbuf::from_raw(buf);
         support::place("new_buf", new_buf)?;
-        new_buf.write(AclBuffer::rt_copy_buf_ref(instance(), buf)?.as_raw());
+        new_buf.write(AclBuffer::rt_copy_buf_ref(__instance(), buf)?.as_raw());
         Ok(())
     };
     api::call("aclrtCopyBufRef", body)
@@ -148,7 +148,7 @@ pub unsafe extern "C" fn aclrtAppendBufChain(
         let head_buf = Mbuf::from_raw(head_buf);
         support::refuse_null("buf", buf.is_null())?;
         let buf = Mbuf::from_raw(buf);
-        AclBuffer::rt_append_buf_chain(instance(), head_buf, buf)
+        AclBuffer::rt_append_buf_chain(__instance(), head_buf, buf)
     };
     api::call("aclrtAppendBufChain", body)
 }
@@ -164,7 +164,7 @@ pub unsafe extern "C" fn aclrtGetBufChainNum(
         support::refuse_null("head_buf", head_buf.is_null())?;
         let head_buf = Mbuf::from_raw(head_buf);
         support::place("num", num)?;
-        num.write(AclBuffer::rt_get_buf_chain_num(instance(), head_buf)?);
+        num.write(AclBuffer::rt_get_buf_chain_num(__instance(), head_buf)?);
         Ok(())
     };
     api::call("aclrtGetBufChainNum", body)
@@ -183,7 +183,7 @@ pub unsafe extern "C" fn aclrtGetBufFromChain(
         let head_buf = Mbuf::from_raw(head_buf);
         support::place("buf", buf)?;
         buf.write(
-            AclBuffer::rt_get_buf_from_chain(instance(), head_buf, index)?.as_raw(),
+            AclBuffer::rt_get_buf_from_chain(__instance(), head_buf, index)?.as_raw(),
         );
         Ok(())
     };

@@ -20,7 +20,7 @@ pub unsafe extern "C" fn aclrtCmoAsyncWithBarrier(
         let src = tenon::DevicePtr::from_ptr(src);
         let stream = Stream::from_raw(stream);
         AclCache::rt_cmo_async_with_barrier(
-            instance(),
+            __instance(),
             src,
             size,
             cmo_type,
@@ -46,7 +46,7 @@ pub unsafe extern "C" fn aclrtCmoWaitBarrier(
             1,
         )?;
         let stream = Stream::from_raw(stream);
-        AclCache::rt_cmo_wait_barrier(instance(), task_info, stream, flag)
+        AclCache::rt_cmo_wait_barrier(__instance(), task_info, stream, flag)
     };
     api::call("aclrtCmoWaitBarrier", body)
 }
@@ -57,7 +57,7 @@ pub unsafe extern "C" fn aclrtCmoGetDescSize(size: *mut usize) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         support::place("size", size)?;
-        size.write(AclCache::rt_cmo_get_desc_size(instance())?);
+        size.write(AclCache::rt_cmo_get_desc_size(__instance())?);
         Ok(())
     };
     api::call("aclrtCmoGetDescSize", body)
@@ -75,7 +75,7 @@ pub unsafe extern "C" fn aclrtCmoSetDesc(
         let cmo_desc = tenon::DevicePtr::from_ptr(cmo_desc);
         support::range("src", src.addr(), size)?;
         let src = tenon::DevicePtr::from_ptr(src);
-        AclCache::rt_cmo_set_desc(instance(), cmo_desc, src, size)
+        AclCache::rt_cmo_set_desc(__instance(), cmo_desc, src, size)
     };
     api::call("aclrtCmoSetDesc", body)
 }
@@ -93,7 +93,13 @@ pub unsafe extern "C" fn aclrtCmoAsyncWithDesc(
         let cmo_desc = tenon::DevicePtr::from_ptr(cmo_desc);
         let stream = Stream::from_raw(stream);
         let reserve = tenon::AnyPtr::from_ptr(reserve);
-        AclCache::rt_cmo_async_with_desc(instance(), cmo_desc, cmo_type, stream, reserve)
+        AclCache::rt_cmo_async_with_desc(
+            __instance(),
+            cmo_desc,
+            cmo_type,
+            stream,
+            reserve,
+        )
     };
     api::call("aclrtCmoAsyncWithDesc", body)
 }

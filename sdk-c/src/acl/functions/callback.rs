@@ -14,7 +14,7 @@ pub unsafe extern "C" fn aclrtSubscribeReport(
 ) -> AclError {
     let body = || {
         let stream = Stream::from_raw(stream);
-        AclCallback::rt_subscribe_report(instance(), thread_id, stream)
+        AclCallback::rt_subscribe_report(__instance(), thread_id, stream)
     };
     api::call("aclrtSubscribeReport", body)
 }
@@ -32,7 +32,7 @@ pub unsafe extern "C" fn aclrtLaunchCallback(
         support::refuse_null("fn", r#fn.is_none())?;
         let r#fn = Callback::from_raw(r#fn, tenon::AnyPtr::from_ptr(user_data));
         let stream = Stream::from_raw(stream);
-        AclCallback::rt_launch_callback(instance(), r#fn, block_type, stream)
+        AclCallback::rt_launch_callback(__instance(), r#fn, block_type, stream)
     };
     api::call("aclrtLaunchCallback", body)
 }
@@ -40,7 +40,7 @@ pub unsafe extern "C" fn aclrtLaunchCallback(
 /// Runs the callbacks of the streams that the thread is subscribed to.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtProcessReport(timeout: i32) -> AclError {
-    let body = || { AclCallback::rt_process_report(instance(), timeout) };
+    let body = || { AclCallback::rt_process_report(__instance(), timeout) };
     api::call("aclrtProcessReport", body)
 }
 
@@ -52,7 +52,7 @@ pub unsafe extern "C" fn aclrtUnSubscribeReport(
 ) -> AclError {
     let body = || {
         let stream = Stream::from_raw(stream);
-        AclCallback::rt_un_subscribe_report(instance(), thread_id, stream)
+        AclCallback::rt_un_subscribe_report(__instance(), thread_id, stream)
     };
     api::call("aclrtUnSubscribeReport", body)
 }
@@ -69,7 +69,7 @@ pub unsafe extern "C" fn aclrtLaunchHostFunc(
         let stream = Stream::from_raw(stream);
         support::refuse_null("fn", r#fn.is_none())?;
         let r#fn = HostFunc::from_raw(r#fn, tenon::AnyPtr::from_ptr(args));
-        AclCallback::rt_launch_host_func(instance(), stream, r#fn)
+        AclCallback::rt_launch_host_func(__instance(), stream, r#fn)
     };
     api::call("aclrtLaunchHostFunc", body)
 }
@@ -82,7 +82,11 @@ pub unsafe extern "C" fn aclrtSubscribeHostFunc(
 ) -> AclError {
     let body = || {
         let exe_stream = Stream::from_raw(exe_stream);
-        AclCallback::rt_subscribe_host_func(instance(), host_func_thread_id, exe_stream)
+        AclCallback::rt_subscribe_host_func(
+            __instance(),
+            host_func_thread_id,
+            exe_stream,
+        )
     };
     api::call("aclrtSubscribeHostFunc", body)
 }
@@ -90,7 +94,7 @@ pub unsafe extern "C" fn aclrtSubscribeHostFunc(
 /// Runs the host functions of the streams that the thread is subscribed to.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtProcessHostFunc(timeout: i32) -> AclError {
-    let body = || { AclCallback::rt_process_host_func(instance(), timeout) };
+    let body = || { AclCallback::rt_process_host_func(__instance(), timeout) };
     api::call("aclrtProcessHostFunc", body)
 }
 
@@ -103,7 +107,7 @@ pub unsafe extern "C" fn aclrtUnSubscribeHostFunc(
     let body = || {
         let exe_stream = Stream::from_raw(exe_stream);
         AclCallback::rt_un_subscribe_host_func(
-            instance(),
+            __instance(),
             host_func_thread_id,
             exe_stream,
         )

@@ -15,7 +15,7 @@ pub unsafe extern "C" fn aclmdlRIBuildBegin(
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         support::place("model_ri", model_ri)?;
-        model_ri.write(AclCapture::mdl_ri_build_begin(instance(), flag)?.as_raw());
+        model_ri.write(AclCapture::mdl_ri_build_begin(__instance(), flag)?.as_raw());
         Ok(())
     };
     api::call("aclmdlRIBuildBegin", body)
@@ -32,7 +32,7 @@ pub unsafe extern "C" fn aclmdlRIBindStream(
         support::refuse_null("model_ri", model_ri.is_null())?;
         let model_ri = ModelRi::from_raw(model_ri);
         let stream = Stream::from_raw(stream);
-        AclCapture::mdl_ri_bind_stream(instance(), model_ri, stream, flag)
+        AclCapture::mdl_ri_bind_stream(__instance(), model_ri, stream, flag)
     };
     api::call("aclmdlRIBindStream", body)
 }
@@ -47,7 +47,7 @@ pub unsafe extern "C" fn aclmdlRIEndTask(
         support::refuse_null("model_ri", model_ri.is_null())?;
         let model_ri = ModelRi::from_raw(model_ri);
         let stream = Stream::from_raw(stream);
-        AclCapture::mdl_ri_end_task(instance(), model_ri, stream)
+        AclCapture::mdl_ri_end_task(__instance(), model_ri, stream)
     };
     api::call("aclmdlRIEndTask", body)
 }
@@ -62,7 +62,7 @@ pub unsafe extern "C" fn aclmdlRIBuildEnd(
         support::refuse_null("model_ri", model_ri.is_null())?;
         let model_ri = ModelRi::from_raw(model_ri);
         let reserve = tenon::AnyPtr::from_ptr(reserve);
-        AclCapture::mdl_ri_build_end(instance(), model_ri, reserve)
+        AclCapture::mdl_ri_build_end(__instance(), model_ri, reserve)
     };
     api::call("aclmdlRIBuildEnd", body)
 }
@@ -77,7 +77,7 @@ pub unsafe extern "C" fn aclmdlRIUnbindStream(
         support::refuse_null("model_ri", model_ri.is_null())?;
         let model_ri = ModelRi::from_raw(model_ri);
         let stream = Stream::from_raw(stream);
-        AclCapture::mdl_ri_unbind_stream(instance(), model_ri, stream)
+        AclCapture::mdl_ri_unbind_stream(__instance(), model_ri, stream)
     };
     api::call("aclmdlRIUnbindStream", body)
 }
@@ -93,7 +93,12 @@ pub unsafe extern "C" fn aclmdlRICaptureToModelRIBegin(
         let stream = Stream::from_raw(stream);
         support::refuse_null("model_ri", model_ri.is_null())?;
         let model_ri = ModelRi::from_raw(model_ri);
-        AclCapture::mdl_ri_capture_to_model_ri_begin(instance(), stream, model_ri, mode)
+        AclCapture::mdl_ri_capture_to_model_ri_begin(
+            __instance(),
+            stream,
+            model_ri,
+            mode,
+        )
     };
     api::call("aclmdlRICaptureToModelRIBegin", body)
 }
@@ -107,7 +112,7 @@ pub unsafe extern "C" fn aclmdlRICaptureThreadExchangeMode(
     let body = || unsafe {
         let place_mode = support::place("mode", mode)?;
         let mut mode = place_mode.read();
-        AclCapture::mdl_ri_capture_thread_exchange_mode(instance(), &mut mode)?;
+        AclCapture::mdl_ri_capture_thread_exchange_mode(__instance(), &mut mode)?;
         place_mode.write(mode);
         Ok(())
     };
@@ -121,7 +126,7 @@ pub unsafe extern "C" fn aclmdlRICaptureTaskGrpBegin(
 ) -> AclError {
     let body = || {
         let stream = Stream::from_raw(stream);
-        AclCapture::mdl_ri_capture_task_grp_begin(instance(), stream)
+        AclCapture::mdl_ri_capture_task_grp_begin(__instance(), stream)
     };
     api::call("aclmdlRICaptureTaskGrpBegin", body)
 }
@@ -138,7 +143,7 @@ pub unsafe extern "C" fn aclmdlRICaptureTaskGrpEnd(
         support::place("handle", handle)?;
         handle
             .write(
-                AclCapture::mdl_ri_capture_task_grp_end(instance(), stream)?.as_raw(),
+                AclCapture::mdl_ri_capture_task_grp_end(__instance(), stream)?.as_raw(),
             );
         Ok(())
     };
@@ -155,7 +160,7 @@ pub unsafe extern "C" fn aclmdlRICaptureTaskUpdateBegin(
         let stream = Stream::from_raw(stream);
         support::refuse_null("handle", handle.is_null())?;
         let handle = TaskGrp::from_raw(handle);
-        AclCapture::mdl_ri_capture_task_update_begin(instance(), stream, handle)
+        AclCapture::mdl_ri_capture_task_update_begin(__instance(), stream, handle)
     };
     api::call("aclmdlRICaptureTaskUpdateBegin", body)
 }
@@ -167,7 +172,7 @@ pub unsafe extern "C" fn aclmdlRICaptureTaskUpdateEnd(
 ) -> AclError {
     let body = || {
         let stream = Stream::from_raw(stream);
-        AclCapture::mdl_ri_capture_task_update_end(instance(), stream)
+        AclCapture::mdl_ri_capture_task_update_end(__instance(), stream)
     };
     api::call("aclmdlRICaptureTaskUpdateEnd", body)
 }
@@ -183,7 +188,7 @@ pub unsafe extern "C" fn aclmdlRISetName(
         support::refuse_null("model_ri", model_ri.is_null())?;
         let model_ri = ModelRi::from_raw(model_ri);
         let name = support::text("name", name)?;
-        AclCapture::mdl_ri_set_name(instance(), model_ri, name)
+        AclCapture::mdl_ri_set_name(__instance(), model_ri, name)
     };
     api::call("aclmdlRISetName", body)
 }
@@ -204,7 +209,7 @@ pub unsafe extern "C" fn aclmdlRIGetName(
             name.cast::<u8>(),
             support::count("max_len", max_len)?,
         )?;
-        AclCapture::mdl_ri_get_name(instance(), model_ri, name)
+        AclCapture::mdl_ri_get_name(__instance(), model_ri, name)
     };
     api::call("aclmdlRIGetName", body)
 }
@@ -220,7 +225,7 @@ pub unsafe extern "C" fn aclmdlRIGetId(
         support::refuse_null("model_ri", model_ri.is_null())?;
         let model_ri = ModelRi::from_raw(model_ri);
         support::place("model_ri_id", model_ri_id)?;
-        model_ri_id.write(AclCapture::mdl_ri_get_id(instance(), model_ri)?);
+        model_ri_id.write(AclCapture::mdl_ri_get_id(__instance(), model_ri)?);
         Ok(())
     };
     api::call("aclmdlRIGetId", body)
@@ -241,7 +246,7 @@ pub unsafe extern "C" fn aclmdlRIGetStreams(
         let place_num_streams = support::place("num_streams", num_streams)?;
         let mut num_streams = place_num_streams.read();
         let yielded = AclCapture::mdl_ri_get_streams(
-            instance(),
+            __instance(),
             model_ri,
             &mut num_streams,
         )?;
@@ -268,7 +273,7 @@ pub unsafe extern "C" fn aclmdlRIGetTasksByStream(
         let place_num_tasks = support::place("num_tasks", num_tasks)?;
         let mut num_tasks = place_num_tasks.read();
         let yielded = AclCapture::mdl_ri_get_tasks_by_stream(
-            instance(),
+            __instance(),
             stream,
             &mut num_tasks,
         )?;
@@ -292,7 +297,7 @@ pub unsafe extern "C" fn aclmdlRITaskGetType(
         support::refuse_null("task", task.is_null())?;
         let task = RiTask::from_raw(task);
         support::place("type", r#type)?;
-        r#type.write(AclCapture::mdl_ri_task_get_type(instance(), task)?);
+        r#type.write(AclCapture::mdl_ri_task_get_type(__instance(), task)?);
         Ok(())
     };
     api::call("aclmdlRITaskGetType", body)
@@ -309,7 +314,7 @@ pub unsafe extern "C" fn aclmdlRITaskGetSeqId(
         support::refuse_null("task", task.is_null())?;
         let task = RiTask::from_raw(task);
         support::place("id", id)?;
-        id.write(AclCapture::mdl_ri_task_get_seq_id(instance(), task)?);
+        id.write(AclCapture::mdl_ri_task_get_seq_id(__instance(), task)?);
         Ok(())
     };
     api::call("aclmdlRITaskGetSeqId", body)
@@ -326,7 +331,7 @@ pub unsafe extern "C" fn aclmdlRITaskGetParams(
         let task = RiTask::from_raw(task);
         support::refuse_null("params", params.is_null())?;
         let params = RiTaskParams::from_raw(params as *mut _);
-        AclCapture::mdl_ri_task_get_params(instance(), task, params)
+        AclCapture::mdl_ri_task_get_params(__instance(), task, params)
     };
     api::call("aclmdlRITaskGetParams", body)
 }
@@ -342,7 +347,7 @@ pub unsafe extern "C" fn aclmdlRITaskSetParams(
         let task = RiTask::from_raw(task);
         support::refuse_null("params", params.is_null())?;
         let params = RiTaskParams::from_raw(params as *mut _);
-        AclCapture::mdl_ri_task_set_params(instance(), task, params)
+        AclCapture::mdl_ri_task_set_params(__instance(), task, params)
     };
     api::call("aclmdlRITaskSetParams", body)
 }
@@ -353,7 +358,7 @@ pub unsafe extern "C" fn aclmdlRITaskDisable(task: ffi::aclmdlRITask) -> AclErro
     let body = || {
         support::refuse_null("task", task.is_null())?;
         let task = RiTask::from_raw(task);
-        AclCapture::mdl_ri_task_disable(instance(), task)
+        AclCapture::mdl_ri_task_disable(__instance(), task)
     };
     api::call("aclmdlRITaskDisable", body)
 }
@@ -364,7 +369,7 @@ pub unsafe extern "C" fn aclmdlRIUpdate(model_ri: ffi::aclmdlRI) -> AclError {
     let body = || {
         support::refuse_null("model_ri", model_ri.is_null())?;
         let model_ri = ModelRi::from_raw(model_ri);
-        AclCapture::mdl_ri_update(instance(), model_ri)
+        AclCapture::mdl_ri_update(__instance(), model_ri)
     };
     api::call("aclmdlRIUpdate", body)
 }
@@ -375,7 +380,7 @@ pub unsafe extern "C" fn aclmdlRIAbort(model_ri: ffi::aclmdlRI) -> AclError {
     let body = || {
         support::refuse_null("model_ri", model_ri.is_null())?;
         let model_ri = ModelRi::from_raw(model_ri);
-        AclCapture::mdl_ri_abort(instance(), model_ri)
+        AclCapture::mdl_ri_abort(__instance(), model_ri)
     };
     api::call("aclmdlRIAbort", body)
 }
@@ -393,7 +398,7 @@ pub unsafe extern "C" fn aclmdlRIDestroyRegisterCallback(
         let model_ri = ModelRi::from_raw(model_ri);
         support::refuse_null("func", func.is_none())?;
         let func = Callback::from_raw(func, tenon::AnyPtr::from_ptr(user_data));
-        AclCapture::mdl_ri_destroy_register_callback(instance(), model_ri, func)
+        AclCapture::mdl_ri_destroy_register_callback(__instance(), model_ri, func)
     };
     api::call("aclmdlRIDestroyRegisterCallback", body)
 }
@@ -410,7 +415,7 @@ pub unsafe extern "C" fn aclmdlRIDestroyUnregisterCallback(
         let model_ri = ModelRi::from_raw(model_ri);
         support::refuse_null("func", func.is_none())?;
         let func = Callback::from_raw(func, tenon::AnyPtr::NULL);
-        AclCapture::mdl_ri_destroy_unregister_callback(instance(), model_ri, func)
+        AclCapture::mdl_ri_destroy_unregister_callback(__instance(), model_ri, func)
     };
     api::call("aclmdlRIDestroyUnregisterCallback", body)
 }
@@ -431,7 +436,7 @@ pub unsafe extern "C" fn aclmdlRICondHandleCreate(
         handle
             .write(
                 AclCapture::mdl_ri_cond_handle_create(
-                        instance(),
+                        __instance(),
                         model_ri,
                         default_launch_value,
                         flag,
@@ -454,7 +459,7 @@ pub unsafe extern "C" fn aclmdlRICondHandleGetCondPtr(
         let handle = RiCondHandle::from_raw(handle);
         support::range("ptr", ptr.addr(), 1)?;
         let ptr = tenon::HostPtr::from_ptr(ptr);
-        AclCapture::mdl_ri_cond_handle_get_cond_ptr(instance(), handle, ptr)
+        AclCapture::mdl_ri_cond_handle_get_cond_ptr(__instance(), handle, ptr)
     };
     api::call("aclmdlRICondHandleGetCondPtr", body)
 }
@@ -469,7 +474,7 @@ pub unsafe extern "C" fn aclmdlRIAddCondTask(
     let body = || {
         let params = &params;
         let stream = Stream::from_raw(stream);
-        AclCapture::mdl_ri_add_cond_task(instance(), params, stream, flags)
+        AclCapture::mdl_ri_add_cond_task(__instance(), params, stream, flags)
     };
     api::call("aclmdlRIAddCondTask", body)
 }
@@ -486,7 +491,7 @@ pub unsafe extern "C" fn aclmdlRIDebugJsonPrint(
         support::refuse_null("model_ri", model_ri.is_null())?;
         let model_ri = ModelRi::from_raw(model_ri);
         let path = support::text("path", path)?;
-        AclCapture::mdl_ri_debug_json_print(instance(), model_ri, path, flags)
+        AclCapture::mdl_ri_debug_json_print(__instance(), model_ri, path, flags)
     };
     api::call("aclmdlRIDebugJsonPrint", body)
 }

@@ -14,7 +14,7 @@ pub unsafe extern "C" fn aclrtCreateContext(
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         support::place("context", context)?;
-        context.write(AclContext::rt_create_context(instance(), device_id)?.as_raw());
+        context.write(AclContext::rt_create_context(__instance(), device_id)?.as_raw());
         Ok(())
     };
     api::call("aclrtCreateContext", body)
@@ -26,7 +26,7 @@ pub unsafe extern "C" fn aclrtDestroyContext(context: ffi::aclrtContext) -> AclE
     let body = || {
         support::refuse_null("context", context.is_null())?;
         let context = Context::from_raw(context);
-        AclContext::rt_destroy_context(instance(), context)
+        AclContext::rt_destroy_context(__instance(), context)
     };
     api::call("aclrtDestroyContext", body)
 }
@@ -37,7 +37,7 @@ pub unsafe extern "C" fn aclrtSetCurrentContext(context: ffi::aclrtContext) -> A
     let body = || {
         support::refuse_null("context", context.is_null())?;
         let context = Context::from_raw(context);
-        AclContext::rt_set_current_context(instance(), context)
+        AclContext::rt_set_current_context(__instance(), context)
     };
     api::call("aclrtSetCurrentContext", body)
 }
@@ -50,7 +50,7 @@ pub unsafe extern "C" fn aclrtGetCurrentContext(
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         support::place("context", context)?;
-        context.write(AclContext::rt_get_current_context(instance())?.as_raw());
+        context.write(AclContext::rt_get_current_context(__instance())?.as_raw());
         Ok(())
     };
     api::call("aclrtGetCurrentContext", body)
@@ -65,7 +65,9 @@ pub unsafe extern "C" fn aclrtCtxGetCurrentDefaultStream(
     let body = || unsafe {
         support::place("stream", stream)?;
         stream
-            .write(AclContext::rt_ctx_get_current_default_stream(instance())?.as_raw());
+            .write(
+                AclContext::rt_ctx_get_current_default_stream(__instance())?.as_raw(),
+            );
         Ok(())
     };
     api::call("aclrtCtxGetCurrentDefaultStream", body)
@@ -77,7 +79,7 @@ pub unsafe extern "C" fn aclrtCtxSetSysParamOpt(
     opt: SysParamOpt,
     value: i64,
 ) -> AclError {
-    let body = || { AclContext::rt_ctx_set_sys_param_opt(instance(), opt, value) };
+    let body = || { AclContext::rt_ctx_set_sys_param_opt(__instance(), opt, value) };
     api::call("aclrtCtxSetSysParamOpt", body)
 }
 
@@ -90,7 +92,7 @@ pub unsafe extern "C" fn aclrtCtxGetSysParamOpt(
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         support::place("value", value)?;
-        value.write(AclContext::rt_ctx_get_sys_param_opt(instance(), opt)?);
+        value.write(AclContext::rt_ctx_get_sys_param_opt(__instance(), opt)?);
         Ok(())
     };
     api::call("aclrtCtxGetSysParamOpt", body)
@@ -99,7 +101,7 @@ pub unsafe extern "C" fn aclrtCtxGetSysParamOpt(
 /// Sets an option of the process.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtSetSysParamOpt(opt: SysParamOpt, value: i64) -> AclError {
-    let body = || { AclContext::rt_set_sys_param_opt(instance(), opt, value) };
+    let body = || { AclContext::rt_set_sys_param_opt(__instance(), opt, value) };
     api::call("aclrtSetSysParamOpt", body)
 }
 
@@ -112,7 +114,7 @@ pub unsafe extern "C" fn aclrtGetSysParamOpt(
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         support::place("value", value)?;
-        value.write(AclContext::rt_get_sys_param_opt(instance(), opt)?);
+        value.write(AclContext::rt_get_sys_param_opt(__instance(), opt)?);
         Ok(())
     };
     api::call("aclrtGetSysParamOpt", body)
@@ -129,7 +131,7 @@ pub unsafe extern "C" fn aclrtGetPrimaryCtxState(
     let body = || unsafe {
         support::place_or_null("flags", flags)?;
         support::place_or_null("active", active)?;
-        let yielded = AclContext::rt_get_primary_ctx_state(instance(), device_id)?;
+        let yielded = AclContext::rt_get_primary_ctx_state(__instance(), device_id)?;
         if !flags.is_null() {
             flags.write(yielded.flags);
         }

@@ -20,7 +20,7 @@ pub unsafe extern "C" fn aclrtMemcpy(
         let dst = tenon::AnyPtr::from_ptr(dst);
         support::range("src", src.addr(), count)?;
         let src = tenon::AnyPtr::from_ptr(src);
-        AclCopy::rt_memcpy(instance(), dst, dest_max, src, count, kind)
+        AclCopy::rt_memcpy(__instance(), dst, dest_max, src, count, kind)
     };
     api::call("aclrtMemcpy", body)
 }
@@ -41,7 +41,7 @@ pub unsafe extern "C" fn aclrtMemcpyAsync(
         support::range("src", src.addr(), count)?;
         let src = tenon::AnyPtr::from_ptr(src);
         let stream = Stream::from_raw(stream);
-        AclCopy::rt_memcpy_async(instance(), dst, dest_max, src, count, kind, stream)
+        AclCopy::rt_memcpy_async(__instance(), dst, dest_max, src, count, kind, stream)
     };
     api::call("aclrtMemcpyAsync", body)
 }
@@ -63,7 +63,7 @@ pub unsafe extern "C" fn aclrtMemcpyAsyncWithCondition(
         let src = tenon::AnyPtr::from_ptr(src);
         let stream = Stream::from_raw(stream);
         AclCopy::rt_memcpy_async_with_condition(
-            instance(),
+            __instance(),
             dst,
             dest_max,
             src,
@@ -91,7 +91,7 @@ pub unsafe extern "C" fn aclrtMemcpy2d(
         let dst = tenon::AnyPtr::from_ptr(dst);
         support::range("src", src.addr(), 1)?;
         let src = tenon::AnyPtr::from_ptr(src);
-        AclCopy::rt_memcpy2d(instance(), dst, dpitch, src, spitch, width, height, kind)
+        AclCopy::rt_memcpy2d(__instance(), dst, dpitch, src, spitch, width, height, kind)
     };
     api::call("aclrtMemcpy2d", body)
 }
@@ -116,7 +116,7 @@ pub unsafe extern "C" fn aclrtMemcpy2dAsync(
         let src = tenon::AnyPtr::from_ptr(src);
         let stream = Stream::from_raw(stream);
         AclCopy::rt_memcpy2d_async(
-            instance(),
+            __instance(),
             dst,
             dpitch,
             src,
@@ -166,7 +166,7 @@ pub unsafe extern "C" fn aclrtMemcpyBatch(
             1,
         )?;
         AclCopy::rt_memcpy_batch(
-            instance(),
+            __instance(),
             dsts,
             dest_maxs,
             srcs,
@@ -209,7 +209,7 @@ pub unsafe extern "C" fn aclrtMemcpyBatchV2(
             num_attrs,
         )?;
         AclCopy::rt_memcpy_batch_v2(
-            instance(),
+            __instance(),
             dsts,
             dest_maxs,
             srcs,
@@ -259,7 +259,7 @@ pub unsafe extern "C" fn aclrtMemcpyBatchAsync(
         )?;
         let stream = Stream::from_raw(stream);
         AclCopy::rt_memcpy_batch_async(
-            instance(),
+            __instance(),
             dsts,
             dest_maxs,
             srcs,
@@ -305,7 +305,7 @@ pub unsafe extern "C" fn aclrtMemcpyBatchAsyncV2(
         )?;
         let stream = Stream::from_raw(stream);
         AclCopy::rt_memcpy_batch_async_v2(
-            instance(),
+            __instance(),
             dsts,
             dest_maxs,
             srcs,
@@ -329,7 +329,7 @@ pub unsafe extern "C" fn aclrtMemset(
     let body = || {
         support::range("dev_ptr", dev_ptr.addr(), max_count)?;
         let dev_ptr = tenon::AnyPtr::from_ptr(dev_ptr);
-        AclCopy::rt_memset(instance(), dev_ptr, max_count, value, count)
+        AclCopy::rt_memset(__instance(), dev_ptr, max_count, value, count)
     };
     api::call("aclrtMemset", body)
 }
@@ -347,7 +347,7 @@ pub unsafe extern "C" fn aclrtMemsetAsync(
         support::range("dev_ptr", dev_ptr.addr(), max_count)?;
         let dev_ptr = tenon::AnyPtr::from_ptr(dev_ptr);
         let stream = Stream::from_raw(stream);
-        AclCopy::rt_memset_async(instance(), dev_ptr, max_count, value, count, stream)
+        AclCopy::rt_memset_async(__instance(), dev_ptr, max_count, value, count, stream)
     };
     api::call("aclrtMemsetAsync", body)
 }
@@ -363,7 +363,7 @@ pub unsafe extern "C" fn aclrtMemsetD32(
     let body = || {
         support::range("ptr", ptr.addr(), mem_size)?;
         let ptr = tenon::AnyPtr::from_ptr(ptr);
-        AclCopy::rt_memset_d32(instance(), ptr, mem_size, value, n)
+        AclCopy::rt_memset_d32(__instance(), ptr, mem_size, value, n)
     };
     api::call("aclrtMemsetD32", body)
 }
@@ -381,7 +381,7 @@ pub unsafe extern "C" fn aclrtMemsetD32Async(
         support::range("ptr", ptr.addr(), mem_size)?;
         let ptr = tenon::AnyPtr::from_ptr(ptr);
         let stream = Stream::from_raw(stream);
-        AclCopy::rt_memset_d32_async(instance(), ptr, mem_size, value, n, stream)
+        AclCopy::rt_memset_d32_async(__instance(), ptr, mem_size, value, n, stream)
     };
     api::call("aclrtMemsetD32Async", body)
 }

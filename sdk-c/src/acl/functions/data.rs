@@ -9,21 +9,21 @@ use super::*;
 /// Converts a 16-bit floating point number to `float`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclFloat16ToFloat(value: u16) -> f32 {
-    let body = || { AclData::float16_to_float(instance(), value) };
+    let body = || { AclData::float16_to_float(__instance(), value) };
     api::call_value("aclFloat16ToFloat", Default::default(), body)
 }
 
 /// Rounds a `float` to a 16-bit floating point number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclFloatToFloat16(value: f32) -> u16 {
-    let body = || { AclData::float_to_float16(instance(), value) };
+    let body = || { AclData::float_to_float16(__instance(), value) };
     api::call_value("aclFloatToFloat16", 0, body)
 }
 
 /// Gets the size of an element in bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclDataTypeSize(data_type: DataType) -> usize {
-    let body = || { AclData::data_type_size(instance(), data_type) };
+    let body = || { AclData::data_type_size(__instance(), data_type) };
     api::call_value("aclDataTypeSize", 0, body)
 }
 
@@ -35,7 +35,7 @@ pub unsafe extern "C" fn aclCreateDataBuffer(
 ) -> *mut ffi::aclDataBuffer {
     let body = || {
         let data = tenon::AnyPtr::from_ptr(data);
-        let yielded = AclData::create_data_buffer(instance(), data, size)?;
+        let yielded = AclData::create_data_buffer(__instance(), data, size)?;
         Ok::<_, Error>(yielded.as_raw())
     };
     api::call_value("aclCreateDataBuffer", core::ptr::null_mut(), body)
@@ -49,7 +49,7 @@ pub unsafe extern "C" fn aclDestroyDataBuffer(
     let body = || {
         support::refuse_null("data_buffer", data_buffer.is_null())?;
         let data_buffer = DataBuffer::from_raw(data_buffer as *mut _);
-        AclData::destroy_data_buffer(instance(), data_buffer)
+        AclData::destroy_data_buffer(__instance(), data_buffer)
     };
     api::call("aclDestroyDataBuffer", body)
 }
@@ -65,7 +65,7 @@ pub unsafe extern "C" fn aclUpdateDataBuffer(
         support::refuse_null("data_buffer", data_buffer.is_null())?;
         let data_buffer = DataBuffer::from_raw(data_buffer as *mut _);
         let data = tenon::AnyPtr::from_ptr(data);
-        AclData::update_data_buffer(instance(), data_buffer, data, size)
+        AclData::update_data_buffer(__instance(), data_buffer, data, size)
     };
     api::call("aclUpdateDataBuffer", body)
 }
@@ -77,7 +77,7 @@ pub unsafe extern "C" fn aclGetDataBufferAddr(
 ) -> *mut c_void {
     let body = || {
         let data_buffer = DataBuffer::from_raw(data_buffer as *mut _);
-        let yielded = AclData::get_data_buffer_addr(instance(), data_buffer)?;
+        let yielded = AclData::get_data_buffer_addr(__instance(), data_buffer)?;
         Ok::<_, Error>(yielded.as_ptr())
     };
     api::call_value("aclGetDataBufferAddr", core::ptr::null_mut(), body)
@@ -90,7 +90,7 @@ pub unsafe extern "C" fn aclGetDataBufferSize(
 ) -> u32 {
     let body = || {
         let data_buffer = DataBuffer::from_raw(data_buffer as *mut _);
-        AclData::get_data_buffer_size(instance(), data_buffer)
+        AclData::get_data_buffer_size(__instance(), data_buffer)
     };
     api::call_value("aclGetDataBufferSize", 0, body)
 }
@@ -102,7 +102,7 @@ pub unsafe extern "C" fn aclGetDataBufferSizeV2(
 ) -> usize {
     let body = || {
         let data_buffer = DataBuffer::from_raw(data_buffer as *mut _);
-        AclData::get_data_buffer_size_v2(instance(), data_buffer)
+        AclData::get_data_buffer_size_v2(__instance(), data_buffer)
     };
     api::call_value("aclGetDataBufferSizeV2", 0, body)
 }
@@ -125,7 +125,12 @@ pub unsafe extern "C" fn aclCreateTensorDesc(
                 support::count("num_dims", num_dims)?,
             ),
         )?;
-        let yielded = AclData::create_tensor_desc(instance(), data_type, dims, format)?;
+        let yielded = AclData::create_tensor_desc(
+            __instance(),
+            data_type,
+            dims,
+            format,
+        )?;
         Ok::<_, Error>(yielded.as_raw())
     };
     api::call_value("aclCreateTensorDesc", core::ptr::null_mut(), body)
@@ -136,7 +141,7 @@ pub unsafe extern "C" fn aclCreateTensorDesc(
 pub unsafe extern "C" fn aclDestroyTensorDesc(desc: *const ffi::aclTensorDesc) {
     let body = || {
         let desc = TensorDesc::from_raw(desc as *mut _);
-        AclData::destroy_tensor_desc(instance(), desc)?;
+        AclData::destroy_tensor_desc(__instance(), desc)?;
         Ok::<_, Error>(())
     };
     api::call_value("aclDestroyTensorDesc", (), body)
@@ -149,7 +154,7 @@ pub unsafe extern "C" fn aclGetTensorDescType(
 ) -> DataType {
     let body = || {
         let desc = TensorDesc::from_raw(desc as *mut _);
-        AclData::get_tensor_desc_type(instance(), desc)
+        AclData::get_tensor_desc_type(__instance(), desc)
     };
     api::call_value("aclGetTensorDescType", DataType(0), body)
 }
@@ -161,7 +166,7 @@ pub unsafe extern "C" fn aclGetTensorDescFormat(
 ) -> Format {
     let body = || {
         let desc = TensorDesc::from_raw(desc as *mut _);
-        AclData::get_tensor_desc_format(instance(), desc)
+        AclData::get_tensor_desc_format(__instance(), desc)
     };
     api::call_value("aclGetTensorDescFormat", Format(0), body)
 }
@@ -171,7 +176,7 @@ pub unsafe extern "C" fn aclGetTensorDescFormat(
 pub unsafe extern "C" fn aclGetTensorDescSize(desc: *const ffi::aclTensorDesc) -> usize {
     let body = || {
         let desc = TensorDesc::from_raw(desc as *mut _);
-        AclData::get_tensor_desc_size(instance(), desc)
+        AclData::get_tensor_desc_size(__instance(), desc)
     };
     api::call_value("aclGetTensorDescSize", 0, body)
 }
@@ -183,7 +188,7 @@ pub unsafe extern "C" fn aclGetTensorDescElementCount(
 ) -> usize {
     let body = || {
         let desc = TensorDesc::from_raw(desc as *mut _);
-        AclData::get_tensor_desc_element_count(instance(), desc)
+        AclData::get_tensor_desc_element_count(__instance(), desc)
     };
     api::call_value("aclGetTensorDescElementCount", 0, body)
 }
@@ -195,7 +200,7 @@ pub unsafe extern "C" fn aclGetTensorDescNumDims(
 ) -> usize {
     let body = || {
         let desc = TensorDesc::from_raw(desc as *mut _);
-        AclData::get_tensor_desc_num_dims(instance(), desc)
+        AclData::get_tensor_desc_num_dims(__instance(), desc)
     };
     api::call_value("aclGetTensorDescNumDims", 0, body)
 }
@@ -208,7 +213,7 @@ pub unsafe extern "C" fn aclGetTensorDescDim(
 ) -> i64 {
     let body = || {
         let desc = TensorDesc::from_raw(desc as *mut _);
-        AclData::get_tensor_desc_dim(instance(), desc, index)
+        AclData::get_tensor_desc_dim(__instance(), desc, index)
     };
     api::call_value("aclGetTensorDescDim", 0, body)
 }
@@ -225,7 +230,7 @@ pub unsafe extern "C" fn aclGetTensorDescDimV2(
         support::refuse_null("desc", desc.is_null())?;
         let desc = TensorDesc::from_raw(desc as *mut _);
         support::place("dim_size", dim_size)?;
-        dim_size.write(AclData::get_tensor_desc_dim_v2(instance(), desc, index)?);
+        dim_size.write(AclData::get_tensor_desc_dim_v2(__instance(), desc, index)?);
         Ok(())
     };
     api::call("aclGetTensorDescDimV2", body)
@@ -248,7 +253,7 @@ pub unsafe extern "C" fn aclGetTensorDescDimRange(
             dim_range.cast::<i64>(),
             dim_range_num,
         )?;
-        AclData::get_tensor_desc_dim_range(instance(), desc, index, dim_range)
+        AclData::get_tensor_desc_dim_range(__instance(), desc, index, dim_range)
     };
     api::call("aclGetTensorDescDimRange", body)
 }
@@ -263,7 +268,7 @@ pub unsafe extern "C" fn aclSetTensorDescName(
     let body = || unsafe {
         let desc = TensorDesc::from_raw(desc as *mut _);
         let name = support::text("name", name)?;
-        AclData::set_tensor_desc_name(instance(), desc, name)?;
+        AclData::set_tensor_desc_name(__instance(), desc, name)?;
         Ok::<_, Error>(())
     };
     api::call_value("aclSetTensorDescName", (), body)
@@ -276,7 +281,7 @@ pub unsafe extern "C" fn aclGetTensorDescName(
 ) -> *const c_char {
     let body = || {
         let desc = TensorDesc::from_raw(desc as *mut _);
-        let yielded = AclData::get_tensor_desc_name(instance(), desc)?;
+        let yielded = AclData::get_tensor_desc_name(__instance(), desc)?;
         Ok::<
             _,
             Error,
@@ -304,7 +309,7 @@ pub unsafe extern "C" fn aclTransTensorDescFormat(
         support::place("dst_desc", dst_desc)?;
         dst_desc
             .write(
-                AclData::trans_tensor_desc_format(instance(), src_desc, dst_format)?
+                AclData::trans_tensor_desc_format(__instance(), src_desc, dst_format)?
                     .as_raw(),
             );
         Ok(())
@@ -321,7 +326,7 @@ pub unsafe extern "C" fn aclSetTensorFormat(
     let body = || {
         support::refuse_null("desc", desc.is_null())?;
         let desc = TensorDesc::from_raw(desc as *mut _);
-        AclData::set_tensor_format(instance(), desc, format)
+        AclData::set_tensor_format(__instance(), desc, format)
     };
     api::call("aclSetTensorFormat", body)
 }
@@ -345,7 +350,7 @@ pub unsafe extern "C" fn aclSetTensorShape(
                 support::count("num_dims", num_dims)?,
             ),
         )?;
-        AclData::set_tensor_shape(instance(), desc, dims)
+        AclData::set_tensor_shape(__instance(), desc, dims)
     };
     api::call("aclSetTensorShape", body)
 }
@@ -359,7 +364,7 @@ pub unsafe extern "C" fn aclSetTensorStorageFormat(
     let body = || {
         support::refuse_null("desc", desc.is_null())?;
         let desc = TensorDesc::from_raw(desc as *mut _);
-        AclData::set_tensor_storage_format(instance(), desc, format)
+        AclData::set_tensor_storage_format(__instance(), desc, format)
     };
     api::call("aclSetTensorStorageFormat", body)
 }
@@ -383,7 +388,7 @@ pub unsafe extern "C" fn aclSetTensorStorageShape(
                 support::count("num_dims", num_dims)?,
             ),
         )?;
-        AclData::set_tensor_storage_shape(instance(), desc, dims)
+        AclData::set_tensor_storage_shape(__instance(), desc, dims)
     };
     api::call("aclSetTensorStorageShape", body)
 }
@@ -397,7 +402,7 @@ pub unsafe extern "C" fn aclSetTensorOriginFormat(
     let body = || {
         support::refuse_null("desc", desc.is_null())?;
         let desc = TensorDesc::from_raw(desc as *mut _);
-        AclData::set_tensor_origin_format(instance(), desc, format)
+        AclData::set_tensor_origin_format(__instance(), desc, format)
     };
     api::call("aclSetTensorOriginFormat", body)
 }
@@ -421,7 +426,7 @@ pub unsafe extern "C" fn aclSetTensorOriginShape(
                 support::count("num_dims", num_dims)?,
             ),
         )?;
-        AclData::set_tensor_origin_shape(instance(), desc, dims)
+        AclData::set_tensor_origin_shape(__instance(), desc, dims)
     };
     api::call("aclSetTensorOriginShape", body)
 }
@@ -437,7 +442,7 @@ pub unsafe extern "C" fn aclSetTensorShapeRange(
         support::refuse_null("desc", desc.is_null())?;
         let desc = TensorDesc::from_raw(desc as *mut _);
         let dims_range = tenon::AnyPtr::from_ptr(dims_range);
-        AclData::set_tensor_shape_range(instance(), desc, dims_count, dims_range)
+        AclData::set_tensor_shape_range(__instance(), desc, dims_count, dims_range)
     };
     api::call("aclSetTensorShapeRange", body)
 }
@@ -453,7 +458,7 @@ pub unsafe extern "C" fn aclSetTensorValueRange(
         support::refuse_null("desc", desc.is_null())?;
         let desc = TensorDesc::from_raw(desc as *mut _);
         let value_range = tenon::AnyPtr::from_ptr(value_range);
-        AclData::set_tensor_value_range(instance(), desc, value_count, value_range)
+        AclData::set_tensor_value_range(__instance(), desc, value_count, value_range)
     };
     api::call("aclSetTensorValueRange", body)
 }
@@ -466,7 +471,7 @@ pub unsafe extern "C" fn aclGetTensorDescByIndex(
 ) -> *mut ffi::aclTensorDesc {
     let body = || {
         let desc = TensorDesc::from_raw(desc as *mut _);
-        let yielded = AclData::get_tensor_desc_by_index(instance(), desc, index)?;
+        let yielded = AclData::get_tensor_desc_by_index(__instance(), desc, index)?;
         Ok::<_, Error>(yielded.as_raw())
     };
     api::call_value("aclGetTensorDescByIndex", core::ptr::null_mut(), body)
@@ -479,7 +484,7 @@ pub unsafe extern "C" fn aclGetTensorDescAddress(
 ) -> *mut c_void {
     let body = || {
         let desc = TensorDesc::from_raw(desc as *mut _);
-        let yielded = AclData::get_tensor_desc_address(instance(), desc)?;
+        let yielded = AclData::get_tensor_desc_address(__instance(), desc)?;
         Ok::<_, Error>(yielded.as_ptr())
     };
     api::call_value("aclGetTensorDescAddress", core::ptr::null_mut(), body)
@@ -499,7 +504,7 @@ pub unsafe extern "C" fn aclSetTensorDynamicInput(
             "dynamic_input_name",
             dynamic_input_name,
         )?;
-        AclData::set_tensor_dynamic_input(instance(), desc, dynamic_input_name)
+        AclData::set_tensor_dynamic_input(__instance(), desc, dynamic_input_name)
     };
     api::call("aclSetTensorDynamicInput", body)
 }
@@ -515,7 +520,7 @@ pub unsafe extern "C" fn aclSetTensorConst(
         support::refuse_null("desc", desc.is_null())?;
         let desc = TensorDesc::from_raw(desc as *mut _);
         let data = tenon::AnyPtr::from_ptr(data);
-        AclData::set_tensor_const(instance(), desc, data, length)
+        AclData::set_tensor_const(__instance(), desc, data, length)
     };
     api::call("aclSetTensorConst", body)
 }
@@ -529,7 +534,7 @@ pub unsafe extern "C" fn aclSetTensorPlaceMent(
     let body = || {
         support::refuse_null("desc", desc.is_null())?;
         let desc = TensorDesc::from_raw(desc as *mut _);
-        AclData::set_tensor_place_ment(instance(), desc, mem_type)
+        AclData::set_tensor_place_ment(__instance(), desc, mem_type)
     };
     api::call("aclSetTensorPlaceMent", body)
 }

@@ -9,21 +9,21 @@ use super::*;
 /// Sets the current device of the calling thread.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtSetDevice(device_id: i32) -> AclError {
-    let body = || { AclDevice::rt_set_device(instance(), device_id) };
+    let body = || { AclDevice::rt_set_device(__instance(), device_id) };
     api::call("aclrtSetDevice", body)
 }
 
 /// Releases a device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtResetDevice(device_id: i32) -> AclError {
-    let body = || { AclDevice::rt_reset_device(instance(), device_id) };
+    let body = || { AclDevice::rt_reset_device(__instance(), device_id) };
     api::call("aclrtResetDevice", body)
 }
 
 /// Releases a device regardless of its reference count.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtResetDeviceForce(device_id: i32) -> AclError {
-    let body = || { AclDevice::rt_reset_device_force(instance(), device_id) };
+    let body = || { AclDevice::rt_reset_device_force(__instance(), device_id) };
     api::call("aclrtResetDeviceForce", body)
 }
 
@@ -33,7 +33,7 @@ pub unsafe extern "C" fn aclrtGetDevice(device_id: *mut i32) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         support::place("device_id", device_id)?;
-        device_id.write(AclDevice::rt_get_device(instance())?);
+        device_id.write(AclDevice::rt_get_device(__instance())?);
         Ok(())
     };
     api::call("aclrtGetDevice", body)
@@ -45,7 +45,7 @@ pub unsafe extern "C" fn aclrtGetDeviceCount(count: *mut u32) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         support::place("count", count)?;
-        count.write(AclDevice::rt_get_device_count(instance())?);
+        count.write(AclDevice::rt_get_device_count(__instance())?);
         Ok(())
     };
     api::call("aclrtGetDeviceCount", body)
@@ -57,7 +57,7 @@ pub unsafe extern "C" fn aclrtGetRunMode(run_mode: *mut RunMode) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         support::place("run_mode", run_mode)?;
-        run_mode.write(AclDevice::rt_get_run_mode(instance())?);
+        run_mode.write(AclDevice::rt_get_run_mode(__instance())?);
         Ok(())
     };
     api::call("aclrtGetRunMode", body)
@@ -66,28 +66,30 @@ pub unsafe extern "C" fn aclrtGetRunMode(run_mode: *mut RunMode) -> AclError {
 /// Selects the task scheduler of the device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtSetTsDevice(ts_id: TsId) -> AclError {
-    let body = || { AclDevice::rt_set_ts_device(instance(), ts_id) };
+    let body = || { AclDevice::rt_set_ts_device(__instance(), ts_id) };
     api::call("aclrtSetTsDevice", body)
 }
 
 /// Waits for all work of the current device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtSynchronizeDevice() -> AclError {
-    let body = || { AclDevice::rt_synchronize_device(instance()) };
+    let body = || { AclDevice::rt_synchronize_device(__instance()) };
     api::call("aclrtSynchronizeDevice", body)
 }
 
 /// Waits for all work of the current device, with a timeout.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtSynchronizeDeviceWithTimeout(timeout: i32) -> AclError {
-    let body = || { AclDevice::rt_synchronize_device_with_timeout(instance(), timeout) };
+    let body = || {
+        AclDevice::rt_synchronize_device_with_timeout(__instance(), timeout)
+    };
     api::call("aclrtSynchronizeDeviceWithTimeout", body)
 }
 
 /// Aborts the work of a device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtDeviceTaskAbort(device_id: i32, timeout: u32) -> AclError {
-    let body = || { AclDevice::rt_device_task_abort(instance(), device_id, timeout) };
+    let body = || { AclDevice::rt_device_task_abort(__instance(), device_id, timeout) };
     api::call("aclrtDeviceTaskAbort", body)
 }
 
@@ -96,7 +98,7 @@ pub unsafe extern "C" fn aclrtDeviceTaskAbort(device_id: i32, timeout: u32) -> A
 pub unsafe extern "C" fn aclrtDeviceL2CacheFlush(rsv: *mut c_void) -> AclError {
     let body = || {
         let rsv = tenon::AnyPtr::from_ptr(rsv);
-        AclDevice::rt_device_l2_cache_flush(instance(), rsv)
+        AclDevice::rt_device_l2_cache_flush(__instance(), rsv)
     };
     api::call("aclrtDeviceL2CacheFlush", body)
 }
@@ -107,7 +109,7 @@ pub unsafe extern "C" fn aclrtDeviceSetLimit(
     limit: DeviceLimit,
     value: usize,
 ) -> AclError {
-    let body = || { AclDevice::rt_device_set_limit(instance(), limit, value) };
+    let body = || { AclDevice::rt_device_set_limit(__instance(), limit, value) };
     api::call("aclrtDeviceSetLimit", body)
 }
 
@@ -120,7 +122,7 @@ pub unsafe extern "C" fn aclrtDeviceGetLimit(
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         support::place("value", value)?;
-        value.write(AclDevice::rt_device_get_limit(instance(), limit)?);
+        value.write(AclDevice::rt_device_get_limit(__instance(), limit)?);
         Ok(())
     };
     api::call("aclrtDeviceGetLimit", body)

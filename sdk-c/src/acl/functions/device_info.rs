@@ -18,7 +18,7 @@ pub unsafe extern "C" fn aclrtGetVersion(
         support::place("major_version", major_version)?;
         support::place("minor_version", minor_version)?;
         support::place("patch_version", patch_version)?;
-        let yielded = AclDeviceInfo::rt_get_version(instance())?;
+        let yielded = AclDeviceInfo::rt_get_version(__instance())?;
         major_version.write(yielded.major_version);
         minor_version.write(yielded.minor_version);
         patch_version.write(yielded.patch_version);
@@ -31,7 +31,7 @@ pub unsafe extern "C" fn aclrtGetVersion(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtGetSocName() -> *const c_char {
     let body = || {
-        let yielded = AclDeviceInfo::rt_get_soc_name(instance())?;
+        let yielded = AclDeviceInfo::rt_get_soc_name(__instance())?;
         Ok::<
             _,
             Error,
@@ -56,7 +56,9 @@ pub unsafe extern "C" fn aclrtCheckArchCompatibility(
         let soc_version = support::text("soc_version", soc_version)?;
         support::place("can_compatible", can_compatible)?;
         can_compatible
-            .write(AclDeviceInfo::rt_check_arch_compatibility(instance(), soc_version)?);
+            .write(
+                AclDeviceInfo::rt_check_arch_compatibility(__instance(), soc_version)?,
+            );
         Ok(())
     };
     api::call("aclrtCheckArchCompatibility", body)
@@ -72,7 +74,7 @@ pub unsafe extern "C" fn aclrtQueryDeviceStatus(
     let body = || unsafe {
         support::place("device_status", device_status)?;
         device_status
-            .write(AclDeviceInfo::rt_query_device_status(instance(), device_id)?);
+            .write(AclDeviceInfo::rt_query_device_status(__instance(), device_id)?);
         Ok(())
     };
     api::call("aclrtQueryDeviceStatus", body)
@@ -89,7 +91,7 @@ pub unsafe extern "C" fn aclrtGetDeviceUtilizationRate(
         support::place("utilization_info", utilization_info)?;
         utilization_info
             .write(
-                AclDeviceInfo::rt_get_device_utilization_rate(instance(), device_id)?,
+                AclDeviceInfo::rt_get_device_utilization_rate(__instance(), device_id)?,
             );
         Ok(())
     };
@@ -106,7 +108,7 @@ pub unsafe extern "C" fn aclrtGetDeviceInfo(
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         support::place("value", value)?;
-        value.write(AclDeviceInfo::rt_get_device_info(instance(), device_id, attr)?);
+        value.write(AclDeviceInfo::rt_get_device_info(__instance(), device_id, attr)?);
         Ok(())
     };
     api::call("aclrtGetDeviceInfo", body)
@@ -125,7 +127,7 @@ pub unsafe extern "C" fn aclrtGetDeviceCapability(
         value
             .write(
                 AclDeviceInfo::rt_get_device_capability(
-                    instance(),
+                    __instance(),
                     device_id,
                     dev_feature_type,
                 )?,
@@ -145,7 +147,7 @@ pub unsafe extern "C" fn aclrtDeviceGetStreamPriorityRange(
     let body = || unsafe {
         support::place_or_null("least_priority", least_priority)?;
         support::place_or_null("greatest_priority", greatest_priority)?;
-        let yielded = AclDeviceInfo::rt_device_get_stream_priority_range(instance())?;
+        let yielded = AclDeviceInfo::rt_device_get_stream_priority_range(__instance())?;
         if !least_priority.is_null() {
             least_priority.write(yielded.least_priority);
         }
@@ -170,7 +172,7 @@ pub unsafe extern "C" fn aclrtGetDevicesTopo(
         value
             .write(
                 AclDeviceInfo::rt_get_devices_topo(
-                    instance(),
+                    __instance(),
                     device_id,
                     other_device_id,
                 )?,
@@ -192,7 +194,7 @@ pub unsafe extern "C" fn aclrtGetLogicDevIdByUserDevId(
         logic_dev_id
             .write(
                 AclDeviceInfo::rt_get_logic_dev_id_by_user_dev_id(
-                    instance(),
+                    __instance(),
                     user_devid,
                 )?,
             );
@@ -213,7 +215,7 @@ pub unsafe extern "C" fn aclrtGetUserDevIdByLogicDevId(
         user_devid
             .write(
                 AclDeviceInfo::rt_get_user_dev_id_by_logic_dev_id(
-                    instance(),
+                    __instance(),
                     logic_dev_id,
                 )?,
             );
@@ -233,7 +235,10 @@ pub unsafe extern "C" fn aclrtGetLogicDevIdByPhyDevId(
         support::place("logic_dev_id", logic_dev_id)?;
         logic_dev_id
             .write(
-                AclDeviceInfo::rt_get_logic_dev_id_by_phy_dev_id(instance(), phy_dev_id)?,
+                AclDeviceInfo::rt_get_logic_dev_id_by_phy_dev_id(
+                    __instance(),
+                    phy_dev_id,
+                )?,
             );
         Ok(())
     };
@@ -252,7 +257,7 @@ pub unsafe extern "C" fn aclrtGetPhyDevIdByLogicDevId(
         phy_dev_id
             .write(
                 AclDeviceInfo::rt_get_phy_dev_id_by_logic_dev_id(
-                    instance(),
+                    __instance(),
                     logic_dev_id,
                 )?,
             );
@@ -272,7 +277,10 @@ pub unsafe extern "C" fn aclrtGetUserDevIdByPhyDevId(
         support::place("user_dev_id", user_dev_id)?;
         user_dev_id
             .write(
-                AclDeviceInfo::rt_get_user_dev_id_by_phy_dev_id(instance(), phy_dev_id)?,
+                AclDeviceInfo::rt_get_user_dev_id_by_phy_dev_id(
+                    __instance(),
+                    phy_dev_id,
+                )?,
             );
         Ok(())
     };
@@ -290,7 +298,10 @@ pub unsafe extern "C" fn aclrtGetPhyDevIdByUserDevId(
         support::place("phy_dev_id", phy_dev_id)?;
         phy_dev_id
             .write(
-                AclDeviceInfo::rt_get_phy_dev_id_by_user_dev_id(instance(), user_dev_id)?,
+                AclDeviceInfo::rt_get_phy_dev_id_by_user_dev_id(
+                    __instance(),
+                    user_dev_id,
+                )?,
             );
         Ok(())
     };
@@ -306,7 +317,7 @@ pub unsafe extern "C" fn aclrtDeviceGetUuid(
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         support::place("uuid", uuid)?;
-        uuid.write(AclDeviceInfo::rt_device_get_uuid(instance(), device_id)?);
+        uuid.write(AclDeviceInfo::rt_device_get_uuid(__instance(), device_id)?);
         Ok(())
     };
     api::call("aclrtDeviceGetUuid", body)
@@ -318,7 +329,7 @@ pub unsafe extern "C" fn aclrtDeviceGetBareTgid(pid: *mut i32) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         support::place("pid", pid)?;
-        pid.write(AclDeviceInfo::rt_device_get_bare_tgid(instance())?);
+        pid.write(AclDeviceInfo::rt_device_get_bare_tgid(__instance())?);
         Ok(())
     };
     api::call("aclrtDeviceGetBareTgid", body)
@@ -338,7 +349,7 @@ pub unsafe extern "C" fn aclrtDeviceGetPCIBusId(
             pci_bus_id.cast::<u8>(),
             support::count("len", len)?,
         )?;
-        AclDeviceInfo::rt_device_get_pci_bus_id(instance(), device_id, pci_bus_id)
+        AclDeviceInfo::rt_device_get_pci_bus_id(__instance(), device_id, pci_bus_id)
     };
     api::call("aclrtDeviceGetPCIBusId", body)
 }
@@ -354,7 +365,9 @@ pub unsafe extern "C" fn aclrtDeviceGetByPCIBusId(
         let pci_bus_id = support::text("pci_bus_id", pci_bus_id)?;
         support::place("device_id", device_id)?;
         device_id
-            .write(AclDeviceInfo::rt_device_get_by_pci_bus_id(instance(), pci_bus_id)?);
+            .write(
+                AclDeviceInfo::rt_device_get_by_pci_bus_id(__instance(), pci_bus_id)?,
+            );
         Ok(())
     };
     api::call("aclrtDeviceGetByPCIBusId", body)

@@ -11,7 +11,7 @@ pub unsafe extern "C" fn aclrtCreateEvent(event: *mut ffi::aclrtEvent) -> AclErr
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         support::place("event", event)?;
-        event.write(AclEvent::rt_create_event(instance())?.as_raw());
+        event.write(AclEvent::rt_create_event(__instance())?.as_raw());
         Ok(())
     };
     api::call("aclrtCreateEvent", body)
@@ -26,7 +26,7 @@ pub unsafe extern "C" fn aclrtCreateEventWithFlag(
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         support::place("event", event)?;
-        event.write(AclEvent::rt_create_event_with_flag(instance(), flag)?.as_raw());
+        event.write(AclEvent::rt_create_event_with_flag(__instance(), flag)?.as_raw());
         Ok(())
     };
     api::call("aclrtCreateEventWithFlag", body)
@@ -41,7 +41,8 @@ pub unsafe extern "C" fn aclrtCreateEventExWithFlag(
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         support::place("event", event)?;
-        event.write(AclEvent::rt_create_event_ex_with_flag(instance(), flag)?.as_raw());
+        event
+            .write(AclEvent::rt_create_event_ex_with_flag(__instance(), flag)?.as_raw());
         Ok(())
     };
     api::call("aclrtCreateEventExWithFlag", body)
@@ -53,7 +54,7 @@ pub unsafe extern "C" fn aclrtDestroyEvent(event: ffi::aclrtEvent) -> AclError {
     let body = || {
         support::refuse_null("event", event.is_null())?;
         let event = Event::from_raw(event);
-        AclEvent::rt_destroy_event(instance(), event)
+        AclEvent::rt_destroy_event(__instance(), event)
     };
     api::call("aclrtDestroyEvent", body)
 }
@@ -68,7 +69,7 @@ pub unsafe extern "C" fn aclrtRecordEvent(
         support::refuse_null("event", event.is_null())?;
         let event = Event::from_raw(event);
         let stream = Stream::from_raw(stream);
-        AclEvent::rt_record_event(instance(), event, stream)
+        AclEvent::rt_record_event(__instance(), event, stream)
     };
     api::call("aclrtRecordEvent", body)
 }
@@ -83,7 +84,7 @@ pub unsafe extern "C" fn aclrtResetEvent(
         support::refuse_null("event", event.is_null())?;
         let event = Event::from_raw(event);
         let stream = Stream::from_raw(stream);
-        AclEvent::rt_reset_event(instance(), event, stream)
+        AclEvent::rt_reset_event(__instance(), event, stream)
     };
     api::call("aclrtResetEvent", body)
 }
@@ -99,7 +100,7 @@ pub unsafe extern "C" fn aclrtQueryEvent(
         support::refuse_null("event", event.is_null())?;
         let event = Event::from_raw(event);
         support::place("status", status)?;
-        status.write(AclEvent::rt_query_event(instance(), event)?);
+        status.write(AclEvent::rt_query_event(__instance(), event)?);
         Ok(())
     };
     api::call("aclrtQueryEvent", body)
@@ -116,7 +117,7 @@ pub unsafe extern "C" fn aclrtQueryEventStatus(
         support::refuse_null("event", event.is_null())?;
         let event = Event::from_raw(event);
         support::place("status", status)?;
-        status.write(AclEvent::rt_query_event_status(instance(), event)?);
+        status.write(AclEvent::rt_query_event_status(__instance(), event)?);
         Ok(())
     };
     api::call("aclrtQueryEventStatus", body)
@@ -133,7 +134,7 @@ pub unsafe extern "C" fn aclrtQueryEventWaitStatus(
         support::refuse_null("event", event.is_null())?;
         let event = Event::from_raw(event);
         support::place("status", status)?;
-        status.write(AclEvent::rt_query_event_wait_status(instance(), event)?);
+        status.write(AclEvent::rt_query_event_wait_status(__instance(), event)?);
         Ok(())
     };
     api::call("aclrtQueryEventWaitStatus", body)
@@ -145,7 +146,7 @@ pub unsafe extern "C" fn aclrtSynchronizeEvent(event: ffi::aclrtEvent) -> AclErr
     let body = || {
         support::refuse_null("event", event.is_null())?;
         let event = Event::from_raw(event);
-        AclEvent::rt_synchronize_event(instance(), event)
+        AclEvent::rt_synchronize_event(__instance(), event)
     };
     api::call("aclrtSynchronizeEvent", body)
 }
@@ -159,7 +160,7 @@ pub unsafe extern "C" fn aclrtSynchronizeEventWithTimeout(
     let body = || {
         support::refuse_null("event", event.is_null())?;
         let event = Event::from_raw(event);
-        AclEvent::rt_synchronize_event_with_timeout(instance(), event, timeout)
+        AclEvent::rt_synchronize_event_with_timeout(__instance(), event, timeout)
     };
     api::call("aclrtSynchronizeEventWithTimeout", body)
 }
@@ -178,7 +179,7 @@ pub unsafe extern "C" fn aclrtEventElapsedTime(
         let start_event = Event::from_raw(start_event);
         support::refuse_null("end_event", end_event.is_null())?;
         let end_event = Event::from_raw(end_event);
-        ms.write(AclEvent::rt_event_elapsed_time(instance(), start_event, end_event)?);
+        ms.write(AclEvent::rt_event_elapsed_time(__instance(), start_event, end_event)?);
         Ok(())
     };
     api::call("aclrtEventElapsedTime", body)
@@ -195,7 +196,7 @@ pub unsafe extern "C" fn aclrtEventGetTimestamp(
         support::refuse_null("event", event.is_null())?;
         let event = Event::from_raw(event);
         support::place("timestamp", timestamp)?;
-        timestamp.write(AclEvent::rt_event_get_timestamp(instance(), event)?);
+        timestamp.write(AclEvent::rt_event_get_timestamp(__instance(), event)?);
         Ok(())
     };
     api::call("aclrtEventGetTimestamp", body)
@@ -212,7 +213,7 @@ pub unsafe extern "C" fn aclrtGetEventId(
         support::refuse_null("event", event.is_null())?;
         let event = Event::from_raw(event);
         support::place("event_id", event_id)?;
-        event_id.write(AclEvent::rt_get_event_id(instance(), event)?);
+        event_id.write(AclEvent::rt_get_event_id(__instance(), event)?);
         Ok(())
     };
     api::call("aclrtGetEventId", body)
@@ -224,7 +225,7 @@ pub unsafe extern "C" fn aclrtGetEventAvailNum(event_count: *mut u32) -> AclErro
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         support::place("event_count", event_count)?;
-        event_count.write(AclEvent::rt_get_event_avail_num(instance())?);
+        event_count.write(AclEvent::rt_get_event_avail_num(__instance())?);
         Ok(())
     };
     api::call("aclrtGetEventAvailNum", body)

@@ -16,7 +16,7 @@ pub unsafe extern "C" fn aclrtRecordEventWithFlag(
         support::refuse_null("event", event.is_null())?;
         let event = Event::from_raw(event);
         let stream = Stream::from_raw(stream);
-        AclEventSharing::rt_record_event_with_flag(instance(), event, stream, flag)
+        AclEventSharing::rt_record_event_with_flag(__instance(), event, stream, flag)
     };
     api::call("aclrtRecordEventWithFlag", body)
 }
@@ -34,7 +34,7 @@ pub unsafe extern "C" fn aclrtStreamWaitEventWithFlag(
         support::refuse_null("event", event.is_null())?;
         let event = Event::from_raw(event);
         AclEventSharing::rt_stream_wait_event_with_flag(
-            instance(),
+            __instance(),
             stream,
             event,
             timeout,
@@ -55,7 +55,7 @@ pub unsafe extern "C" fn aclrtIpcGetEventHandle(
         support::refuse_null("event", event.is_null())?;
         let event = Event::from_raw(event);
         support::place("handle", handle)?;
-        handle.write(AclEventSharing::rt_ipc_get_event_handle(instance(), event)?);
+        handle.write(AclEventSharing::rt_ipc_get_event_handle(__instance(), event)?);
         Ok(())
     };
     api::call("aclrtIpcGetEventHandle", body)
@@ -73,7 +73,7 @@ pub unsafe extern "C" fn aclrtIpcOpenEventHandle(
         support::place("event", event)?;
         event
             .write(
-                AclEventSharing::rt_ipc_open_event_handle(instance(), handle)?.as_raw(),
+                AclEventSharing::rt_ipc_open_event_handle(__instance(), handle)?.as_raw(),
             );
         Ok(())
     };

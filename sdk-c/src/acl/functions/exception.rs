@@ -8,14 +8,14 @@ use super::*;
 /// Gets the last error of the thread without clearing it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtPeekAtLastError(level: LastErrLevel) -> AclError {
-    let body = || { AclException::rt_peek_at_last_error(instance(), level) };
+    let body = || { AclException::rt_peek_at_last_error(__instance(), level) };
     api::call_value("aclrtPeekAtLastError", AclError(0), body)
 }
 
 /// Gets the last error of the thread and clears it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtGetLastError(level: LastErrLevel) -> AclError {
-    let body = || { AclException::rt_get_last_error(instance(), level) };
+    let body = || { AclException::rt_get_last_error(__instance(), level) };
     api::call_value("aclrtGetLastError", AclError(0), body)
 }
 
@@ -29,7 +29,7 @@ pub unsafe extern "C" fn aclrtSetExceptionInfoCallback(
         let callback = callback
             .is_some()
             .then(|| ExceptionInfoCallback::from_raw(callback));
-        AclException::rt_set_exception_info_callback(instance(), callback)
+        AclException::rt_set_exception_info_callback(__instance(), callback)
     };
     api::call("aclrtSetExceptionInfoCallback", body)
 }
@@ -43,7 +43,7 @@ pub unsafe extern "C" fn aclrtExceptionInfoCallbackRegister(
     let body = || unsafe {
         support::refuse_null("callback", callback.is_none())?;
         let callback = ExceptionInfoCallback::from_raw(callback);
-        AclException::rt_exception_info_callback_register(instance(), callback)
+        AclException::rt_exception_info_callback_register(__instance(), callback)
     };
     api::call("aclrtExceptionInfoCallbackRegister", body)
 }
@@ -57,7 +57,7 @@ pub unsafe extern "C" fn aclrtExceptionInfoCallbackUnregister(
     let body = || unsafe {
         support::refuse_null("callback", callback.is_none())?;
         let callback = ExceptionInfoCallback::from_raw(callback);
-        AclException::rt_exception_info_callback_unregister(instance(), callback)
+        AclException::rt_exception_info_callback_unregister(__instance(), callback)
     };
     api::call("aclrtExceptionInfoCallbackUnregister", body)
 }
@@ -69,7 +69,7 @@ pub unsafe extern "C" fn aclrtGetErrorCodeFromExceptionInfo(
 ) -> u32 {
     let body = || {
         let info = ExceptionInfo::from_raw(info as *mut _);
-        AclException::rt_get_error_code_from_exception_info(instance(), info)
+        AclException::rt_get_error_code_from_exception_info(__instance(), info)
     };
     api::call_value("aclrtGetErrorCodeFromExceptionInfo", 0, body)
 }
@@ -81,7 +81,7 @@ pub unsafe extern "C" fn aclrtGetTaskIdFromExceptionInfo(
 ) -> u32 {
     let body = || {
         let info = ExceptionInfo::from_raw(info as *mut _);
-        AclException::rt_get_task_id_from_exception_info(instance(), info)
+        AclException::rt_get_task_id_from_exception_info(__instance(), info)
     };
     api::call_value("aclrtGetTaskIdFromExceptionInfo", 0, body)
 }
@@ -93,7 +93,7 @@ pub unsafe extern "C" fn aclrtGetStreamIdFromExceptionInfo(
 ) -> u32 {
     let body = || {
         let info = ExceptionInfo::from_raw(info as *mut _);
-        AclException::rt_get_stream_id_from_exception_info(instance(), info)
+        AclException::rt_get_stream_id_from_exception_info(__instance(), info)
     };
     api::call_value("aclrtGetStreamIdFromExceptionInfo", 0, body)
 }
@@ -105,7 +105,7 @@ pub unsafe extern "C" fn aclrtGetThreadIdFromExceptionInfo(
 ) -> u32 {
     let body = || {
         let info = ExceptionInfo::from_raw(info as *mut _);
-        AclException::rt_get_thread_id_from_exception_info(instance(), info)
+        AclException::rt_get_thread_id_from_exception_info(__instance(), info)
     };
     api::call_value("aclrtGetThreadIdFromExceptionInfo", 0, body)
 }
@@ -117,7 +117,7 @@ pub unsafe extern "C" fn aclrtGetDeviceIdFromExceptionInfo(
 ) -> u32 {
     let body = || {
         let info = ExceptionInfo::from_raw(info as *mut _);
-        AclException::rt_get_device_id_from_exception_info(instance(), info)
+        AclException::rt_get_device_id_from_exception_info(__instance(), info)
     };
     api::call_value("aclrtGetDeviceIdFromExceptionInfo", 0, body)
 }

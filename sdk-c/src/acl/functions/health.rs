@@ -24,7 +24,7 @@ pub unsafe extern "C" fn aclrtGetMemUceInfo(
         ret_size
             .write(
                 AclHealth::rt_get_mem_uce_info(
-                    instance(),
+                    __instance(),
                     device_id,
                     mem_uce_info_array,
                 )?,
@@ -48,7 +48,7 @@ pub unsafe extern "C" fn aclrtMemUceRepair(
             mem_uce_info_array.cast::<MemUceInfo>(),
             array_size,
         )?;
-        AclHealth::rt_mem_uce_repair(instance(), device_id, mem_uce_info_array)
+        AclHealth::rt_mem_uce_repair(__instance(), device_id, mem_uce_info_array)
     };
     api::call("aclrtMemUceRepair", body)
 }
@@ -62,7 +62,7 @@ pub unsafe extern "C" fn aclrtGetErrorVerbose(
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         support::place("error_info", error_info)?;
-        error_info.write(AclHealth::rt_get_error_verbose(instance(), device_id)?);
+        error_info.write(AclHealth::rt_get_error_verbose(__instance(), device_id)?);
         Ok(())
     };
     api::call("aclrtGetErrorVerbose", body)
@@ -77,7 +77,7 @@ pub unsafe extern "C" fn aclrtRepairError(
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         let error_info = support::reference("error_info", error_info)?;
-        AclHealth::rt_repair_error(instance(), device_id, error_info)
+        AclHealth::rt_repair_error(__instance(), device_id, error_info)
     };
     api::call("aclrtRepairError", body)
 }

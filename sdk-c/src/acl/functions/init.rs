@@ -12,7 +12,7 @@ pub unsafe extern "C" fn aclInit(config_path: *const c_char) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         let config_path = support::text_or_null("config_path", config_path)?;
-        AclInit::init(instance(), config_path)
+        AclInit::init(__instance(), config_path)
     };
     api::call("aclInit", body)
 }
@@ -20,7 +20,7 @@ pub unsafe extern "C" fn aclInit(config_path: *const c_char) -> AclError {
 /// Shuts the library down.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclFinalize() -> AclError {
-    let body = || { AclInit::finalize(instance()) };
+    let body = || { AclInit::finalize(__instance()) };
     api::call("aclFinalize", body)
 }
 
@@ -30,7 +30,7 @@ pub unsafe extern "C" fn aclFinalizeReference(ref_count: *mut u64) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         support::place_or_null("ref_count", ref_count)?;
-        let yielded = AclInit::finalize_reference(instance())?;
+        let yielded = AclInit::finalize_reference(__instance())?;
         if !ref_count.is_null() {
             ref_count.write(yielded);
         }
@@ -43,7 +43,7 @@ pub unsafe extern "C" fn aclFinalizeReference(ref_count: *mut u64) -> AclError {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclGetRecentErrMsg() -> *const c_char {
     let body = || {
-        let yielded = AclInit::get_recent_err_msg(instance())?;
+        let yielded = AclInit::get_recent_err_msg(__instance())?;
         Ok::<
             _,
             Error,
@@ -66,7 +66,7 @@ pub unsafe extern "C" fn aclGetCannAttribute(
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         support::place("value", value)?;
-        value.write(AclInit::get_cann_attribute(instance(), cann_attr)?);
+        value.write(AclInit::get_cann_attribute(__instance(), cann_attr)?);
         Ok(())
     };
     api::call("aclGetCannAttribute", body)
@@ -82,7 +82,10 @@ pub unsafe extern "C" fn aclGetDeviceCapability(
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         support::place("value", value)?;
-        value.write(AclInit::get_device_capability(instance(), device_id, device_info)?);
+        value
+            .write(
+                AclInit::get_device_capability(__instance(), device_id, device_info)?,
+            );
         Ok(())
     };
     api::call("aclGetDeviceCapability", body)
@@ -97,7 +100,7 @@ pub unsafe extern "C" fn aclsysGetCANNVersion(
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         support::place("version", version)?;
-        version.write(AclInit::sys_get_cann_version(instance(), name)?);
+        version.write(AclInit::sys_get_cann_version(__instance(), name)?);
         Ok(())
     };
     api::call("aclsysGetCANNVersion", body)
@@ -113,7 +116,7 @@ pub unsafe extern "C" fn aclsysGetVersionStr(
     let body = || unsafe {
         let pkg_name = support::text("pkg_name", pkg_name)?;
         support::place("version_str", version_str)?;
-        let yielded = AclInit::sys_get_version_str(instance(), pkg_name)?;
+        let yielded = AclInit::sys_get_version_str(__instance(), pkg_name)?;
         support::write_text("version_str", version_str, 128, &yielded)?;
         Ok(())
     };
@@ -130,7 +133,7 @@ pub unsafe extern "C" fn aclsysGetVersionNum(
     let body = || unsafe {
         let pkg_name = support::text("pkg_name", pkg_name)?;
         support::place("version_num", version_num)?;
-        version_num.write(AclInit::sys_get_version_num(instance(), pkg_name)?);
+        version_num.write(AclInit::sys_get_version_num(__instance(), pkg_name)?);
         Ok(())
     };
     api::call("aclsysGetVersionNum", body)

@@ -22,7 +22,7 @@ pub unsafe extern "C" fn aclrtMemExportToShareableHandle(
         shareable_handle
             .write(
                 AclIpc::rt_mem_export_to_shareable_handle(
-                    instance(),
+                    __instance(),
                     handle,
                     handle_type,
                     flags,
@@ -46,7 +46,7 @@ pub unsafe extern "C" fn aclrtMemImportFromShareableHandle(
         handle
             .write(
                 AclIpc::rt_mem_import_from_shareable_handle(
-                        instance(),
+                        __instance(),
                         shareable_handle,
                         device_id,
                     )?
@@ -67,7 +67,7 @@ pub unsafe extern "C" fn aclrtMemSetPidToShareableHandle(
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         let pid = support::slice("pid", pid.cast::<i32>(), pid_num)?;
-        AclIpc::rt_mem_set_pid_to_shareable_handle(instance(), shareable_handle, pid)
+        AclIpc::rt_mem_set_pid_to_shareable_handle(__instance(), shareable_handle, pid)
     };
     api::call("aclrtMemSetPidToShareableHandle", body)
 }
@@ -86,7 +86,7 @@ pub unsafe extern "C" fn aclrtMemExportToShareableHandleV2(
         support::range("shareable_handle", shareable_handle.addr(), 1)?;
         let shareable_handle = tenon::HostPtr::from_ptr(shareable_handle);
         AclIpc::rt_mem_export_to_shareable_handle_v2(
-            instance(),
+            __instance(),
             handle,
             flags,
             share_type,
@@ -112,7 +112,7 @@ pub unsafe extern "C" fn aclrtMemImportFromShareableHandleV2(
         handle
             .write(
                 AclIpc::rt_mem_import_from_shareable_handle_v2(
-                        instance(),
+                        __instance(),
                         shareable_handle,
                         share_type,
                         flags,
@@ -138,7 +138,7 @@ pub unsafe extern "C" fn aclrtMemSetPidToShareableHandleV2(
         let shareable_handle = tenon::HostPtr::from_ptr(shareable_handle);
         let pid = support::slice("pid", pid.cast::<i32>(), pid_num)?;
         AclIpc::rt_mem_set_pid_to_shareable_handle_v2(
-            instance(),
+            __instance(),
             shareable_handle,
             share_type,
             pid,
@@ -161,7 +161,7 @@ pub unsafe extern "C" fn aclrtIpcMemGetExportKey(
         support::range("dev_ptr", dev_ptr.addr(), size)?;
         let dev_ptr = tenon::DevicePtr::from_ptr(dev_ptr);
         let key = support::slice_mut("key", key.cast::<u8>(), len)?;
-        AclIpc::rt_ipc_mem_get_export_key(instance(), dev_ptr, size, key, flags)
+        AclIpc::rt_ipc_mem_get_export_key(__instance(), dev_ptr, size, key, flags)
     };
     api::call("aclrtIpcMemGetExportKey", body)
 }
@@ -177,7 +177,7 @@ pub unsafe extern "C" fn aclrtIpcMemSetImportPid(
     let body = || unsafe {
         let key = support::text("key", key)?;
         let pid = support::slice("pid", pid.cast::<i32>(), num)?;
-        AclIpc::rt_ipc_mem_set_import_pid(instance(), key, pid)
+        AclIpc::rt_ipc_mem_set_import_pid(__instance(), key, pid)
     };
     api::call("aclrtIpcMemSetImportPid", body)
 }
@@ -194,7 +194,7 @@ pub unsafe extern "C" fn aclrtIpcMemImportByKey(
         support::place("dev_ptr", dev_ptr)?;
         let key = support::text("key", key)?;
         dev_ptr
-            .write(AclIpc::rt_ipc_mem_import_by_key(instance(), key, flags)?.as_ptr());
+            .write(AclIpc::rt_ipc_mem_import_by_key(__instance(), key, flags)?.as_ptr());
         Ok(())
     };
     api::call("aclrtIpcMemImportByKey", body)
@@ -206,7 +206,7 @@ pub unsafe extern "C" fn aclrtIpcMemClose(key: *const c_char) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         let key = support::text("key", key)?;
-        AclIpc::rt_ipc_mem_close(instance(), key)
+        AclIpc::rt_ipc_mem_close(__instance(), key)
     };
     api::call("aclrtIpcMemClose", body)
 }
@@ -222,7 +222,7 @@ pub unsafe extern "C" fn aclrtValueWrite(
     let body = || {
         let dev_addr = tenon::AnyPtr::from_ptr(dev_addr);
         let stream = Stream::from_raw(stream);
-        AclIpc::rt_value_write(instance(), dev_addr, value, flag, stream)
+        AclIpc::rt_value_write(__instance(), dev_addr, value, flag, stream)
     };
     api::call("aclrtValueWrite", body)
 }
@@ -238,7 +238,7 @@ pub unsafe extern "C" fn aclrtValueWait(
     let body = || {
         let dev_addr = tenon::AnyPtr::from_ptr(dev_addr);
         let stream = Stream::from_raw(stream);
-        AclIpc::rt_value_wait(instance(), dev_addr, value, flag, stream)
+        AclIpc::rt_value_wait(__instance(), dev_addr, value, flag, stream)
     };
     api::call("aclrtValueWait", body)
 }

@@ -12,7 +12,7 @@ pub unsafe extern "C" fn aclrtCreateLabel(label: *mut ffi::aclrtLabel) -> AclErr
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         support::place("label", label)?;
-        label.write(AclLabel::rt_create_label(instance())?.as_raw());
+        label.write(AclLabel::rt_create_label(__instance())?.as_raw());
         Ok(())
     };
     api::call("aclrtCreateLabel", body)
@@ -28,7 +28,7 @@ pub unsafe extern "C" fn aclrtSetLabel(
         support::refuse_null("label", label.is_null())?;
         let label = Label::from_raw(label);
         let stream = Stream::from_raw(stream);
-        AclLabel::rt_set_label(instance(), label, stream)
+        AclLabel::rt_set_label(__instance(), label, stream)
     };
     api::call("aclrtSetLabel", body)
 }
@@ -39,7 +39,7 @@ pub unsafe extern "C" fn aclrtDestroyLabel(label: ffi::aclrtLabel) -> AclError {
     let body = || {
         support::refuse_null("label", label.is_null())?;
         let label = Label::from_raw(label);
-        AclLabel::rt_destroy_label(instance(), label)
+        AclLabel::rt_destroy_label(__instance(), label)
     };
     api::call("aclrtDestroyLabel", body)
 }
@@ -55,7 +55,7 @@ pub unsafe extern "C" fn aclrtCreateLabelList(
     let body = || unsafe {
         let labels = support::slice("labels", labels.cast::<Label>(), num)?;
         support::place("label_list", label_list)?;
-        label_list.write(AclLabel::rt_create_label_list(instance(), labels)?.as_raw());
+        label_list.write(AclLabel::rt_create_label_list(__instance(), labels)?.as_raw());
         Ok(())
     };
     api::call("aclrtCreateLabelList", body)
@@ -69,7 +69,7 @@ pub unsafe extern "C" fn aclrtDestroyLabelList(
     let body = || {
         support::refuse_null("label_list", label_list.is_null())?;
         let label_list = LabelList::from_raw(label_list);
-        AclLabel::rt_destroy_label_list(instance(), label_list)
+        AclLabel::rt_destroy_label_list(__instance(), label_list)
     };
     api::call("aclrtDestroyLabelList", body)
 }
@@ -89,7 +89,7 @@ pub unsafe extern "C" fn aclrtSwitchLabelByIndex(
         let label_list = LabelList::from_raw(label_list);
         let stream = Stream::from_raw(stream);
         AclLabel::rt_switch_label_by_index(
-            instance(),
+            __instance(),
             ptr,
             max_value,
             label_list,
@@ -108,7 +108,7 @@ pub unsafe extern "C" fn aclrtActiveStream(
     let body = || {
         let active_stream = Stream::from_raw(active_stream);
         let stream = Stream::from_raw(stream);
-        AclLabel::rt_active_stream(instance(), active_stream, stream)
+        AclLabel::rt_active_stream(__instance(), active_stream, stream)
     };
     api::call("aclrtActiveStream", body)
 }
@@ -133,7 +133,7 @@ pub unsafe extern "C" fn aclrtSwitchStream(
         let false_stream = Stream::from_raw(false_stream);
         let stream = Stream::from_raw(stream);
         AclLabel::rt_switch_stream(
-            instance(),
+            __instance(),
             left_value,
             cond,
             right_value,

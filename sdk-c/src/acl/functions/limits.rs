@@ -9,21 +9,23 @@ use super::*;
 /// Sets the timeout of queued waits.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtSetOpWaitTimeout(timeout: u32) -> AclError {
-    let body = || { AclLimits::rt_set_op_wait_timeout(instance(), timeout) };
+    let body = || { AclLimits::rt_set_op_wait_timeout(__instance(), timeout) };
     api::call("aclrtSetOpWaitTimeout", body)
 }
 
 /// Sets the timeout of operators in seconds.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtSetOpExecuteTimeOut(timeout: u32) -> AclError {
-    let body = || { AclLimits::rt_set_op_execute_time_out(instance(), timeout) };
+    let body = || { AclLimits::rt_set_op_execute_time_out(__instance(), timeout) };
     api::call("aclrtSetOpExecuteTimeOut", body)
 }
 
 /// Sets the timeout of operators in milliseconds.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtSetOpExecuteTimeOutWithMs(timeout: u32) -> AclError {
-    let body = || { AclLimits::rt_set_op_execute_time_out_with_ms(instance(), timeout) };
+    let body = || {
+        AclLimits::rt_set_op_execute_time_out_with_ms(__instance(), timeout)
+    };
     api::call("aclrtSetOpExecuteTimeOutWithMs", body)
 }
 
@@ -37,7 +39,7 @@ pub unsafe extern "C" fn aclrtSetOpExecuteTimeOutV2(
     let body = || unsafe {
         support::place("actual_timeout", actual_timeout)?;
         actual_timeout
-            .write(AclLimits::rt_set_op_execute_time_out_v2(instance(), timeout)?);
+            .write(AclLimits::rt_set_op_execute_time_out_v2(__instance(), timeout)?);
         Ok(())
     };
     api::call("aclrtSetOpExecuteTimeOutV2", body)
@@ -49,7 +51,7 @@ pub unsafe extern "C" fn aclrtGetOpTimeOutInterval(interval: *mut u64) -> AclErr
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         support::place("interval", interval)?;
-        interval.write(AclLimits::rt_get_op_time_out_interval(instance())?);
+        interval.write(AclLimits::rt_get_op_time_out_interval(__instance())?);
         Ok(())
     };
     api::call("aclrtGetOpTimeOutInterval", body)
@@ -61,7 +63,7 @@ pub unsafe extern "C" fn aclrtGetOpExecuteTimeout(timeout_ms: *mut u32) -> AclEr
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         support::place("timeout_ms", timeout_ms)?;
-        timeout_ms.write(AclLimits::rt_get_op_execute_timeout(instance())?);
+        timeout_ms.write(AclLimits::rt_get_op_execute_timeout(__instance())?);
         Ok(())
     };
     api::call("aclrtGetOpExecuteTimeout", body)
@@ -70,7 +72,7 @@ pub unsafe extern "C" fn aclrtGetOpExecuteTimeout(timeout_ms: *mut u32) -> AclEr
 /// Sets the overflow mode of the current device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtSetDeviceSatMode(mode: FloatOverflowMode) -> AclError {
-    let body = || { AclLimits::rt_set_device_sat_mode(instance(), mode) };
+    let body = || { AclLimits::rt_set_device_sat_mode(__instance(), mode) };
     api::call("aclrtSetDeviceSatMode", body)
 }
 
@@ -82,7 +84,7 @@ pub unsafe extern "C" fn aclrtGetDeviceSatMode(
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         support::place("mode", mode)?;
-        mode.write(AclLimits::rt_get_device_sat_mode(instance())?);
+        mode.write(AclLimits::rt_get_device_sat_mode(__instance())?);
         Ok(())
     };
     api::call("aclrtGetDeviceSatMode", body)
@@ -96,7 +98,7 @@ pub unsafe extern "C" fn aclrtSetStreamOverflowSwitch(
 ) -> AclError {
     let body = || {
         let stream = Stream::from_raw(stream);
-        AclLimits::rt_set_stream_overflow_switch(instance(), stream, flag)
+        AclLimits::rt_set_stream_overflow_switch(__instance(), stream, flag)
     };
     api::call("aclrtSetStreamOverflowSwitch", body)
 }
@@ -111,7 +113,7 @@ pub unsafe extern "C" fn aclrtGetStreamOverflowSwitch(
     let body = || unsafe {
         let stream = Stream::from_raw(stream);
         support::place("flag", flag)?;
-        flag.write(AclLimits::rt_get_stream_overflow_switch(instance(), stream)?);
+        flag.write(AclLimits::rt_get_stream_overflow_switch(__instance(), stream)?);
         Ok(())
     };
     api::call("aclrtGetStreamOverflowSwitch", body)
@@ -128,7 +130,7 @@ pub unsafe extern "C" fn aclrtGetOverflowStatus(
         support::range("output_addr", output_addr.addr(), output_size)?;
         let output_addr = tenon::DevicePtr::from_ptr(output_addr);
         let stream = Stream::from_raw(stream);
-        AclLimits::rt_get_overflow_status(instance(), output_addr, output_size, stream)
+        AclLimits::rt_get_overflow_status(__instance(), output_addr, output_size, stream)
     };
     api::call("aclrtGetOverflowStatus", body)
 }
@@ -138,7 +140,7 @@ pub unsafe extern "C" fn aclrtGetOverflowStatus(
 pub unsafe extern "C" fn aclrtResetOverflowStatus(stream: ffi::aclrtStream) -> AclError {
     let body = || {
         let stream = Stream::from_raw(stream);
-        AclLimits::rt_reset_overflow_status(instance(), stream)
+        AclLimits::rt_reset_overflow_status(__instance(), stream)
     };
     api::call("aclrtResetOverflowStatus", body)
 }
@@ -159,7 +161,7 @@ pub unsafe extern "C" fn aclrtGetFloatOverflowStatus(
         let output_addr = tenon::DevicePtr::from_ptr(output_addr);
         let stream = Stream::from_raw(stream);
         AclLimits::rt_get_float_overflow_status(
-            instance(),
+            __instance(),
             output_addr,
             output_size,
             stream,
@@ -175,7 +177,7 @@ pub unsafe extern "C" fn aclrtResetFloatOverflowStatus(
 ) -> AclError {
     let body = || {
         let stream = Stream::from_raw(stream);
-        AclLimits::rt_reset_float_overflow_status(instance(), stream)
+        AclLimits::rt_reset_float_overflow_status(__instance(), stream)
     };
     api::call("aclrtResetFloatOverflowStatus", body)
 }
@@ -191,7 +193,7 @@ pub unsafe extern "C" fn aclrtSetStreamAttribute(
     let body = || unsafe {
         let stream = Stream::from_raw(stream);
         let value = support::slice("value", value.cast::<StreamAttrValue>(), 1)?;
-        AclLimits::rt_set_stream_attribute(instance(), stream, stm_attr_type, value)
+        AclLimits::rt_set_stream_attribute(__instance(), stream, stm_attr_type, value)
     };
     api::call("aclrtSetStreamAttribute", body)
 }
@@ -209,7 +211,7 @@ pub unsafe extern "C" fn aclrtGetStreamAttribute(
         support::place("value", value)?;
         value
             .write(
-                AclLimits::rt_get_stream_attribute(instance(), stream, stm_attr_type)?,
+                AclLimits::rt_get_stream_attribute(__instance(), stream, stm_attr_type)?,
             );
         Ok(())
     };
@@ -226,7 +228,8 @@ pub unsafe extern "C" fn aclrtGetDeviceResLimit(
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         support::place("value", value)?;
-        value.write(AclLimits::rt_get_device_res_limit(instance(), device_id, r#type)?);
+        value
+            .write(AclLimits::rt_get_device_res_limit(__instance(), device_id, r#type)?);
         Ok(())
     };
     api::call("aclrtGetDeviceResLimit", body)
@@ -240,7 +243,7 @@ pub unsafe extern "C" fn aclrtSetDeviceResLimit(
     value: u32,
 ) -> AclError {
     let body = || {
-        AclLimits::rt_set_device_res_limit(instance(), device_id, r#type, value)
+        AclLimits::rt_set_device_res_limit(__instance(), device_id, r#type, value)
     };
     api::call("aclrtSetDeviceResLimit", body)
 }
@@ -248,7 +251,7 @@ pub unsafe extern "C" fn aclrtSetDeviceResLimit(
 /// Resets the resource limits of a device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtResetDeviceResLimit(device_id: i32) -> AclError {
-    let body = || { AclLimits::rt_reset_device_res_limit(instance(), device_id) };
+    let body = || { AclLimits::rt_reset_device_res_limit(__instance(), device_id) };
     api::call("aclrtResetDeviceResLimit", body)
 }
 
@@ -263,7 +266,7 @@ pub unsafe extern "C" fn aclrtGetStreamResLimit(
     let body = || unsafe {
         let stream = Stream::from_raw(stream);
         support::place("value", value)?;
-        value.write(AclLimits::rt_get_stream_res_limit(instance(), stream, r#type)?);
+        value.write(AclLimits::rt_get_stream_res_limit(__instance(), stream, r#type)?);
         Ok(())
     };
     api::call("aclrtGetStreamResLimit", body)
@@ -278,7 +281,7 @@ pub unsafe extern "C" fn aclrtSetStreamResLimit(
 ) -> AclError {
     let body = || {
         let stream = Stream::from_raw(stream);
-        AclLimits::rt_set_stream_res_limit(instance(), stream, r#type, value)
+        AclLimits::rt_set_stream_res_limit(__instance(), stream, r#type, value)
     };
     api::call("aclrtSetStreamResLimit", body)
 }
@@ -288,7 +291,7 @@ pub unsafe extern "C" fn aclrtSetStreamResLimit(
 pub unsafe extern "C" fn aclrtResetStreamResLimit(stream: ffi::aclrtStream) -> AclError {
     let body = || {
         let stream = Stream::from_raw(stream);
-        AclLimits::rt_reset_stream_res_limit(instance(), stream)
+        AclLimits::rt_reset_stream_res_limit(__instance(), stream)
     };
     api::call("aclrtResetStreamResLimit", body)
 }
@@ -300,7 +303,7 @@ pub unsafe extern "C" fn aclrtUseStreamResInCurrentThread(
 ) -> AclError {
     let body = || {
         let stream = Stream::from_raw(stream);
-        AclLimits::rt_use_stream_res_in_current_thread(instance(), stream)
+        AclLimits::rt_use_stream_res_in_current_thread(__instance(), stream)
     };
     api::call("aclrtUseStreamResInCurrentThread", body)
 }
@@ -312,7 +315,7 @@ pub unsafe extern "C" fn aclrtUnuseStreamResInCurrentThread(
 ) -> AclError {
     let body = || {
         let stream = Stream::from_raw(stream);
-        AclLimits::rt_unuse_stream_res_in_current_thread(instance(), stream)
+        AclLimits::rt_unuse_stream_res_in_current_thread(__instance(), stream)
     };
     api::call("aclrtUnuseStreamResInCurrentThread", body)
 }
@@ -326,7 +329,7 @@ pub unsafe extern "C" fn aclrtGetResInCurrentThread(
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         support::place("value", value)?;
-        value.write(AclLimits::rt_get_res_in_current_thread(instance(), r#type)?);
+        value.write(AclLimits::rt_get_res_in_current_thread(__instance(), r#type)?);
         Ok(())
     };
     api::call("aclrtGetResInCurrentThread", body)
@@ -351,7 +354,7 @@ pub unsafe extern "C" fn aclrtReduceAsync(
         let stream = Stream::from_raw(stream);
         let reserve = tenon::AnyPtr::from_ptr(reserve);
         AclLimits::rt_reduce_async(
-            instance(),
+            __instance(),
             dst,
             src,
             count,
@@ -376,7 +379,7 @@ pub unsafe extern "C" fn aclrtCmoAsync(
         support::range("src", src.addr(), size)?;
         let src = tenon::DevicePtr::from_ptr(src);
         let stream = Stream::from_raw(stream);
-        AclLimits::rt_cmo_async(instance(), src, size, cmo_type, stream)
+        AclLimits::rt_cmo_async(__instance(), src, size, cmo_type, stream)
     };
     api::call("aclrtCmoAsync", body)
 }
@@ -390,7 +393,7 @@ pub unsafe extern "C" fn aclrtGetMemcpyDescSize(
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         support::place("desc_size", desc_size)?;
-        desc_size.write(AclLimits::rt_get_memcpy_desc_size(instance(), kind)?);
+        desc_size.write(AclLimits::rt_get_memcpy_desc_size(__instance(), kind)?);
         Ok(())
     };
     api::call("aclrtGetMemcpyDescSize", body)
@@ -415,7 +418,7 @@ pub unsafe extern "C" fn aclrtSetMemcpyDesc(
         let dst_addr = tenon::DevicePtr::from_ptr(dst_addr);
         let config = tenon::AnyPtr::from_ptr(config);
         AclLimits::rt_set_memcpy_desc(
-            instance(),
+            __instance(),
             desc,
             kind,
             src_addr,
@@ -438,7 +441,7 @@ pub unsafe extern "C" fn aclrtMemcpyAsyncWithDesc(
         support::range("desc", desc.addr(), 1)?;
         let desc = tenon::DevicePtr::from_ptr(desc);
         let stream = Stream::from_raw(stream);
-        AclLimits::rt_memcpy_async_with_desc(instance(), desc, kind, stream)
+        AclLimits::rt_memcpy_async_with_desc(__instance(), desc, kind, stream)
     };
     api::call("aclrtMemcpyAsyncWithDesc", body)
 }
@@ -449,7 +452,7 @@ pub unsafe extern "C" fn aclrtGetThreadLastTaskId(task_id: *mut u32) -> AclError
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         support::place("task_id", task_id)?;
-        task_id.write(AclLimits::rt_get_thread_last_task_id(instance())?);
+        task_id.write(AclLimits::rt_get_thread_last_task_id(__instance())?);
         Ok(())
     };
     api::call("aclrtGetThreadLastTaskId", body)

@@ -17,7 +17,7 @@ pub unsafe extern "C" fn aclrtMemAllocManaged(
     let body = || unsafe {
         support::place("ptr", ptr)?;
         ptr.write(
-            AclManagedMemory::rt_mem_alloc_managed(instance(), size, flag)?.as_ptr(),
+            AclManagedMemory::rt_mem_alloc_managed(__instance(), size, flag)?.as_ptr(),
         );
         Ok(())
     };
@@ -36,7 +36,13 @@ pub unsafe extern "C" fn aclrtMemManagedAdvise(
         support::range("ptr", ptr.addr(), support::count("size", size)?)?;
         let ptr = tenon::UnifiedPtr::from_ptr(ptr);
         let location = &location;
-        AclManagedMemory::rt_mem_managed_advise(instance(), ptr, size, advise, location)
+        AclManagedMemory::rt_mem_managed_advise(
+            __instance(),
+            ptr,
+            size,
+            advise,
+            location,
+        )
     };
     api::call("aclrtMemManagedAdvise", body)
 }
@@ -55,7 +61,13 @@ pub unsafe extern "C" fn aclrtMemManagedGetAttr(
         support::range("ptr", ptr.addr(), size)?;
         let ptr = tenon::UnifiedPtr::from_ptr(ptr);
         let data = support::slice_mut("data", data.cast::<u8>(), data_size)?;
-        AclManagedMemory::rt_mem_managed_get_attr(instance(), attribute, ptr, size, data)
+        AclManagedMemory::rt_mem_managed_get_attr(
+            __instance(),
+            attribute,
+            ptr,
+            size,
+            data,
+        )
     };
     api::call("aclrtMemManagedGetAttr", body)
 }
@@ -90,7 +102,7 @@ pub unsafe extern "C" fn aclrtMemManagedGetAttrs(
             num_attributes,
         )?;
         AclManagedMemory::rt_mem_managed_get_attrs(
-            instance(),
+            __instance(),
             attributes,
             ptr,
             size,
@@ -116,7 +128,7 @@ pub unsafe extern "C" fn aclrtMemManagedPrefetchAsync(
         let location = &location;
         let stream = Stream::from_raw(stream);
         AclManagedMemory::rt_mem_managed_prefetch_async(
-            instance(),
+            __instance(),
             ptr,
             size,
             location,
@@ -156,7 +168,7 @@ pub unsafe extern "C" fn aclrtMemManagedPrefetchBatchAsync(
         )?;
         let stream = Stream::from_raw(stream);
         AclManagedMemory::rt_mem_managed_prefetch_batch_async(
-            instance(),
+            __instance(),
             ptrs,
             sizes,
             prefetch_locs,

@@ -16,7 +16,7 @@ pub unsafe extern "C" fn aclrtMalloc(
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         support::place("dev_ptr", dev_ptr)?;
-        dev_ptr.write(AclMemory::rt_malloc(instance(), size, policy)?.as_ptr());
+        dev_ptr.write(AclMemory::rt_malloc(__instance(), size, policy)?.as_ptr());
         Ok(())
     };
     api::call("aclrtMalloc", body)
@@ -32,7 +32,8 @@ pub unsafe extern "C" fn aclrtMallocAlign32(
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         support::place("dev_ptr", dev_ptr)?;
-        dev_ptr.write(AclMemory::rt_malloc_align32(instance(), size, policy)?.as_ptr());
+        dev_ptr
+            .write(AclMemory::rt_malloc_align32(__instance(), size, policy)?.as_ptr());
         Ok(())
     };
     api::call("aclrtMallocAlign32", body)
@@ -48,7 +49,7 @@ pub unsafe extern "C" fn aclrtMallocCached(
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         support::place("dev_ptr", dev_ptr)?;
-        dev_ptr.write(AclMemory::rt_malloc_cached(instance(), size, policy)?.as_ptr());
+        dev_ptr.write(AclMemory::rt_malloc_cached(__instance(), size, policy)?.as_ptr());
         Ok(())
     };
     api::call("aclrtMallocCached", body)
@@ -71,7 +72,7 @@ pub unsafe extern "C" fn aclrtMallocWithCfg(
         )?;
         dev_ptr
             .write(
-                AclMemory::rt_malloc_with_cfg(instance(), size, policy, cfg)?.as_ptr(),
+                AclMemory::rt_malloc_with_cfg(__instance(), size, policy, cfg)?.as_ptr(),
             );
         Ok(())
     };
@@ -95,7 +96,7 @@ pub unsafe extern "C" fn aclrtMallocForTaskScheduler(
         )?;
         dev_ptr
             .write(
-                AclMemory::rt_malloc_for_task_scheduler(instance(), size, policy, cfg)?
+                AclMemory::rt_malloc_for_task_scheduler(__instance(), size, policy, cfg)?
                     .as_ptr(),
             );
         Ok(())
@@ -109,7 +110,7 @@ pub unsafe extern "C" fn aclrtFree(dev_ptr: *mut c_void) -> AclError {
     let body = || {
         support::range("dev_ptr", dev_ptr.addr(), 1)?;
         let dev_ptr = tenon::DevicePtr::from_ptr(dev_ptr);
-        AclMemory::rt_free(instance(), dev_ptr)
+        AclMemory::rt_free(__instance(), dev_ptr)
     };
     api::call("aclrtFree", body)
 }
@@ -120,7 +121,7 @@ pub unsafe extern "C" fn aclrtFreeWithDevSync(dev_ptr: *mut c_void) -> AclError 
     let body = || {
         support::range("dev_ptr", dev_ptr.addr(), 1)?;
         let dev_ptr = tenon::DevicePtr::from_ptr(dev_ptr);
-        AclMemory::rt_free_with_dev_sync(instance(), dev_ptr)
+        AclMemory::rt_free_with_dev_sync(__instance(), dev_ptr)
     };
     api::call("aclrtFreeWithDevSync", body)
 }
@@ -134,7 +135,7 @@ pub unsafe extern "C" fn aclrtMallocHost(
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         support::place("host_ptr", host_ptr)?;
-        host_ptr.write(AclMemory::rt_malloc_host(instance(), size)?.as_ptr());
+        host_ptr.write(AclMemory::rt_malloc_host(__instance(), size)?.as_ptr());
         Ok(())
     };
     api::call("aclrtMallocHost", body)
@@ -154,7 +155,7 @@ pub unsafe extern "C" fn aclrtMallocHostWithCfg(
             cfg,
             |cfg| support::slice("cfg", cfg.cast::<MallocConfig>(), 1),
         )?;
-        ptr.write(AclMemory::rt_malloc_host_with_cfg(instance(), size, cfg)?.as_ptr());
+        ptr.write(AclMemory::rt_malloc_host_with_cfg(__instance(), size, cfg)?.as_ptr());
         Ok(())
     };
     api::call("aclrtMallocHostWithCfg", body)
@@ -166,7 +167,7 @@ pub unsafe extern "C" fn aclrtFreeHost(host_ptr: *mut c_void) -> AclError {
     let body = || {
         support::range("host_ptr", host_ptr.addr(), 1)?;
         let host_ptr = tenon::HostPtr::from_ptr(host_ptr);
-        AclMemory::rt_free_host(instance(), host_ptr)
+        AclMemory::rt_free_host(__instance(), host_ptr)
     };
     api::call("aclrtFreeHost", body)
 }
@@ -177,7 +178,7 @@ pub unsafe extern "C" fn aclrtFreeHostWithDevSync(host_ptr: *mut c_void) -> AclE
     let body = || {
         support::range("host_ptr", host_ptr.addr(), 1)?;
         let host_ptr = tenon::HostPtr::from_ptr(host_ptr);
-        AclMemory::rt_free_host_with_dev_sync(instance(), host_ptr)
+        AclMemory::rt_free_host_with_dev_sync(__instance(), host_ptr)
     };
     api::call("aclrtFreeHostWithDevSync", body)
 }
@@ -188,7 +189,7 @@ pub unsafe extern "C" fn aclrtMemFlush(dev_ptr: *mut c_void, size: usize) -> Acl
     let body = || {
         support::range("dev_ptr", dev_ptr.addr(), size)?;
         let dev_ptr = tenon::DevicePtr::from_ptr(dev_ptr);
-        AclMemory::rt_mem_flush(instance(), dev_ptr, size)
+        AclMemory::rt_mem_flush(__instance(), dev_ptr, size)
     };
     api::call("aclrtMemFlush", body)
 }
@@ -202,7 +203,7 @@ pub unsafe extern "C" fn aclrtMemInvalidate(
     let body = || {
         support::range("dev_ptr", dev_ptr.addr(), size)?;
         let dev_ptr = tenon::DevicePtr::from_ptr(dev_ptr);
-        AclMemory::rt_mem_invalidate(instance(), dev_ptr, size)
+        AclMemory::rt_mem_invalidate(__instance(), dev_ptr, size)
     };
     api::call("aclrtMemInvalidate", body)
 }
@@ -218,7 +219,7 @@ pub unsafe extern "C" fn aclrtGetMemInfo(
     let body = || unsafe {
         support::place("free", free)?;
         support::place("total", total)?;
-        let yielded = AclMemory::rt_get_mem_info(instance(), attr)?;
+        let yielded = AclMemory::rt_get_mem_info(__instance(), attr)?;
         free.write(yielded.free);
         total.write(yielded.total);
         Ok(())
@@ -244,7 +245,11 @@ pub unsafe extern "C" fn aclrtGetMemUsageInfo(
         support::place("output_num", output_num)?;
         output_num
             .write(
-                AclMemory::rt_get_mem_usage_info(instance(), device_id, mem_usage_info)?,
+                AclMemory::rt_get_mem_usage_info(
+                    __instance(),
+                    device_id,
+                    mem_usage_info,
+                )?,
             );
         Ok(())
     };
@@ -262,7 +267,7 @@ pub unsafe extern "C" fn aclrtPointerGetAttributes(
         support::range("ptr", ptr.addr(), 1)?;
         let ptr = tenon::AnyPtr::from_ptr(ptr);
         support::place("attributes", attributes)?;
-        attributes.write(AclMemory::rt_pointer_get_attributes(instance(), ptr)?);
+        attributes.write(AclMemory::rt_pointer_get_attributes(__instance(), ptr)?);
         Ok(())
     };
     api::call("aclrtPointerGetAttributes", body)
@@ -281,7 +286,7 @@ pub unsafe extern "C" fn aclrtMemGetAddressRange(
         let ptr = tenon::AnyPtr::from_ptr(ptr);
         support::place_or_null("pbase", pbase)?;
         support::place_or_null("psize", psize)?;
-        let yielded = AclMemory::rt_mem_get_address_range(instance(), ptr)?;
+        let yielded = AclMemory::rt_mem_get_address_range(__instance(), ptr)?;
         if !pbase.is_null() {
             pbase.write(yielded.pbase.as_ptr());
         }
@@ -307,7 +312,9 @@ pub unsafe extern "C" fn aclrtHostRegister(
         let ptr = tenon::AnyPtr::from_ptr(ptr);
         support::place("dev_ptr", dev_ptr)?;
         dev_ptr
-            .write(AclMemory::rt_host_register(instance(), ptr, size, r#type)?.as_ptr());
+            .write(
+                AclMemory::rt_host_register(__instance(), ptr, size, r#type)?.as_ptr(),
+            );
         Ok(())
     };
     api::call("aclrtHostRegister", body)
@@ -323,7 +330,7 @@ pub unsafe extern "C" fn aclrtHostRegisterV2(
     let body = || {
         support::range("ptr", ptr.addr(), support::count("size", size)?)?;
         let ptr = tenon::AnyPtr::from_ptr(ptr);
-        AclMemory::rt_host_register_v2(instance(), ptr, size, flag)
+        AclMemory::rt_host_register_v2(__instance(), ptr, size, flag)
     };
     api::call("aclrtHostRegisterV2", body)
 }
@@ -342,7 +349,8 @@ pub unsafe extern "C" fn aclrtHostGetDevicePointer(
         support::place("p_device", p_device)?;
         p_device
             .write(
-                AclMemory::rt_host_get_device_pointer(instance(), p_host, flag)?.as_ptr(),
+                AclMemory::rt_host_get_device_pointer(__instance(), p_host, flag)?
+                    .as_ptr(),
             );
         Ok(())
     };
@@ -355,7 +363,7 @@ pub unsafe extern "C" fn aclrtHostUnregister(ptr: *mut c_void) -> AclError {
     let body = || {
         support::range("ptr", ptr.addr(), 1)?;
         let ptr = tenon::HostPtr::from_ptr(ptr);
-        AclMemory::rt_host_unregister(instance(), ptr)
+        AclMemory::rt_host_unregister(__instance(), ptr)
     };
     api::call("aclrtHostUnregister", body)
 }

@@ -26,7 +26,7 @@ pub unsafe extern "C" fn aclrtCheckMemType(
         check_result
             .write(
                 AclMemoryAccess::rt_check_mem_type(
-                    instance(),
+                    __instance(),
                     addr_list,
                     mem_type,
                     reserve,
@@ -50,7 +50,7 @@ pub unsafe extern "C" fn aclrtHostMemMapCapabilities(
         capabilities
             .write(
                 AclMemoryAccess::rt_host_mem_map_capabilities(
-                    instance(),
+                    __instance(),
                     device_id,
                     hac_type,
                 )?,
@@ -81,7 +81,7 @@ pub unsafe extern "C" fn aclrtDeviceGetHostAtomicCapabilities(
             support::count("count", count)?,
         )?;
         AclMemoryAccess::rt_device_get_host_atomic_capabilities(
-            instance(),
+            __instance(),
             capabilities,
             operations,
             device_id,
@@ -112,7 +112,7 @@ pub unsafe extern "C" fn aclrtDeviceGetP2PAtomicCapabilities(
             support::count("count", count)?,
         )?;
         AclMemoryAccess::rt_device_get_p2p_atomic_capabilities(
-            instance(),
+            __instance(),
             capabilities,
             operations,
             src_device_id,
@@ -138,7 +138,7 @@ pub unsafe extern "C" fn aclrtReserveMemAddressNoUCMemory(
         vir_ptr
             .write(
                 AclMemoryAccess::rt_reserve_mem_address_no_uc_memory(
-                        instance(),
+                        __instance(),
                         size,
                         alignment,
                         expect_ptr,
@@ -165,7 +165,7 @@ pub unsafe extern "C" fn aclrtMemMapNoAccess(
         support::refuse_null("handle", handle.is_null())?;
         let handle = DrvMemHandle::from_raw(handle);
         AclMemoryAccess::rt_mem_map_no_access(
-            instance(),
+            __instance(),
             vir_ptr,
             size,
             offset,
@@ -187,7 +187,7 @@ pub unsafe extern "C" fn aclrtMemP2PMap(
     let body = || {
         support::range("dev_ptr", dev_ptr.addr(), size)?;
         let dev_ptr = tenon::DevicePtr::from_ptr(dev_ptr);
-        AclMemoryAccess::rt_mem_p2p_map(instance(), dev_ptr, size, dst_dev_id, flags)
+        AclMemoryAccess::rt_mem_p2p_map(__instance(), dev_ptr, size, dst_dev_id, flags)
     };
     api::call("aclrtMemP2PMap", body)
 }
@@ -204,7 +204,7 @@ pub unsafe extern "C" fn aclrtMemMapSelectedLink(
         let vir_ptr_dst = tenon::AnyPtr::from_ptr(vir_ptr_dst);
         let vir_ptr_src = tenon::AnyPtr::from_ptr(vir_ptr_src);
         AclMemoryAccess::rt_mem_map_selected_link(
-            instance(),
+            __instance(),
             vir_ptr_dst,
             size,
             vir_ptr_src,
@@ -223,7 +223,7 @@ pub unsafe extern "C" fn aclrtMemMapSetLink(
     let body = || {
         support::refuse_null("handle", handle.is_null())?;
         let handle = DrvMemHandle::from_raw(handle);
-        AclMemoryAccess::rt_mem_map_set_link(instance(), handle, advice_link)
+        AclMemoryAccess::rt_mem_map_set_link(__instance(), handle, advice_link)
     };
     api::call("aclrtMemMapSetLink", body)
 }
@@ -238,7 +238,7 @@ pub unsafe extern "C" fn aclrtIpcMemSetAttr(
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         let key = support::text("key", key)?;
-        AclMemoryAccess::rt_ipc_mem_set_attr(instance(), key, r#type, attr)
+        AclMemoryAccess::rt_ipc_mem_set_attr(__instance(), key, r#type, attr)
     };
     api::call("aclrtIpcMemSetAttr", body)
 }
@@ -258,7 +258,11 @@ pub unsafe extern "C" fn aclrtIpcMemImportPidInterServer(
             server_pids.cast::<ServerPid>(),
             num,
         )?;
-        AclMemoryAccess::rt_ipc_mem_import_pid_inter_server(instance(), key, server_pids)
+        AclMemoryAccess::rt_ipc_mem_import_pid_inter_server(
+            __instance(),
+            key,
+            server_pids,
+        )
     };
     api::call("aclrtIpcMemImportPidInterServer", body)
 }
@@ -280,7 +284,7 @@ pub unsafe extern "C" fn aclrtNotifySetImportPidInterServer(
             num,
         )?;
         AclMemoryAccess::rt_notify_set_import_pid_inter_server(
-            instance(),
+            __instance(),
             notify,
             server_pids,
         )

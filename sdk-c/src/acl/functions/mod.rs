@@ -34,5 +34,5 @@ mod operator;
 use super::{
 
     api::{self, *},
-    instance,
+    instance as __instance,
 };

@@ -16,7 +16,7 @@ pub unsafe extern "C" fn aclmdlLoadFromFile(
     let body = || unsafe {
         let model_path = support::text("model_path", model_path)?;
         support::place("model_id", model_id)?;
-        model_id.write(AclModel::mdl_load_from_file(instance(), model_path)?);
+        model_id.write(AclModel::mdl_load_from_file(__instance(), model_path)?);
         Ok(())
     };
     api::call("aclmdlLoadFromFile", body)
@@ -33,7 +33,7 @@ pub unsafe extern "C" fn aclmdlLoadFromMem(
     let body = || unsafe {
         let model = support::slice("model", model.cast::<u8>(), model_size)?;
         support::place("model_id", model_id)?;
-        model_id.write(AclModel::mdl_load_from_mem(instance(), model)?);
+        model_id.write(AclModel::mdl_load_from_mem(__instance(), model)?);
         Ok(())
     };
     api::call("aclmdlLoadFromMem", body)
@@ -58,7 +58,7 @@ pub unsafe extern "C" fn aclmdlLoadFromFileWithMem(
         model_id
             .write(
                 AclModel::mdl_load_from_file_with_mem(
-                    instance(),
+                    __instance(),
                     model_path,
                     work_ptr,
                     work_size,
@@ -91,7 +91,7 @@ pub unsafe extern "C" fn aclmdlLoadFromMemWithMem(
         model_id
             .write(
                 AclModel::mdl_load_from_mem_with_mem(
-                    instance(),
+                    __instance(),
                     model,
                     work_ptr,
                     work_size,
@@ -116,7 +116,7 @@ pub unsafe extern "C" fn aclmdlQuerySize(
         let file_name = support::text("file_name", file_name)?;
         support::place("work_size", work_size)?;
         support::place("weight_size", weight_size)?;
-        let yielded = AclModel::mdl_query_size(instance(), file_name)?;
+        let yielded = AclModel::mdl_query_size(__instance(), file_name)?;
         work_size.write(yielded.work_size);
         weight_size.write(yielded.weight_size);
         Ok(())
@@ -137,7 +137,7 @@ pub unsafe extern "C" fn aclmdlQuerySizeFromMem(
         let model = support::slice("model", model.cast::<u8>(), model_size)?;
         support::place("work_size", work_size)?;
         support::place("weight_size", weight_size)?;
-        let yielded = AclModel::mdl_query_size_from_mem(instance(), model)?;
+        let yielded = AclModel::mdl_query_size_from_mem(__instance(), model)?;
         work_size.write(yielded.work_size);
         weight_size.write(yielded.weight_size);
         Ok(())
@@ -148,7 +148,7 @@ pub unsafe extern "C" fn aclmdlQuerySizeFromMem(
 /// Unloads a model.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlUnload(model_id: u32) -> AclError {
-    let body = || { AclModel::mdl_unload(instance(), model_id) };
+    let body = || { AclModel::mdl_unload(__instance(), model_id) };
     api::call("aclmdlUnload", body)
 }
 
@@ -164,7 +164,7 @@ pub unsafe extern "C" fn aclmdlExecute(
         let input = Dataset::from_raw(input as *mut _);
         support::refuse_null("output", output.is_null())?;
         let output = Dataset::from_raw(output as *mut _);
-        AclModel::mdl_execute(instance(), model_id, input, output)
+        AclModel::mdl_execute(__instance(), model_id, input, output)
     };
     api::call("aclmdlExecute", body)
 }
@@ -183,7 +183,7 @@ pub unsafe extern "C" fn aclmdlExecuteAsync(
         support::refuse_null("output", output.is_null())?;
         let output = Dataset::from_raw(output as *mut _);
         let stream = Stream::from_raw(stream);
-        AclModel::mdl_execute_async(instance(), model_id, input, output, stream)
+        AclModel::mdl_execute_async(__instance(), model_id, input, output, stream)
     };
     api::call("aclmdlExecuteAsync", body)
 }
@@ -192,7 +192,7 @@ pub unsafe extern "C" fn aclmdlExecuteAsync(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlCreateConfigHandle() -> *mut ffi::aclmdlConfigHandle {
     let body = || {
-        let yielded = AclModel::mdl_create_config_handle(instance())?;
+        let yielded = AclModel::mdl_create_config_handle(__instance())?;
         Ok::<_, Error>(yielded.as_raw())
     };
     api::call_value("aclmdlCreateConfigHandle", core::ptr::null_mut(), body)
@@ -206,7 +206,7 @@ pub unsafe extern "C" fn aclmdlDestroyConfigHandle(
     let body = || {
         support::refuse_null("handle", handle.is_null())?;
         let handle = ModelConfig::from_raw(handle as *mut _);
-        AclModel::mdl_destroy_config_handle(instance(), handle)
+        AclModel::mdl_destroy_config_handle(__instance(), handle)
     };
     api::call("aclmdlDestroyConfigHandle", body)
 }
@@ -228,7 +228,7 @@ pub unsafe extern "C" fn aclmdlSetConfigOpt(
             attr_value.cast::<u8>(),
             value_size,
         )?;
-        AclModel::mdl_set_config_opt(instance(), handle, attr, attr_value)
+        AclModel::mdl_set_config_opt(__instance(), handle, attr, attr_value)
     };
     api::call("aclmdlSetConfigOpt", body)
 }
@@ -244,7 +244,7 @@ pub unsafe extern "C" fn aclmdlLoadWithConfig(
         support::refuse_null("handle", handle.is_null())?;
         let handle = ModelConfig::from_raw(handle as *mut _);
         support::place("model_id", model_id)?;
-        model_id.write(AclModel::mdl_load_with_config(instance(), handle)?);
+        model_id.write(AclModel::mdl_load_with_config(__instance(), handle)?);
         Ok(())
     };
     api::call("aclmdlLoadWithConfig", body)
@@ -254,7 +254,7 @@ pub unsafe extern "C" fn aclmdlLoadWithConfig(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlCreateDesc() -> *mut ffi::aclmdlDesc {
     let body = || {
-        let yielded = AclModel::mdl_create_desc(instance())?;
+        let yielded = AclModel::mdl_create_desc(__instance())?;
         Ok::<_, Error>(yielded.as_raw())
     };
     api::call_value("aclmdlCreateDesc", core::ptr::null_mut(), body)
@@ -268,7 +268,7 @@ pub unsafe extern "C" fn aclmdlDestroyDesc(
     let body = || {
         support::refuse_null("model_desc", model_desc.is_null())?;
         let model_desc = ModelDesc::from_raw(model_desc as *mut _);
-        AclModel::mdl_destroy_desc(instance(), model_desc)
+        AclModel::mdl_destroy_desc(__instance(), model_desc)
     };
     api::call("aclmdlDestroyDesc", body)
 }
@@ -282,7 +282,7 @@ pub unsafe extern "C" fn aclmdlGetDesc(
     let body = || {
         support::refuse_null("model_desc", model_desc.is_null())?;
         let model_desc = ModelDesc::from_raw(model_desc as *mut _);
-        AclModel::mdl_get_desc(instance(), model_desc, model_id)
+        AclModel::mdl_get_desc(__instance(), model_desc, model_id)
     };
     api::call("aclmdlGetDesc", body)
 }
@@ -298,7 +298,7 @@ pub unsafe extern "C" fn aclmdlGetDescFromFile(
         support::refuse_null("model_desc", model_desc.is_null())?;
         let model_desc = ModelDesc::from_raw(model_desc as *mut _);
         let model_path = support::text("model_path", model_path)?;
-        AclModel::mdl_get_desc_from_file(instance(), model_desc, model_path)
+        AclModel::mdl_get_desc_from_file(__instance(), model_desc, model_path)
     };
     api::call("aclmdlGetDescFromFile", body)
 }
@@ -315,7 +315,7 @@ pub unsafe extern "C" fn aclmdlGetDescFromMem(
         support::refuse_null("model_desc", model_desc.is_null())?;
         let model_desc = ModelDesc::from_raw(model_desc as *mut _);
         let model = support::slice("model", model.cast::<u8>(), model_size)?;
-        AclModel::mdl_get_desc_from_mem(instance(), model_desc, model)
+        AclModel::mdl_get_desc_from_mem(__instance(), model_desc, model)
     };
     api::call("aclmdlGetDescFromMem", body)
 }
@@ -326,7 +326,7 @@ pub unsafe extern "C" fn aclmdlGetNumInputs(model_desc: *mut ffi::aclmdlDesc) ->
     let body = || {
         support::refuse_null("model_desc", model_desc.is_null())?;
         let model_desc = ModelDesc::from_raw(model_desc as *mut _);
-        AclModel::mdl_get_num_inputs(instance(), model_desc)
+        AclModel::mdl_get_num_inputs(__instance(), model_desc)
     };
     api::call_value("aclmdlGetNumInputs", 0, body)
 }
@@ -340,7 +340,7 @@ pub unsafe extern "C" fn aclmdlGetInputSizeByIndex(
     let body = || {
         support::refuse_null("model_desc", model_desc.is_null())?;
         let model_desc = ModelDesc::from_raw(model_desc as *mut _);
-        AclModel::mdl_get_input_size_by_index(instance(), model_desc, index)
+        AclModel::mdl_get_input_size_by_index(__instance(), model_desc, index)
     };
     api::call_value("aclmdlGetInputSizeByIndex", 0, body)
 }
@@ -357,7 +357,7 @@ pub unsafe extern "C" fn aclmdlGetInputDims(
         support::refuse_null("model_desc", model_desc.is_null())?;
         let model_desc = ModelDesc::from_raw(model_desc as *mut _);
         support::place("dims", dims)?;
-        dims.write(AclModel::mdl_get_input_dims(instance(), model_desc, index)?);
+        dims.write(AclModel::mdl_get_input_dims(__instance(), model_desc, index)?);
         Ok(())
     };
     api::call("aclmdlGetInputDims", body)
@@ -375,7 +375,7 @@ pub unsafe extern "C" fn aclmdlGetInputDimsV2(
         support::refuse_null("model_desc", model_desc.is_null())?;
         let model_desc = ModelDesc::from_raw(model_desc as *mut _);
         support::place("dims", dims)?;
-        dims.write(AclModel::mdl_get_input_dims_v2(instance(), model_desc, index)?);
+        dims.write(AclModel::mdl_get_input_dims_v2(__instance(), model_desc, index)?);
         Ok(())
     };
     api::call("aclmdlGetInputDimsV2", body)
@@ -391,7 +391,7 @@ pub unsafe extern "C" fn aclmdlGetInputNameByIndex(
         support::refuse_null("model_desc", model_desc.is_null())?;
         let model_desc = ModelDesc::from_raw(model_desc as *mut _);
         let yielded = AclModel::mdl_get_input_name_by_index(
-            instance(),
+            __instance(),
             model_desc,
             index,
         )?;
@@ -422,7 +422,9 @@ pub unsafe extern "C" fn aclmdlGetInputIndexByName(
         let name = support::text("name", name)?;
         support::place("index", index)?;
         index
-            .write(AclModel::mdl_get_input_index_by_name(instance(), model_desc, name)?);
+            .write(
+                AclModel::mdl_get_input_index_by_name(__instance(), model_desc, name)?,
+            );
         Ok(())
     };
     api::call("aclmdlGetInputIndexByName", body)
@@ -437,7 +439,7 @@ pub unsafe extern "C" fn aclmdlGetInputFormat(
     let body = || {
         support::refuse_null("model_desc", model_desc.is_null())?;
         let model_desc = ModelDesc::from_raw(model_desc as *mut _);
-        AclModel::mdl_get_input_format(instance(), model_desc, index)
+        AclModel::mdl_get_input_format(__instance(), model_desc, index)
     };
     api::call_value("aclmdlGetInputFormat", Format(0), body)
 }
@@ -451,7 +453,7 @@ pub unsafe extern "C" fn aclmdlGetInputDataType(
     let body = || {
         support::refuse_null("model_desc", model_desc.is_null())?;
         let model_desc = ModelDesc::from_raw(model_desc as *mut _);
-        AclModel::mdl_get_input_data_type(instance(), model_desc, index)
+        AclModel::mdl_get_input_data_type(__instance(), model_desc, index)
     };
     api::call_value("aclmdlGetInputDataType", DataType(0), body)
 }
@@ -462,7 +464,7 @@ pub unsafe extern "C" fn aclmdlGetNumOutputs(model_desc: *mut ffi::aclmdlDesc) -
     let body = || {
         support::refuse_null("model_desc", model_desc.is_null())?;
         let model_desc = ModelDesc::from_raw(model_desc as *mut _);
-        AclModel::mdl_get_num_outputs(instance(), model_desc)
+        AclModel::mdl_get_num_outputs(__instance(), model_desc)
     };
     api::call_value("aclmdlGetNumOutputs", 0, body)
 }
@@ -476,7 +478,7 @@ pub unsafe extern "C" fn aclmdlGetOutputSizeByIndex(
     let body = || {
         support::refuse_null("model_desc", model_desc.is_null())?;
         let model_desc = ModelDesc::from_raw(model_desc as *mut _);
-        AclModel::mdl_get_output_size_by_index(instance(), model_desc, index)
+        AclModel::mdl_get_output_size_by_index(__instance(), model_desc, index)
     };
     api::call_value("aclmdlGetOutputSizeByIndex", 0, body)
 }
@@ -493,7 +495,7 @@ pub unsafe extern "C" fn aclmdlGetOutputDims(
         support::refuse_null("model_desc", model_desc.is_null())?;
         let model_desc = ModelDesc::from_raw(model_desc as *mut _);
         support::place("dims", dims)?;
-        dims.write(AclModel::mdl_get_output_dims(instance(), model_desc, index)?);
+        dims.write(AclModel::mdl_get_output_dims(__instance(), model_desc, index)?);
         Ok(())
     };
     api::call("aclmdlGetOutputDims", body)
@@ -511,7 +513,7 @@ pub unsafe extern "C" fn aclmdlGetCurOutputDims(
         support::refuse_null("model_desc", model_desc.is_null())?;
         let model_desc = ModelDesc::from_raw(model_desc as *mut _);
         support::place("dims", dims)?;
-        dims.write(AclModel::mdl_get_cur_output_dims(instance(), model_desc, index)?);
+        dims.write(AclModel::mdl_get_cur_output_dims(__instance(), model_desc, index)?);
         Ok(())
     };
     api::call("aclmdlGetCurOutputDims", body)
@@ -527,7 +529,7 @@ pub unsafe extern "C" fn aclmdlGetOutputNameByIndex(
         support::refuse_null("model_desc", model_desc.is_null())?;
         let model_desc = ModelDesc::from_raw(model_desc as *mut _);
         let yielded = AclModel::mdl_get_output_name_by_index(
-            instance(),
+            __instance(),
             model_desc,
             index,
         )?;
@@ -559,7 +561,7 @@ pub unsafe extern "C" fn aclmdlGetOutputIndexByName(
         support::place("index", index)?;
         index
             .write(
-                AclModel::mdl_get_output_index_by_name(instance(), model_desc, name)?,
+                AclModel::mdl_get_output_index_by_name(__instance(), model_desc, name)?,
             );
         Ok(())
     };
@@ -575,7 +577,7 @@ pub unsafe extern "C" fn aclmdlGetOutputFormat(
     let body = || {
         support::refuse_null("model_desc", model_desc.is_null())?;
         let model_desc = ModelDesc::from_raw(model_desc as *mut _);
-        AclModel::mdl_get_output_format(instance(), model_desc, index)
+        AclModel::mdl_get_output_format(__instance(), model_desc, index)
     };
     api::call_value("aclmdlGetOutputFormat", Format(0), body)
 }
@@ -589,7 +591,7 @@ pub unsafe extern "C" fn aclmdlGetOutputDataType(
     let body = || {
         support::refuse_null("model_desc", model_desc.is_null())?;
         let model_desc = ModelDesc::from_raw(model_desc as *mut _);
-        AclModel::mdl_get_output_data_type(instance(), model_desc, index)
+        AclModel::mdl_get_output_data_type(__instance(), model_desc, index)
     };
     api::call_value("aclmdlGetOutputDataType", DataType(0), body)
 }
@@ -598,7 +600,7 @@ pub unsafe extern "C" fn aclmdlGetOutputDataType(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlCreateDataset() -> *mut ffi::aclmdlDataset {
     let body = || {
-        let yielded = AclModel::mdl_create_dataset(instance())?;
+        let yielded = AclModel::mdl_create_dataset(__instance())?;
         Ok::<_, Error>(yielded.as_raw())
     };
     api::call_value("aclmdlCreateDataset", core::ptr::null_mut(), body)
@@ -612,7 +614,7 @@ pub unsafe extern "C" fn aclmdlDestroyDataset(
     let body = || {
         support::refuse_null("dataset", dataset.is_null())?;
         let dataset = Dataset::from_raw(dataset as *mut _);
-        AclModel::mdl_destroy_dataset(instance(), dataset)
+        AclModel::mdl_destroy_dataset(__instance(), dataset)
     };
     api::call("aclmdlDestroyDataset", body)
 }
@@ -628,7 +630,7 @@ pub unsafe extern "C" fn aclmdlAddDatasetBuffer(
         let dataset = Dataset::from_raw(dataset as *mut _);
         support::refuse_null("data_buffer", data_buffer.is_null())?;
         let data_buffer = DataBuffer::from_raw(data_buffer as *mut _);
-        AclModel::mdl_add_dataset_buffer(instance(), dataset, data_buffer)
+        AclModel::mdl_add_dataset_buffer(__instance(), dataset, data_buffer)
     };
     api::call("aclmdlAddDatasetBuffer", body)
 }
@@ -641,7 +643,7 @@ pub unsafe extern "C" fn aclmdlGetDatasetNumBuffers(
     let body = || {
         support::refuse_null("dataset", dataset.is_null())?;
         let dataset = Dataset::from_raw(dataset as *mut _);
-        AclModel::mdl_get_dataset_num_buffers(instance(), dataset)
+        AclModel::mdl_get_dataset_num_buffers(__instance(), dataset)
     };
     api::call_value("aclmdlGetDatasetNumBuffers", 0, body)
 }
@@ -655,7 +657,7 @@ pub unsafe extern "C" fn aclmdlGetDatasetBuffer(
     let body = || {
         support::refuse_null("dataset", dataset.is_null())?;
         let dataset = Dataset::from_raw(dataset as *mut _);
-        let yielded = AclModel::mdl_get_dataset_buffer(instance(), dataset, index)?;
+        let yielded = AclModel::mdl_get_dataset_buffer(__instance(), dataset, index)?;
         Ok::<_, Error>(yielded.as_raw())
     };
     api::call_value("aclmdlGetDatasetBuffer", core::ptr::null_mut(), body)
@@ -673,7 +675,7 @@ pub unsafe extern "C" fn aclmdlSetDatasetTensorDesc(
         let dataset = Dataset::from_raw(dataset as *mut _);
         support::refuse_null("tensor_desc", tensor_desc.is_null())?;
         let tensor_desc = TensorDesc::from_raw(tensor_desc as *mut _);
-        AclModel::mdl_set_dataset_tensor_desc(instance(), dataset, tensor_desc, index)
+        AclModel::mdl_set_dataset_tensor_desc(__instance(), dataset, tensor_desc, index)
     };
     api::call("aclmdlSetDatasetTensorDesc", body)
 }
@@ -687,7 +689,11 @@ pub unsafe extern "C" fn aclmdlGetDatasetTensorDesc(
     let body = || {
         support::refuse_null("dataset", dataset.is_null())?;
         let dataset = Dataset::from_raw(dataset as *mut _);
-        let yielded = AclModel::mdl_get_dataset_tensor_desc(instance(), dataset, index)?;
+        let yielded = AclModel::mdl_get_dataset_tensor_desc(
+            __instance(),
+            dataset,
+            index,
+        )?;
         Ok::<_, Error>(yielded.as_raw())
     };
     api::call_value("aclmdlGetDatasetTensorDesc", core::ptr::null_mut(), body)
@@ -705,7 +711,7 @@ pub unsafe extern "C" fn aclmdlSetDynamicBatchSize(
         support::refuse_null("dataset", dataset.is_null())?;
         let dataset = Dataset::from_raw(dataset as *mut _);
         AclModel::mdl_set_dynamic_batch_size(
-            instance(),
+            __instance(),
             model_id,
             dataset,
             index,
@@ -728,7 +734,7 @@ pub unsafe extern "C" fn aclmdlSetDynamicHWSize(
         support::refuse_null("dataset", dataset.is_null())?;
         let dataset = Dataset::from_raw(dataset as *mut _);
         AclModel::mdl_set_dynamic_hw_size(
-            instance(),
+            __instance(),
             model_id,
             dataset,
             index,
@@ -752,7 +758,13 @@ pub unsafe extern "C" fn aclmdlSetInputDynamicDims(
         support::refuse_null("dataset", dataset.is_null())?;
         let dataset = Dataset::from_raw(dataset as *mut _);
         let dims = support::slice("dims", dims.cast::<IoDims>(), 1)?;
-        AclModel::mdl_set_input_dynamic_dims(instance(), model_id, dataset, index, dims)
+        AclModel::mdl_set_input_dynamic_dims(
+            __instance(),
+            model_id,
+            dataset,
+            index,
+            dims,
+        )
     };
     api::call("aclmdlSetInputDynamicDims", body)
 }
@@ -760,7 +772,7 @@ pub unsafe extern "C" fn aclmdlSetInputDynamicDims(
 /// Initialises dumps.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlInitDump() -> AclError {
-    let body = || { AclModel::mdl_init_dump(instance()) };
+    let body = || { AclModel::mdl_init_dump(__instance()) };
     api::call("aclmdlInitDump", body)
 }
 
@@ -770,7 +782,7 @@ pub unsafe extern "C" fn aclmdlSetDump(dump_cfg_path: *const c_char) -> AclError
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         let dump_cfg_path = support::text("dump_cfg_path", dump_cfg_path)?;
-        AclModel::mdl_set_dump(instance(), dump_cfg_path)
+        AclModel::mdl_set_dump(__instance(), dump_cfg_path)
     };
     api::call("aclmdlSetDump", body)
 }
@@ -778,7 +790,7 @@ pub unsafe extern "C" fn aclmdlSetDump(dump_cfg_path: *const c_char) -> AclError
 /// Ends dumps.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclmdlFinalizeDump() -> AclError {
-    let body = || { AclModel::mdl_finalize_dump(instance()) };
+    let body = || { AclModel::mdl_finalize_dump(__instance()) };
     api::call("aclmdlFinalizeDump", body)
 }
 
@@ -790,7 +802,7 @@ pub unsafe extern "C" fn aclmdlRICaptureBegin(
 ) -> AclError {
     let body = || {
         let stream = Stream::from_raw(stream);
-        AclModel::mdl_ri_capture_begin(instance(), stream, mode)
+        AclModel::mdl_ri_capture_begin(__instance(), stream, mode)
     };
     api::call("aclmdlRICaptureBegin", body)
 }
@@ -805,7 +817,7 @@ pub unsafe extern "C" fn aclmdlRICaptureEnd(
     let body = || unsafe {
         let stream = Stream::from_raw(stream);
         support::place("model_ri", model_ri)?;
-        model_ri.write(AclModel::mdl_ri_capture_end(instance(), stream)?.as_raw());
+        model_ri.write(AclModel::mdl_ri_capture_end(__instance(), stream)?.as_raw());
         Ok(())
     };
     api::call("aclmdlRICaptureEnd", body)
@@ -823,7 +835,7 @@ pub unsafe extern "C" fn aclmdlRICaptureGetInfo(
         let stream = Stream::from_raw(stream);
         support::place("status", status)?;
         support::place("model_ri", model_ri)?;
-        let yielded = AclModel::mdl_ri_capture_get_info(instance(), stream)?;
+        let yielded = AclModel::mdl_ri_capture_get_info(__instance(), stream)?;
         status.write(yielded.status);
         model_ri.write(yielded.model_ri.as_raw());
         Ok(())
@@ -840,7 +852,7 @@ pub unsafe extern "C" fn aclmdlRIExecute(
     let body = || {
         support::refuse_null("model_ri", model_ri.is_null())?;
         let model_ri = ModelRi::from_raw(model_ri);
-        AclModel::mdl_ri_execute(instance(), model_ri, timeout)
+        AclModel::mdl_ri_execute(__instance(), model_ri, timeout)
     };
     api::call("aclmdlRIExecute", body)
 }
@@ -855,7 +867,7 @@ pub unsafe extern "C" fn aclmdlRIExecuteAsync(
         support::refuse_null("model_ri", model_ri.is_null())?;
         let model_ri = ModelRi::from_raw(model_ri);
         let stream = Stream::from_raw(stream);
-        AclModel::mdl_ri_execute_async(instance(), model_ri, stream)
+        AclModel::mdl_ri_execute_async(__instance(), model_ri, stream)
     };
     api::call("aclmdlRIExecuteAsync", body)
 }
@@ -866,7 +878,7 @@ pub unsafe extern "C" fn aclmdlRIDestroy(model_ri: ffi::aclmdlRI) -> AclError {
     let body = || {
         support::refuse_null("model_ri", model_ri.is_null())?;
         let model_ri = ModelRi::from_raw(model_ri);
-        AclModel::mdl_ri_destroy(instance(), model_ri)
+        AclModel::mdl_ri_destroy(__instance(), model_ri)
     };
     api::call("aclmdlRIDestroy", body)
 }
@@ -877,7 +889,7 @@ pub unsafe extern "C" fn aclmdlRIDebugPrint(model_ri: ffi::aclmdlRI) -> AclError
     let body = || {
         support::refuse_null("model_ri", model_ri.is_null())?;
         let model_ri = ModelRi::from_raw(model_ri);
-        AclModel::mdl_ri_debug_print(instance(), model_ri)
+        AclModel::mdl_ri_debug_print(__instance(), model_ri)
     };
     api::call("aclmdlRIDebugPrint", body)
 }

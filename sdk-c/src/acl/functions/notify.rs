@@ -15,7 +15,7 @@ pub unsafe extern "C" fn aclrtCreateNotify(
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         support::place("notify", notify)?;
-        notify.write(AclNotify::rt_create_notify(instance(), flag)?.as_raw());
+        notify.write(AclNotify::rt_create_notify(__instance(), flag)?.as_raw());
         Ok(())
     };
     api::call("aclrtCreateNotify", body)
@@ -27,7 +27,7 @@ pub unsafe extern "C" fn aclrtDestroyNotify(notify: ffi::aclrtNotify) -> AclErro
     let body = || {
         support::refuse_null("notify", notify.is_null())?;
         let notify = Notify::from_raw(notify);
-        AclNotify::rt_destroy_notify(instance(), notify)
+        AclNotify::rt_destroy_notify(__instance(), notify)
     };
     api::call("aclrtDestroyNotify", body)
 }
@@ -42,7 +42,7 @@ pub unsafe extern "C" fn aclrtRecordNotify(
         support::refuse_null("notify", notify.is_null())?;
         let notify = Notify::from_raw(notify);
         let stream = Stream::from_raw(stream);
-        AclNotify::rt_record_notify(instance(), notify, stream)
+        AclNotify::rt_record_notify(__instance(), notify, stream)
     };
     api::call("aclrtRecordNotify", body)
 }
@@ -58,7 +58,7 @@ pub unsafe extern "C" fn aclrtWaitAndResetNotify(
         support::refuse_null("notify", notify.is_null())?;
         let notify = Notify::from_raw(notify);
         let stream = Stream::from_raw(stream);
-        AclNotify::rt_wait_and_reset_notify(instance(), notify, stream, timeout)
+        AclNotify::rt_wait_and_reset_notify(__instance(), notify, stream, timeout)
     };
     api::call("aclrtWaitAndResetNotify", body)
 }
@@ -74,7 +74,7 @@ pub unsafe extern "C" fn aclrtGetNotifyId(
         support::refuse_null("notify", notify.is_null())?;
         let notify = Notify::from_raw(notify);
         support::place("notify_id", notify_id)?;
-        notify_id.write(AclNotify::rt_get_notify_id(instance(), notify)?);
+        notify_id.write(AclNotify::rt_get_notify_id(__instance(), notify)?);
         Ok(())
     };
     api::call("aclrtGetNotifyId", body)
@@ -89,7 +89,7 @@ pub unsafe extern "C" fn aclrtNotifyBatchReset(
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         let notifies = support::slice("notifies", notifies.cast::<Notify>(), num)?;
-        AclNotify::rt_notify_batch_reset(instance(), notifies)
+        AclNotify::rt_notify_batch_reset(__instance(), notifies)
     };
     api::call("aclrtNotifyBatchReset", body)
 }
@@ -107,7 +107,7 @@ pub unsafe extern "C" fn aclrtNotifyGetExportKey(
         support::refuse_null("notify", notify.is_null())?;
         let notify = Notify::from_raw(notify);
         let key = support::slice_mut("key", key.cast::<u8>(), len)?;
-        AclNotify::rt_notify_get_export_key(instance(), notify, key, flags)
+        AclNotify::rt_notify_get_export_key(__instance(), notify, key, flags)
     };
     api::call("aclrtNotifyGetExportKey", body)
 }
@@ -124,7 +124,7 @@ pub unsafe extern "C" fn aclrtNotifySetImportPid(
         support::refuse_null("notify", notify.is_null())?;
         let notify = Notify::from_raw(notify);
         let pid = support::slice("pid", pid.cast::<i32>(), num)?;
-        AclNotify::rt_notify_set_import_pid(instance(), notify, pid)
+        AclNotify::rt_notify_set_import_pid(__instance(), notify, pid)
     };
     api::call("aclrtNotifySetImportPid", body)
 }
@@ -141,7 +141,9 @@ pub unsafe extern "C" fn aclrtNotifyImportByKey(
         support::place("notify", notify)?;
         let key = support::text("key", key)?;
         notify
-            .write(AclNotify::rt_notify_import_by_key(instance(), key, flags)?.as_raw());
+            .write(
+                AclNotify::rt_notify_import_by_key(__instance(), key, flags)?.as_raw(),
+            );
         Ok(())
     };
     api::call("aclrtNotifyImportByKey", body)
@@ -156,7 +158,7 @@ pub unsafe extern "C" fn aclrtCntNotifyCreate(
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         support::place("cnt_notify", cnt_notify)?;
-        cnt_notify.write(AclNotify::rt_cnt_notify_create(instance(), flag)?.as_raw());
+        cnt_notify.write(AclNotify::rt_cnt_notify_create(__instance(), flag)?.as_raw());
         Ok(())
     };
     api::call("aclrtCntNotifyCreate", body)
@@ -170,7 +172,7 @@ pub unsafe extern "C" fn aclrtCntNotifyDestroy(
     let body = || {
         support::refuse_null("cnt_notify", cnt_notify.is_null())?;
         let cnt_notify = CntNotify::from_raw(cnt_notify);
-        AclNotify::rt_cnt_notify_destroy(instance(), cnt_notify)
+        AclNotify::rt_cnt_notify_destroy(__instance(), cnt_notify)
     };
     api::call("aclrtCntNotifyDestroy", body)
 }
@@ -188,7 +190,7 @@ pub unsafe extern "C" fn aclrtCntNotifyRecord(
         let cnt_notify = CntNotify::from_raw(cnt_notify);
         let stream = Stream::from_raw(stream);
         let info = support::slice("info", info.cast::<CntNotifyRecordInfo>(), 1)?;
-        AclNotify::rt_cnt_notify_record(instance(), cnt_notify, stream, info)
+        AclNotify::rt_cnt_notify_record(__instance(), cnt_notify, stream, info)
     };
     api::call("aclrtCntNotifyRecord", body)
 }
@@ -206,7 +208,12 @@ pub unsafe extern "C" fn aclrtCntNotifyWaitWithTimeout(
         let cnt_notify = CntNotify::from_raw(cnt_notify);
         let stream = Stream::from_raw(stream);
         let info = support::slice("info", info.cast::<CntNotifyWaitInfo>(), 1)?;
-        AclNotify::rt_cnt_notify_wait_with_timeout(instance(), cnt_notify, stream, info)
+        AclNotify::rt_cnt_notify_wait_with_timeout(
+            __instance(),
+            cnt_notify,
+            stream,
+            info,
+        )
     };
     api::call("aclrtCntNotifyWaitWithTimeout", body)
 }
@@ -221,7 +228,7 @@ pub unsafe extern "C" fn aclrtCntNotifyReset(
         support::refuse_null("cnt_notify", cnt_notify.is_null())?;
         let cnt_notify = CntNotify::from_raw(cnt_notify);
         let stream = Stream::from_raw(stream);
-        AclNotify::rt_cnt_notify_reset(instance(), cnt_notify, stream)
+        AclNotify::rt_cnt_notify_reset(__instance(), cnt_notify, stream)
     };
     api::call("aclrtCntNotifyReset", body)
 }
@@ -237,7 +244,7 @@ pub unsafe extern "C" fn aclrtCntNotifyGetId(
         support::refuse_null("cnt_notify", cnt_notify.is_null())?;
         let cnt_notify = CntNotify::from_raw(cnt_notify);
         support::place("notify_id", notify_id)?;
-        notify_id.write(AclNotify::rt_cnt_notify_get_id(instance(), cnt_notify)?);
+        notify_id.write(AclNotify::rt_cnt_notify_get_id(__instance(), cnt_notify)?);
         Ok(())
     };
     api::call("aclrtCntNotifyGetId", body)

@@ -20,7 +20,7 @@ pub unsafe extern "C" fn aclInitCallbackRegister(
             cb_func,
             tenon::AnyPtr::from_ptr(user_data),
         );
-        AclObserver::init_callback_register(instance(), r#type, cb_func)
+        AclObserver::init_callback_register(__instance(), r#type, cb_func)
     };
     api::call("aclInitCallbackRegister", body)
 }
@@ -35,7 +35,7 @@ pub unsafe extern "C" fn aclInitCallbackUnRegister(
     let body = || unsafe {
         support::refuse_null("cb_func", cb_func.is_none())?;
         let cb_func = InitCallback::from_raw(cb_func, tenon::AnyPtr::NULL);
-        AclObserver::init_callback_un_register(instance(), r#type, cb_func)
+        AclObserver::init_callback_un_register(__instance(), r#type, cb_func)
     };
     api::call("aclInitCallbackUnRegister", body)
 }
@@ -54,7 +54,7 @@ pub unsafe extern "C" fn aclFinalizeCallbackRegister(
             cb_func,
             tenon::AnyPtr::from_ptr(user_data),
         );
-        AclObserver::finalize_callback_register(instance(), r#type, cb_func)
+        AclObserver::finalize_callback_register(__instance(), r#type, cb_func)
     };
     api::call("aclFinalizeCallbackRegister", body)
 }
@@ -69,7 +69,7 @@ pub unsafe extern "C" fn aclFinalizeCallbackUnRegister(
     let body = || unsafe {
         support::refuse_null("cb_func", cb_func.is_none())?;
         let cb_func = FinalizeCallback::from_raw(cb_func, tenon::AnyPtr::NULL);
-        AclObserver::finalize_callback_un_register(instance(), r#type, cb_func)
+        AclObserver::finalize_callback_un_register(__instance(), r#type, cb_func)
     };
     api::call("aclFinalizeCallbackUnRegister", body)
 }
@@ -90,7 +90,7 @@ pub unsafe extern "C" fn aclrtRegStreamStateCallback(
                 callback,
                 tenon::AnyPtr::from_ptr(args),
             ));
-        AclObserver::rt_reg_stream_state_callback(instance(), reg_name, callback)
+        AclObserver::rt_reg_stream_state_callback(__instance(), reg_name, callback)
     };
     api::call("aclrtRegStreamStateCallback", body)
 }
@@ -111,7 +111,7 @@ pub unsafe extern "C" fn aclrtRegDeviceStateCallback(
                 callback,
                 tenon::AnyPtr::from_ptr(args),
             ));
-        AclObserver::rt_reg_device_state_callback(instance(), reg_name, callback)
+        AclObserver::rt_reg_device_state_callback(__instance(), reg_name, callback)
     };
     api::call("aclrtRegDeviceStateCallback", body)
 }
@@ -132,7 +132,7 @@ pub unsafe extern "C" fn aclrtSetDeviceTaskAbortCallback(
                 callback,
                 tenon::AnyPtr::from_ptr(args),
             ));
-        AclObserver::rt_set_device_task_abort_callback(instance(), reg_name, callback)
+        AclObserver::rt_set_device_task_abort_callback(__instance(), reg_name, callback)
     };
     api::call("aclrtSetDeviceTaskAbortCallback", body)
 }

@@ -12,7 +12,7 @@ pub unsafe extern "C" fn aclopSetModelDir(model_dir: *const c_char) -> AclError 
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         let model_dir = support::text("model_dir", model_dir)?;
-        AclOperator::op_set_model_dir(instance(), model_dir)
+        AclOperator::op_set_model_dir(__instance(), model_dir)
     };
     api::call("aclopSetModelDir", body)
 }
@@ -23,7 +23,7 @@ pub unsafe extern "C" fn aclopLoad(model: *const c_void, model_size: usize) -> A
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         let model = support::slice("model", model.cast::<u8>(), model_size)?;
-        AclOperator::op_load(instance(), model)
+        AclOperator::op_load(__instance(), model)
     };
     api::call("aclopLoad", body)
 }
@@ -32,7 +32,7 @@ pub unsafe extern "C" fn aclopLoad(model: *const c_void, model_size: usize) -> A
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclopCreateAttr() -> *mut ffi::aclopAttr {
     let body = || {
-        let yielded = AclOperator::op_create_attr(instance())?;
+        let yielded = AclOperator::op_create_attr(__instance())?;
         Ok::<_, Error>(yielded.as_raw())
     };
     api::call_value("aclopCreateAttr", core::ptr::null_mut(), body)
@@ -43,7 +43,7 @@ pub unsafe extern "C" fn aclopCreateAttr() -> *mut ffi::aclopAttr {
 pub unsafe extern "C" fn aclopDestroyAttr(attr: *const ffi::aclopAttr) {
     let body = || {
         let attr = OpAttr::from_raw(attr as *mut _);
-        AclOperator::op_destroy_attr(instance(), attr)?;
+        AclOperator::op_destroy_attr(__instance(), attr)?;
         Ok::<_, Error>(())
     };
     api::call_value("aclopDestroyAttr", (), body)
@@ -61,7 +61,7 @@ pub unsafe extern "C" fn aclopSetAttrBool(
         support::refuse_null("attr", attr.is_null())?;
         let attr = OpAttr::from_raw(attr as *mut _);
         let attr_name = support::text("attr_name", attr_name)?;
-        AclOperator::op_set_attr_bool(instance(), attr, attr_name, attr_value)
+        AclOperator::op_set_attr_bool(__instance(), attr, attr_name, attr_value)
     };
     api::call("aclopSetAttrBool", body)
 }
@@ -78,7 +78,7 @@ pub unsafe extern "C" fn aclopSetAttrInt(
         support::refuse_null("attr", attr.is_null())?;
         let attr = OpAttr::from_raw(attr as *mut _);
         let attr_name = support::text("attr_name", attr_name)?;
-        AclOperator::op_set_attr_int(instance(), attr, attr_name, attr_value)
+        AclOperator::op_set_attr_int(__instance(), attr, attr_name, attr_value)
     };
     api::call("aclopSetAttrInt", body)
 }
@@ -95,7 +95,7 @@ pub unsafe extern "C" fn aclopSetAttrFloat(
         support::refuse_null("attr", attr.is_null())?;
         let attr = OpAttr::from_raw(attr as *mut _);
         let attr_name = support::text("attr_name", attr_name)?;
-        AclOperator::op_set_attr_float(instance(), attr, attr_name, attr_value)
+        AclOperator::op_set_attr_float(__instance(), attr, attr_name, attr_value)
     };
     api::call("aclopSetAttrFloat", body)
 }
@@ -113,7 +113,7 @@ pub unsafe extern "C" fn aclopSetAttrString(
         let attr = OpAttr::from_raw(attr as *mut _);
         let attr_name = support::text("attr_name", attr_name)?;
         let attr_value = support::text("attr_value", attr_value)?;
-        AclOperator::op_set_attr_string(instance(), attr, attr_name, attr_value)
+        AclOperator::op_set_attr_string(__instance(), attr, attr_name, attr_value)
     };
     api::call("aclopSetAttrString", body)
 }
@@ -130,7 +130,7 @@ pub unsafe extern "C" fn aclopSetAttrDataType(
         support::refuse_null("attr", attr.is_null())?;
         let attr = OpAttr::from_raw(attr as *mut _);
         let attr_name = support::text("attr_name", attr_name)?;
-        AclOperator::op_set_attr_data_type(instance(), attr, attr_name, attr_value)
+        AclOperator::op_set_attr_data_type(__instance(), attr, attr_name, attr_value)
     };
     api::call("aclopSetAttrDataType", body)
 }
@@ -153,7 +153,7 @@ pub unsafe extern "C" fn aclopSetAttrListBool(
             values.cast::<u8>(),
             support::count("num_values", num_values)?,
         )?;
-        AclOperator::op_set_attr_list_bool(instance(), attr, attr_name, values)
+        AclOperator::op_set_attr_list_bool(__instance(), attr, attr_name, values)
     };
     api::call("aclopSetAttrListBool", body)
 }
@@ -176,7 +176,7 @@ pub unsafe extern "C" fn aclopSetAttrListInt(
             values.cast::<i64>(),
             support::count("num_values", num_values)?,
         )?;
-        AclOperator::op_set_attr_list_int(instance(), attr, attr_name, values)
+        AclOperator::op_set_attr_list_int(__instance(), attr, attr_name, values)
     };
     api::call("aclopSetAttrListInt", body)
 }
@@ -199,7 +199,7 @@ pub unsafe extern "C" fn aclopSetAttrListFloat(
             values.cast::<f32>(),
             support::count("num_values", num_values)?,
         )?;
-        AclOperator::op_set_attr_list_float(instance(), attr, attr_name, values)
+        AclOperator::op_set_attr_list_float(__instance(), attr, attr_name, values)
     };
     api::call("aclopSetAttrListFloat", body)
 }
@@ -222,7 +222,7 @@ pub unsafe extern "C" fn aclopSetAttrListString(
             values.cast::<*const c_char>(),
             support::count("num_values", num_values)?,
         )?;
-        AclOperator::op_set_attr_list_string(instance(), attr, attr_name, values)
+        AclOperator::op_set_attr_list_string(__instance(), attr, attr_name, values)
     };
     api::call("aclopSetAttrListString", body)
 }
@@ -245,7 +245,7 @@ pub unsafe extern "C" fn aclopSetAttrListDataType(
             values.cast::<DataType>(),
             support::count("num_values", num_values)?,
         )?;
-        AclOperator::op_set_attr_list_data_type(instance(), attr, attr_name, values)
+        AclOperator::op_set_attr_list_data_type(__instance(), attr, attr_name, values)
     };
     api::call("aclopSetAttrListDataType", body)
 }
@@ -290,7 +290,7 @@ pub unsafe extern "C" fn aclopExecute(
         let attr = OpAttr::from_raw(attr as *mut _);
         let stream = Stream::from_raw(stream);
         AclOperator::op_execute(
-            instance(),
+            __instance(),
             op_type,
             input_desc,
             inputs,
@@ -343,7 +343,7 @@ pub unsafe extern "C" fn aclopExecuteV2(
         let attr = OpAttr::from_raw(attr as *mut _);
         let stream = Stream::from_raw(stream);
         AclOperator::op_execute_v2(
-            instance(),
+            __instance(),
             op_type,
             input_desc,
             inputs,
@@ -385,7 +385,7 @@ pub unsafe extern "C" fn aclopCreateHandle(
         handle
             .write(
                 AclOperator::op_create_handle(
-                        instance(),
+                        __instance(),
                         op_type,
                         input_desc,
                         output_desc,
@@ -403,7 +403,7 @@ pub unsafe extern "C" fn aclopCreateHandle(
 pub unsafe extern "C" fn aclopDestroyHandle(handle: *mut ffi::aclopHandle) {
     let body = || {
         let handle = OpHandle::from_raw(handle as *mut _);
-        AclOperator::op_destroy_handle(instance(), handle)?;
+        AclOperator::op_destroy_handle(__instance(), handle)?;
         Ok::<_, Error>(())
     };
     api::call_value("aclopDestroyHandle", (), body)
@@ -434,7 +434,7 @@ pub unsafe extern "C" fn aclopExecWithHandle(
             support::count("num_outputs", num_outputs)?,
         )?;
         let stream = Stream::from_raw(stream);
-        AclOperator::op_exec_with_handle(instance(), handle, inputs, outputs, stream)
+        AclOperator::op_exec_with_handle(__instance(), handle, inputs, outputs, stream)
     };
     api::call("aclopExecWithHandle", body)
 }
@@ -460,7 +460,7 @@ pub unsafe extern "C" fn aclopCast(
         let dst_buffer = DataBuffer::from_raw(dst_buffer as *mut _);
         let stream = Stream::from_raw(stream);
         AclOperator::op_cast(
-            instance(),
+            __instance(),
             src_desc,
             src_buffer,
             dst_desc,
@@ -490,7 +490,7 @@ pub unsafe extern "C" fn aclopCreateHandleForCast(
         handle
             .write(
                 AclOperator::op_create_handle_for_cast(
-                        instance(),
+                        __instance(),
                         src_desc,
                         dst_desc,
                         truncate,
@@ -526,7 +526,13 @@ pub unsafe extern "C" fn aclopUpdateParams(
             support::count("num_outputs", num_outputs)?,
         )?;
         let attr = OpAttr::from_raw(attr as *mut _);
-        AclOperator::op_update_params(instance(), op_type, input_desc, output_desc, attr)
+        AclOperator::op_update_params(
+            __instance(),
+            op_type,
+            input_desc,
+            output_desc,
+            attr,
+        )
     };
     api::call("aclopUpdateParams", body)
 }
@@ -562,7 +568,7 @@ pub unsafe extern "C" fn aclopInferShape(
         )?;
         let attr = OpAttr::from_raw(attr as *mut _);
         AclOperator::op_infer_shape(
-            instance(),
+            __instance(),
             op_type,
             input_desc,
             inputs,
@@ -579,7 +585,7 @@ pub unsafe extern "C" fn aclopUnregisterCompileFunc(op_type: *const c_char) -> A
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         let op_type = support::text("op_type", op_type)?;
-        AclOperator::op_unregister_compile_func(instance(), op_type)
+        AclOperator::op_unregister_compile_func(__instance(), op_type)
     };
     api::call("aclopUnregisterCompileFunc", body)
 }
@@ -593,7 +599,7 @@ pub unsafe extern "C" fn aclopStartDumpArgs(
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         let path = support::text("path", path)?;
-        AclOperator::op_start_dump_args(instance(), dump_type, path)
+        AclOperator::op_start_dump_args(__instance(), dump_type, path)
     };
     api::call("aclopStartDumpArgs", body)
 }
@@ -601,7 +607,7 @@ pub unsafe extern "C" fn aclopStartDumpArgs(
 /// Stops dumping the arguments of operators.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclopStopDumpArgs(dump_type: u32) -> AclError {
-    let body = || { AclOperator::op_stop_dump_args(instance(), dump_type) };
+    let body = || { AclOperator::op_stop_dump_args(__instance(), dump_type) };
     api::call("aclopStopDumpArgs", body)
 }
 
@@ -634,7 +640,7 @@ pub unsafe extern "C" fn aclblasGemvEx(
         let y = tenon::AnyPtr::from_ptr(y);
         let stream = Stream::from_raw(stream);
         AclOperator::blas_gemv_ex(
-            instance(),
+            __instance(),
             trans_a,
             m,
             n,
@@ -675,7 +681,7 @@ pub unsafe extern "C" fn aclblasCreateHandleForGemvEx(
         handle
             .write(
                 AclOperator::blas_create_handle_for_gemv_ex(
-                        instance(),
+                        __instance(),
                         trans_a,
                         m,
                         n,
@@ -723,7 +729,7 @@ pub unsafe extern "C" fn aclblasGemmEx(
         let matrix_c = tenon::AnyPtr::from_ptr(matrix_c);
         let stream = Stream::from_raw(stream);
         AclOperator::blas_gemm_ex(
-            instance(),
+            __instance(),
             trans_a,
             trans_b,
             trans_c,
@@ -770,7 +776,7 @@ pub unsafe extern "C" fn aclblasCreateHandleForGemmEx(
         handle
             .write(
                 AclOperator::blas_create_handle_for_gemm_ex(
-                        instance(),
+                        __instance(),
                         trans_a,
                         trans_b,
                         trans_c,
@@ -815,7 +821,7 @@ pub unsafe extern "C" fn aclblasHgemv(
         let y = tenon::AnyPtr::from_ptr(y);
         let stream = Stream::from_raw(stream);
         AclOperator::blas_hgemv(
-            instance(),
+            __instance(),
             trans_a,
             m,
             n,
@@ -849,7 +855,7 @@ pub unsafe extern "C" fn aclblasCreateHandleForHgemv(
         handle
             .write(
                 AclOperator::blas_create_handle_for_hgemv(
-                        instance(),
+                        __instance(),
                         trans_a,
                         m,
                         n,
@@ -891,7 +897,7 @@ pub unsafe extern "C" fn aclblasHgemm(
         let matrix_c = tenon::AnyPtr::from_ptr(matrix_c);
         let stream = Stream::from_raw(stream);
         AclOperator::blas_hgemm(
-            instance(),
+            __instance(),
             trans_a,
             trans_b,
             trans_c,
@@ -932,7 +938,7 @@ pub unsafe extern "C" fn aclblasCreateHandleForHgemm(
         handle
             .write(
                 AclOperator::blas_create_handle_for_hgemm(
-                        instance(),
+                        __instance(),
                         trans_a,
                         trans_b,
                         trans_c,
@@ -974,7 +980,7 @@ pub unsafe extern "C" fn aclblasS8gemv(
         let y = tenon::AnyPtr::from_ptr(y);
         let stream = Stream::from_raw(stream);
         AclOperator::blas_s8gemv(
-            instance(),
+            __instance(),
             trans_a,
             m,
             n,
@@ -1008,7 +1014,7 @@ pub unsafe extern "C" fn aclblasCreateHandleForS8gemv(
         handle
             .write(
                 AclOperator::blas_create_handle_for_s8gemv(
-                        instance(),
+                        __instance(),
                         trans_a,
                         m,
                         n,
@@ -1050,7 +1056,7 @@ pub unsafe extern "C" fn aclblasS8gemm(
         let matrix_c = tenon::AnyPtr::from_ptr(matrix_c);
         let stream = Stream::from_raw(stream);
         AclOperator::blas_s8gemm(
-            instance(),
+            __instance(),
             trans_a,
             trans_b,
             trans_c,
@@ -1091,7 +1097,7 @@ pub unsafe extern "C" fn aclblasCreateHandleForS8gemm(
         handle
             .write(
                 AclOperator::blas_create_handle_for_s8gemm(
-                        instance(),
+                        __instance(),
                         trans_a,
                         trans_b,
                         trans_c,
@@ -1116,7 +1122,7 @@ pub unsafe extern "C" fn aclrtCreateBinary(
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         let data = support::slice("data", data.cast::<u8>(), data_len)?;
-        let yielded = AclOperator::rt_create_binary(instance(), data)?;
+        let yielded = AclOperator::rt_create_binary(__instance(), data)?;
         Ok::<_, Error>(yielded.as_raw())
     };
     api::call_value("aclrtCreateBinary", core::ptr::null_mut(), body)
@@ -1128,7 +1134,7 @@ pub unsafe extern "C" fn aclrtDestroyBinary(binary: ffi::aclrtBinary) -> AclErro
     let body = || {
         support::refuse_null("binary", binary.is_null())?;
         let binary = Binary::from_raw(binary);
-        AclOperator::rt_destroy_binary(instance(), binary)
+        AclOperator::rt_destroy_binary(__instance(), binary)
     };
     api::call("aclrtDestroyBinary", body)
 }
@@ -1144,7 +1150,7 @@ pub unsafe extern "C" fn aclrtBinaryLoad(
         support::refuse_null("binary", binary.is_null())?;
         let binary = Binary::from_raw(binary);
         support::place("bin_handle", bin_handle)?;
-        bin_handle.write(AclOperator::rt_binary_load(instance(), binary)?.as_raw());
+        bin_handle.write(AclOperator::rt_binary_load(__instance(), binary)?.as_raw());
         Ok(())
     };
     api::call("aclrtBinaryLoad", body)
@@ -1156,7 +1162,7 @@ pub unsafe extern "C" fn aclrtBinaryUnLoad(bin_handle: ffi::aclrtBinHandle) -> A
     let body = || {
         support::refuse_null("bin_handle", bin_handle.is_null())?;
         let bin_handle = BinHandle::from_raw(bin_handle);
-        AclOperator::rt_binary_unload(instance(), bin_handle)
+        AclOperator::rt_binary_unload(__instance(), bin_handle)
     };
     api::call("aclrtBinaryUnLoad", body)
 }
@@ -1176,7 +1182,11 @@ pub unsafe extern "C" fn aclrtBinaryGetFunction(
         support::place("func_handle", func_handle)?;
         func_handle
             .write(
-                AclOperator::rt_binary_get_function(instance(), bin_handle, kernel_name)?
+                AclOperator::rt_binary_get_function(
+                        __instance(),
+                        bin_handle,
+                        kernel_name,
+                    )?
                     .as_raw(),
             );
         Ok(())
@@ -1199,7 +1209,7 @@ pub unsafe extern "C" fn aclrtLaunchKernel(
         let args_data = tenon::AnyPtr::from_ptr(args_data);
         let stream = Stream::from_raw(stream);
         AclOperator::rt_launch_kernel(
-            instance(),
+            __instance(),
             func_handle,
             block_dim,
             args_data,
@@ -1222,7 +1232,9 @@ pub unsafe extern "C" fn aclrtKernelArgsInit(
         let func_handle = FuncHandle::from_raw(func_handle);
         support::place("args_handle", args_handle)?;
         args_handle
-            .write(AclOperator::rt_kernel_args_init(instance(), func_handle)?.as_raw());
+            .write(
+                AclOperator::rt_kernel_args_init(__instance(), func_handle)?.as_raw(),
+            );
         Ok(())
     };
     api::call("aclrtKernelArgsInit", body)
@@ -1244,7 +1256,7 @@ pub unsafe extern "C" fn aclrtKernelArgsAppend(
         support::place("param_handle", param_handle)?;
         param_handle
             .write(
-                AclOperator::rt_kernel_args_append(instance(), args_handle, param)?
+                AclOperator::rt_kernel_args_append(__instance(), args_handle, param)?
                     .as_raw(),
             );
         Ok(())
@@ -1260,7 +1272,7 @@ pub unsafe extern "C" fn aclrtKernelArgsFinalize(
     let body = || {
         support::refuse_null("args_handle", args_handle.is_null())?;
         let args_handle = ArgsHandle::from_raw(args_handle);
-        AclOperator::rt_kernel_args_finalize(instance(), args_handle)
+        AclOperator::rt_kernel_args_finalize(__instance(), args_handle)
     };
     api::call("aclrtKernelArgsFinalize", body)
 }
@@ -1268,7 +1280,7 @@ pub unsafe extern "C" fn aclrtKernelArgsFinalize(
 /// Selects a group of cores.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtSetGroup(group_id: i32) -> AclError {
-    let body = || { AclOperator::rt_set_group(instance(), group_id) };
+    let body = || { AclOperator::rt_set_group(__instance(), group_id) };
     api::call("aclrtSetGroup", body)
 }
 
@@ -1278,7 +1290,7 @@ pub unsafe extern "C" fn aclrtGetGroupCount(count: *mut u32) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         support::place("count", count)?;
-        count.write(AclOperator::rt_get_group_count(instance())?);
+        count.write(AclOperator::rt_get_group_count(__instance())?);
         Ok(())
     };
     api::call("aclrtGetGroupCount", body)
@@ -1288,7 +1300,7 @@ pub unsafe extern "C" fn aclrtGetGroupCount(count: *mut u32) -> AclError {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtCreateGroupInfo() -> *mut ffi::aclrtGroupInfo {
     let body = || {
-        let yielded = AclOperator::rt_create_group_info(instance())?;
+        let yielded = AclOperator::rt_create_group_info(__instance())?;
         Ok::<_, Error>(yielded.as_raw())
     };
     api::call_value("aclrtCreateGroupInfo", core::ptr::null_mut(), body)
@@ -1302,7 +1314,7 @@ pub unsafe extern "C" fn aclrtDestroyGroupInfo(
     let body = || {
         support::refuse_null("group_info", group_info.is_null())?;
         let group_info = GroupInfo::from_raw(group_info as *mut _);
-        AclOperator::rt_destroy_group_info(instance(), group_info)
+        AclOperator::rt_destroy_group_info(__instance(), group_info)
     };
     api::call("aclrtDestroyGroupInfo", body)
 }
@@ -1315,7 +1327,7 @@ pub unsafe extern "C" fn aclrtGetAllGroupInfo(
     let body = || {
         support::refuse_null("group_info", group_info.is_null())?;
         let group_info = GroupInfo::from_raw(group_info as *mut _);
-        AclOperator::rt_get_all_group_info(instance(), group_info)
+        AclOperator::rt_get_all_group_info(__instance(), group_info)
     };
     api::call("aclrtGetAllGroupInfo", body)
 }
@@ -1343,7 +1355,7 @@ pub unsafe extern "C" fn aclrtGetGroupInfoDetail(
         param_ret_size
             .write(
                 AclOperator::rt_get_group_info_detail(
-                    instance(),
+                    __instance(),
                     group_info,
                     group_index,
                     attr,
@@ -1365,7 +1377,7 @@ pub unsafe extern "C" fn aclrtFunctionGetParamCount(
     let body = || unsafe {
         let func = tenon::AnyPtr::from_ptr(func);
         support::place("param_count", param_count)?;
-        param_count.write(AclOperator::rt_function_get_param_count(instance(), func)?);
+        param_count.write(AclOperator::rt_function_get_param_count(__instance(), func)?);
         Ok(())
     };
     api::call("aclrtFunctionGetParamCount", body)
@@ -1385,7 +1397,7 @@ pub unsafe extern "C" fn aclrtFunctionGetParamInfo(
         support::place_or_null("param_offset", param_offset)?;
         support::place_or_null("param_size", param_size)?;
         let yielded = AclOperator::rt_function_get_param_info(
-            instance(),
+            __instance(),
             func,
             param_index,
         )?;
@@ -1414,7 +1426,7 @@ pub unsafe extern "C" fn aclrtFunctionGetAvailDynUbufPerBlock(
         dynamic_ubuf_size
             .write(
                 AclOperator::rt_function_get_avail_dyn_ubuf_per_block(
-                    instance(),
+                    __instance(),
                     func,
                     flags,
                 )?,

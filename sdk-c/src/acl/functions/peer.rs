@@ -18,7 +18,7 @@ pub unsafe extern "C" fn aclrtDeviceCanAccessPeer(
         can_access_peer
             .write(
                 AclPeer::rt_device_can_access_peer(
-                    instance(),
+                    __instance(),
                     device_id,
                     peer_device_id,
                 )?,
@@ -35,7 +35,7 @@ pub unsafe extern "C" fn aclrtDeviceEnablePeerAccess(
     flags: u32,
 ) -> AclError {
     let body = || {
-        AclPeer::rt_device_enable_peer_access(instance(), peer_device_id, flags)
+        AclPeer::rt_device_enable_peer_access(__instance(), peer_device_id, flags)
     };
     api::call("aclrtDeviceEnablePeerAccess", body)
 }
@@ -43,7 +43,9 @@ pub unsafe extern "C" fn aclrtDeviceEnablePeerAccess(
 /// Disables access of the current device to the memory of another.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtDeviceDisablePeerAccess(peer_device_id: i32) -> AclError {
-    let body = || { AclPeer::rt_device_disable_peer_access(instance(), peer_device_id) };
+    let body = || {
+        AclPeer::rt_device_disable_peer_access(__instance(), peer_device_id)
+    };
     api::call("aclrtDeviceDisablePeerAccess", body)
 }
 
@@ -60,7 +62,7 @@ pub unsafe extern "C" fn aclrtDevicePeerAccessStatus(
         status
             .write(
                 AclPeer::rt_device_peer_access_status(
-                    instance(),
+                    __instance(),
                     device_id,
                     peer_device_id,
                 )?,

@@ -14,7 +14,7 @@ pub unsafe extern "C" fn aclrtSnapShotProcessLock(
 ) -> AclError {
     let body = || {
         let reserve = tenon::AnyPtr::from_ptr(reserve);
-        AclSnapshot::rt_snap_shot_process_lock(instance(), pid, reserve)
+        AclSnapshot::rt_snap_shot_process_lock(__instance(), pid, reserve)
     };
     api::call("aclrtSnapShotProcessLock", body)
 }
@@ -27,7 +27,7 @@ pub unsafe extern "C" fn aclrtSnapShotProcessUnlock(
 ) -> AclError {
     let body = || {
         let reserve = tenon::AnyPtr::from_ptr(reserve);
-        AclSnapshot::rt_snap_shot_process_unlock(instance(), pid, reserve)
+        AclSnapshot::rt_snap_shot_process_unlock(__instance(), pid, reserve)
     };
     api::call("aclrtSnapShotProcessUnlock", body)
 }
@@ -44,7 +44,7 @@ pub unsafe extern "C" fn aclrtSnapShotProcessBackup(
             args,
             |args| support::slice("args", args.cast::<SnapShotBackupArgs>(), 1),
         )?;
-        AclSnapshot::rt_snap_shot_process_backup(instance(), pid, args)
+        AclSnapshot::rt_snap_shot_process_backup(__instance(), pid, args)
     };
     api::call("aclrtSnapShotProcessBackup", body)
 }
@@ -61,7 +61,7 @@ pub unsafe extern "C" fn aclrtSnapShotProcessRestore(
             args,
             |args| support::slice("args", args.cast::<SnapShotRestoreArgs>(), 1),
         )?;
-        AclSnapshot::rt_snap_shot_process_restore(instance(), pid, args)
+        AclSnapshot::rt_snap_shot_process_restore(__instance(), pid, args)
     };
     api::call("aclrtSnapShotProcessRestore", body)
 }
@@ -80,7 +80,7 @@ pub unsafe extern "C" fn aclrtSnapShotCallbackRegister(
             callback,
             tenon::AnyPtr::from_ptr(args),
         );
-        AclSnapshot::rt_snap_shot_callback_register(instance(), stage, callback)
+        AclSnapshot::rt_snap_shot_callback_register(__instance(), stage, callback)
     };
     api::call("aclrtSnapShotCallbackRegister", body)
 }
@@ -95,7 +95,7 @@ pub unsafe extern "C" fn aclrtSnapShotCallbackUnregister(
     let body = || unsafe {
         support::refuse_null("callback", callback.is_none())?;
         let callback = SnapShotCallback::from_raw(callback, tenon::AnyPtr::NULL);
-        AclSnapshot::rt_snap_shot_callback_unregister(instance(), stage, callback)
+        AclSnapshot::rt_snap_shot_callback_unregister(__instance(), stage, callback)
     };
     api::call("aclrtSnapShotCallbackUnregister", body)
 }

@@ -12,7 +12,7 @@ pub unsafe extern "C" fn aclrtCreateStream(stream: *mut ffi::aclrtStream) -> Acl
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         support::place("stream", stream)?;
-        stream.write(AclStream::rt_create_stream(instance())?.as_raw());
+        stream.write(AclStream::rt_create_stream(__instance())?.as_raw());
         Ok(())
     };
     api::call("aclrtCreateStream", body)
@@ -30,7 +30,7 @@ pub unsafe extern "C" fn aclrtCreateStreamWithConfig(
         support::place("stream", stream)?;
         stream
             .write(
-                AclStream::rt_create_stream_with_config(instance(), priority, flag)?
+                AclStream::rt_create_stream_with_config(__instance(), priority, flag)?
                     .as_raw(),
             );
         Ok(())
@@ -42,7 +42,7 @@ pub unsafe extern "C" fn aclrtCreateStreamWithConfig(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclrtCreateStreamConfigHandle() -> *mut ffi::aclrtStreamConfigHandle {
     let body = || {
-        let yielded = AclStream::rt_create_stream_config_handle(instance())?;
+        let yielded = AclStream::rt_create_stream_config_handle(__instance())?;
         Ok::<_, Error>(yielded.as_raw())
     };
     api::call_value("aclrtCreateStreamConfigHandle", core::ptr::null_mut(), body)
@@ -55,7 +55,7 @@ pub unsafe extern "C" fn aclrtDestroyStreamConfigHandle(
 ) -> AclError {
     let body = || {
         let handle = StreamConfigHandle::from_raw(handle as *mut _);
-        AclStream::rt_destroy_stream_config_handle(instance(), handle)
+        AclStream::rt_destroy_stream_config_handle(__instance(), handle)
     };
     api::call("aclrtDestroyStreamConfigHandle", body)
 }
@@ -76,7 +76,7 @@ pub unsafe extern "C" fn aclrtSetStreamConfigOpt(
             attr_value.cast::<u8>(),
             value_size,
         )?;
-        AclStream::rt_set_stream_config_opt(instance(), handle, attr, attr_value)
+        AclStream::rt_set_stream_config_opt(__instance(), handle, attr, attr_value)
     };
     api::call("aclrtSetStreamConfigOpt", body)
 }
@@ -91,7 +91,7 @@ pub unsafe extern "C" fn aclrtCreateStreamV2(
     let body = || unsafe {
         support::place("stream", stream)?;
         let handle = StreamConfigHandle::from_raw(handle as *mut _);
-        stream.write(AclStream::rt_create_stream_v2(instance(), handle)?.as_raw());
+        stream.write(AclStream::rt_create_stream_v2(__instance(), handle)?.as_raw());
         Ok(())
     };
     api::call("aclrtCreateStreamV2", body)
@@ -102,7 +102,7 @@ pub unsafe extern "C" fn aclrtCreateStreamV2(
 pub unsafe extern "C" fn aclrtDestroyStream(stream: ffi::aclrtStream) -> AclError {
     let body = || {
         let stream = Stream::from_raw(stream);
-        AclStream::rt_destroy_stream(instance(), stream)
+        AclStream::rt_destroy_stream(__instance(), stream)
     };
     api::call("aclrtDestroyStream", body)
 }
@@ -112,7 +112,7 @@ pub unsafe extern "C" fn aclrtDestroyStream(stream: ffi::aclrtStream) -> AclErro
 pub unsafe extern "C" fn aclrtDestroyStreamForce(stream: ffi::aclrtStream) -> AclError {
     let body = || {
         let stream = Stream::from_raw(stream);
-        AclStream::rt_destroy_stream_force(instance(), stream)
+        AclStream::rt_destroy_stream_force(__instance(), stream)
     };
     api::call("aclrtDestroyStreamForce", body)
 }
@@ -122,7 +122,7 @@ pub unsafe extern "C" fn aclrtDestroyStreamForce(stream: ffi::aclrtStream) -> Ac
 pub unsafe extern "C" fn aclrtSynchronizeStream(stream: ffi::aclrtStream) -> AclError {
     let body = || {
         let stream = Stream::from_raw(stream);
-        AclStream::rt_synchronize_stream(instance(), stream)
+        AclStream::rt_synchronize_stream(__instance(), stream)
     };
     api::call("aclrtSynchronizeStream", body)
 }
@@ -135,7 +135,7 @@ pub unsafe extern "C" fn aclrtSynchronizeStreamWithTimeout(
 ) -> AclError {
     let body = || {
         let stream = Stream::from_raw(stream);
-        AclStream::rt_synchronize_stream_with_timeout(instance(), stream, timeout)
+        AclStream::rt_synchronize_stream_with_timeout(__instance(), stream, timeout)
     };
     api::call("aclrtSynchronizeStreamWithTimeout", body)
 }
@@ -150,7 +150,7 @@ pub unsafe extern "C" fn aclrtStreamQuery(
     let body = || unsafe {
         let stream = Stream::from_raw(stream);
         support::place("status", status)?;
-        status.write(AclStream::rt_stream_query(instance(), stream)?);
+        status.write(AclStream::rt_stream_query(__instance(), stream)?);
         Ok(())
     };
     api::call("aclrtStreamQuery", body)
@@ -166,7 +166,7 @@ pub unsafe extern "C" fn aclrtStreamGetPriority(
     let body = || unsafe {
         let stream = Stream::from_raw(stream);
         support::place("priority", priority)?;
-        priority.write(AclStream::rt_stream_get_priority(instance(), stream)?);
+        priority.write(AclStream::rt_stream_get_priority(__instance(), stream)?);
         Ok(())
     };
     api::call("aclrtStreamGetPriority", body)
@@ -182,7 +182,7 @@ pub unsafe extern "C" fn aclrtStreamGetFlags(
     let body = || unsafe {
         let stream = Stream::from_raw(stream);
         support::place("flags", flags)?;
-        flags.write(AclStream::rt_stream_get_flags(instance(), stream)?);
+        flags.write(AclStream::rt_stream_get_flags(__instance(), stream)?);
         Ok(())
     };
     api::call("aclrtStreamGetFlags", body)
@@ -198,7 +198,7 @@ pub unsafe extern "C" fn aclrtStreamWaitEvent(
         let stream = Stream::from_raw(stream);
         support::refuse_null("event", event.is_null())?;
         let event = Event::from_raw(event);
-        AclStream::rt_stream_wait_event(instance(), stream, event)
+        AclStream::rt_stream_wait_event(__instance(), stream, event)
     };
     api::call("aclrtStreamWaitEvent", body)
 }
@@ -214,7 +214,12 @@ pub unsafe extern "C" fn aclrtStreamWaitEventWithTimeout(
         let stream = Stream::from_raw(stream);
         support::refuse_null("event", event.is_null())?;
         let event = Event::from_raw(event);
-        AclStream::rt_stream_wait_event_with_timeout(instance(), stream, event, timeout)
+        AclStream::rt_stream_wait_event_with_timeout(
+            __instance(),
+            stream,
+            event,
+            timeout,
+        )
     };
     api::call("aclrtStreamWaitEventWithTimeout", body)
 }
@@ -224,7 +229,7 @@ pub unsafe extern "C" fn aclrtStreamWaitEventWithTimeout(
 pub unsafe extern "C" fn aclrtStreamAbort(stream: ffi::aclrtStream) -> AclError {
     let body = || {
         let stream = Stream::from_raw(stream);
-        AclStream::rt_stream_abort(instance(), stream)
+        AclStream::rt_stream_abort(__instance(), stream)
     };
     api::call("aclrtStreamAbort", body)
 }
@@ -239,7 +244,7 @@ pub unsafe extern "C" fn aclrtStreamGetId(
     let body = || unsafe {
         let stream = Stream::from_raw(stream);
         support::place("stream_id", stream_id)?;
-        stream_id.write(AclStream::rt_stream_get_id(instance(), stream)?);
+        stream_id.write(AclStream::rt_stream_get_id(__instance(), stream)?);
         Ok(())
     };
     api::call("aclrtStreamGetId", body)
@@ -251,7 +256,7 @@ pub unsafe extern "C" fn aclrtGetStreamAvailableNum(stream_count: *mut u32) -> A
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         support::place("stream_count", stream_count)?;
-        stream_count.write(AclStream::rt_get_stream_available_num(instance())?);
+        stream_count.write(AclStream::rt_get_stream_available_num(__instance())?);
         Ok(())
     };
     api::call("aclrtGetStreamAvailableNum", body)
@@ -265,7 +270,7 @@ pub unsafe extern "C" fn aclrtSetStreamFailureMode(
 ) -> AclError {
     let body = || {
         let stream = Stream::from_raw(stream);
-        AclStream::rt_set_stream_failure_mode(instance(), stream, mode)
+        AclStream::rt_set_stream_failure_mode(__instance(), stream, mode)
     };
     api::call("aclrtSetStreamFailureMode", body)
 }

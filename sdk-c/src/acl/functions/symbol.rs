@@ -16,7 +16,7 @@ pub unsafe extern "C" fn aclrtGetSymbolAddress(
     let body = || unsafe {
         let symbol = tenon::AnyPtr::from_ptr(symbol);
         support::place("dev_ptr", dev_ptr)?;
-        dev_ptr.write(AclSymbol::rt_get_symbol_address(instance(), symbol)?.as_ptr());
+        dev_ptr.write(AclSymbol::rt_get_symbol_address(__instance(), symbol)?.as_ptr());
         Ok(())
     };
     api::call("aclrtGetSymbolAddress", body)
@@ -32,7 +32,7 @@ pub unsafe extern "C" fn aclrtGetSymbolSize(
     let body = || unsafe {
         let symbol = tenon::AnyPtr::from_ptr(symbol);
         support::place("size", size)?;
-        size.write(AclSymbol::rt_get_symbol_size(instance(), symbol)?);
+        size.write(AclSymbol::rt_get_symbol_size(__instance(), symbol)?);
         Ok(())
     };
     api::call("aclrtGetSymbolSize", body)
@@ -53,7 +53,7 @@ pub unsafe extern "C" fn aclrtMemcpyFromSymbol(
         let dst = tenon::AnyPtr::from_ptr(dst);
         let symbol = tenon::AnyPtr::from_ptr(symbol);
         AclSymbol::rt_memcpy_from_symbol(
-            instance(),
+            __instance(),
             dst,
             dst_max,
             symbol,
@@ -82,7 +82,7 @@ pub unsafe extern "C" fn aclrtMemcpyFromSymbolAsync(
         let symbol = tenon::AnyPtr::from_ptr(symbol);
         let stream = Stream::from_raw(stream);
         AclSymbol::rt_memcpy_from_symbol_async(
-            instance(),
+            __instance(),
             dst,
             dst_max,
             symbol,
@@ -108,7 +108,7 @@ pub unsafe extern "C" fn aclrtMemcpyToSymbol(
         let symbol = tenon::AnyPtr::from_ptr(symbol);
         support::range("src", src.addr(), count)?;
         let src = tenon::AnyPtr::from_ptr(src);
-        AclSymbol::rt_memcpy_to_symbol(instance(), symbol, src, count, offset, kind)
+        AclSymbol::rt_memcpy_to_symbol(__instance(), symbol, src, count, offset, kind)
     };
     api::call("aclrtMemcpyToSymbol", body)
 }
@@ -129,7 +129,7 @@ pub unsafe extern "C" fn aclrtMemcpyToSymbolAsync(
         let src = tenon::AnyPtr::from_ptr(src);
         let stream = Stream::from_raw(stream);
         AclSymbol::rt_memcpy_to_symbol_async(
-            instance(),
+            __instance(),
             symbol,
             src,
             count,

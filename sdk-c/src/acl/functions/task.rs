@@ -26,7 +26,7 @@ pub unsafe extern "C" fn aclrtMemcpyAsyncWithOffset(
         let src = tenon::AnyPtr::from_ptr(src);
         let stream = Stream::from_raw(stream);
         AclTask::rt_memcpy_async_with_offset(
-            instance(),
+            __instance(),
             dst,
             dest_max,
             dst_data_offset,
@@ -52,7 +52,7 @@ pub unsafe extern "C" fn aclrtRandomNumAsync(
         let task_info = support::reference("task_info", task_info)?;
         let stream = Stream::from_raw(stream);
         let reserve = tenon::AnyPtr::from_ptr(reserve);
-        AclTask::rt_random_num_async(instance(), task_info, stream, reserve)
+        AclTask::rt_random_num_async(__instance(), task_info, stream, reserve)
     };
     api::call("aclrtRandomNumAsync", body)
 }
@@ -71,7 +71,7 @@ pub unsafe extern "C" fn aclrtTaskUpdateAsync(
         let info = support::slice("info", info.cast::<TaskUpdateInfo>(), 1)?;
         let exec_stream = Stream::from_raw(exec_stream);
         AclTask::rt_task_update_async(
-            instance(),
+            __instance(),
             task_stream,
             task_id,
             info,
@@ -86,7 +86,7 @@ pub unsafe extern "C" fn aclrtTaskUpdateAsync(
 pub unsafe extern "C" fn aclrtStreamStop(stream: ffi::aclrtStream) -> AclError {
     let body = || {
         let stream = Stream::from_raw(stream);
-        AclTask::rt_stream_stop(instance(), stream)
+        AclTask::rt_stream_stop(__instance(), stream)
     };
     api::call("aclrtStreamStop", body)
 }
@@ -96,7 +96,7 @@ pub unsafe extern "C" fn aclrtStreamStop(stream: ffi::aclrtStream) -> AclError {
 pub unsafe extern "C" fn aclrtPersistentTaskClean(stream: ffi::aclrtStream) -> AclError {
     let body = || {
         let stream = Stream::from_raw(stream);
-        AclTask::rt_persistent_task_clean(instance(), stream)
+        AclTask::rt_persistent_task_clean(__instance(), stream)
     };
     api::call("aclrtPersistentTaskClean", body)
 }
@@ -110,7 +110,7 @@ pub unsafe extern "C" fn aclrtCacheLastTaskOpInfo(
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         let info_ptr = support::slice("info_ptr", info_ptr.cast::<u8>(), info_size)?;
-        AclTask::rt_cache_last_task_op_info(instance(), info_ptr)
+        AclTask::rt_cache_last_task_op_info(__instance(), info_ptr)
     };
     api::call("aclrtCacheLastTaskOpInfo", body)
 }
@@ -128,7 +128,7 @@ pub unsafe extern "C" fn aclrtCacheLastTaskExtendInfo(
             extend_info_ptr.cast::<u8>(),
             info_size,
         )?;
-        AclTask::rt_cache_last_task_extend_info(instance(), extend_info_ptr)
+        AclTask::rt_cache_last_task_extend_info(__instance(), extend_info_ptr)
     };
     api::call("aclrtCacheLastTaskExtendInfo", body)
 }
@@ -143,7 +143,7 @@ pub unsafe extern "C" fn aclrtProfTrace(
     let body = || {
         let userdata = tenon::AnyPtr::from_ptr(userdata);
         let stream = Stream::from_raw(stream);
-        AclTask::rt_prof_trace(instance(), userdata, length, stream)
+        AclTask::rt_prof_trace(__instance(), userdata, length, stream)
     };
     api::call("aclrtProfTrace", body)
 }
@@ -165,7 +165,7 @@ pub unsafe extern "C" fn aclrtNpuGetFloatOverFlowStatus(
         let output_addr = tenon::DevicePtr::from_ptr(output_addr);
         let stream = Stream::from_raw(stream);
         AclTask::rt_npu_get_float_over_flow_status(
-            instance(),
+            __instance(),
             output_addr,
             output_size,
             check_mode,
@@ -183,7 +183,7 @@ pub unsafe extern "C" fn aclrtNpuClearFloatOverFlowStatus(
 ) -> AclError {
     let body = || {
         let stream = Stream::from_raw(stream);
-        AclTask::rt_npu_clear_float_over_flow_status(instance(), check_mode, stream)
+        AclTask::rt_npu_clear_float_over_flow_status(__instance(), check_mode, stream)
     };
     api::call("aclrtNpuClearFloatOverFlowStatus", body)
 }
@@ -197,7 +197,7 @@ pub unsafe extern "C" fn aclrtCtxGetFloatOverflowAddr(
     let body = || unsafe {
         support::place("overflow_addr", overflow_addr)?;
         overflow_addr
-            .write(AclTask::rt_ctx_get_float_overflow_addr(instance())?.as_ptr());
+            .write(AclTask::rt_ctx_get_float_overflow_addr(__instance())?.as_ptr());
         Ok(())
     };
     api::call("aclrtCtxGetFloatOverflowAddr", body)
@@ -209,7 +209,7 @@ pub unsafe extern "C" fn aclrtGetHardwareSyncAddr(addr: *mut *mut c_void) -> Acl
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         support::place("addr", addr)?;
-        addr.write(AclTask::rt_get_hardware_sync_addr(instance())?.as_ptr());
+        addr.write(AclTask::rt_get_hardware_sync_addr(__instance())?.as_ptr());
         Ok(())
     };
     api::call("aclrtGetHardwareSyncAddr", body)

@@ -22,7 +22,7 @@ pub unsafe extern "C" fn aclrtReserveMemAddress(
         vir_ptr
             .write(
                 AclVirtualMemory::rt_reserve_mem_address(
-                        instance(),
+                        __instance(),
                         size,
                         alignment,
                         expect_ptr,
@@ -40,7 +40,7 @@ pub unsafe extern "C" fn aclrtReserveMemAddress(
 pub unsafe extern "C" fn aclrtReleaseMemAddress(vir_ptr: *mut c_void) -> AclError {
     let body = || {
         let vir_ptr = tenon::AnyPtr::from_ptr(vir_ptr);
-        AclVirtualMemory::rt_release_mem_address(instance(), vir_ptr)
+        AclVirtualMemory::rt_release_mem_address(__instance(), vir_ptr)
     };
     api::call("aclrtReleaseMemAddress", body)
 }
@@ -59,7 +59,7 @@ pub unsafe extern "C" fn aclrtMallocPhysical(
         let prop = support::slice("prop", prop.cast::<PhysicalMemProp>(), 1)?;
         handle
             .write(
-                AclVirtualMemory::rt_malloc_physical(instance(), size, prop, flags)?
+                AclVirtualMemory::rt_malloc_physical(__instance(), size, prop, flags)?
                     .as_raw(),
             );
         Ok(())
@@ -73,7 +73,7 @@ pub unsafe extern "C" fn aclrtFreePhysical(handle: ffi::aclrtDrvMemHandle) -> Ac
     let body = || {
         support::refuse_null("handle", handle.is_null())?;
         let handle = DrvMemHandle::from_raw(handle);
-        AclVirtualMemory::rt_free_physical(instance(), handle)
+        AclVirtualMemory::rt_free_physical(__instance(), handle)
     };
     api::call("aclrtFreePhysical", body)
 }
@@ -91,7 +91,7 @@ pub unsafe extern "C" fn aclrtMapMem(
         let vir_ptr = tenon::AnyPtr::from_ptr(vir_ptr);
         support::refuse_null("handle", handle.is_null())?;
         let handle = DrvMemHandle::from_raw(handle);
-        AclVirtualMemory::rt_map_mem(instance(), vir_ptr, size, offset, handle, flags)
+        AclVirtualMemory::rt_map_mem(__instance(), vir_ptr, size, offset, handle, flags)
     };
     api::call("aclrtMapMem", body)
 }
@@ -101,7 +101,7 @@ pub unsafe extern "C" fn aclrtMapMem(
 pub unsafe extern "C" fn aclrtUnmapMem(vir_ptr: *mut c_void) -> AclError {
     let body = || {
         let vir_ptr = tenon::AnyPtr::from_ptr(vir_ptr);
-        AclVirtualMemory::rt_unmap_mem(instance(), vir_ptr)
+        AclVirtualMemory::rt_unmap_mem(__instance(), vir_ptr)
     };
     api::call("aclrtUnmapMem", body)
 }
@@ -120,7 +120,7 @@ pub unsafe extern "C" fn aclrtMemGetAllocationGranularity(
         granularity
             .write(
                 AclVirtualMemory::rt_mem_get_allocation_granularity(
-                    instance(),
+                    __instance(),
                     prop,
                     option,
                 )?,
@@ -142,7 +142,7 @@ pub unsafe extern "C" fn aclrtMemSetAccess(
     let body = || unsafe {
         let vir_ptr = tenon::AnyPtr::from_ptr(vir_ptr);
         let desc = support::slice("desc", desc.cast::<MemAccessDesc>(), count)?;
-        AclVirtualMemory::rt_mem_set_access(instance(), vir_ptr, size, desc)
+        AclVirtualMemory::rt_mem_set_access(__instance(), vir_ptr, size, desc)
     };
     api::call("aclrtMemSetAccess", body)
 }
@@ -159,7 +159,9 @@ pub unsafe extern "C" fn aclrtMemGetAccess(
         let vir_ptr = tenon::AnyPtr::from_ptr(vir_ptr);
         let location = support::slice("location", location.cast::<MemLocation>(), 1)?;
         support::place("flag", flag)?;
-        flag.write(AclVirtualMemory::rt_mem_get_access(instance(), vir_ptr, location)?);
+        flag.write(
+            AclVirtualMemory::rt_mem_get_access(__instance(), vir_ptr, location)?,
+        );
         Ok(())
     };
     api::call("aclrtMemGetAccess", body)
@@ -177,7 +179,7 @@ pub unsafe extern "C" fn aclrtMemRetainAllocationHandle(
         support::place("handle", handle)?;
         handle
             .write(
-                AclVirtualMemory::rt_mem_retain_allocation_handle(instance(), vir_ptr)?
+                AclVirtualMemory::rt_mem_retain_allocation_handle(__instance(), vir_ptr)?
                     .as_raw(),
             );
         Ok(())
@@ -198,7 +200,7 @@ pub unsafe extern "C" fn aclrtMemGetAllocationPropertiesFromHandle(
         support::place("prop", prop)?;
         prop.write(
             AclVirtualMemory::rt_mem_get_allocation_properties_from_handle(
-                instance(),
+                __instance(),
                 handle,
             )?,
         );
