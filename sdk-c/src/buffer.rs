@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 
 use tenon::device::{self, Device, Function, Layer, Outcome, Stream, ffi};
 use tenon::reflect::Call;
+use tenon::support::has_room;
 use tenon::{DevicePtr, Refusal, StatusCode as _};
 
 use crate::call::{export, export_on, fail};
@@ -120,6 +121,11 @@ pub(crate) fn before_pool(
     device.plugin.device_behind(first).map(Some)
 }
 
+/// Fails if the host has no memory for the description of a block.
+fn need_room() -> Result<(), Failure> {
+    if has_room() { Ok(()) } else { Err(Failure::no_room()) }
+}
+
 /// Allocates memory from the pool, for work on a stream.
 ///
 /// The content is undefined. The pool reuses freed memory, and allocates from the device only if it has none
@@ -148,6 +154,7 @@ pub unsafe extern "C" fn tenon_pool_allocate(
 ) -> Status {
     export_on("tenon_pool_allocate", device, |open| {
         let ptr = place("ptr", ptr)?;
+        need_room()?;
         let address = pool(open)?.allocate(size, Stream::from_raw(stream))?;
         // SAFETY: checked to be not null and aligned; writable by the caller's promise.
         unsafe { ptr.write(address.as_ptr()) };
@@ -243,6 +250,7 @@ pub unsafe extern "C" fn tenon_buffer_create(
 ) -> Status {
     export_on("tenon_buffer_create", device, |open| {
         let buffer = place("buffer", buffer)?;
+        need_room()?;
         let (pool, stream) = (pool(open)?, Stream::from_raw(stream));
         let address = pool.allocate(size, stream)?;
         let made = BUFFERS.insert_with(|_| Buffer { device: open.handle, address, size });

@@ -1,10 +1,12 @@
 //! The path of a call from an export to a device: lookup, counting, and the error record of a failure.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use tenon::Origin;
 use tenon::device::{Device, DeviceId, Function};
+use tenon::reflect::Role;
+use tenon::support::has_room;
 
 use crate::device_table::{self, DeviceGuard};
 pub use crate::error::Failure;
@@ -13,6 +15,14 @@ use crate::plugin_table::{self, LoadedPlugin};
 use crate::thread_state;
 pub use crate::thread_state::Inside;
 use crate::{DeviceHandle, PluginHandle, Status, buffer};
+
+/// The functions that create an object or queue work, by number.
+static NEEDS_ROOM: LazyLock<[bool; Function::ALL.len()]> = LazyLock::new(|| {
+    Function::ALL.map(|function| {
+        let info = function.info();
+        info.stream_ordered.is_some() || info.params.iter().any(|param| param.role == Role::Creates)
+    })
+});
 
 type Outcome = std::thread::Result<Result<(), Failure>>;
 
@@ -31,6 +41,9 @@ pub fn on_device(
         Err(failure) => return not_entered(function, failure),
     };
     device.calls.add(function);
+    if NEEDS_ROOM[function as usize] && !has_room() {
+        return failed(&device, function, Ok(Err(Failure::no_room())));
+    }
     if matches!(function, Function::DestroyStream | Function::DeviceMemoryDeallocate) {
         return before_pool(&device, function, body);
     }

@@ -49,6 +49,12 @@ impl From<LoadError> for Failure {
 }
 
 impl Failure {
+    /// The host has no memory for the description of an object or of queued work.
+    #[cold]
+    pub(crate) fn no_room() -> Self {
+        Failure::new(Status::OUT_OF_MEMORY, "out of host memory".to_owned())
+    }
+
     #[cold]
     pub(crate) fn new(status: Status, message: String) -> Self {
         Failure::Own(tenon::Error::new(status, message))

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tenon::handle::{self, HandleTable};
+use tenon::handle::{self, HandleTable, InsertError};
 
 use crate::error::Failure;
 
@@ -55,8 +55,11 @@ impl<T> Handles<T> {
 
     /// Stores the object that `make` returns for its handle.
     pub(crate) fn insert_with(&self, make: impl FnOnce(usize) -> T) -> Result<(usize, Arc<T>), Failure> {
-        self.table.insert_with(make).ok_or_else(|| {
-            Failure::busy(format!("there are {} {}s already", handle::CAPACITY, self.kind.name()))
+        self.table.try_insert_with(make).map_err(|error| match error {
+            InsertError::Full => {
+                Failure::busy(format!("there are {} {}s already", handle::CAPACITY, self.kind.name()))
+            }
+            InsertError::OutOfMemory => Failure::no_room(),
         })
     }
 

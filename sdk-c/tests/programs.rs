@@ -3,6 +3,7 @@
 #[path = "common/build.rs"]
 mod build;
 
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -125,4 +126,42 @@ fn a_trace_is_whole_also_when_its_layer_is_chosen_twice() {
     let events: serde_json::Value = serde_json::from_str(&trace).unwrap();
     assert!(events.is_array() || events.is_object());
     assert_eq!(trace.matches("device_memory_allocate").count(), 20, "{trace}");
+}
+
+#[test]
+fn the_end_of_host_memory_is_a_status() {
+    for kind in ["events", "streams", "memory", "blocks", "buffers"] {
+        passes("host_memory.c", |program| {
+            // A budget that is not reached, and one arena: with several, a large request may find memory where a small
+            // one does not.
+            program.arg(kind).env("TENON_CPU_MEMORY", "64GiB").env("MALLOC_ARENA_MAX", "1");
+        });
+    }
+}
+
+/// Runs a program with a plugin that throws. Returns what it wrote to the standard error before the abort.
+fn throws(folder: &str, flags: &[&str]) -> String {
+    let folder = build::scratch(folder);
+    let (library, program) = (folder.join("libthrowing.so"), folder.join("program"));
+    build::throwing_plugin(&library, flags);
+    build::program("throwing.c", &program);
+    let output = Command::new(program).arg(library).output().unwrap();
+    assert_eq!(output.status.signal(), Some(6), "{output:?}");
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn an_exception_ends_the_process_with_the_names_of_plugin_and_function() {
+    let said = throws("throwing", &[]);
+    assert!(
+        said.contains("an exception left the function `synchronize_device` of the plugin libthrowing ("),
+        "{said}"
+    );
+}
+
+#[test]
+fn an_exception_at_load_ends_the_process_with_the_name_of_the_plugin() {
+    let said = throws("throwing_at_load", &["-DTHROW_AT_LOAD", "-Wno-unused-function"]);
+    assert!(said.contains("an exception left the function `InitPlugin` of the plugin "), "{said}");
+    assert!(said.contains("libthrowing.so"), "{said}");
 }

@@ -26,6 +26,26 @@ const LAST_GENERATION: u64 = (1 << GENERATION_BITS) - 1;
 
 const _: () = assert!(usize::BITS == INDEX_BITS + GENERATION_BITS + KIND_BITS, "handles need 64 bits");
 
+/// A table did not take an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InsertError {
+    /// It holds [`CAPACITY`] objects.
+    Full,
+    /// The host has no memory for a slot.
+    OutOfMemory,
+}
+
+impl std::fmt::Display for InsertError {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(match self {
+            InsertError::Full => "the table is full",
+            InsertError::OutOfMemory => "out of host memory",
+        })
+    }
+}
+
+impl std::error::Error for InsertError {}
+
 /// The number of objects that one table can hold.
 pub const CAPACITY: usize = (1 << INDEX_BITS) - 1;
 
@@ -87,26 +107,30 @@ impl<T> HandleTable<T> {
         HandleTable { kind, slots: RwLock::new(Slots { all: Vec::new(), vacant: Vec::new() }) }
     }
 
-    /// Inserts the object that `make` returns for its handle. Returns `None` if the table is full.
+    /// Inserts the object that `make` returns for its handle. Returns `None` if the table is full or the host has no
+    /// memory for a slot.
     ///
     /// `make` must not use the table.
     pub fn insert_with<V: Into<Arc<T>>>(&self, make: impl FnOnce(usize) -> V) -> Option<(usize, Arc<T>)> {
+        self.try_insert_with(make).ok()
+    }
+
+    /// As [`HandleTable::insert_with`], with the reason for a failure.
+    ///
+    /// # Errors
+    /// If the table does not take the object; `make` is not called then.
+    pub fn try_insert_with<V: Into<Arc<T>>>(
+        &self,
+        make: impl FnOnce(usize) -> V,
+    ) -> Result<(usize, Arc<T>), InsertError> {
         let mut slots = self.write();
-        if slots.vacant.is_empty() {
-            if slots.all.len() >= CAPACITY {
-                return None;
-            }
-            let index = slots.all.len();
-            slots.all.push(Slot { generation: 1, value: None });
-            slots.vacant.push(index);
-        }
         // The slot stays vacant if `make` panics.
-        let index = *slots.vacant.last()?;
+        let index = slots.vacant_slot()?;
         let handle = encode(self.kind, index, slots.all[index].generation);
         let value: Arc<T> = make(handle).into();
         slots.vacant.pop();
         slots.all[index].value = Some(value.clone());
-        Some((handle, value))
+        Ok((handle, value))
     }
 
     /// Returns the object of a handle, if it is live.
@@ -187,6 +211,23 @@ impl<T> HandleTable<T> {
 }
 
 impl<T> Slots<T> {
+    /// The index of a slot without an object, which stays in the list of them.
+    fn vacant_slot(&mut self) -> Result<usize, InsertError> {
+        if let Some(index) = self.vacant.last() {
+            return Ok(*index);
+        }
+        let index = self.all.len();
+        if index >= CAPACITY {
+            return Err(InsertError::Full);
+        }
+        self.all.try_reserve(1).map_err(|_| InsertError::OutOfMemory)?;
+        // Room for every slot, so that a removal needs no memory.
+        self.vacant.try_reserve(index + 1).map_err(|_| InsertError::OutOfMemory)?;
+        self.all.push(Slot { generation: 1, value: None });
+        self.vacant.push(index);
+        Ok(index)
+    }
+
     /// Takes the object of a slot, which can be used again unless it is out of generations.
     fn vacate(&mut self, index: usize) -> Option<Arc<T>> {
         let slot = &mut self.all[index];

@@ -533,6 +533,69 @@ pub fn lend(kept: &'static LocalKey<KeptText>, text: Option<Cow<'static, CStr>>)
     }
 }
 
+/// Returns true if the host has memory for the small objects that a few calls need, such as the description of an event.
+///
+/// Small objects are allocated by code that cannot fail. So functions that create an object or queue work ask first, and
+/// answer that memory has run out. The memory is only asked for every sixteenth time on a thread. Other threads may take it
+/// in between.
+#[inline]
+pub fn has_room() -> bool {
+    thread_local! {
+        static CALLS: Cell<u8> = const { Cell::new(0) };
+    }
+    CALLS
+        .try_with(|calls| match calls.get() {
+            0 => {
+                let is_there = can_reserve(64 << 10);
+                calls.set(if is_there { 15 } else { 0 });
+                is_there
+            }
+            left => {
+                calls.set(left - 1);
+                true
+            }
+        })
+        // At the end of a thread.
+        .unwrap_or(true)
+}
+
+#[cold]
+fn can_reserve(bytes: usize) -> bool {
+    let mut room = Vec::<u8>::new();
+    let is_there = room.try_reserve_exact(bytes).is_ok();
+    // An allocation without a use could be removed.
+    std::hint::black_box(&mut room);
+    is_there
+}
+
+/// Calls a function of a plugin. If an exception or a panic leaves it, the process ends with a message that names the
+/// plugin: nothing may unwind through C.
+#[inline(always)]
+pub fn guard<T>(plugin: Option<&str>, function: &'static str, call: impl FnOnce() -> T) -> T {
+    let unwinding = Unwinding { plugin, function };
+    let result = call();
+    std::mem::forget(unwinding);
+    result
+}
+
+/// Dropped only while something unwinds.
+struct Unwinding<'a> {
+    plugin: Option<&'a str>,
+    function: &'static str,
+}
+
+impl Drop for Unwinding<'_> {
+    #[cold]
+    fn drop(&mut self) {
+        let Self { plugin, function } = self;
+        let plugin = plugin.unwrap_or("without a name");
+        write_line(format_args!(
+            "an exception left the function `{function}` of the plugin {plugin}; the process ends"
+        ));
+        std::process::abort();
+    }
+}
+
 /// Returns a function by its address.
 ///
 /// # Safety

@@ -59,6 +59,9 @@ pub enum Error {
         /// The kind.
         kind: HandleKind,
     },
+    /// The host has no memory for the description of an object or of queued work.
+    #[error("out of host memory")]
+    OutOfHostMemory,
     /// The handle belongs to another device.
     #[error("the {kind} {handle:#x} belongs to device {}, not to device {}", owner.0, device.0)]
     WrongDevice {
@@ -278,7 +281,7 @@ impl Error {
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::OutOfMemory { .. } => ErrorKind::OutOfMemory,
+            Self::OutOfMemory { .. } | Self::OutOfHostMemory => ErrorKind::OutOfMemory,
             Self::EventNotReady { .. } => ErrorKind::NotReady,
             Self::TaskFailed { .. } => ErrorKind::Failed,
             Self::Config { .. } | Self::Threads { .. } | Self::TooManyHandles { .. } | Self::Io { .. } => {

@@ -3,7 +3,8 @@
 use crate::error::{Error, Result};
 use std::fmt;
 use std::sync::Arc;
-use tenon::handle::HandleTable;
+use tenon::handle::{HandleTable, InsertError};
+use tenon::support::has_room;
 
 /// The kind of object that a handle names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -49,7 +50,13 @@ impl<T> Handles<T> {
 
     /// Stores the object that `make` returns for its handle.
     pub(crate) fn insert_with(&self, make: impl FnOnce(usize) -> Arc<T>) -> Result<usize> {
-        let (handle, _) = self.table.insert_with(make).ok_or(Error::TooManyHandles { kind: self.kind })?;
+        if !has_room() {
+            return Err(Error::OutOfHostMemory);
+        }
+        let (handle, _) = self.table.try_insert_with(make).map_err(|error| match error {
+            InsertError::Full => Error::TooManyHandles { kind: self.kind },
+            InsertError::OutOfMemory => Error::OutOfHostMemory,
+        })?;
         Ok(handle)
     }
 

@@ -81,6 +81,19 @@ pub fn plugin(source: &str, to: &Path, flags: &[&str]) {
     run(compiler().args(["-shared", "-fPIC"]).args(flags).arg(source).arg("-o").arg(to));
 }
 
+/// Compiles the plugin of `required.c` with a function that throws an exception of C++.
+#[allow(dead_code, reason = "few tests need it")]
+pub fn throwing_plugin(to: &Path, flags: &[&str]) {
+    let object = to.with_extension("o");
+    let folder = here().join("tests/plugins");
+    let required = folder.join("required.c");
+    run(compiler().args(["-fPIC", "-c", "-DInitPlugin=required_init"]).arg(required).arg("-o").arg(&object));
+    let mut command = Command::new("c++");
+    command.args(["-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-shared", "-fPIC", "-pthread"]);
+    command.args(flags).arg("-I").arg(here().join("include"));
+    run(command.arg(folder.join("throwing.cpp")).arg(object).arg("-o").arg(to));
+}
+
 /// Compiles a program of `tests/programs` against the shared library.
 #[allow(dead_code, reason = "benchmarks compile no programs")]
 pub fn program(source: &str, to: &Path) {

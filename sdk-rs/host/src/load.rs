@@ -76,6 +76,7 @@ pub(crate) fn load(path: &Path, options: &LoadOptions) -> Result<Arc<Plugin>, Lo
     let name = options.name.clone().unwrap_or_else(|| {
         path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned())
     });
+    let table = table.named(&format!("{name} ({})", path.display()));
     let plugin =
         Arc::new(Plugin::loaded(name, path.clone(), recognition, answers, table.keeping(Arc::new(kept))));
     loaded.push((address, Arc::downgrade(&plugin)));

@@ -19,6 +19,7 @@ pub type LastError = unsafe extern "C" fn() -> *const c_char;
 pub struct Loaded {
     release: Release,
     slots: [*const c_void; 93],
+    name: Option<Arc<str>>,
     last_error: Option<LastError>,
     #[allow(dead_code, reason = "it is dropped with this, and never read")]
     kept: Option<Arc<dyn core::any::Any + Send + Sync>>,
@@ -52,6 +53,7 @@ impl Loaded {
         Self {
             release,
             slots: Function::ALL.map(slot),
+            name: None,
             last_error,
             kept: None,
         }
@@ -60,6 +62,14 @@ impl Loaded {
     /// Keeps something alive as long as this and its clones, such as the library with the functions.
     pub fn keeping(self, kept: Arc<dyn core::any::Any + Send + Sync>) -> Self {
         Self { kept: Some(kept), ..self }
+    }
+
+    /// Sets the name of the plugin, for the message about an exception that leaves one of its functions.
+    pub fn named(self, name: &str) -> Self {
+        Self {
+            name: Some(name.into()),
+            ..self
+        }
     }
 
     /// The release whose layout the plugin filled.
@@ -127,7 +137,11 @@ impl Device for Loaded {
         // SAFETY: the slot has this signature, and what is passed lives for the call.
         unsafe {
             let callee: signature::InitializeFn = self.callable(Function::Initialize)?;
-            let returned = callee();
+            let returned = support::guard(
+                self.name.as_deref(),
+                "initialize",
+                || callee(),
+            );
             self.check("initialize", returned)
         }
     }
@@ -136,7 +150,7 @@ impl Device for Loaded {
         // SAFETY: the slot has this signature, and what is passed lives for the call.
         unsafe {
             let callee: signature::FinalizeFn = self.callable(Function::Finalize)?;
-            let returned = callee();
+            let returned = support::guard(self.name.as_deref(), "finalize", || callee());
             self.check("finalize", returned)
         }
     }
@@ -146,7 +160,11 @@ impl Device for Loaded {
         unsafe {
             let callee: signature::InitDeviceFn = self.callable(Function::InitDevice)?;
             let mut raw_device = ffi::C_Device_st { id: device.0 };
-            let returned = callee(&raw mut raw_device);
+            let returned = support::guard(
+                self.name.as_deref(),
+                "init_device",
+                || callee(&raw mut raw_device),
+            );
             self.check("init_device", returned)
         }
     }
@@ -157,7 +175,11 @@ impl Device for Loaded {
             let callee: signature::DeinitDeviceFn = self
                 .callable(Function::DeinitDevice)?;
             let mut raw_device = ffi::C_Device_st { id: device.0 };
-            let returned = callee(&raw mut raw_device);
+            let returned = support::guard(
+                self.name.as_deref(),
+                "deinit_device",
+                || callee(&raw mut raw_device),
+            );
             self.check("deinit_device", returned)
         }
     }
@@ -167,7 +189,11 @@ impl Device for Loaded {
         unsafe {
             let callee: signature::SetDeviceFn = self.callable(Function::SetDevice)?;
             let mut raw_device = ffi::C_Device_st { id: device.0 };
-            let returned = callee(&raw mut raw_device);
+            let returned = support::guard(
+                self.name.as_deref(),
+                "set_device",
+                || callee(&raw mut raw_device),
+            );
             self.check("set_device", returned)
         }
     }
@@ -177,7 +203,11 @@ impl Device for Loaded {
         unsafe {
             let callee: signature::GetDeviceFn = self.callable(Function::GetDevice)?;
             let mut raw_device = MaybeUninit::zeroed();
-            let returned = callee(raw_device.as_mut_ptr());
+            let returned = support::guard(
+                self.name.as_deref(),
+                "get_device",
+                || callee(raw_device.as_mut_ptr()),
+            );
             self.check("get_device", returned)?;
             let raw_device = raw_device.assume_init();
             Ok(DeviceId(raw_device.id))
@@ -190,7 +220,11 @@ impl Device for Loaded {
             let callee: signature::SynchronizeDeviceFn = self
                 .callable(Function::SynchronizeDevice)?;
             let mut raw_device = ffi::C_Device_st { id: device.0 };
-            let returned = callee(&raw mut raw_device);
+            let returned = support::guard(
+                self.name.as_deref(),
+                "synchronize_device",
+                || callee(&raw mut raw_device),
+            );
             self.check("synchronize_device", returned)
         }
     }
@@ -201,7 +235,11 @@ impl Device for Loaded {
             let callee: signature::GetDeviceCountFn = self
                 .callable(Function::GetDeviceCount)?;
             let mut raw_count = MaybeUninit::zeroed();
-            let returned = callee(raw_count.as_mut_ptr());
+            let returned = support::guard(
+                self.name.as_deref(),
+                "get_device_count",
+                || callee(raw_count.as_mut_ptr()),
+            );
             self.check("get_device_count", returned)?;
             let raw_count = raw_count.assume_init();
             Ok(raw_count)
@@ -215,7 +253,11 @@ impl Device for Loaded {
                 .callable(Function::GetDeviceList)?;
             let mut raw_devices = Device::get_device_count(self)
                 .and_then(|count| support::elements::<_, usize>("devices", count))?;
-            let returned = callee(raw_devices.as_mut_ptr().cast());
+            let returned = support::guard(
+                self.name.as_deref(),
+                "get_device_list",
+                || callee(raw_devices.as_mut_ptr().cast()),
+            );
             self.check("get_device_list", returned)?;
             Ok(raw_devices)
         }
@@ -229,11 +271,19 @@ impl Device for Loaded {
             let returned = if self.release <= Release::V3_0 {
                 let callee: signature::GetComputeCapabilityFnUntilV3_0 = self
                     .callable(Function::GetComputeCapability)?;
-                callee(raw_compute_capability.as_mut_ptr())
+                support::guard(
+                    self.name.as_deref(),
+                    "get_compute_capability",
+                    || callee(raw_compute_capability.as_mut_ptr()),
+                )
             } else {
                 let callee: signature::GetComputeCapabilityFn = self
                     .callable(Function::GetComputeCapability)?;
-                callee(&raw mut raw_device, raw_compute_capability.as_mut_ptr())
+                support::guard(
+                    self.name.as_deref(),
+                    "get_compute_capability",
+                    || callee(&raw mut raw_device, raw_compute_capability.as_mut_ptr()),
+                )
             };
             self.check("get_compute_capability", returned)?;
             let raw_compute_capability = raw_compute_capability.assume_init();
@@ -249,11 +299,19 @@ impl Device for Loaded {
             let returned = if self.release <= Release::V3_0 {
                 let callee: signature::GetRuntimeVersionFnUntilV3_0 = self
                     .callable(Function::GetRuntimeVersion)?;
-                callee(raw_version.as_mut_ptr())
+                support::guard(
+                    self.name.as_deref(),
+                    "get_runtime_version",
+                    || callee(raw_version.as_mut_ptr()),
+                )
             } else {
                 let callee: signature::GetRuntimeVersionFn = self
                     .callable(Function::GetRuntimeVersion)?;
-                callee(&raw mut raw_device, raw_version.as_mut_ptr())
+                support::guard(
+                    self.name.as_deref(),
+                    "get_runtime_version",
+                    || callee(&raw mut raw_device, raw_version.as_mut_ptr()),
+                )
             };
             self.check("get_runtime_version", returned)?;
             let raw_version = raw_version.assume_init();
@@ -269,11 +327,19 @@ impl Device for Loaded {
             let returned = if self.release <= Release::V3_0 {
                 let callee: signature::GetDriverVersionFnUntilV3_0 = self
                     .callable(Function::GetDriverVersion)?;
-                callee(raw_version.as_mut_ptr())
+                support::guard(
+                    self.name.as_deref(),
+                    "get_driver_version",
+                    || callee(raw_version.as_mut_ptr()),
+                )
             } else {
                 let callee: signature::GetDriverVersionFn = self
                     .callable(Function::GetDriverVersion)?;
-                callee(&raw mut raw_device, raw_version.as_mut_ptr())
+                support::guard(
+                    self.name.as_deref(),
+                    "get_driver_version",
+                    || callee(&raw mut raw_device, raw_version.as_mut_ptr()),
+                )
             };
             self.check("get_driver_version", returned)?;
             let raw_version = raw_version.assume_init();
@@ -292,7 +358,11 @@ impl Device for Loaded {
                 .callable(Function::DeviceMemoryAllocate)?;
             let mut raw_device = ffi::C_Device_st { id: device.0 };
             let mut raw_ptr = MaybeUninit::zeroed();
-            let returned = callee(&raw mut raw_device, raw_ptr.as_mut_ptr(), size);
+            let returned = support::guard(
+                self.name.as_deref(),
+                "device_memory_allocate",
+                || callee(&raw mut raw_device, raw_ptr.as_mut_ptr(), size),
+            );
             self.check("device_memory_allocate", returned)?;
             let raw_ptr = raw_ptr.assume_init();
             Ok(tenon::DevicePtr::from_ptr(raw_ptr))
@@ -310,7 +380,11 @@ impl Device for Loaded {
             let callee: signature::DeviceMemoryDeallocateFn = self
                 .callable(Function::DeviceMemoryDeallocate)?;
             let mut raw_device = ffi::C_Device_st { id: device.0 };
-            let returned = callee(&raw mut raw_device, ptr.as_ptr(), size);
+            let returned = support::guard(
+                self.name.as_deref(),
+                "device_memory_deallocate",
+                || callee(&raw mut raw_device, ptr.as_ptr(), size),
+            );
             self.check("device_memory_deallocate", returned)
         }
     }
@@ -327,7 +401,11 @@ impl Device for Loaded {
             let callee: signature::DeviceMemorySetFn = self
                 .callable(Function::DeviceMemorySet)?;
             let mut raw_device = ffi::C_Device_st { id: device.0 };
-            let returned = callee(&raw mut raw_device, ptr.as_ptr(), value, size);
+            let returned = support::guard(
+                self.name.as_deref(),
+                "device_memory_set",
+                || callee(&raw mut raw_device, ptr.as_ptr(), value, size),
+            );
             self.check("device_memory_set", returned)
         }
     }
@@ -343,7 +421,11 @@ impl Device for Loaded {
                 .callable(Function::HostMemoryAllocate)?;
             let mut raw_device = ffi::C_Device_st { id: device.0 };
             let mut raw_ptr = MaybeUninit::zeroed();
-            let returned = callee(&raw mut raw_device, raw_ptr.as_mut_ptr(), size);
+            let returned = support::guard(
+                self.name.as_deref(),
+                "host_memory_allocate",
+                || callee(&raw mut raw_device, raw_ptr.as_mut_ptr(), size),
+            );
             self.check("host_memory_allocate", returned)?;
             let raw_ptr = raw_ptr.assume_init();
             Ok(tenon::HostPtr::from_ptr(raw_ptr))
@@ -361,7 +443,11 @@ impl Device for Loaded {
             let callee: signature::HostMemoryDeallocateFn = self
                 .callable(Function::HostMemoryDeallocate)?;
             let mut raw_device = ffi::C_Device_st { id: device.0 };
-            let returned = callee(&raw mut raw_device, ptr.as_ptr(), size);
+            let returned = support::guard(
+                self.name.as_deref(),
+                "host_memory_deallocate",
+                || callee(&raw mut raw_device, ptr.as_ptr(), size),
+            );
             self.check("host_memory_deallocate", returned)
         }
     }
@@ -377,7 +463,11 @@ impl Device for Loaded {
                 .callable(Function::UnifiedMemoryAllocate)?;
             let mut raw_device = ffi::C_Device_st { id: device.0 };
             let mut raw_ptr = MaybeUninit::zeroed();
-            let returned = callee(&raw mut raw_device, raw_ptr.as_mut_ptr(), size);
+            let returned = support::guard(
+                self.name.as_deref(),
+                "unified_memory_allocate",
+                || callee(&raw mut raw_device, raw_ptr.as_mut_ptr(), size),
+            );
             self.check("unified_memory_allocate", returned)?;
             let raw_ptr = raw_ptr.assume_init();
             Ok(tenon::UnifiedPtr::from_ptr(raw_ptr))
@@ -395,7 +485,11 @@ impl Device for Loaded {
             let callee: signature::UnifiedMemoryDeallocateFn = self
                 .callable(Function::UnifiedMemoryDeallocate)?;
             let mut raw_device = ffi::C_Device_st { id: device.0 };
-            let returned = callee(&raw mut raw_device, ptr.as_ptr(), size);
+            let returned = support::guard(
+                self.name.as_deref(),
+                "unified_memory_deallocate",
+                || callee(&raw mut raw_device, ptr.as_ptr(), size),
+            );
             self.check("unified_memory_deallocate", returned)
         }
     }
@@ -412,11 +506,15 @@ impl Device for Loaded {
                 .callable(Function::MemoryCopyH2d)?;
             let mut raw_device = ffi::C_Device_st { id: device.0 };
             let raw_size = support::length("size", &[Some(src.len())])?;
-            let returned = callee(
-                &raw mut raw_device,
-                dst.as_ptr(),
-                src.as_ptr().cast_mut().cast(),
-                raw_size,
+            let returned = support::guard(
+                self.name.as_deref(),
+                "memory_copy_h2d",
+                || callee(
+                    &raw mut raw_device,
+                    dst.as_ptr(),
+                    src.as_ptr().cast_mut().cast(),
+                    raw_size,
+                ),
             );
             self.check("memory_copy_h2d", returned)
         }
@@ -434,11 +532,15 @@ impl Device for Loaded {
                 .callable(Function::MemoryCopyD2h)?;
             let mut raw_device = ffi::C_Device_st { id: device.0 };
             let raw_size = support::length("size", &[Some(dst.len())])?;
-            let returned = callee(
-                &raw mut raw_device,
-                dst.as_mut_ptr().cast(),
-                src.as_ptr(),
-                raw_size,
+            let returned = support::guard(
+                self.name.as_deref(),
+                "memory_copy_d2h",
+                || callee(
+                    &raw mut raw_device,
+                    dst.as_mut_ptr().cast(),
+                    src.as_ptr(),
+                    raw_size,
+                ),
             );
             self.check("memory_copy_d2h", returned)
         }
@@ -456,7 +558,11 @@ impl Device for Loaded {
             let callee: signature::MemoryCopyD2dFn = self
                 .callable(Function::MemoryCopyD2d)?;
             let mut raw_device = ffi::C_Device_st { id: device.0 };
-            let returned = callee(&raw mut raw_device, dst.as_ptr(), src.as_ptr(), size);
+            let returned = support::guard(
+                self.name.as_deref(),
+                "memory_copy_d2d",
+                || callee(&raw mut raw_device, dst.as_ptr(), src.as_ptr(), size),
+            );
             self.check("memory_copy_d2d", returned)
         }
     }
@@ -479,12 +585,16 @@ impl Device for Loaded {
             let mut raw_src_device = ffi::C_Device_st {
                 id: src_device.0,
             };
-            let returned = callee(
-                &raw mut raw_dst_device,
-                &raw mut raw_src_device,
-                dst.as_ptr(),
-                src.as_ptr(),
-                size,
+            let returned = support::guard(
+                self.name.as_deref(),
+                "memory_copy_p2p",
+                || callee(
+                    &raw mut raw_dst_device,
+                    &raw mut raw_src_device,
+                    dst.as_ptr(),
+                    src.as_ptr(),
+                    size,
+                ),
             );
             self.check("memory_copy_p2p", returned)
         }
@@ -503,12 +613,16 @@ impl Device for Loaded {
             let callee: signature::AsyncMemoryCopyH2dFn = self
                 .callable(Function::AsyncMemoryCopyH2d)?;
             let mut raw_device = ffi::C_Device_st { id: device.0 };
-            let returned = callee(
-                &raw mut raw_device,
-                stream.as_raw(),
-                dst.as_ptr(),
-                src.as_ptr(),
-                size,
+            let returned = support::guard(
+                self.name.as_deref(),
+                "async_memory_copy_h2d",
+                || callee(
+                    &raw mut raw_device,
+                    stream.as_raw(),
+                    dst.as_ptr(),
+                    src.as_ptr(),
+                    size,
+                ),
             );
             self.check("async_memory_copy_h2d", returned)
         }
@@ -527,12 +641,16 @@ impl Device for Loaded {
             let callee: signature::AsyncMemoryCopyD2hFn = self
                 .callable(Function::AsyncMemoryCopyD2h)?;
             let mut raw_device = ffi::C_Device_st { id: device.0 };
-            let returned = callee(
-                &raw mut raw_device,
-                stream.as_raw(),
-                dst.as_ptr(),
-                src.as_ptr(),
-                size,
+            let returned = support::guard(
+                self.name.as_deref(),
+                "async_memory_copy_d2h",
+                || callee(
+                    &raw mut raw_device,
+                    stream.as_raw(),
+                    dst.as_ptr(),
+                    src.as_ptr(),
+                    size,
+                ),
             );
             self.check("async_memory_copy_d2h", returned)
         }
@@ -551,12 +669,16 @@ impl Device for Loaded {
             let callee: signature::AsyncMemoryCopyD2dFn = self
                 .callable(Function::AsyncMemoryCopyD2d)?;
             let mut raw_device = ffi::C_Device_st { id: device.0 };
-            let returned = callee(
-                &raw mut raw_device,
-                stream.as_raw(),
-                dst.as_ptr(),
-                src.as_ptr(),
-                size,
+            let returned = support::guard(
+                self.name.as_deref(),
+                "async_memory_copy_d2d",
+                || callee(
+                    &raw mut raw_device,
+                    stream.as_raw(),
+                    dst.as_ptr(),
+                    src.as_ptr(),
+                    size,
+                ),
             );
             self.check("async_memory_copy_d2d", returned)
         }
@@ -581,13 +703,17 @@ impl Device for Loaded {
             let mut raw_src_device = ffi::C_Device_st {
                 id: src_device.0,
             };
-            let returned = callee(
-                &raw mut raw_dst_device,
-                &raw mut raw_src_device,
-                stream.as_raw(),
-                dst.as_ptr(),
-                src.as_ptr(),
-                size,
+            let returned = support::guard(
+                self.name.as_deref(),
+                "async_memory_copy_p2p",
+                || callee(
+                    &raw mut raw_dst_device,
+                    &raw mut raw_src_device,
+                    stream.as_raw(),
+                    dst.as_ptr(),
+                    src.as_ptr(),
+                    size,
+                ),
             );
             self.check("async_memory_copy_p2p", returned)
         }
@@ -601,10 +727,14 @@ impl Device for Loaded {
             let mut raw_device = ffi::C_Device_st { id: device.0 };
             let mut raw_total_memory = MaybeUninit::zeroed();
             let mut raw_free_memory = MaybeUninit::zeroed();
-            let returned = callee(
-                &raw mut raw_device,
-                raw_total_memory.as_mut_ptr(),
-                raw_free_memory.as_mut_ptr(),
+            let returned = support::guard(
+                self.name.as_deref(),
+                "device_memory_stats",
+                || callee(
+                    &raw mut raw_device,
+                    raw_total_memory.as_mut_ptr(),
+                    raw_free_memory.as_mut_ptr(),
+                ),
             );
             self.check("device_memory_stats", returned)?;
             let raw_total_memory = raw_total_memory.assume_init();
@@ -623,7 +753,11 @@ impl Device for Loaded {
                 .callable(Function::DeviceMinChunkSize)?;
             let mut raw_device = ffi::C_Device_st { id: device.0 };
             let mut raw_count = MaybeUninit::zeroed();
-            let returned = callee(&raw mut raw_device, raw_count.as_mut_ptr());
+            let returned = support::guard(
+                self.name.as_deref(),
+                "device_min_chunk_size",
+                || callee(&raw mut raw_device, raw_count.as_mut_ptr()),
+            );
             self.check("device_min_chunk_size", returned)?;
             let raw_count = raw_count.assume_init();
             Ok(raw_count)
@@ -637,7 +771,11 @@ impl Device for Loaded {
                 .callable(Function::DeviceMaxChunkSize)?;
             let mut raw_device = ffi::C_Device_st { id: device.0 };
             let mut raw_count = MaybeUninit::zeroed();
-            let returned = callee(&raw mut raw_device, raw_count.as_mut_ptr());
+            let returned = support::guard(
+                self.name.as_deref(),
+                "device_max_chunk_size",
+                || callee(&raw mut raw_device, raw_count.as_mut_ptr()),
+            );
             self.check("device_max_chunk_size", returned)?;
             let raw_count = raw_count.assume_init();
             Ok(raw_count)
@@ -651,7 +789,11 @@ impl Device for Loaded {
                 .callable(Function::DeviceMaxAllocSize)?;
             let mut raw_device = ffi::C_Device_st { id: device.0 };
             let mut raw_count = MaybeUninit::zeroed();
-            let returned = callee(&raw mut raw_device, raw_count.as_mut_ptr());
+            let returned = support::guard(
+                self.name.as_deref(),
+                "device_max_alloc_size",
+                || callee(&raw mut raw_device, raw_count.as_mut_ptr()),
+            );
             self.check("device_max_alloc_size", returned)?;
             let raw_count = raw_count.assume_init();
             Ok(raw_count)
@@ -665,7 +807,11 @@ impl Device for Loaded {
                 .callable(Function::DeviceExtraPaddingSize)?;
             let mut raw_device = ffi::C_Device_st { id: device.0 };
             let mut raw_size = MaybeUninit::zeroed();
-            let returned = callee(&raw mut raw_device, raw_size.as_mut_ptr());
+            let returned = support::guard(
+                self.name.as_deref(),
+                "device_extra_padding_size",
+                || callee(&raw mut raw_device, raw_size.as_mut_ptr()),
+            );
             self.check("device_extra_padding_size", returned)?;
             let raw_size = raw_size.assume_init();
             Ok(raw_size)
@@ -679,7 +825,11 @@ impl Device for Loaded {
                 .callable(Function::DeviceInitAllocSize)?;
             let mut raw_device = ffi::C_Device_st { id: device.0 };
             let mut raw_size = MaybeUninit::zeroed();
-            let returned = callee(&raw mut raw_device, raw_size.as_mut_ptr());
+            let returned = support::guard(
+                self.name.as_deref(),
+                "device_init_alloc_size",
+                || callee(&raw mut raw_device, raw_size.as_mut_ptr()),
+            );
             self.check("device_init_alloc_size", returned)?;
             let raw_size = raw_size.assume_init();
             Ok(raw_size)
@@ -693,7 +843,11 @@ impl Device for Loaded {
                 .callable(Function::DeviceReallocSize)?;
             let mut raw_device = ffi::C_Device_st { id: device.0 };
             let mut raw_size = MaybeUninit::zeroed();
-            let returned = callee(&raw mut raw_device, raw_size.as_mut_ptr());
+            let returned = support::guard(
+                self.name.as_deref(),
+                "device_realloc_size",
+                || callee(&raw mut raw_device, raw_size.as_mut_ptr()),
+            );
             self.check("device_realloc_size", returned)?;
             let raw_size = raw_size.assume_init();
             Ok(raw_size)
@@ -707,7 +861,11 @@ impl Device for Loaded {
                 .callable(Function::CreateStream)?;
             let mut raw_device = ffi::C_Device_st { id: device.0 };
             let mut raw_stream = MaybeUninit::zeroed();
-            let returned = callee(&raw mut raw_device, raw_stream.as_mut_ptr());
+            let returned = support::guard(
+                self.name.as_deref(),
+                "create_stream",
+                || callee(&raw mut raw_device, raw_stream.as_mut_ptr()),
+            );
             self.check("create_stream", returned)?;
             let raw_stream = raw_stream.assume_init();
             Ok(Stream::from_raw(raw_stream))
@@ -720,7 +878,11 @@ impl Device for Loaded {
             let callee: signature::DestroyStreamFn = self
                 .callable(Function::DestroyStream)?;
             let mut raw_device = ffi::C_Device_st { id: device.0 };
-            let returned = callee(&raw mut raw_device, stream.as_raw());
+            let returned = support::guard(
+                self.name.as_deref(),
+                "destroy_stream",
+                || callee(&raw mut raw_device, stream.as_raw()),
+            );
             self.check("destroy_stream", returned)
         }
     }
@@ -730,7 +892,11 @@ impl Device for Loaded {
         unsafe {
             let callee: signature::QueryStreamFn = self.callable(Function::QueryStream)?;
             let mut raw_device = ffi::C_Device_st { id: device.0 };
-            let returned = callee(&raw mut raw_device, stream.as_raw());
+            let returned = support::guard(
+                self.name.as_deref(),
+                "query_stream",
+                || callee(&raw mut raw_device, stream.as_raw()),
+            );
             if returned == Status::SUCCESS {
                 Ok(true)
             } else if returned == Status::FAILED {
@@ -747,7 +913,11 @@ impl Device for Loaded {
             let callee: signature::SynchronizeStreamFn = self
                 .callable(Function::SynchronizeStream)?;
             let mut raw_device = ffi::C_Device_st { id: device.0 };
-            let returned = callee(&raw mut raw_device, stream.as_raw());
+            let returned = support::guard(
+                self.name.as_deref(),
+                "synchronize_stream",
+                || callee(&raw mut raw_device, stream.as_raw()),
+            );
             self.check("synchronize_stream", returned)
         }
     }
@@ -763,11 +933,15 @@ impl Device for Loaded {
             let callee: signature::StreamAddCallbackFn = self
                 .callable(Function::StreamAddCallback)?;
             let mut raw_device = ffi::C_Device_st { id: device.0 };
-            let returned = callee(
-                &raw mut raw_device,
-                stream.as_raw(),
-                callback.as_raw(),
-                callback.context().as_ptr(),
+            let returned = support::guard(
+                self.name.as_deref(),
+                "stream_add_callback",
+                || callee(
+                    &raw mut raw_device,
+                    stream.as_raw(),
+                    callback.as_raw(),
+                    callback.context().as_ptr(),
+                ),
             );
             self.check("stream_add_callback", returned)
         }
@@ -784,7 +958,11 @@ impl Device for Loaded {
             let callee: signature::StreamWaitEventFn = self
                 .callable(Function::StreamWaitEvent)?;
             let mut raw_device = ffi::C_Device_st { id: device.0 };
-            let returned = callee(&raw mut raw_device, stream.as_raw(), event.as_raw());
+            let returned = support::guard(
+                self.name.as_deref(),
+                "stream_wait_event",
+                || callee(&raw mut raw_device, stream.as_raw(), event.as_raw()),
+            );
             self.check("stream_wait_event", returned)
         }
     }
@@ -795,7 +973,11 @@ impl Device for Loaded {
             let callee: signature::CreateEventFn = self.callable(Function::CreateEvent)?;
             let mut raw_device = ffi::C_Device_st { id: device.0 };
             let mut raw_event = MaybeUninit::zeroed();
-            let returned = callee(&raw mut raw_device, raw_event.as_mut_ptr());
+            let returned = support::guard(
+                self.name.as_deref(),
+                "create_event",
+                || callee(&raw mut raw_device, raw_event.as_mut_ptr()),
+            );
             self.check("create_event", returned)?;
             let raw_event = raw_event.assume_init();
             Ok(Event::from_raw(raw_event))
@@ -808,7 +990,11 @@ impl Device for Loaded {
             let callee: signature::DestroyEventFn = self
                 .callable(Function::DestroyEvent)?;
             let mut raw_device = ffi::C_Device_st { id: device.0 };
-            let returned = callee(&raw mut raw_device, event.as_raw());
+            let returned = support::guard(
+                self.name.as_deref(),
+                "destroy_event",
+                || callee(&raw mut raw_device, event.as_raw()),
+            );
             self.check("destroy_event", returned)
         }
     }
@@ -823,7 +1009,11 @@ impl Device for Loaded {
         unsafe {
             let callee: signature::RecordEventFn = self.callable(Function::RecordEvent)?;
             let mut raw_device = ffi::C_Device_st { id: device.0 };
-            let returned = callee(&raw mut raw_device, stream.as_raw(), event.as_raw());
+            let returned = support::guard(
+                self.name.as_deref(),
+                "record_event",
+                || callee(&raw mut raw_device, stream.as_raw(), event.as_raw()),
+            );
             self.check("record_event", returned)
         }
     }
@@ -833,7 +1023,11 @@ impl Device for Loaded {
         unsafe {
             let callee: signature::QueryEventFn = self.callable(Function::QueryEvent)?;
             let mut raw_device = ffi::C_Device_st { id: device.0 };
-            let returned = callee(&raw mut raw_device, event.as_raw());
+            let returned = support::guard(
+                self.name.as_deref(),
+                "query_event",
+                || callee(&raw mut raw_device, event.as_raw()),
+            );
             if returned == Status::SUCCESS {
                 Ok(true)
             } else if returned == Status::FAILED {
@@ -850,7 +1044,11 @@ impl Device for Loaded {
             let callee: signature::SynchronizeEventFn = self
                 .callable(Function::SynchronizeEvent)?;
             let mut raw_device = ffi::C_Device_st { id: device.0 };
-            let returned = callee(&raw mut raw_device, event.as_raw());
+            let returned = support::guard(
+                self.name.as_deref(),
+                "synchronize_event",
+                || callee(&raw mut raw_device, event.as_raw()),
+            );
             self.check("synchronize_event", returned)
         }
     }
@@ -865,7 +1063,11 @@ impl Device for Loaded {
             let callee: signature::GetDevicePropertiesFn = self
                 .callable(Function::GetDeviceProperties)?;
             let mut raw_device = ffi::C_Device_st { id: device.0 };
-            let returned = callee(&raw mut raw_device, device_properties.as_ptr());
+            let returned = support::guard(
+                self.name.as_deref(),
+                "get_device_properties",
+                || callee(&raw mut raw_device, device_properties.as_ptr()),
+            );
             self.check("get_device_properties", returned)
         }
     }
@@ -877,7 +1079,11 @@ impl Device for Loaded {
                 .callable(Function::GetMultiProcess)?;
             let mut raw_device = ffi::C_Device_st { id: device.0 };
             let mut raw_multi_process = MaybeUninit::zeroed();
-            let returned = callee(&raw mut raw_device, raw_multi_process.as_mut_ptr());
+            let returned = support::guard(
+                self.name.as_deref(),
+                "get_multi_process",
+                || callee(&raw mut raw_device, raw_multi_process.as_mut_ptr()),
+            );
             self.check("get_multi_process", returned)?;
             let raw_multi_process = raw_multi_process.assume_init();
             Ok(raw_multi_process)
@@ -891,7 +1097,11 @@ impl Device for Loaded {
                 .callable(Function::GetMaxThreadsPerMp)?;
             let mut raw_device = ffi::C_Device_st { id: device.0 };
             let mut raw_threads_per_mp = MaybeUninit::zeroed();
-            let returned = callee(&raw mut raw_device, raw_threads_per_mp.as_mut_ptr());
+            let returned = support::guard(
+                self.name.as_deref(),
+                "get_max_threads_per_mp",
+                || callee(&raw mut raw_device, raw_threads_per_mp.as_mut_ptr()),
+            );
             self.check("get_max_threads_per_mp", returned)?;
             let raw_threads_per_mp = raw_threads_per_mp.assume_init();
             Ok(raw_threads_per_mp)
@@ -905,9 +1115,10 @@ impl Device for Loaded {
                 .callable(Function::GetMaxThreadsPerBlock)?;
             let mut raw_device = ffi::C_Device_st { id: device.0 };
             let mut raw_threads_per_block = MaybeUninit::zeroed();
-            let returned = callee(
-                &raw mut raw_device,
-                raw_threads_per_block.as_mut_ptr(),
+            let returned = support::guard(
+                self.name.as_deref(),
+                "get_max_threads_per_block",
+                || callee(&raw mut raw_device, raw_threads_per_block.as_mut_ptr()),
             );
             self.check("get_max_threads_per_block", returned)?;
             let raw_threads_per_block = raw_threads_per_block.assume_init();
@@ -922,9 +1133,10 @@ impl Device for Loaded {
                 .callable(Function::GetMaxGridDimSize)?;
             let mut raw_device = ffi::C_Device_st { id: device.0 };
             let mut raw_grid_dim_size = MaybeUninit::<[u32; 3]>::zeroed();
-            let returned = callee(
-                &raw mut raw_device,
-                raw_grid_dim_size.as_mut_ptr().cast(),
+            let returned = support::guard(
+                self.name.as_deref(),
+                "get_max_grid_dim_size",
+                || callee(&raw mut raw_device, raw_grid_dim_size.as_mut_ptr().cast()),
             );
             self.check("get_max_grid_dim_size", returned)?;
             let raw_grid_dim_size = raw_grid_dim_size.assume_init();
@@ -939,7 +1151,11 @@ impl Device for Loaded {
                 .callable(Function::IsFloat16Supported)?;
             let mut raw_device = ffi::C_Device_st { id: device.0 };
             let mut raw_supported = MaybeUninit::zeroed();
-            let returned = callee(&raw mut raw_device, raw_supported.as_mut_ptr());
+            let returned = support::guard(
+                self.name.as_deref(),
+                "is_float16_supported",
+                || callee(&raw mut raw_device, raw_supported.as_mut_ptr()),
+            );
             self.check("is_float16_supported", returned)?;
             let raw_supported = raw_supported.assume_init();
             Ok(raw_supported)
@@ -953,7 +1169,11 @@ impl Device for Loaded {
                 .callable(Function::IsBfloat16Supported)?;
             let mut raw_device = ffi::C_Device_st { id: device.0 };
             let mut raw_supported = MaybeUninit::zeroed();
-            let returned = callee(&raw mut raw_device, raw_supported.as_mut_ptr());
+            let returned = support::guard(
+                self.name.as_deref(),
+                "is_bfloat16_supported",
+                || callee(&raw mut raw_device, raw_supported.as_mut_ptr()),
+            );
             self.check("is_bfloat16_supported", returned)?;
             let raw_supported = raw_supported.assume_init();
             Ok(raw_supported)
@@ -967,7 +1187,11 @@ impl Device for Loaded {
                 .callable(Function::IsDnnSupported)?;
             let mut raw_device = ffi::C_Device_st { id: device.0 };
             let mut raw_supported = MaybeUninit::zeroed();
-            let returned = callee(&raw mut raw_device, raw_supported.as_mut_ptr());
+            let returned = support::guard(
+                self.name.as_deref(),
+                "is_dnn_supported",
+                || callee(&raw mut raw_device, raw_supported.as_mut_ptr()),
+            );
             self.check("is_dnn_supported", returned)?;
             let raw_supported = raw_supported.assume_init();
             Ok(raw_supported)
@@ -985,11 +1209,15 @@ impl Device for Loaded {
             let callee: signature::InitEigenDeviceFn = self
                 .callable(Function::InitEigenDevice)?;
             let mut raw_eigen_device = MaybeUninit::zeroed();
-            let returned = callee(
-                place.as_raw(),
-                raw_eigen_device.as_mut_ptr(),
-                stream.as_raw(),
-                allocator.as_raw(),
+            let returned = support::guard(
+                self.name.as_deref(),
+                "init_eigen_device",
+                || callee(
+                    place.as_raw(),
+                    raw_eigen_device.as_mut_ptr(),
+                    stream.as_raw(),
+                    allocator.as_raw(),
+                ),
             );
             self.check("init_eigen_device", returned)?;
             let raw_eigen_device = raw_eigen_device.assume_init();
@@ -1008,7 +1236,11 @@ impl Device for Loaded {
                 .callable(Function::DestroyEigenDevice)?;
             let mut raw_device = ffi::C_Device_st { id: device.0 };
             let mut raw_eigen_device = eigen_device.as_raw();
-            let returned = callee(&raw mut raw_device, &raw mut raw_eigen_device);
+            let returned = support::guard(
+                self.name.as_deref(),
+                "destroy_eigen_device",
+                || callee(&raw mut raw_device, &raw mut raw_eigen_device),
+            );
             self.check("destroy_eigen_device", returned)?;
             *eigen_device = EigenDevice::from_raw(raw_eigen_device);
             Ok(())
@@ -1021,7 +1253,11 @@ impl Device for Loaded {
             let callee: signature::XcclGetCommNameFn = self
                 .callable(Function::XcclGetCommName)?;
             let mut raw_comm_name = [0 as c_char; 128];
-            let returned = callee(comm.as_raw(), raw_comm_name.as_mut_ptr().cast());
+            let returned = support::guard(
+                self.name.as_deref(),
+                "xccl_get_comm_name",
+                || callee(comm.as_raw(), raw_comm_name.as_mut_ptr().cast()),
+            );
             self.check("xccl_get_comm_name", returned)?;
             Ok(support::text_in(&raw_comm_name))
         }
@@ -1033,7 +1269,11 @@ impl Device for Loaded {
             let callee: signature::XcclGetUniqueIdSizeFn = self
                 .callable(Function::XcclGetUniqueIdSize)?;
             let mut raw_size = MaybeUninit::zeroed();
-            let returned = callee(raw_size.as_mut_ptr());
+            let returned = support::guard(
+                self.name.as_deref(),
+                "xccl_get_unique_id_size",
+                || callee(raw_size.as_mut_ptr()),
+            );
             self.check("xccl_get_unique_id_size", returned)?;
             let raw_size = raw_size.assume_init();
             Ok(raw_size)
@@ -1049,7 +1289,11 @@ impl Device for Loaded {
                 sz: unique_id.len(),
                 data: unique_id.as_mut_ptr().cast(),
             };
-            let returned = callee(&raw mut raw_unique_id);
+            let returned = support::guard(
+                self.name.as_deref(),
+                "xccl_get_unique_id",
+                || callee(&raw mut raw_unique_id),
+            );
             self.check("xccl_get_unique_id", returned)
         }
     }
@@ -1069,11 +1313,10 @@ impl Device for Loaded {
                 data: unique_id.as_mut_ptr().cast(),
             };
             let mut raw_comm = MaybeUninit::zeroed();
-            let returned = callee(
-                ranks,
-                &raw mut raw_unique_id,
-                rank,
-                raw_comm.as_mut_ptr(),
+            let returned = support::guard(
+                self.name.as_deref(),
+                "xccl_comm_init_rank",
+                || callee(ranks, &raw mut raw_unique_id, rank, raw_comm.as_mut_ptr()),
             );
             self.check("xccl_comm_init_rank", returned)?;
             let raw_comm = raw_comm.assume_init();
@@ -1086,7 +1329,11 @@ impl Device for Loaded {
         unsafe {
             let callee: signature::XcclDestroyCommFn = self
                 .callable(Function::XcclDestroyComm)?;
-            let returned = callee(comm.as_raw());
+            let returned = support::guard(
+                self.name.as_deref(),
+                "xccl_destroy_comm",
+                || callee(comm.as_raw()),
+            );
             self.check("xccl_destroy_comm", returned)
         }
     }
@@ -1105,14 +1352,18 @@ impl Device for Loaded {
         unsafe {
             let callee: signature::XcclAllReduceFn = self
                 .callable(Function::XcclAllReduce)?;
-            let returned = callee(
-                send_buf.as_ptr(),
-                recv_buf.as_ptr(),
-                count,
-                data_type,
-                op,
-                comm.as_raw(),
-                stream.as_raw(),
+            let returned = support::guard(
+                self.name.as_deref(),
+                "xccl_all_reduce",
+                || callee(
+                    send_buf.as_ptr(),
+                    recv_buf.as_ptr(),
+                    count,
+                    data_type,
+                    op,
+                    comm.as_raw(),
+                    stream.as_raw(),
+                ),
             );
             self.check("xccl_all_reduce", returned)
         }
@@ -1131,13 +1382,17 @@ impl Device for Loaded {
         unsafe {
             let callee: signature::XcclBroadcastFn = self
                 .callable(Function::XcclBroadcast)?;
-            let returned = callee(
-                buf.as_ptr(),
-                count,
-                data_type,
-                root,
-                comm.as_raw(),
-                stream.as_raw(),
+            let returned = support::guard(
+                self.name.as_deref(),
+                "xccl_broadcast",
+                || callee(
+                    buf.as_ptr(),
+                    count,
+                    data_type,
+                    root,
+                    comm.as_raw(),
+                    stream.as_raw(),
+                ),
             );
             self.check("xccl_broadcast", returned)
         }
@@ -1157,15 +1412,19 @@ impl Device for Loaded {
         // SAFETY: the slot has this signature, and what is passed lives for the call.
         unsafe {
             let callee: signature::XcclReduceFn = self.callable(Function::XcclReduce)?;
-            let returned = callee(
-                send_buf.as_ptr(),
-                recv_buf.as_ptr(),
-                count,
-                data_type,
-                op,
-                root,
-                comm.as_raw(),
-                stream.as_raw(),
+            let returned = support::guard(
+                self.name.as_deref(),
+                "xccl_reduce",
+                || callee(
+                    send_buf.as_ptr(),
+                    recv_buf.as_ptr(),
+                    count,
+                    data_type,
+                    op,
+                    root,
+                    comm.as_raw(),
+                    stream.as_raw(),
+                ),
             );
             self.check("xccl_reduce", returned)
         }
@@ -1184,13 +1443,17 @@ impl Device for Loaded {
         unsafe {
             let callee: signature::XcclAllGatherFn = self
                 .callable(Function::XcclAllGather)?;
-            let returned = callee(
-                send_buf.as_ptr(),
-                recv_buf.as_ptr(),
-                count,
-                data_type,
-                comm.as_raw(),
-                stream.as_raw(),
+            let returned = support::guard(
+                self.name.as_deref(),
+                "xccl_all_gather",
+                || callee(
+                    send_buf.as_ptr(),
+                    recv_buf.as_ptr(),
+                    count,
+                    data_type,
+                    comm.as_raw(),
+                    stream.as_raw(),
+                ),
             );
             self.check("xccl_all_gather", returned)
         }
@@ -1210,14 +1473,18 @@ impl Device for Loaded {
         unsafe {
             let callee: signature::XcclReduceScatterFn = self
                 .callable(Function::XcclReduceScatter)?;
-            let returned = callee(
-                send_buf.as_ptr(),
-                recv_buf.as_ptr(),
-                count,
-                data_type,
-                op,
-                comm.as_raw(),
-                stream.as_raw(),
+            let returned = support::guard(
+                self.name.as_deref(),
+                "xccl_reduce_scatter",
+                || callee(
+                    send_buf.as_ptr(),
+                    recv_buf.as_ptr(),
+                    count,
+                    data_type,
+                    op,
+                    comm.as_raw(),
+                    stream.as_raw(),
+                ),
             );
             self.check("xccl_reduce_scatter", returned)
         }
@@ -1228,7 +1495,11 @@ impl Device for Loaded {
         unsafe {
             let callee: signature::XcclGroupStartFn = self
                 .callable(Function::XcclGroupStart)?;
-            let returned = callee();
+            let returned = support::guard(
+                self.name.as_deref(),
+                "xccl_group_start",
+                || callee(),
+            );
             self.check("xccl_group_start", returned)
         }
     }
@@ -1238,7 +1509,11 @@ impl Device for Loaded {
         unsafe {
             let callee: signature::XcclGroupEndFn = self
                 .callable(Function::XcclGroupEnd)?;
-            let returned = callee();
+            let returned = support::guard(
+                self.name.as_deref(),
+                "xccl_group_end",
+                || callee(),
+            );
             self.check("xccl_group_end", returned)
         }
     }
@@ -1255,13 +1530,17 @@ impl Device for Loaded {
         // SAFETY: the slot has this signature, and what is passed lives for the call.
         unsafe {
             let callee: signature::XcclSendFn = self.callable(Function::XcclSend)?;
-            let returned = callee(
-                send_buf.as_ptr(),
-                count,
-                data_type,
-                dest_rank,
-                comm.as_raw(),
-                stream.as_raw(),
+            let returned = support::guard(
+                self.name.as_deref(),
+                "xccl_send",
+                || callee(
+                    send_buf.as_ptr(),
+                    count,
+                    data_type,
+                    dest_rank,
+                    comm.as_raw(),
+                    stream.as_raw(),
+                ),
             );
             self.check("xccl_send", returned)
         }
@@ -1279,13 +1558,17 @@ impl Device for Loaded {
         // SAFETY: the slot has this signature, and what is passed lives for the call.
         unsafe {
             let callee: signature::XcclRecvFn = self.callable(Function::XcclRecv)?;
-            let returned = callee(
-                recv_buf.as_ptr(),
-                count,
-                data_type,
-                src_rank,
-                comm.as_raw(),
-                stream.as_raw(),
+            let returned = support::guard(
+                self.name.as_deref(),
+                "xccl_recv",
+                || callee(
+                    recv_buf.as_ptr(),
+                    count,
+                    data_type,
+                    src_rank,
+                    comm.as_raw(),
+                    stream.as_raw(),
+                ),
             );
             self.check("xccl_recv", returned)
         }
@@ -1318,17 +1601,21 @@ impl Device for Loaded {
                     Some(recv_dtype.len()),
                 ],
             )?;
-            let returned = callee(
-                send_buf.as_ptr().cast_mut().cast(),
-                send_count.as_ptr().cast_mut().cast(),
-                send_dtype.as_ptr().cast_mut().cast(),
-                recv_buf.as_ptr().cast_mut().cast(),
-                recv_count.as_ptr().cast_mut().cast(),
-                recv_dtype.as_ptr().cast_mut().cast(),
-                rank,
-                raw_nranks,
-                comm.as_raw(),
-                stream.as_raw(),
+            let returned = support::guard(
+                self.name.as_deref(),
+                "xccl_all_to_all",
+                || callee(
+                    send_buf.as_ptr().cast_mut().cast(),
+                    send_count.as_ptr().cast_mut().cast(),
+                    send_dtype.as_ptr().cast_mut().cast(),
+                    recv_buf.as_ptr().cast_mut().cast(),
+                    recv_count.as_ptr().cast_mut().cast(),
+                    recv_dtype.as_ptr().cast_mut().cast(),
+                    rank,
+                    raw_nranks,
+                    comm.as_raw(),
+                    stream.as_raw(),
+                ),
             );
             self.check("xccl_all_to_all", returned)
         }
@@ -1340,7 +1627,11 @@ impl Device for Loaded {
             let callee: signature::ProfilerInitializeFn = self
                 .callable(Function::ProfilerInitialize)?;
             let mut raw_user_data = MaybeUninit::zeroed();
-            let returned = callee(prof.as_raw(), raw_user_data.as_mut_ptr());
+            let returned = support::guard(
+                self.name.as_deref(),
+                "profiler_initialize",
+                || callee(prof.as_raw(), raw_user_data.as_mut_ptr()),
+            );
             self.check("profiler_initialize", returned)?;
             let raw_user_data = raw_user_data.assume_init();
             Ok(tenon::AnyPtr::from_ptr(raw_user_data))
@@ -1352,7 +1643,11 @@ impl Device for Loaded {
         unsafe {
             let callee: signature::ProfilerFinalizeFn = self
                 .callable(Function::ProfilerFinalize)?;
-            let returned = callee(prof.as_raw(), user_data.as_ptr());
+            let returned = support::guard(
+                self.name.as_deref(),
+                "profiler_finalize",
+                || callee(prof.as_raw(), user_data.as_ptr()),
+            );
             self.check("profiler_finalize", returned)
         }
     }
@@ -1366,7 +1661,11 @@ impl Device for Loaded {
         unsafe {
             let callee: signature::ProfilerPrepareTracingFn = self
                 .callable(Function::ProfilerPrepareTracing)?;
-            let returned = callee(prof.as_raw(), user_data.as_ptr());
+            let returned = support::guard(
+                self.name.as_deref(),
+                "profiler_prepare_tracing",
+                || callee(prof.as_raw(), user_data.as_ptr()),
+            );
             self.check("profiler_prepare_tracing", returned)
         }
     }
@@ -1380,7 +1679,11 @@ impl Device for Loaded {
         unsafe {
             let callee: signature::ProfilerStartTracingFn = self
                 .callable(Function::ProfilerStartTracing)?;
-            let returned = callee(prof.as_raw(), user_data.as_ptr());
+            let returned = support::guard(
+                self.name.as_deref(),
+                "profiler_start_tracing",
+                || callee(prof.as_raw(), user_data.as_ptr()),
+            );
             self.check("profiler_start_tracing", returned)
         }
     }
@@ -1394,7 +1697,11 @@ impl Device for Loaded {
         unsafe {
             let callee: signature::ProfilerStopTracingFn = self
                 .callable(Function::ProfilerStopTracing)?;
-            let returned = callee(prof.as_raw(), user_data.as_ptr());
+            let returned = support::guard(
+                self.name.as_deref(),
+                "profiler_stop_tracing",
+                || callee(prof.as_raw(), user_data.as_ptr()),
+            );
             self.check("profiler_stop_tracing", returned)
         }
     }
@@ -1409,7 +1716,11 @@ impl Device for Loaded {
         unsafe {
             let callee: signature::ProfilerCollectTraceDataFn = self
                 .callable(Function::ProfilerCollectTraceData)?;
-            let returned = callee(prof.as_raw(), start_ns, user_data.as_ptr());
+            let returned = support::guard(
+                self.name.as_deref(),
+                "profiler_collect_trace_data",
+                || callee(prof.as_raw(), start_ns, user_data.as_ptr()),
+            );
             self.check("profiler_collect_trace_data", returned)
         }
     }
@@ -1421,10 +1732,14 @@ impl Device for Loaded {
                 .callable(Function::InitBlasHandle)?;
             let mut raw_device = ffi::C_Device_st { id: device.0 };
             let mut raw_blas_handle = MaybeUninit::zeroed();
-            let returned = callee(
-                &raw mut raw_device,
-                raw_blas_handle.as_mut_ptr(),
-                stream.as_raw(),
+            let returned = support::guard(
+                self.name.as_deref(),
+                "init_blas_handle",
+                || callee(
+                    &raw mut raw_device,
+                    raw_blas_handle.as_mut_ptr(),
+                    stream.as_raw(),
+                ),
             );
             self.check("init_blas_handle", returned)?;
             let raw_blas_handle = raw_blas_handle.assume_init();
@@ -1443,7 +1758,11 @@ impl Device for Loaded {
             let callee: signature::BlasSetMathModeFn = self
                 .callable(Function::BlasSetMathMode)?;
             let mut raw_device = ffi::C_Device_st { id: device.0 };
-            let returned = callee(&raw mut raw_device, blas_handle.as_raw(), math_mode);
+            let returned = support::guard(
+                self.name.as_deref(),
+                "blas_set_math_mode",
+                || callee(&raw mut raw_device, blas_handle.as_raw(), math_mode),
+            );
             self.check("blas_set_math_mode", returned)
         }
     }
@@ -1455,7 +1774,11 @@ impl Device for Loaded {
                 .callable(Function::InitBlasltHandle)?;
             let mut raw_device = ffi::C_Device_st { id: device.0 };
             let mut raw_blaslt_handle = MaybeUninit::zeroed();
-            let returned = callee(&raw mut raw_device, raw_blaslt_handle.as_mut_ptr());
+            let returned = support::guard(
+                self.name.as_deref(),
+                "init_blaslt_handle",
+                || callee(&raw mut raw_device, raw_blaslt_handle.as_mut_ptr()),
+            );
             self.check("init_blaslt_handle", returned)?;
             let raw_blaslt_handle = raw_blaslt_handle.assume_init();
             Ok(BlasLtHandle::from_raw(raw_blaslt_handle))
@@ -1472,7 +1795,11 @@ impl Device for Loaded {
             let callee: signature::DestroyBlasHandleFn = self
                 .callable(Function::DestroyBlasHandle)?;
             let mut raw_device = ffi::C_Device_st { id: device.0 };
-            let returned = callee(&raw mut raw_device, blas_handle.as_raw());
+            let returned = support::guard(
+                self.name.as_deref(),
+                "destroy_blas_handle",
+                || callee(&raw mut raw_device, blas_handle.as_raw()),
+            );
             self.check("destroy_blas_handle", returned)
         }
     }
@@ -1487,7 +1814,11 @@ impl Device for Loaded {
             let callee: signature::DestroyBlasltHandleFn = self
                 .callable(Function::DestroyBlasltHandle)?;
             let mut raw_device = ffi::C_Device_st { id: device.0 };
-            let returned = callee(&raw mut raw_device, blaslt_handle.as_raw());
+            let returned = support::guard(
+                self.name.as_deref(),
+                "destroy_blaslt_handle",
+                || callee(&raw mut raw_device, blaslt_handle.as_raw()),
+            );
             self.check("destroy_blaslt_handle", returned)
         }
     }
@@ -1507,15 +1838,19 @@ impl Device for Loaded {
         unsafe {
             let callee: signature::BlasAxpbyFn = self.callable(Function::BlasAxpby)?;
             let mut raw_device = ffi::C_Device_st { id: device.0 };
-            let returned = callee(
-                &raw mut raw_device,
-                stream.as_raw(),
-                dtype,
-                numel,
-                alpha,
-                x.as_ptr(),
-                beta,
-                y.as_ptr(),
+            let returned = support::guard(
+                self.name.as_deref(),
+                "blas_axpby",
+                || callee(
+                    &raw mut raw_device,
+                    stream.as_raw(),
+                    dtype,
+                    numel,
+                    alpha,
+                    x.as_ptr(),
+                    beta,
+                    y.as_ptr(),
+                ),
             );
             self.check("blas_axpby", returned)
         }
@@ -1532,7 +1867,11 @@ impl Device for Loaded {
             let callee: signature::CudaStreamBeginCaptureFn = self
                 .callable(Function::CudaStreamBeginCapture)?;
             let mut raw_device = ffi::C_Device_st { id: device.0 };
-            let returned = callee(&raw mut raw_device, stream.as_raw(), mode);
+            let returned = support::guard(
+                self.name.as_deref(),
+                "cuda_stream_begin_capture",
+                || callee(&raw mut raw_device, stream.as_raw(), mode),
+            );
             self.check("cuda_stream_begin_capture", returned)
         }
     }
@@ -1548,10 +1887,10 @@ impl Device for Loaded {
                 .callable(Function::CudaStreamEndCapture)?;
             let mut raw_device = ffi::C_Device_st { id: device.0 };
             let mut raw_graph = MaybeUninit::zeroed();
-            let returned = callee(
-                &raw mut raw_device,
-                stream.as_raw(),
-                raw_graph.as_mut_ptr(),
+            let returned = support::guard(
+                self.name.as_deref(),
+                "cuda_stream_end_capture",
+                || callee(&raw mut raw_device, stream.as_raw(), raw_graph.as_mut_ptr()),
             );
             self.check("cuda_stream_end_capture", returned)?;
             let raw_graph = raw_graph.assume_init();
@@ -1570,7 +1909,11 @@ impl Device for Loaded {
             let callee: signature::CudaGraphLaunchFn = self
                 .callable(Function::CudaGraphLaunch)?;
             let mut raw_device = ffi::C_Device_st { id: device.0 };
-            let returned = callee(&raw mut raw_device, exec.as_raw(), stream.as_raw());
+            let returned = support::guard(
+                self.name.as_deref(),
+                "cuda_graph_launch",
+                || callee(&raw mut raw_device, exec.as_raw(), stream.as_raw()),
+            );
             self.check("cuda_graph_launch", returned)
         }
     }
@@ -1580,7 +1923,11 @@ impl Device for Loaded {
         unsafe {
             let callee: signature::CudaGraphDestroyFn = self
                 .callable(Function::CudaGraphDestroy)?;
-            let returned = callee(graph.as_raw());
+            let returned = support::guard(
+                self.name.as_deref(),
+                "cuda_graph_destroy",
+                || callee(graph.as_raw()),
+            );
             self.check("cuda_graph_destroy", returned)
         }
     }
@@ -1590,7 +1937,11 @@ impl Device for Loaded {
         unsafe {
             let callee: signature::CudaGraphExecDestroyFn = self
                 .callable(Function::CudaGraphExecDestroy)?;
-            let returned = callee(exec.as_raw());
+            let returned = support::guard(
+                self.name.as_deref(),
+                "cuda_graph_exec_destroy",
+                || callee(exec.as_raw()),
+            );
             self.check("cuda_graph_exec_destroy", returned)
         }
     }
@@ -1611,13 +1962,20 @@ impl Device for Loaded {
                 "buffer_size",
                 &[log_buffer.as_ref().map(|given| given.len())],
             )?;
-            let returned = callee(
-                raw_exec.as_mut_ptr(),
-                &raw mut raw_graph,
-                raw_error_node.as_mut_ptr(),
-                log_buffer
-                    .map_or(core::ptr::null_mut(), |given| given.as_mut_ptr().cast()),
-                raw_buffer_size,
+            let returned = support::guard(
+                self.name.as_deref(),
+                "cuda_graph_instantiate",
+                || callee(
+                    raw_exec.as_mut_ptr(),
+                    &raw mut raw_graph,
+                    raw_error_node.as_mut_ptr(),
+                    log_buffer
+                        .map_or(
+                            core::ptr::null_mut(),
+                            |given| given.as_mut_ptr().cast(),
+                        ),
+                    raw_buffer_size,
+                ),
             );
             self.check("cuda_graph_instantiate", returned)?;
             *graph = Graph::from_raw(raw_graph);
@@ -1641,10 +1999,18 @@ impl Device for Loaded {
             let callee: signature::CudaGraphGetNodesFn = self
                 .callable(Function::CudaGraphGetNodes)?;
             let mut raw_num_nodes = *num_nodes;
-            let returned = callee(
-                graph.as_raw(),
-                nodes.map_or(core::ptr::null_mut(), |given| given.as_mut_ptr().cast()),
-                &raw mut raw_num_nodes,
+            let returned = support::guard(
+                self.name.as_deref(),
+                "cuda_graph_get_nodes",
+                || callee(
+                    graph.as_raw(),
+                    nodes
+                        .map_or(
+                            core::ptr::null_mut(),
+                            |given| given.as_mut_ptr().cast(),
+                        ),
+                    &raw mut raw_num_nodes,
+                ),
             );
             self.check("cuda_graph_get_nodes", returned)?;
             *num_nodes = raw_num_nodes;
@@ -1668,15 +2034,19 @@ impl Device for Loaded {
             let mut raw_dependencies = MaybeUninit::zeroed();
             let mut raw_edge_data = MaybeUninit::zeroed();
             let mut raw_num_dependencies = MaybeUninit::zeroed();
-            let returned = callee(
-                &raw mut raw_device,
-                stream.as_raw(),
-                raw_capture_status.as_mut_ptr(),
-                raw_id.as_mut_ptr(),
-                raw_graph.as_mut_ptr(),
-                raw_dependencies.as_mut_ptr(),
-                raw_edge_data.as_mut_ptr(),
-                raw_num_dependencies.as_mut_ptr(),
+            let returned = support::guard(
+                self.name.as_deref(),
+                "cuda_stream_capture_info",
+                || callee(
+                    &raw mut raw_device,
+                    stream.as_raw(),
+                    raw_capture_status.as_mut_ptr(),
+                    raw_id.as_mut_ptr(),
+                    raw_graph.as_mut_ptr(),
+                    raw_dependencies.as_mut_ptr(),
+                    raw_edge_data.as_mut_ptr(),
+                    raw_num_dependencies.as_mut_ptr(),
+                ),
             );
             self.check("cuda_stream_capture_info", returned)?;
             let raw_capture_status = raw_capture_status.assume_init();
@@ -1705,7 +2075,11 @@ impl Device for Loaded {
             let callee: signature::GetParameterSetterForExecGraphFn = self
                 .callable(Function::GetParameterSetterForExecGraph)?;
             let mut raw_hook_manager = MaybeUninit::zeroed();
-            let returned = callee(graph.as_raw(), raw_hook_manager.as_mut_ptr());
+            let returned = support::guard(
+                self.name.as_deref(),
+                "get_parameter_setter_for_exec_graph",
+                || callee(graph.as_raw(), raw_hook_manager.as_mut_ptr()),
+            );
             self.check("get_parameter_setter_for_exec_graph", returned)?;
             let raw_hook_manager = raw_hook_manager.assume_init();
             Ok(raw_hook_manager)
@@ -1722,10 +2096,10 @@ impl Device for Loaded {
         unsafe {
             let callee: signature::CudaGraphDebugDotPrintFn = self
                 .callable(Function::CudaGraphDebugDotPrint)?;
-            let returned = callee(
-                graph.as_raw(),
-                path.as_ptr().cast_mut().cast(),
-                flags,
+            let returned = support::guard(
+                self.name.as_deref(),
+                "cuda_graph_debug_dot_print",
+                || callee(graph.as_raw(), path.as_ptr().cast_mut().cast(), flags),
             );
             self.check("cuda_graph_debug_dot_print", returned)
         }
@@ -1740,7 +2114,11 @@ impl Device for Loaded {
             let callee: signature::CudaThreadExchangeStreamCaptureModeFn = self
                 .callable(Function::CudaThreadExchangeStreamCaptureMode)?;
             let mut raw_mode = *mode;
-            let returned = callee(&raw mut raw_mode);
+            let returned = support::guard(
+                self.name.as_deref(),
+                "cuda_thread_exchange_stream_capture_mode",
+                || callee(&raw mut raw_mode),
+            );
             self.check("cuda_thread_exchange_stream_capture_mode", returned)?;
             *mode = raw_mode;
             Ok(())

@@ -72,6 +72,7 @@ pub(super) fn emit(context: Context) -> TokenStream {
         pub struct Loaded {
             release: Release,
             slots: [*const ::core::ffi::c_void; #count],
+            name: ::core::option::Option<::std::sync::Arc<str>>,
             last_error: ::core::option::Option<LastError>,
             #[allow(dead_code, reason = "it is dropped with this, and never read")]
             kept: ::core::option::Option<::std::sync::Arc<dyn ::core::any::Any + ::core::marker::Send + ::core::marker::Sync>>,
@@ -102,12 +103,17 @@ pub(super) fn emit(context: Context) -> TokenStream {
                     }
                     ::core::option::Option::None => ::core::ptr::null(),
                 };
-                Self { release, slots: Function::ALL.map(slot), last_error, kept: ::core::option::Option::None }
+                Self { release, slots: Function::ALL.map(slot), name: ::core::option::Option::None, last_error, kept: ::core::option::Option::None }
             }
 
             /// Keeps something alive as long as this and its clones, such as the library with the functions.
             pub fn keeping(self, kept: ::std::sync::Arc<dyn ::core::any::Any + ::core::marker::Send + ::core::marker::Sync>) -> Self {
                 Self { kept: ::core::option::Option::Some(kept), ..self }
+            }
+
+            /// Sets the name of the plugin, for the message about an exception that leaves one of its functions.
+            pub fn named(self, name: &str) -> Self {
+                Self { name: ::core::option::Option::Some(name.into()), ..self }
             }
 
             /// The release whose layout the plugin filled.
@@ -193,6 +199,12 @@ fn callee(context: Context, function: &Function, release: Option<ReleaseId>) -> 
     }
 }
 
+/// A call that ends the process with a message if an exception leaves it.
+fn guarded(function: &Function, call: TokenStream) -> TokenStream {
+    let name = &function.name.value;
+    quote! { ::tenon::support::guard(self.name.as_deref(), #name, || #call) }
+}
+
 /// The function in the slot and the call, by the signature that the plugin's release has.
 fn calls(context: Context, function: &Function, forms: &[Form]) -> (TokenStream, TokenStream) {
     let bind = match function.result {
@@ -203,14 +215,15 @@ fn calls(context: Context, function: &Function, forms: &[Form]) -> (TokenStream,
         let passed = |param: &Param, form: &Form| argument(context, function, param, form);
         let pack = args::pack(context, function, packed, forms, passed);
         let (callee, written) = (callee(context, function, None), args::written(context, function, forms));
-        return (callee, quote! { #pack #bind __callee(&raw mut __packed); #written });
+        let call = guarded(function, quote! { __callee(&raw mut __packed) });
+        return (callee, quote! { #pack #bind #call; #written });
     }
     let call = |release: Option<ReleaseId>| {
         let callee = callee(context, function, release);
         let is_passed = |param: &Param| release.is_none_or(|release| param.availability.contains(release));
         let passed = function.params.iter().zip(forms).filter(|(param, _)| is_passed(param));
         let arguments = passed.map(|(param, form)| argument(context, function, param, form));
-        (callee, quote! { __callee(#(#arguments),*) })
+        (callee, guarded(function, quote! { __callee(#(#arguments),*) }))
     };
     let mut signatures = signatures(context, function);
     let (callee, newest) = call(signatures.remove(0));

@@ -8,6 +8,7 @@ use crate::executor::work::Work;
 use crate::memory::{Allocation, Arena, HostStats, MemoryStats, PointerInfo, Space};
 use std::sync::Arc;
 use tenon::device::DeviceId;
+use tenon::support::has_room;
 use tenon::{DevicePtr, HostPtr, UnifiedPtr};
 
 /// # Allocation
@@ -79,6 +80,9 @@ impl Cpu {
 }
 
 fn allocate(core: &Core, arena: &Arena, device: DeviceId, size: usize, space: Space) -> Result<usize> {
+    if !has_room() {
+        return Err(Error::OutOfHostMemory);
+    }
     let first = arena.allocate(size, space);
     match first {
         Err(Error::OutOfMemory { .. }) if arena.has_deferred_frees() && !context::is_inside() => {

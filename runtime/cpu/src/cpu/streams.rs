@@ -8,6 +8,7 @@ use crate::executor::work::{Task, TaskResult, Work};
 use crate::graph::Op;
 use std::sync::Arc;
 use tenon::device::{DeviceId, Event, Stream};
+use tenon::support::has_room;
 
 /// # Kernels and callbacks
 ///
@@ -98,6 +99,9 @@ pub(super) fn submit(
     work: Work,
     as_node: impl FnOnce(Work) -> Option<Op>,
 ) -> Result<()> {
+    if !has_room() || !stream.reserve() {
+        return Err(Error::OutOfHostMemory);
+    }
     match stream.submit(work) {
         Ok(()) => Ok(()),
         Err(Captured { capture, work }) => match as_node(work) {

@@ -94,6 +94,11 @@ impl StreamState {
         })
     }
 
+    /// Makes room in the queue. Returns false if the host has no memory for it.
+    pub(crate) fn reserve(&self) -> bool {
+        self.inbox.lock().queue.try_reserve(2).is_ok()
+    }
+
     /// Queues work, or does it at once if it is short and the stream is idle.
     pub(crate) fn submit(self: &Arc<Self>, work: Work) -> Result<(), Captured<Work>> {
         let inbox = self.inbox.lock();

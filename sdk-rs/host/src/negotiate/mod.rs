@@ -7,6 +7,7 @@ use std::ffi::c_void;
 use std::path::Path;
 
 use tenon::device::Release;
+use tenon::support::guard;
 
 use crate::error::LoadError;
 use crate::recognition::Recognition;
@@ -20,7 +21,7 @@ pub(crate) const NEWEST: Release = Release::NEWEST;
 const NO_PARAMS: [usize; 2] = [0, NEWEST.params_size() + 8];
 
 /// The function that a plugin exports to be called by its host.
-pub(crate) type Entry = unsafe extern "C" fn(*mut c_void);
+pub(crate) type Entry = unsafe extern "C-unwind" fn(*mut c_void);
 
 /// The params that a host passes to a plugin.
 #[derive(Clone, Copy)]
@@ -67,11 +68,12 @@ pub(crate) unsafe fn negotiate(
     question: &Question,
     memory: &mut Memory,
 ) -> Result<(Release, Recognition), LoadError> {
+    let plugin = question.path.to_string_lossy();
     let mut wrote = false;
     for offer in offers(question) {
         memory.prepare(offer.params, offer.table);
         // SAFETY: the entry point's contract: params as a host lends them, larger than any release knows them.
-        unsafe { entry(memory.params()) };
+        guard(Some(&plugin), "InitPlugin", || unsafe { entry(memory.params()) });
         if !memory.is_lent() {
             return Err(LoadError::ReplacedTable { path: question.path.into() });
         }
