@@ -54,13 +54,13 @@ impl Output {
         Output { minor: true, ..Output::new(path, text, "") }
     }
 
-    /// The folder that it lies in; empty for the output root.
+    /// Its folder; empty for the output root.
     pub fn folder(&self) -> &str {
         self.path.rsplit_once('/').map_or("", |(folder, _)| folder)
     }
 }
 
-/// Two outputs have one path, or paths that differ only in the case of letters.
+/// Two outputs have the same path, or paths that differ only in the case of letters.
 #[derive(Debug, thiserror::Error)]
 #[error("two outputs have the path `{path}`")]
 pub struct DuplicatePath {
@@ -68,9 +68,9 @@ pub struct DuplicatePath {
     pub path: String,
     /// The path of the first.
     pub other: String,
-    /// Where the spec asks for the second.
+    /// The span in the spec that requests the second.
     pub span: Span,
-    /// Where the spec asks for the first.
+    /// The span in the spec that requests the first.
     pub first: Span,
 }
 
@@ -78,14 +78,14 @@ pub struct DuplicatePath {
 #[derive(Debug, Default)]
 pub struct FileMap {
     files: Vec<Output>,
-    /// Of each output, where the spec asks for it.
+    /// For each output, the span in the spec that requests it.
     origins: Vec<Span>,
     /// Index of each output by its path without case.
     paths: BTreeMap<String, usize>,
 }
 
 impl FileMap {
-    /// Adds an output; `origin` is where the spec asks for it.
+    /// Adds an output; `origin` is the span in the spec that requests it.
     ///
     /// # Errors
     /// When there is one of that path already. Some file systems ignore the case of letters, so case does not
@@ -116,7 +116,7 @@ impl FileMap {
         self.files.iter().filter(|output| !output.uncommitted)
     }
 
-    /// The outputs, each with the place where the spec asks for it.
+    /// The outputs, each with the span in the spec that requests it.
     pub fn origins(&self) -> impl Iterator<Item = (&Output, Span)> {
         self.files.iter().zip(self.origins.iter().copied())
     }
@@ -126,21 +126,21 @@ impl FileMap {
         self.paths.get(&path::without_case(path)).map(|index| &self.files[*index])
     }
 
-    /// Brings the disk up to date and says what was done.
+    /// Updates the files on disk and reports the changes.
     ///
     /// # Errors
     /// When a file that this spec did not write is in the way; nothing has been written then. When a file
-    /// cannot be read, written or removed; outputs before it have been written by then, and the next run goes
-    /// on from there.
+    /// cannot be read, written or removed; earlier outputs have been written then, and the next run continues
+    /// with the rest.
     pub fn write(&self, target: &Target, edits: Edits) -> Result<Vec<Report>, OutputError> {
         plan::Plan::new(self, target, plan::Scope::All)?.write(edits)
     }
 
-    /// Says how the disk differs, without touching it. Leaves out what version control ignores, in the
-    /// outputs and on disk.
+    /// Reports the differences to the files on disk, without a change. Ignores files that version control
+    /// ignores.
     ///
     /// # Errors
-    /// When a file cannot be read, or an output cannot be where it belongs.
+    /// When a file cannot be read, or an output cannot be written to its path.
     pub fn check(&self, target: &Target) -> Result<Vec<Difference>, OutputError> {
         plan::Plan::new(self, target, plan::Scope::Committed)?.differences()
     }

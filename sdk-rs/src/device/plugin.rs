@@ -6,9 +6,9 @@ use tenon::support;
 #[allow(unused_imports, reason = "an interface may name no type but its own")]
 use super::*;
 
-/// An implementation that a host can call: one instance, and which slots it fills.
+/// An implementation that a host can call: its instance, and the slots that it fills.
 pub trait Plugin: 'static {
-    /// What the table's functions call. Mostly the type itself.
+    /// The type whose functions the table calls; usually the implementation itself.
     type Instance: Partial + ?Sized;
 
     /// The functions that the implementation has.
@@ -17,7 +17,7 @@ pub trait Plugin: 'static {
     /// True if absent optional functions are filled with the spec's fallbacks.
     const FALLBACKS: bool;
 
-    /// The instance that the table's functions call. It is made at the first call.
+    /// The instance whose functions the table calls. It is created at the first call.
     fn instance() -> &'static Self::Instance;
 
     /// The instance with the spec's fallbacks.
@@ -88,7 +88,7 @@ impl Release {
         }
     }
 
-    /// Size of its params in bytes, which come with the table.
+    /// Size in bytes of the params that are passed with the table.
     pub const fn params_size(self) -> usize {
         match self {
             Self::V2_6 => 88,
@@ -895,11 +895,11 @@ fn slot<D: Plugin>(function: Function, release: Release) -> *const c_void {
 /// Fills a table; slots that the implementation leaves out are not touched.
 ///
 /// # Safety
-/// The table is one of that release.
+/// The table has the layout of that release.
 unsafe fn fill_slots<D: Plugin>(release: Release, table: *mut c_void) {
     for function in Function::ALL {
         if let Some(offset) = release.offset_of(function) && (D::fills(function)) {
-            // SAFETY: a table of the release has the slot of the function there.
+            // SAFETY: a table of the release has the slot at this offset.
             unsafe {
                 table
                     .byte_add(offset)
@@ -943,7 +943,7 @@ pub fn fill_v3_3<D: Plugin>(table: &mut ffi::v3_3::C_DeviceInterface) {
 #[doc(inline)]
 pub use self::fill_v3_3 as fill;
 
-/// Why a plugin did not hand itself over. Nothing was written.
+/// The reason why a plugin refused a host. It has written nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HandOverError {
     /// The host passed a null pointer, or one that is not aligned.
@@ -1025,11 +1025,10 @@ pub unsafe fn host_release(
     }
 }
 
-/// Hands a plugin over to a host: finds the host's release by the sizes it passes, and fills its
-/// table.
+/// Fills the table of a host, whose release it detects by the sizes that the host passes.
 ///
 /// # Errors
-/// [`HandOverError`]; then nothing was written, and a host takes the plugin for not there.
+/// [`HandOverError`]; then nothing was written, and the host ignores the plugin.
 ///
 /// # Safety
 /// `params` is null, or leads to the host's params, whose first two members are their size and the
@@ -1048,7 +1047,7 @@ pub unsafe fn hand_over<D: Plugin>(
     match release {
         Release::V2_6 => {
             let params = params.cast::<ffi::v2_6::CustomRuntimeParams>();
-            // SAFETY: both sizes say that host and plugin mean the same two structs, and the host
+            // SAFETY: both sizes show that the structs are those of this release, and the host
             // lends them.
             unsafe {
                 fill_v2_6::<D>(&mut *table.cast::<ffi::v2_6::C_DeviceInterface>());
@@ -1062,7 +1061,7 @@ pub unsafe fn hand_over<D: Plugin>(
         }
         Release::V3_0 => {
             let params = params.cast::<ffi::v3_0::CustomRuntimeParams>();
-            // SAFETY: both sizes say that host and plugin mean the same two structs, and the host
+            // SAFETY: both sizes show that the structs are those of this release, and the host
             // lends them.
             unsafe {
                 fill_v3_0::<D>(&mut *table.cast::<ffi::v3_0::C_DeviceInterface>());
@@ -1076,7 +1075,7 @@ pub unsafe fn hand_over<D: Plugin>(
         }
         Release::V3_1 => {
             let params = params.cast::<ffi::v3_1::CustomRuntimeParams>();
-            // SAFETY: both sizes say that host and plugin mean the same two structs, and the host
+            // SAFETY: both sizes show that the structs are those of this release, and the host
             // lends them.
             unsafe {
                 fill_v3_1::<D>(&mut *table.cast::<ffi::v3_1::C_DeviceInterface>());
@@ -1090,7 +1089,7 @@ pub unsafe fn hand_over<D: Plugin>(
         }
         Release::V3_2 => {
             let params = params.cast::<ffi::v3_2::CustomRuntimeParams>();
-            // SAFETY: both sizes say that host and plugin mean the same two structs, and the host
+            // SAFETY: both sizes show that the structs are those of this release, and the host
             // lends them.
             unsafe {
                 fill_v3_2::<D>(&mut *table.cast::<ffi::v3_2::C_DeviceInterface>());
@@ -1104,7 +1103,7 @@ pub unsafe fn hand_over<D: Plugin>(
         }
         Release::V3_3 => {
             let params = params.cast::<ffi::v3_3::CustomRuntimeParams>();
-            // SAFETY: both sizes say that host and plugin mean the same two structs, and the host
+            // SAFETY: both sizes show that the structs are those of this release, and the host
             // lends them.
             unsafe {
                 fill_v3_3::<D>(&mut *table.cast::<ffi::v3_3::C_DeviceInterface>());

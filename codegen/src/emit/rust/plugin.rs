@@ -1,4 +1,4 @@
-//! Filling the table of whatever release the host is, and the hand-over.
+//! The code that detects the host's release and fills its table.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
@@ -14,7 +14,7 @@ pub(super) fn emit(context: Context, table: &Table) -> TokenStream {
     let fills = layouts.iter().map(|layout| fill(table, layout));
     let slots = slots(context);
     let release = release_enum(context, table, &layouts);
-    // The one layout of a table without releases is filled under that name already.
+    // A table without releases has one layout, whose function has that name already.
     let newest = layouts.last().filter(|layout| layout.release.is_some()).map(|layout| {
         let name = format_ident!("fill{}", layout.suffix);
         quote! {
@@ -25,16 +25,16 @@ pub(super) fn emit(context: Context, table: &Table) -> TokenStream {
     let entry = table.plugin().map(|plugin| entry(context, table, plugin, &layouts));
     let owned = table.owned().map(|owned| own_table(context, table, owned, &layouts));
     quote! {
-        /// An implementation that a host can call: one instance, and which slots it fills.
+        /// An implementation that a host can call: its instance, and the slots that it fills.
         pub trait Plugin: 'static {
-            /// What the table's functions call. Mostly the type itself.
+            /// The type whose functions the table calls; usually the implementation itself.
             type Instance: Partial + ?::core::marker::Sized;
             /// The functions that the implementation has.
             const PROVIDED: Provided;
             /// True if absent optional functions are filled with the spec's fallbacks.
             const FALLBACKS: bool;
 
-            /// The instance that the table's functions call. It is made at the first call.
+            /// The instance whose functions the table calls. It is created at the first call.
             fn instance() -> &'static Self::Instance;
 
             /// The instance with the spec's fallbacks.
@@ -105,7 +105,7 @@ fn own_table(context: Context, table: &Table, owned: &OwnedTable, layouts: &[Lay
         }
 
         impl Release {
-            /// The newest release whose table is no longer than this: what there is in a plugin's own table.
+            /// The newest release whose table fits into this size: the functions of a plugin's own table.
             pub fn in_table(bytes: usize) -> ::core::option::Option<Self> {
                 Self::ALL.into_iter().rev().find(|release| release.table_size() <= bytes)
             }
@@ -197,7 +197,7 @@ fn release_enum(context: Context, table: &Table, layouts: &[Layout]) -> TokenStr
             quote!(#size)
         });
         quote! {
-            /// Size of its params in bytes, which come with the table.
+            /// Size in bytes of the params that are passed with the table.
             pub const fn params_size(self) -> usize {
                 match self { #(#sizes)* }
             }
@@ -296,13 +296,13 @@ fn slots(context: Context) -> TokenStream {
         /// Fills a table; slots that the implementation leaves out are not touched.
         ///
         /// # Safety
-        /// The table is one of that release.
+        /// The table has the layout of that release.
         unsafe fn fill_slots<D: Plugin>(release: Release, table: *mut ::core::ffi::c_void) {
             for function in Function::ALL {
                 if let ::core::option::Option::Some(offset) = release.offset_of(function)
                     && (D::fills(function) #(#of_errors)*)
                 {
-                    __comment!("SAFETY: a table of the release has the slot of the function there.");
+                    __comment!("SAFETY: a table of the release has the slot at this offset.");
                     unsafe {
                         table
                             .byte_add(offset)
@@ -372,7 +372,7 @@ fn entry(context: Context, table: &Table, plugin: &Plugin, layouts: &[Layout]) -
         quote! {
             Release::#variant => {
                 let params = params.cast::<#params>();
-                __comment!("SAFETY: both sizes say that host and plugin mean the same two structs, and the host lends them.");
+                __comment!("SAFETY: both sizes show that the structs are those of this release, and the host lends them.");
                 unsafe {
                     #fill::<D>(&mut *table.cast::<#module::#table_name>());
                     (*params).#version_field = #version_value;
@@ -391,7 +391,7 @@ fn entry(context: Context, table: &Table, plugin: &Plugin, layouts: &[Layout]) -
     let first = layouts.first().map(Layout::module).unwrap_or_default();
     let first_params = super::ffi::struct_path(context, plugin.params, &first);
     quote! {
-        /// Why a plugin did not hand itself over. Nothing was written.
+        /// The reason why a plugin refused a host. It has written nothing.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         pub enum HandOverError {
             /// The host passed a null pointer, or one that is not aligned.
@@ -449,11 +449,10 @@ fn entry(context: Context, table: &Table, plugin: &Plugin, layouts: &[Layout]) -
             }
         }
 
-        /// Hands a plugin over to a host: finds the host's release by the sizes it passes, and fills its
-        /// table.
+        /// Fills the table of a host, whose release it detects by the sizes that the host passes.
         ///
         /// # Errors
-        /// [`HandOverError`]; then nothing was written, and a host takes the plugin for not there.
+        /// [`HandOverError`]; then nothing was written, and the host ignores the plugin.
         ///
         /// # Safety
         /// `params` is null, or leads to the host's params, whose first two members are their size and the

@@ -10,7 +10,7 @@ pub(crate) struct Pool {
     shared: Arc<Shared>,
     workers: Vec<JoinHandle<()>>,
     caller: Option<JoinHandle<()>>,
-    /// The process that has the threads: a forked child has none of them.
+    /// The process of the threads: a forked child does not have them.
     process: u32,
 }
 
@@ -51,8 +51,8 @@ impl Drop for Pool {
             std::mem::forget(self.workers.drain(..).chain(self.caller.take()).collect::<Vec<_>>());
             return;
         }
-        // The workers go first: they may still hand callbacks over, while what a callback
-        // resumes, the calling thread can settle by itself.
+        // The workers end first: they may still queue callbacks. Work that a callback resumes runs on the
+        // callback thread.
         self.shared.ready.close();
         self.workers.drain(..).for_each(join);
         self.shared.callbacks.close();
@@ -61,6 +61,6 @@ impl Drop for Pool {
 }
 
 fn join(thread: JoinHandle<()>) {
-    // A panic of the thread was printed when it happened; there is nobody to tell here.
+    // A panic of the thread was printed when it happened; there is no caller to return it to.
     drop(thread.join());
 }

@@ -1,4 +1,4 @@
-//! Which memory the host and other devices can access, and how.
+//! The capabilities of the host and of other devices to access memory.
 
 use tenon::AnyPtr;
 
@@ -44,7 +44,8 @@ pub(crate) fn host_mapping(state: &State, device: u32, part: HacType) -> Result<
     }
 }
 
-/// Writes which types each atomic operation on remote memory supports: none, since no device guarantees any.
+/// Writes the types that each atomic operation on remote memory supports: none, since no device guarantees
+/// any.
 pub(crate) fn write_atomics(
     state: &State,
     devices: &[i32],

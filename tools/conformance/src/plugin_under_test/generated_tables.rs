@@ -1,4 +1,4 @@
-//! Tables for what has none: the built-in device, and the fallbacks.
+//! Generated tables for the built-in device and for the fallbacks.
 
 use std::ptr::from_mut;
 use std::sync::{Arc, OnceLock};
@@ -6,8 +6,8 @@ use std::sync::{Arc, OnceLock};
 use tenon::device::{Function, LastError, Loaded, Partial, Plugin, Provided, Release, ffi, fill};
 use tenon::reflect::FallbackKind;
 
-/// The implementation behind the tables. The functions of a table know no instance, so there is one in a
-/// process.
+/// The implementation behind the tables. The functions of a table have no instance argument, so the process
+/// has one instance.
 static INSTANCE: OnceLock<Arc<dyn Partial>> = OnceLock::new();
 
 /// The functions that a plugin has, in a table of the newest release.
@@ -36,7 +36,7 @@ extern "C" fn last_error() -> *const std::ffi::c_char {
 }
 
 fn instance() -> &'static dyn Partial {
-    // The only way to a table is through `table`, which makes it.
+    // Tables are created by `table` only, which creates the instance.
     &**INSTANCE.get().expect("the instance was made before the table")
 }
 
