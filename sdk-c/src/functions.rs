@@ -3,7 +3,7 @@
 use core::ffi::{CStr, c_char, c_void};
 use tenon::support;
 
-#[allow(unused_imports, reason = "which of the names are needed is the spec's to say")]
+#[allow(unused_imports, reason = "the spec determines which of the names are used")]
 use tenon::device::*;
 
 /// What the checks of arguments report.

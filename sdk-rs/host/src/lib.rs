@@ -17,21 +17,23 @@
 //! A host passes two sizes to a plugin, that of the table and that of the params around it, and plugins
 //! differ in the way they use them. Some compare both; the macro in the upstream header returns only if
 //! *both* are wrong, and so takes any table of 3.x; some look at one size, some at none. A host that offers
-//! the newest table and takes silence for agreement calls the wrong functions of most of them.
+//! the newest table, and treats no error as agreement, would call the wrong functions in most of them.
 //!
 //! So a plugin is first offered sizes that no release has, each together with a size that a release has, and
 //! each time in memory that is large enough for all:
 //!
-//! 1. Neither size is any release's: whoever accepts looks at no size.
-//! 2. The table's size is a release's, the params' is not: whoever accepts looks at the table's size, and has
-//!    named its release.
-//! 3. The params' size is a release's, the table's is not: whoever accepts looks at the params' size.
-//! 4. Both are a release's, newest first: whoever accepts compares both.
+//! 1. Neither size is that of a release: a plugin that accepts checks no size.
+//! 2. The table's size is that of a release, the params' is not: a plugin that accepts checks the table's
+//!    size, which identifies its release.
+//! 3. The params' size is that of a release, the table's is not: a plugin that accepts checks the params'
+//!    size.
+//! 4. Both are those of a release, newest first: a plugin that accepts checks both.
 //!
-//! After the second and the fourth the release is known. After the first and the third it is read off what
-//! the plugin wrote: how far it cleared the table, and which slots it filled. If more than one release
-//! remains, and they give the pointers different meanings, loading fails with [`LoadError::UnknownRelease`]
-//! until the caller states the release. [`Recognition`] records how the release was found.
+//! After the second and the fourth the release is known. After the first and the third it is derived from the
+//! plugin's writes: the part of the table that it cleared, and the slots that it filled. If more than one
+//! release remains, and they give the pointers different meanings, loading fails with
+//! [`LoadError::UnknownRelease`] until the caller states the release. [`Recognition`] records how the release
+//! was found.
 //!
 //! A plugin that exports `tenon_checks_both_sizes` promises that it compares both, and is offered the fourth
 //! alone.

@@ -1,5 +1,5 @@
-//! The resolved spec as JSON, for generators that are not written in Rust: names, defaults, lengths and layouts are
-//! worked out, and every reference is a name.
+//! The resolved spec as JSON, for generators that are not written in Rust: names, defaults, lengths and
+//! layouts are resolved, and every reference is a name.
 
 use serde_json::{Value, json};
 
@@ -220,7 +220,7 @@ fn form_name(form: &Form) -> &'static str {
     }
 }
 
-/// One mapping with the entries of three.
+/// Merges three mappings.
 fn joined(first: Value, second: Value, third: Value) -> Value {
     let entries = [first, second, third].into_iter().filter_map(|value| match value {
         Value::Object(entries) => Some(entries),

@@ -1,7 +1,6 @@
-//! Functions that a library offers: one C export for each, which calls the implementation.
-//!
-//! They stand in the library, in a module below one that has the interface as `api` and a function
-//! `instance`, which returns the implementation.
+//! Functions that a library offers: one C export for each, which calls the implementation. They are in a
+//! module of the library whose parent has the interface as `api` and a function `instance`, which returns the
+//! implementation.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -12,22 +11,20 @@ use super::types::{doc, type_path};
 use super::{Context, names};
 use crate::model::{Function, GroupId, InterfaceKind, ResultKind};
 
-/// Returns true if the exported functions keep what went wrong for each thread: in the status of the
-/// interface, if it has one.
+/// Returns true if the exported functions record the last error per thread: if the interface has a status.
 pub(super) fn keeps_failures(context: Context) -> bool {
     matches!(context.interface.kind, InterfaceKind::Export) && context.interface.status.is_some()
 }
 
-/// What the module of the interface has for its exported functions, and for an implementation that reads
-/// failures.
+/// The helpers of the exported functions, and the functions by which an implementation reads the last error.
 pub(super) fn failures(context: Context) -> TokenStream {
     let Some(status) = context.interface.status else { return TokenStream::new() };
     let status = type_path(context, status);
     let question =
         context.interface.functions.iter().any(|function| function.question.is_some()).then(|| {
             quote! {
-                /// Runs the body of an exported function as [`call`] does. The body answers a question with a
-                /// status.
+                /// Runs the body of an exported function as [`call`] does. The body returns the status of a
+                /// query.
                 pub fn call_question(
                     function: &'static str,
                     body: impl FnOnce() -> Result<#status>,
@@ -41,16 +38,16 @@ pub(super) fn failures(context: Context) -> TokenStream {
             static LAST: ::tenon::support::LastFailure = const { ::tenon::support::LastFailure::new() };
         }
 
-        /// Runs the body of an exported function. A failure is kept for the calling thread, and nothing
-        /// unwinds.
+        /// Runs the body of an exported function. Records a failure as the thread's last error, and stops
+        /// panics.
         pub fn call(function: &'static str, body: impl FnOnce() -> Result<()>) -> #status {
             ::tenon::support::call_export(&LAST, function, body)
         }
 
         #question
 
-        /// Runs the body of an exported function without a status as [`call`] does. One that fails yields
-        /// `failure`.
+        /// Runs the body of an exported function without a status as [`call`] does. Returns `failure` if the
+        /// body fails.
         pub fn call_value<T>(
             function: &'static str,
             failure: T,
@@ -62,13 +59,13 @@ pub(super) fn failures(context: Context) -> TokenStream {
         /// Takes the message of the last exported function that failed on the calling thread: `function:
         /// why`.
         ///
-        /// The next call yields nothing unless another one failed meanwhile. A call that succeeds leaves it
-        /// alone.
+        /// The next call returns `None` unless another function failed meanwhile. Successful calls do not
+        /// change the message.
         pub fn take_last_message() -> ::core::option::Option<::std::ffi::CString> {
             LAST.try_with(::tenon::support::LastFailure::take).ok().flatten()
         }
 
-        /// The status of the last exported function that failed on the calling thread; it stays until it is
+        /// The status of the last exported function that failed on the calling thread; it is kept until it is
         /// taken.
         pub fn last_status() -> ::core::option::Option<i32> {
             LAST.try_with(::tenon::support::LastFailure::code).ok().flatten()
@@ -85,7 +82,7 @@ pub(super) fn failures(context: Context) -> TokenStream {
 /// The names that the exported functions use.
 pub(super) fn head() -> TokenStream {
     quote! {
-        #[allow(unused_imports, reason = "which of the names are needed is the spec's to say")]
+        #[allow(unused_imports, reason = "the spec determines which of the names are used")]
         use super::{api::{self, *}, instance as __instance};
     }
 }

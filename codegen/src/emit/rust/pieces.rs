@@ -1,7 +1,7 @@
-//! The pieces of a function between the ABI and the trait: how each parameter comes in, and how each result
-//! goes out.
+//! The conversions between the ABI and the trait: of each parameter to the trait, and of each result to the
+//! ABI.
 //!
-//! The thunks of a table are put together from them, and so are the functions of the SDK.
+//! The thunks of a table and the functions of the SDK consist of them.
 
 use proc_macro2::{Delimiter, Ident, TokenStream, TokenTree};
 use quote::{format_ident, quote};
@@ -17,7 +17,7 @@ use crate::model::{Direction, Extent, Function, Length, Param, Ty, TypeKind};
 pub(super) enum Report {
     /// In the status of the interface, which the compiler infers.
     Interface,
-    /// In a type `Status` of the place where the pieces stand; its `Error` becomes what the body returns.
+    /// In a type `Status` that is in scope; its `Error` is converted to the body's error.
     Own,
 }
 
@@ -44,7 +44,7 @@ pub(super) fn safety() -> TokenStream {
     quote! { __comment!("SAFETY: the arguments are as the interface says. They are checked as far as possible."); }
 }
 
-/// Returns true if a piece of the parameter is unsafe, so that the body needs to be.
+/// Returns true if a conversion of the parameter is unsafe, so that the body must be.
 pub(super) fn is_unsafe(context: Context, function: &Function, param: &Param, form: &Form) -> bool {
     match form {
         Form::Carried(_) => false,
@@ -58,7 +58,7 @@ pub(super) fn is_unsafe(context: Context, function: &Function, param: &Param, fo
     }
 }
 
-/// Turns what the ABI passes into what the trait takes, under the parameter's own name.
+/// Converts the ABI's argument to the trait's, under the parameter's name.
 pub(super) fn prepare(
     context: Context,
     function: &Function,
@@ -92,7 +92,7 @@ pub(super) fn prepare(
             };
             let slice = names::symbol(if *mutable { "slice_mut" } else { "slice" });
             let slice = quote!(::tenon::support::#slice #beside(#text, #name.cast::<#element>(), #len));
-            // The length of a null one is neither read nor checked.
+            // The length of a null slice is not read or checked.
             match param.nullable {
                 true => quote! { let #name = ::tenon::support::nullable(#name, |#name| #slice)?; },
                 false => quote! { let #name = #slice?; },
@@ -129,7 +129,7 @@ pub(super) fn prepare(
                     let name = names::snake(&function.param(*taken).name.value);
                     Some(quote!(, ::tenon::AnyPtr::from_ptr(#name)))
                 }
-                // A function that takes one away again is told which, and not what it would be called with.
+                // A function that unregisters a callback gets the callback without its context.
                 None => has_context.then(|| quote!(, ::tenon::AnyPtr::NULL)),
             };
             let wrap = quote!(#ty::from_raw(#name #taken));
@@ -167,7 +167,7 @@ fn value_of(context: Context, function: &Function, param: &Param, report: Report
             quote! { let #name = #read; }
         }
         (Ty::Pointer, _) => {
-            // Memory that is handed over stays an address: only its range can be checked here.
+            // Memory that is passed on stays an address: only its range can be checked here.
             let len = match &param.length {
                 Some(Length::Bytes(extent)) if !param.nullable => Some(length(function, extent, report)),
                 _ if !param.nullable && param.space.is_some() => Some(quote!(1)),
@@ -181,8 +181,7 @@ fn value_of(context: Context, function: &Function, param: &Param, report: Report
     }
 }
 
-/// Checks the place that a result goes to before the call, so that nothing is made that cannot be handed
-/// over.
+/// Checks the pointer for a result before the call, so that the call creates nothing that cannot be returned.
 pub(super) fn place_of(param: &Param, report: Report) -> TokenStream {
     let beside = report.beside();
     let name = names::snake(&param.name.value);
@@ -191,7 +190,7 @@ pub(super) fn place_of(param: &Param, report: Report) -> TokenStream {
     quote! { ::tenon::support::#check #beside(#text, #name)?; }
 }
 
-/// Hands over what the method left in a value that it reads and writes.
+/// Writes back a value that the method reads and writes.
 pub(super) fn write_back(context: Context, param: &Param, form: &Form) -> Option<TokenStream> {
     let name = names::snake(&param.name.value);
     let place = names::place(&param.name.value);
@@ -208,7 +207,7 @@ pub(super) fn argument(param: &Param, form: &Form) -> Option<TokenStream> {
     }
 }
 
-/// Returns the results of the method, one by one: a parameter, its form, and where its value is.
+/// Returns the results of the method, one by one: a parameter, its form, and the expression of its value.
 pub(super) fn yielded<'a>(
     function: &'a Function,
     forms: &'a [Form],
@@ -221,8 +220,8 @@ pub(super) fn yielded<'a>(
     })
 }
 
-/// Writes what the method yielded to its place, which was checked. `this` is what other functions are called
-/// on.
+/// Writes a result of the method to its pointer, which was checked. `this` is the receiver of calls of other
+/// functions.
 pub(super) fn write_output(
     context: Context,
     param: &Param,
@@ -278,7 +277,7 @@ fn is_read(function: &Function, extent: &Extent) -> bool {
         if function.param(*id).ty == Ty::Size && function.param(*id).dir != Direction::In)
 }
 
-/// The number of elements or bytes that a length says, as `usize`.
+/// Converts a length in elements or bytes to `usize`.
 fn length(function: &Function, extent: &Extent, report: Report) -> TokenStream {
     let beside = report.beside();
     match extent {
@@ -303,7 +302,7 @@ fn length(function: &Function, extent: &Extent, report: Report) -> TokenStream {
     }
 }
 
-/// A raw value as the author sees it.
+/// Converts a raw value to the trait's type.
 pub(super) fn from_raw(context: Context, param: &Param, raw: &TokenStream) -> TokenStream {
     match (param.ty, named(context, param.ty)) {
         (_, Some(kind @ TypeKind::Handle { .. })) => {
@@ -324,7 +323,7 @@ pub(super) fn from_raw(context: Context, param: &Param, raw: &TokenStream) -> To
     }
 }
 
-/// A value of the author's as the ABI passes it.
+/// Converts a value of the trait's type to the ABI's.
 pub(super) fn to_raw(context: Context, param: &Param, safe: &TokenStream) -> TokenStream {
     let reached = reached(safe);
     match (param.ty, named(context, param.ty)) {
@@ -340,7 +339,7 @@ pub(super) fn to_raw(context: Context, param: &Param, safe: &TokenStream) -> Tok
     }
 }
 
-/// A value where it stands by itself: without the brackets that a method behind it would need.
+/// A value that is not followed by a method call, so that it needs no brackets.
 pub(super) fn alone(value: &TokenStream) -> TokenStream {
     let mut tokens = value.clone().into_iter();
     match (tokens.next(), tokens.next()) {

@@ -6,9 +6,9 @@ use tenon_kernels::{Real, Stored, bf16, f16};
 use crate::error::{Error, Result};
 use crate::kernel::{Element, Output, Tensor};
 
-/// A type that parameters are stored in.
+/// A type of stored parameters.
 pub(super) trait Parameter: Element + Stored<Self::Math> {
-    /// The type that steps are done in, and that their state has.
+    /// The type of a step's computation and state.
     type Math: Real + Element;
 }
 
@@ -28,7 +28,7 @@ impl Parameter for bf16 {
     type Math = f32;
 }
 
-/// The parameter of a step, and its master.
+/// The parameter of a step, and its master copy.
 pub(super) struct Operand<'c> {
     pub(super) param: Tensor<'c>,
     pub(super) param_out: Output<'c>,
@@ -38,7 +38,7 @@ pub(super) struct Operand<'c> {
 }
 
 impl<'c> Operand<'c> {
-    /// The parameter with what the inputs hold, to be changed.
+    /// Returns the parameter for the step, initialised from the inputs.
     pub(super) fn open<P: Parameter>(self) -> Result<Precision<'c, P, P::Math>> {
         let parameter = self.param_out.update(self.param)?;
         if !self.multi_precision {

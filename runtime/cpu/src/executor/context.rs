@@ -1,7 +1,7 @@
 //! The work that the calling thread is running.
 //!
-//! The cells have no destructors on purpose: one would be registered with the C library for
-//! every host thread that passes through, and would keep a plugin from being unloaded.
+//! The cells have no destructors on purpose: a destructor would be registered with the C library for every
+//! calling thread of the host, and would prevent the unloading of a plugin.
 
 /// Marks the thread as being inside stream work until dropped.
 #[must_use = "the thread is inside of the work only while this lives"]
@@ -49,7 +49,7 @@ mod imp {
     }
 }
 
-/// The model checker runs all its threads on one, where a thread-local says nothing.
+/// The model checker runs all its threads on one system thread, so a thread-local cannot tell them apart.
 #[cfg(loom)]
 mod imp {
     use super::{InsideWork, Settling};

@@ -111,14 +111,14 @@ thread_local! {
     static LAST : support::LastFailure = const { support::LastFailure::new() };
 }
 
-/// Runs the body of an exported function. A failure is kept for the calling thread, and nothing
-/// unwinds.
+/// Runs the body of an exported function. Records a failure as the thread's last error, and stops
+/// panics.
 pub fn call(function: &'static str, body: impl FnOnce() -> Result<()>) -> AclError {
     support::call_export(&LAST, function, body)
 }
 
-/// Runs the body of an exported function without a status as [`call`] does. One that fails yields
-/// `failure`.
+/// Runs the body of an exported function without a status as [`call`] does. Returns `failure` if the
+/// body fails.
 pub fn call_value<T>(
     function: &'static str,
     failure: T,
@@ -130,13 +130,13 @@ pub fn call_value<T>(
 /// Takes the message of the last exported function that failed on the calling thread: `function:
 /// why`.
 ///
-/// The next call yields nothing unless another one failed meanwhile. A call that succeeds leaves it
-/// alone.
+/// The next call returns `None` unless another function failed meanwhile. Successful calls do not
+/// change the message.
 pub fn take_last_message() -> Option<std::ffi::CString> {
     LAST.try_with(support::LastFailure::take).ok().flatten()
 }
 
-/// The status of the last exported function that failed on the calling thread; it stays until it is
+/// The status of the last exported function that failed on the calling thread; it is kept until it is
 /// taken.
 pub fn last_status() -> Option<i32> {
     LAST.try_with(support::LastFailure::code).ok().flatten()

@@ -1,6 +1,7 @@
 //! Functions of the program that the library calls.
 //!
-//! Subscribed threads run callbacks in stream order; observers learn of the lifecycle of the library, devices and streams.
+//! Subscribed threads run callbacks in stream order; observers are called for the lifecycle of the library,
+//! devices and streams.
 
 mod functions;
 pub(crate) mod observers;

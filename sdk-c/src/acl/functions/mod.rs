@@ -30,7 +30,7 @@ mod snapshot;
 mod model;
 mod capture;
 mod operator;
-#[allow(unused_imports, reason = "which of the names are needed is the spec's to say")]
+#[allow(unused_imports, reason = "the spec determines which of the names are used")]
 use super::{
 
     api::{self, *},

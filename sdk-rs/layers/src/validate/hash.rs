@@ -1,4 +1,4 @@
-//! Maps from small numbers, where nobody chooses the keys to make them collide.
+//! Hash maps with integer keys that no attacker chooses, so a fast hash without a seed is enough.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -30,7 +30,7 @@ impl Hasher for Fold {
     }
 }
 
-/// The number that a key becomes.
+/// The hash of a key.
 #[inline]
 pub(super) fn fold(number: u64) -> u64 {
     // The golden ratio, whose bits are well spread.

@@ -1,4 +1,4 @@
-//! Callbacks that write down when they were called, and with what.
+//! Callbacks that record their calls and arguments.
 
 use std::ffi::c_void;
 use std::sync::{Mutex, PoisonError};
@@ -19,14 +19,14 @@ pub(crate) struct Entry {
     pub(crate) device: Option<i32>,
     /// The status that the plugin had set before the call; `None`: null.
     pub(crate) status: Option<Status>,
-    /// A byte that was looked at during the call.
+    /// A byte that was read during the call.
     pub(crate) seen: Option<u8>,
     pub(crate) thread: ThreadId,
 }
 
-/// The calls, in their order.
+/// The calls, in order.
 pub(crate) struct CallbackLog {
-    // Leaked, as are the contexts: a plugin that is wrong may call back at any time.
+    // Leaked, as are the contexts: a wrong plugin may call back at any time.
     entries: &'static Mutex<Vec<Entry>>,
 }
 
@@ -41,7 +41,7 @@ impl CallbackLog {
         Self { entries: Box::leak(Box::default()) }
     }
 
-    /// The arguments of a callback and of what it is called with.
+    /// A callback and its context.
     pub(crate) fn callback(&self, number: usize, watched: Option<u64>) -> [u64; 2] {
         let watched = watched.map_or(0, |address| address as usize);
         let context: &'static Context =
@@ -62,7 +62,7 @@ impl CallbackLog {
         subject.ok(Function::StreamAddCallback, &[id(device), stream, function, context])
     }
 
-    /// As [`queue`](Self::queue), and looks at a byte of host memory when it is called.
+    /// As [`queue`](Self::queue); the callback also reads a byte of host memory.
     pub(crate) fn watch(&self, subject: &PluginUnderTest, device: i32, stream: u64, byte: u64) -> Verdict {
         let [function, context] = self.callback(0, Some(byte));
         subject.ok(Function::StreamAddCallback, &[id(device), stream, function, context])

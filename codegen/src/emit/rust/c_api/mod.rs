@@ -28,7 +28,7 @@ pub(super) fn expand(face: Face) -> TokenStream {
     let callbacks = interface.types.iter().filter(|ty| face.is_translated(ty)).map(|ty| exports.callback(ty));
     let functions = interface.functions.iter().map(|function| exports.function(function));
     quote! {
-        #[allow(unused_imports, reason = "which of the names are needed is the spec's to say")]
+        #[allow(unused_imports, reason = "the spec determines which of the names are used")]
         use ::tenon::#module::*;
 
         /// What the checks of arguments report.
