@@ -204,6 +204,8 @@ catalogue! {
         "`lent` stands on an `out` array of handles, whose `count` is an `out` `size`.";
     SummaryForm = 86, "a summary does not begin with \"To\"",
         "It begins with a verb in the third person (`Copies memory`) for a function, and with a noun for everything else.";
+    HostOfExtension = 87, "hosts know nothing of an extension",
+        "Its functions are optional, in every release of the host, and never called by one.";
     NotUtf8 = 90, "a file is UTF-8 text",
         "YAML is read as UTF-8; `iconv` and editors convert Latin-1 and UTF-16. A byte order mark at the start is allowed.";
     MergeMarker = 91, "no merge is left unfinished",

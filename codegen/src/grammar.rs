@@ -88,6 +88,11 @@ pub static INTERFACE: Shape = Shape {
         key("table", Value::Shape(&TABLE), "Kind `table`: the struct of function pointers."),
         key("plugin", Value::Shape(&PLUGIN), "Kind `table`: the hand-over between host and plugin."),
         key(
+            "extension",
+            Value::Shape(&EXTENSION),
+            "Kind `table`: a second table, for functions that the host's table has no slot for.",
+        ),
+        key(
             "libraries",
             Value::List(&Value::Line),
             "Kind `import`: where symbols are looked for, in this order.",
@@ -167,6 +172,28 @@ static TABLE: Shape = Shape {
         needed("struct", Value::Symbol, "C name of the struct."),
         needed("size_field", Value::Snake, "The first member: the size of the struct in bytes."),
         needed("blocks", Value::List(&Value::Shape(&BLOCK)), "Slots, in the order of the ABI."),
+    ],
+};
+
+static EXTENSION: Shape = Shape {
+    name: "an extension",
+    keys: &[
+        needed("struct", Value::Symbol, "C name of the struct, which begins with its size and its version."),
+        needed("entry", Value::Symbol, "The symbol that a plugin exports; it returns the struct's address."),
+        needed(
+            "releases",
+            Value::List(&Value::Shape(&EXTENSION_RELEASE)),
+            "Releases of the extension, oldest first.",
+        ),
+        DOC,
+    ],
+};
+
+static EXTENSION_RELEASE: Shape = Shape {
+    name: "a release of an extension",
+    keys: &[
+        needed("release", Value::Release, "Its name, in quotes: major and minor number."),
+        needed("slots", Value::List(&Value::Snake), "The functions that it appended, one a slot."),
     ],
 };
 

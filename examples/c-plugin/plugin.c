@@ -99,6 +99,27 @@ static C_Status copy(C_Device device, void* dst, const void* src, size_t size) {
   return C_SUCCESS;
 }
 
+/* A fill copies the pattern to the start, and then doubles the filled part. */
+static C_Status fill(
+    C_Device device, C_Stream stream, void* dst, const void* pattern, size_t pattern_size, size_t size) {
+  (void)stream;
+  const bool is_size = pattern_size == 1 || pattern_size == 2 || pattern_size == 4 || pattern_size == 8 ||
+                       pattern_size == 16;
+  if (!is_device(device) || !is_size || size % pattern_size != 0) {
+    return C_ERROR;
+  }
+  if (size == 0) {
+    return C_SUCCESS;
+  }
+  memcpy(dst, pattern, pattern_size);
+  for (size_t filled = pattern_size; filled < size;) {
+    const size_t length = filled < size - filled ? filled : size - filled;
+    memcpy((char*)dst + filled, dst, length);
+    filled += length;
+  }
+  return C_SUCCESS;
+}
+
 static C_Status min_chunk_size(C_Device device, size_t* size) {
   *size = 256;
   return is_device(device) ? C_SUCCESS : C_ERROR;
@@ -127,9 +148,23 @@ static const C_DeviceInterface functions = {
 };
 
 #if defined(__GNUC__)
-__attribute__((visibility("default")))
+#define EXPORT __attribute__((visibility("default")))
+#else
+#define EXPORT
 #endif
-void InitPlugin(CustomRuntimeParams* params) {
+
+/* Functions that PaddlePaddle's table has no slot for. libtenon emulates those that a plugin lacks. */
+EXPORT const TenonDeviceExtension* tenon_device_extension(void) {
+  static const TenonDeviceExtension extension = {
+      .size = sizeof(TenonDeviceExtension),
+      .major = TENON_DEVICE_EXTENSION_MAJOR_VERSION,
+      .minor = TENON_DEVICE_EXTENSION_MINOR_VERSION,
+      .async_memory_fill = fill,
+  };
+  return &extension;
+}
+
+EXPORT void InitPlugin(CustomRuntimeParams* params) {
   static char name[] = "c_plugin";
   if (tenon_device_fill(params, &functions) == TENON_DEVICE_RELEASE_UNKNOWN) {
     /* A host treats a plugin without a device type as a refusal, and reports it. */

@@ -1,7 +1,10 @@
 //! Hand-written fallbacks, for what the spec's vocabulary cannot express. The spec refers to them by `strategy`.
 
-use crate::device::{CollectiveComm, DataType, Device, DeviceId, Error, Result, Status, Stream};
-use crate::pointer::DevicePtr;
+use crate::device::{
+    CaptureStatus, CollectiveComm, DataType, Device, DeviceId, Error, Result, Status, Stream,
+};
+use crate::pointer::{DevicePtr, HostPtr};
+use tenon::support::check_pattern;
 
 /// Share of a device's free memory that PaddlePaddle takes at once: `FLAGS_fraction_of_gpu_memory_to_use`.
 const SHARE: f32 = 0.92;
@@ -14,6 +17,42 @@ pub fn alloc_size(device: &impl Device, id: DeviceId) -> Result<usize> {
     }
     // PaddlePaddle multiplies in single precision too, and the results must agree.
     Ok((free as f32 * SHARE) as usize)
+}
+
+/// Most bytes of a fill that are uploaded from the host. The device copies the rest within itself.
+const PATTERN_BYTES: usize = 1 << 16;
+
+/// Fills memory in stream order: uploads the repeated pattern, then doubles the filled part by copies.
+///
+/// The pattern is in pageable memory, which `async_memory_copy_h2d` reads before it returns. To allocate pinned memory
+/// would cost a device more than to take so few bytes over.
+pub fn fill_by_copies(
+    device: &impl Device,
+    id: DeviceId,
+    stream: Stream,
+    dst: DevicePtr,
+    pattern: &[u8],
+    size: usize,
+) -> Result<()> {
+    check_pattern(pattern, size)?;
+    if size == 0 {
+        return Ok(());
+    }
+    let capture = device.cuda_stream_capture_info(id, stream);
+    if capture.is_ok_and(|info| info.capture_status != CaptureStatus::NONE) {
+        // A graph would read the pattern at each launch, and it ends with this call.
+        return Err(Error::new(Status::FAILED, "this device cannot capture a fill"));
+    }
+    let mut filled = size.min(PATTERN_BYTES);
+    let uploaded = pattern.repeat(filled / pattern.len());
+    device.async_memory_copy_h2d(id, stream, dst, HostPtr::from_ptr(uploaded.as_ptr()), filled)?;
+    while filled < size {
+        let length = filled.min(size - filled);
+        let rest = dst.checked_add(filled).ok_or_else(|| Error::invalid("the memory to fill overflows"))?;
+        device.async_memory_copy_d2d(id, stream, rest, dst, length)?;
+        filled += length;
+    }
+    Ok(())
 }
 
 /// The larger of the sizes of the first and of every later allocation.

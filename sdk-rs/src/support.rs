@@ -148,6 +148,20 @@ pub fn panic_text(panic: &(dyn Any + Send)) -> &str {
         .unwrap_or("no message")
 }
 
+/// Checks that the pattern of a fill has the length of an element, and that elements fill the memory exactly.
+pub fn check_pattern<S: StatusCode>(pattern: &[u8], size: usize) -> Result<(), Error<S>> {
+    let length = pattern.len();
+    if !matches!(length, 1 | 2 | 4 | 8 | 16) {
+        return Err(Error::invalid(format!("`pattern_size` is {length}, and not 1, 2, 4, 8 or 16")));
+    }
+    if !size.is_multiple_of(length) {
+        return Err(Error::invalid(format!(
+            "`size` is {size}, which is no multiple of the {length} bytes of `pattern`"
+        )));
+    }
+    Ok(())
+}
+
 /// Checks that an argument is not null and is aligned.
 #[inline]
 pub fn non_null<S: StatusCode, T>(name: &str, pointer: *const T) -> Result<*const T, Error<S>> {

@@ -64,6 +64,32 @@ fn copies_of_every_kind_fall_back_to_the_two_that_are_required() {
 }
 
 #[test]
+fn fill_repeats_the_pattern_in_every_length() {
+    let device = whole();
+    for (pattern, count) in [(&b"x"[..], 7), (b"ab", 3), (b"abcdefgh", 30_000), (b"0123456789abcdef", 4097)] {
+        let size = pattern.len() * count;
+        let memory = device.device_memory_allocate(ID, size + 2).unwrap();
+        device.memory_copy_h2d(ID, memory, &vec![b'.'; size + 2]).unwrap();
+        let start = memory.checked_add(1).unwrap();
+        device.async_memory_fill(ID, Stream::NULL, start, pattern, size).unwrap();
+        let expected = [b".", &pattern.repeat(count)[..], b"."].concat();
+        assert!(read(&device, memory, size + 2) == expected, "{count} times {pattern:?}");
+        device.device_memory_deallocate(ID, memory, size + 2).unwrap();
+    }
+    device.async_memory_fill(ID, Stream::NULL, DevicePtr::NULL, b"x", 0).unwrap();
+}
+
+#[test]
+fn fill_refuses_other_lengths() {
+    for (pattern, size, why) in [(&b""[..], 8, "is 0"), (b"abc", 9, "is 3"), (b"abcd", 6, "no multiple")] {
+        let refused = whole().async_memory_fill(ID, Stream::NULL, DevicePtr::NULL, pattern, size);
+        let error = refused.unwrap_err();
+        assert_eq!(error.status, Status::ERROR);
+        assert!(error.message.contains(why), "{error}");
+    }
+}
+
+#[test]
 fn a_device_without_streams_has_one_that_is_always_done() {
     let device = whole();
     let stream = device.create_stream(ID).unwrap();

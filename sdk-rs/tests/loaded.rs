@@ -50,6 +50,13 @@ minimal!(tenon::device => Rich {
         Ok(())
     }
 
+    fn async_memory_fill(&self, _: DeviceId, _: Stream, dst: DevicePtr, pattern: &[u8], size: usize) -> Result<()> {
+        match (dst.addr(), pattern, size) {
+            (64, b"ab", 6) => Ok(()),
+            _ => Err(Error::invalid("other arguments")),
+        }
+    }
+
     fn device_memory_stats(&self, _: DeviceId) -> Result<DeviceMemoryStats> {
         Ok(DeviceMemoryStats { total_memory: 64, free_memory: 32 })
     }
@@ -220,4 +227,31 @@ fn slices_that_share_a_length_must_agree() {
         let error = all_to_all(&[1]).unwrap_err();
         assert_eq!(error.message, "slices of 2 and 1 elements, where `nranks` is one");
     });
+}
+
+fn with_extension(table: &ffi::TenonDeviceExtension) -> Loaded {
+    // SAFETY: its functions are those of this program.
+    unsafe { loaded(Release::V2_6, true).with_extension(std::ptr::from_ref(table).cast()) }
+}
+
+#[test]
+fn function_of_the_extension_is_called() {
+    let device = with_extension(&extension::<Rich>());
+    assert!(device.has(Function::AsyncMemoryFill));
+    device.async_memory_fill(ID, Stream::NULL, DevicePtr::from_addr(64), b"ab", 6).unwrap();
+    let error = device.async_memory_fill(ID, Stream::NULL, DevicePtr::from_addr(64), b"ab", 4).unwrap_err();
+    assert_eq!(error.message, "async_memory_fill: other arguments");
+}
+
+#[test]
+fn extension_is_read_as_far_as_both_sides_know_it() {
+    let whole = extension::<Rich>();
+    let has = |table: ffi::TenonDeviceExtension| with_extension(&table).has(Function::AsyncMemoryFill);
+    assert!(has(ffi::TenonDeviceExtension { size: whole.size + 8, minor: 7, ..whole }), "a newer plugin");
+    assert!(!has(ffi::TenonDeviceExtension { size: whole.size - 8, ..whole }), "an older plugin");
+    assert!(!has(ffi::TenonDeviceExtension { size: 8, ..whole }), "no version");
+    assert!(!has(ffi::TenonDeviceExtension { major: 2, ..whole }), "another major version");
+    // SAFETY: null is allowed.
+    let none = unsafe { loaded(Release::NEWEST, true).with_extension(std::ptr::null()) };
+    assert!(!none.has(Function::AsyncMemoryFill));
 }

@@ -9,8 +9,8 @@ mod diff;
 pub use diff::{Change, ChangeKind, diff};
 
 use crate::model::{
-    ArgsStruct, Block, Direction, Extent, Function, FunctionId, Interface, Length, Param, ParamId, ReleaseId,
-    Slot, Spec, Table, Ty, TypeKind,
+    ArgsStruct, Block, Direction, Extension, Extent, Function, FunctionId, Interface, Length, Param, ParamId,
+    ReleaseId, Slot, Spec, Table, Ty, TypeKind,
 };
 
 /// Bytes of a pointer.
@@ -91,6 +91,17 @@ pub fn table_layout(interface: &Interface, table: &Table, release: Option<Releas
         }
     }
     TableLayout { size: offset.next_multiple_of(POINTER), members }
+}
+
+/// Bytes before the functions of an extension: its size, and its major and minor number.
+pub const EXTENSION_HEAD: u64 = POINTER + 8;
+
+/// The offset of each function in an extension, and the size of the whole.
+pub fn extension_layout(extension: &Extension) -> (Vec<(FunctionId, u64)>, u64) {
+    let offsets = (0..).map(|index| EXTENSION_HEAD + index * POINTER);
+    let slots: Vec<_> = extension.functions().map(|function| function.value).zip(offsets).collect();
+    let size = EXTENSION_HEAD + slots.len() as u64 * POINTER;
+    (slots, size)
 }
 
 /// A member of a struct of arguments.

@@ -87,6 +87,7 @@ const DESCRIPTIONS: &[fn(&Check)] = &[
     table::check_slot_owners,
     table::check_slots_are_distinct,
     table::check_every_function_has_a_slot,
+    table::check_extension,
     table::check_reserves,
     table::check_plugin_struct,
     table::check_plugin_fields,

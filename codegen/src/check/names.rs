@@ -106,7 +106,10 @@ pub(super) fn types_of_c<'a>(check: &Check<'a>) -> impl Iterator<Item = (&'a str
     let types = types.map(|ty| (&*ty.c_name, ty.places.span("c")));
     let place = check.interface.places.at("table").span("struct");
     let table = check.interface.table().map(|table| (&*table.c_name, place));
-    types.chain(tags(check)).chain(table)
+    let place = check.interface.places.at("extension").span("struct");
+    let extension = check.interface.table().and_then(|table| table.extension.as_ref());
+    let extension = extension.map(|extension| (&*extension.c_name, place));
+    types.chain(tags(check)).chain(table).chain(extension)
 }
 
 impl<'a> Check<'a> {
@@ -168,7 +171,12 @@ pub(super) fn symbols(interface: &Interface) -> impl Iterator<Item = Named<'_>> 
         let entry = interface.places.at("plugin").span("entry");
         let plugin = table.plugin().map(|plugin| (&*plugin.entry, entry, always));
         let owned = table.owned().map(|owned| (&*owned.entry, entry, always));
-        std::iter::once((&*table.c_name, place, always)).chain(plugin).chain(owned)
+        let places = interface.places.at("extension");
+        let extension = table.extension.iter().flat_map(move |extension| {
+            let entry = (&*extension.entry, places.span("entry"), always);
+            [(&*extension.c_name, places.span("struct"), always), entry]
+        });
+        std::iter::once((&*table.c_name, place, always)).chain(plugin).chain(owned).chain(extension)
     });
     let args = interface.functions.iter().filter_map(|function| {
         let args = function.args.as_ref()?;

@@ -162,6 +162,9 @@ fn texts(interface: &Interface) -> Vec<Text<'_>> {
     if let Some(owned) = interface.table().and_then(|table| table.owned()) {
         texts.add(interface.places.at("plugin"), "doc", &owned.doc, &local);
     }
+    if let Some(extension) = interface.table().and_then(|table| table.extension.as_ref()) {
+        texts.add(interface.places.at("extension"), "doc", &extension.doc, &local);
+    }
     for group in &interface.groups {
         texts.add(&group.places, "summary", &group.summary, &local);
         texts.add(&group.places, "doc", &group.doc, &local);
@@ -269,6 +272,8 @@ fn known_names(spec: &Spec) -> HashSet<&str> {
                 .extend(table.blocks.iter().filter_map(|block| Some(block.reserved.as_ref()?.name.as_str())));
             known.extend(table.plugin().map(|plugin| plugin.entry.as_str()));
             known.extend(table.owned().map(|owned| owned.entry.as_str()));
+            let extension = table.extension.iter();
+            known.extend(extension.flat_map(|it| [it.c_name.as_str(), it.entry.as_str()]));
             let fields = table.blocks.iter().flat_map(|block| &block.fields);
             known.extend(fields.map(|field| field.param.name.value.as_str()));
         }

@@ -29,7 +29,7 @@ pub(super) fn check_slot_owners(check: &Check) {
 /// A function stands in one slot.
 pub(super) fn check_slots_are_distinct(check: &Check) {
     let mut seen: Vec<&At<FunctionId>> = Vec::new();
-    for owner in slots(check).into_iter().flat_map(|slot| &slot.functions) {
+    for owner in check.interface.table().into_iter().flat_map(Table::slot_owners) {
         if let Some(first) = seen.iter().find(|first| first.value == owner.value) {
             let message = format!("`{}` has two slots", check.name(owner.value));
             let diagnostic = Diagnostic::new(Code::SlotTwice, owner.span, message).label("the second one");
@@ -42,11 +42,12 @@ pub(super) fn check_slots_are_distinct(check: &Check) {
 /// The order of the ABI has a place for each function.
 pub(super) fn check_every_function_has_a_slot(check: &Check) {
     // A slot that could not be read may well be the one that is missing.
-    if check.interface.table().is_none() || !check.trusts(&check.interface.places, "table") {
+    let places = &check.interface.places;
+    let Some(table) = check.interface.table() else { return };
+    if !check.trusts(places, "table") || !check.trusts(places, "extension") {
         return;
     }
-    let owners: Vec<FunctionId> =
-        slots(check).into_iter().flat_map(|slot| &slot.functions).map(|owner| owner.value).collect();
+    let owners: Vec<FunctionId> = table.slot_owners().map(|owner| owner.value).collect();
     for (id, function) in check.interface.function_ids() {
         let is_first = check.interface.find(&function.name.value).is_some_and(|(first, _)| first == id);
         if is_first && !function.name.value.is_empty() && !owners.contains(&id) {
@@ -54,6 +55,32 @@ pub(super) fn check_every_function_has_a_slot(check: &Check) {
             Diagnostic::new(Code::NoSlot, function.name.span, message)
                 .label("not one of the `slots`")
                 .related(check.interface.places.at("table").at("blocks").key, "the slots are written here")
+                .report(check);
+        }
+    }
+}
+
+/// Hosts know nothing of an extension: none requires its functions, and none of their releases lacks them.
+pub(super) fn check_extension(check: &Check) {
+    let Some(extension) = check.interface.table().and_then(|table| table.extension.as_ref()) else { return };
+    for pair in extension.releases.windows(2) {
+        if pair[0].version >= pair[1].version {
+            let (before, name) = (&pair[0].name, &pair[1].name);
+            let message = format!("release {} does not come after release {}", name.value, before.value);
+            Diagnostic::new(Code::ReleaseOrder, name.span, message)
+                .label("releases stand oldest first")
+                .related(before.span, "this one is as new or newer")
+                .report(check);
+        }
+    }
+    for owner in extension.functions() {
+        let function = check.interface.function(owner.value);
+        let keys = ["required", "fill", "since", "until"];
+        for place in keys.into_iter().filter_map(|key| function.places.get(key)) {
+            let message = format!("`{}` is in the extension, which no host knows", function.name.value);
+            Diagnostic::new(Code::HostOfExtension, place.key, message)
+                .label("this is about hosts")
+                .related(owner.span, "its slot")
                 .report(check);
         }
     }

@@ -22,7 +22,9 @@ pub use function::{
 pub use param::{Absent, Constant, Direction, Extent, Length, Param, Role, Space};
 pub use prose::{Part, Prose};
 pub use python::{PythonFunction, PythonModule, PythonPackage};
-pub use table::{Block, HandOver, OwnedTable, Plugin, Reserved, Slot, Table, TableField};
+pub use table::{
+    Block, Extension, ExtensionRelease, HandOver, OwnedTable, Plugin, Reserved, Slot, Table, TableField,
+};
 pub use types::{EnumValue, HandleForm, Meaning, Ty, Type, TypeKind};
 
 use crate::source::{At, Span};

@@ -210,10 +210,28 @@ impl Table {
         }
     }
 
+    /// The functions of the table and of its extension: a name for each place where one has a slot.
+    pub fn slot_owners(&self) -> impl Iterator<Item = &At<FunctionId>> {
+        let slots = self.blocks.iter().flat_map(|block| &block.slots).flat_map(|slot| &slot.functions);
+        slots.chain(self.extension.iter().flat_map(Extension::functions))
+    }
+
     /// A data member by name.
     pub fn field(&self, name: &str) -> Option<&Param> {
         let mut fields = self.blocks.iter().flat_map(|block| &block.fields);
         fields.find(|field| field.param.name.value == name).map(|field| &field.param)
+    }
+}
+
+impl Extension {
+    /// Its functions, in the order of the ABI.
+    pub fn functions(&self) -> impl Iterator<Item = &At<FunctionId>> {
+        self.releases.iter().flat_map(|release| &release.functions)
+    }
+
+    /// The version of its newest release: major, minor.
+    pub fn version(&self) -> [u64; 2] {
+        self.releases.last().map(|release| release.version).unwrap_or_default()
     }
 }
 

@@ -14,6 +14,8 @@ pub struct Table {
     pub blocks: Vec<Block>,
     /// The hand-over.
     pub hand_over: HandOver,
+    /// The second table, for functions that have no slot in this one.
+    pub extension: Option<Extension>,
     /// The location in the spec.
     pub span: Span,
 }
@@ -64,6 +66,30 @@ pub struct OwnedTable {
     pub version: Option<(String, Vec<u64>)>,
     /// Longer, in Markdown.
     pub doc: String,
+}
+
+/// A table beside that of the host, which the plugin owns: its size, its version, and then functions.
+#[derive(Debug)]
+pub struct Extension {
+    /// C name of the struct.
+    pub c_name: String,
+    /// The symbol that a plugin exports.
+    pub entry: String,
+    /// Its releases, oldest first.
+    pub releases: Vec<ExtensionRelease>,
+    /// Longer, in Markdown.
+    pub doc: String,
+}
+
+/// A release of an extension.
+#[derive(Debug)]
+pub struct ExtensionRelease {
+    /// Its name.
+    pub name: At<String>,
+    /// Its numbers: major, minor.
+    pub version: [u64; 2],
+    /// The functions that it appended.
+    pub functions: Vec<At<FunctionId>>,
 }
 
 /// One pointer of a table.

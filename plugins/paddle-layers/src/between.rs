@@ -166,6 +166,15 @@ pub(crate) unsafe fn hand_over(params: *mut c_void) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// The functions of the real plugin that the host's table has no slot for; null before the hand-over.
+pub(crate) fn extension() -> *const ffi::TenonDeviceExtension {
+    static TABLE: OnceLock<usize> = OnceLock::new();
+    match CHAIN.get() {
+        Some(_) => tenon::support::own(&TABLE, tenon::device::extension::<Between>),
+        None => std::ptr::null(),
+    }
+}
+
 /// Puts the plugin's own pointers into the host's table where the signature is the same, so that the plugin sees the
 /// host's arguments as they are: a thunk would refuse what the spec forbids and the plugin accepts, such as a null event.
 ///

@@ -12,6 +12,8 @@ mod between;
 use std::ffi::{c_char, c_void};
 use std::ptr::null;
 
+use tenon::device::ffi::TenonDeviceExtension;
+
 /// The entry point. PaddlePaddle calls it once, after it has opened the library.
 ///
 /// On failure, it prints one message to standard error and writes nothing to `params`. PaddlePaddle then treats the
@@ -48,6 +50,14 @@ pub static tenon_loads_another_plugin: u8 = 1;
 #[unsafe(no_mangle)]
 pub extern "C" fn tenon_fallbacks() -> *const c_char {
     between::fallbacks().map_or(null(), std::ffi::CStr::as_ptr)
+}
+
+/// Returns the functions that the table of PaddlePaddle has no slot for, as far as the real plugin has them.
+///
+/// Null if the table could not be made. To be called after `InitPlugin`.
+#[unsafe(no_mangle)]
+pub extern "C" fn tenon_device_extension() -> *const TenonDeviceExtension {
+    between::extension()
 }
 
 /// Returns the message of the last failed call on the calling thread; null if no call failed.

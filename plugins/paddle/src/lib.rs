@@ -26,6 +26,7 @@ use std::io::Write as _;
 use std::ptr::null;
 use std::sync::OnceLock;
 
+use tenon::device::ffi::TenonDeviceExtension;
 use tenon::device::{Plugin as _, hand_over};
 
 use device::Backend;
@@ -79,6 +80,13 @@ pub static tenon_checks_both_sizes: u8 = 1;
 pub extern "C" fn tenon_fallbacks() -> *const c_char {
     static NAMES: OnceLock<CString> = OnceLock::new();
     NAMES.get_or_init(tenon::device::filled_by_fallbacks::<Backend>).as_ptr()
+}
+
+/// Returns the functions of the device that Paddle's table has no slot for; null if the table could not be made.
+#[unsafe(no_mangle)]
+pub extern "C" fn tenon_device_extension() -> *const TenonDeviceExtension {
+    static TABLE: OnceLock<usize> = OnceLock::new();
+    tenon::support::own(&TABLE, tenon::device::extension::<Backend>)
 }
 
 /// Why the last call of the device failed on the calling thread; null if none has.

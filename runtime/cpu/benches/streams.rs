@@ -129,7 +129,7 @@ fn short_copies(cpu: &Cpu) {
     for size in [33 << 10, 64 << 10, 128 << 10] {
         let ptr = cpu.device_memory_allocate(DeviceId(0), size).unwrap();
         show(&size_name(size), 1, || {
-            cpu.async_device_memory_set(DeviceId(0), stream, ptr, 1, size).unwrap();
+            cpu.async_memory_fill(DeviceId(0), stream, ptr, &[1], size).unwrap();
             cpu.synchronize_stream(DeviceId(0), stream).unwrap();
         });
     }

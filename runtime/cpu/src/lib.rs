@@ -13,7 +13,7 @@
 //! let stream = cpu.create_stream(DeviceId(0))?;
 //! let ptr = cpu.device_memory_allocate(DeviceId(0), 5)?;
 //! cpu.memory_copy_h2d(DeviceId(0), ptr, b"tenon")?;
-//! cpu.async_device_memory_set(DeviceId(0), stream, ptr, b'T', 1)?;
+//! cpu.async_memory_fill(DeviceId(0), stream, ptr, b"T", 1)?;
 //! cpu.synchronize_stream(DeviceId(0), stream)?;
 //! let mut back = [0; 5];
 //! cpu.memory_copy_d2h(DeviceId(0), &mut back, ptr)?;

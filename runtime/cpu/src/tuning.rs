@@ -3,7 +3,7 @@
 use crate::executor::Shared;
 use crate::executor::parallel::{Bulk, Split};
 use crate::executor::pool::Pool as Threads;
-use crate::memory::{RawCopy, RawFill};
+use crate::memory::{Pattern, RawCopy, RawFill};
 use std::sync::Arc;
 
 /// A pool of a thread for each core, without a device.
@@ -42,7 +42,7 @@ impl Pool {
     /// Fills, on several cores or on this one.
     pub fn fill(&self, to: &mut [u8], shared: bool) {
         // SAFETY: `to` is borrowed until the fill is done.
-        let fill = unsafe { RawFill::new(to.as_mut_ptr() as usize, 7, to.len()) };
+        let fill = unsafe { RawFill::new(to.as_mut_ptr() as usize, Pattern::new(&[7]), to.len()) };
         if shared {
             Split::run(Bulk::Fill(fill), &self.shared.ready);
         } else {

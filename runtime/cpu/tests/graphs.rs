@@ -16,7 +16,7 @@ fn captured_work_is_done_by_launches_only() {
     let (a, b) = (upload(&cpu, 0, b"aaaa"), upload(&cpu, 0, b"...."));
     let stream = begin_capture(&cpu);
     cpu.async_memory_copy_d2d(DeviceId(0), stream, b, a, 4).unwrap();
-    cpu.async_device_memory_set(DeviceId(0), stream, b, b'f', 2).unwrap();
+    cpu.async_memory_fill(DeviceId(0), stream, b, b"f", 2).unwrap();
     cpu.launch_kernel(DeviceId(0), stream, "kernel", log.writer(1)).unwrap();
     cpu.launch_callback(DeviceId(0), stream, log.writer(2)).unwrap();
     let graph = cpu.cuda_stream_end_capture(DeviceId(0), stream).unwrap();
@@ -193,7 +193,7 @@ fn a_launch_checks_its_pointers_anew() {
     let ptr = upload(&cpu, 0, b"....");
     let stream = begin_capture(&cpu);
     cpu.launch_kernel(DeviceId(0), stream, "first", log.writer(1)).unwrap();
-    cpu.async_device_memory_set(DeviceId(0), stream, ptr, 1, 4).unwrap();
+    cpu.async_memory_fill(DeviceId(0), stream, ptr, &[1], 4).unwrap();
     let exec = finish(&cpu, stream);
     cpu.cuda_graph_launch(DeviceId(0), exec, stream).unwrap();
     cpu.synchronize_stream(DeviceId(0), stream).unwrap();

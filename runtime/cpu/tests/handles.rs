@@ -130,7 +130,7 @@ fn handles_that_are_no_good() {
         assert_eq!(cpu.record_event(DeviceId(0), handle, event), Err(expected.clone()));
         assert_eq!(cpu.stream_wait_event(DeviceId(0), handle, event), Err(expected.clone()));
         assert!(cpu.launch_callback(DeviceId(0), handle, || Ok(())).is_err());
-        assert!(cpu.async_device_memory_set(DeviceId(0), handle, DevicePtr::from_addr(8), 0, 0).is_err());
+        assert!(cpu.async_memory_fill(DeviceId(0), handle, DevicePtr::from_addr(8), &[0], 0).is_err());
     }
     for bad in [0, 1, usize::MAX, stream.addr()] {
         let handle = Event::from_addr(bad);

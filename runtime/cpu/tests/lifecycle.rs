@@ -62,7 +62,7 @@ fn shutdown_finishes_work_and_everything_is_gone() {
     let again = cpu.create_stream(DeviceId(0)).unwrap();
     assert_ne!(again, stream);
     let ptr = upload(&cpu, 0, b"more");
-    cpu.async_device_memory_set(DeviceId(0), again, ptr, b'M', 1).unwrap();
+    cpu.async_memory_fill(DeviceId(0), again, ptr, b"M", 1).unwrap();
     cpu.launch_kernel(DeviceId(0), again, "k", log.writer(0)).unwrap();
     cpu.synchronize_stream(DeviceId(0), again).unwrap();
     assert_eq!(download(&cpu, 0, ptr, 4), b"More");
@@ -112,7 +112,7 @@ fn shutdown_while_others_are_at_work() {
                             cpu.record_event(DeviceId(0), stream, event)?;
                             cpu.stream_wait_event(DeviceId(0), Stream::NULL, event)?;
                             cpu.launch_callback(DeviceId(0), stream, || Ok(()))?;
-                            cpu.async_device_memory_set(DeviceId(0), stream, ptr, 1, 1000)?;
+                            cpu.async_memory_fill(DeviceId(0), stream, ptr, &[1], 1000)?;
                             cpu.device_memory_deallocate(DeviceId(0), ptr, 1000)?;
                             cpu.synchronize_stream(DeviceId(0), stream)?;
                             cpu.destroy_stream(DeviceId(0), stream)?;
@@ -208,9 +208,9 @@ fn traces_tell_what_ran() {
     cpu.synchronize_stream(DeviceId(1), stream).unwrap();
     cpu.profiler_start().unwrap();
     let start = cpu.now_ns().unwrap();
-    cpu.async_device_memory_set(DeviceId(1), stream, ptr, 0, 8).unwrap();
+    cpu.async_memory_fill(DeviceId(1), stream, ptr, &[0], 8).unwrap();
     cpu.launch_kernel(DeviceId(1), stream, "seen", || Ok(())).unwrap();
-    cpu.async_device_memory_set(DeviceId(1), stream, ptr, 0, size).unwrap();
+    cpu.async_memory_fill(DeviceId(1), stream, ptr, &[0], size).unwrap();
     cpu.launch_callback(DeviceId(1), stream, || Ok(())).unwrap();
     cpu.synchronize_stream(DeviceId(1), stream).unwrap();
     cpu.memory_copy_h2d(DeviceId(1), ptr, b"x").unwrap();

@@ -125,7 +125,7 @@ fn zero_sizes() {
         cpu.memory_copy_d2d(DeviceId(0), ptr, ptr, 0).unwrap();
         cpu.memory_copy_p2p(DeviceId(0), DeviceId(1), ptr, ptr, 0).unwrap();
         cpu.device_memory_set(DeviceId(0), ptr, 1, 0).unwrap();
-        cpu.async_device_memory_set(DeviceId(0), Stream::NULL, ptr, 1, 0).unwrap();
+        cpu.async_memory_fill(DeviceId(0), Stream::NULL, ptr, &[1], 0).unwrap();
     }
     assert!(fails(cpu.memory_copy_h2d(DeviceId(0), a, b"x"), "leave the allocation"));
     assert!(fails(cpu.memory_copy_h2d(DeviceId(7), a, b""), "there is no device"));
@@ -247,7 +247,7 @@ fn copies_in_every_direction_and_size() {
         cpu.async_memory_copy_d2d(DeviceId(0), stream, b, a, size).unwrap();
         cpu.async_memory_copy_p2p(DeviceId(1), DeviceId(0), stream, peer, b, size).unwrap();
         cpu.async_memory_copy_p2p(DeviceId(0), DeviceId(1), stream, a, peer, size).unwrap();
-        cpu.async_device_memory_set(DeviceId(0), stream, a, 7, 1).unwrap();
+        cpu.async_memory_fill(DeviceId(0), stream, a, &[7], 1).unwrap();
         // SAFETY: as above.
         unsafe {
             cpu.async_memory_copy_d2h(DeviceId(0), stream, HostPtr::from_ptr(back.as_mut_ptr()), a, size)
@@ -448,7 +448,7 @@ fn many_threads_allocate_copy_and_free() {
                 for round in 0..300 {
                     let size = 1 + (seed * 7919 + round * 104_729) % 200_000;
                     let ptr = cpu.device_memory_allocate(DeviceId(device), size).unwrap();
-                    cpu.async_device_memory_set(DeviceId(device), stream, ptr, seed as u8, size).unwrap();
+                    cpu.async_memory_fill(DeviceId(device), stream, ptr, &[seed as u8], size).unwrap();
                     if round % 2 == 0 {
                         cpu.synchronize_stream(DeviceId(device), stream).unwrap();
                         assert!(download(&cpu, device, ptr, size).iter().all(|&b| b == seed as u8));
@@ -467,4 +467,21 @@ fn many_threads_allocate_copy_and_free() {
         assert_eq!((stats.used, stats.allocations), (0, 0));
     }
     assert_adds_up(&cpu);
+}
+
+#[test]
+fn fill_that_is_split_repeats_its_pattern_throughout() {
+    let cpu = cpu_with(64 * MIB);
+    let stream = cpu.create_stream(DeviceId(0)).unwrap();
+    for element in [&b"x"[..], b"ab", b"abcd", b"abcdefgh", b"0123456789abcdef"] {
+        let count = (5 * MIB) / element.len() + 1;
+        let size = count * element.len();
+        let ptr = upload(&cpu, 0, &vec![b'.'; size + 4]);
+        let start = ptr.checked_add(3).unwrap();
+        cpu.async_memory_fill(DeviceId(0), stream, start, element, size).unwrap();
+        cpu.synchronize_stream(DeviceId(0), stream).unwrap();
+        let expected = [b"...", &element.repeat(count)[..], b"."].concat();
+        assert!(download(&cpu, 0, ptr, size + 4) == expected, "{element:?}");
+        cpu.device_memory_deallocate(DeviceId(0), ptr, size + 4).unwrap();
+    }
 }

@@ -158,7 +158,7 @@ impl<'a> Machine<'a> {
             Step::Fill { to, value } => self.ordered(stream, to, None, |own, on| {
                 let from = if device_of(to) == 0 { own.buffers[to] } else { DevicePtr::from_addr(0) };
                 if device_of(to) == 0 {
-                    cpu.async_device_memory_set(DeviceId(0), on, from, value, size).unwrap();
+                    cpu.async_memory_fill(DeviceId(0), on, from, &[value], size).unwrap();
                 } else {
                     // A stream of device 0 cannot fill memory of device 1 but by a kernel.
                     let ptr = own.buffers[to].addr();

@@ -32,7 +32,7 @@ fn a_short_copy_does_not_overtake_queued_work() {
     let (a, b) = (upload(&cpu, 0, b"first"), upload(&cpu, 0, b"....."));
     let gate = block(&cpu, 0, stream);
     cpu.async_memory_copy_d2d(DeviceId(0), stream, b, a, 5).unwrap();
-    cpu.async_device_memory_set(DeviceId(0), stream, b, b'x', 1).unwrap();
+    cpu.async_memory_fill(DeviceId(0), stream, b, b"x", 1).unwrap();
     assert_eq!(download(&cpu, 0, b, 5), b".....");
     assert!(!cpu.query_stream(DeviceId(0), stream).unwrap());
     gate.open();

@@ -92,7 +92,7 @@ fn without_pinned_memory_host_memory_is_as_any_other() {
 
 #[test]
 fn a_fill_that_cannot_be_queued_leaves_nothing_behind() {
-    let world = lacking_world(&[Function::CreateEvent]);
+    let world = lacking_world(&[Function::AsyncMemoryFill]);
     world.rt_set_device(0).unwrap();
     let memory = world.rt_malloc(64, MemMallocPolicy::HUGE_FIRST).unwrap();
     let before = world.alive();

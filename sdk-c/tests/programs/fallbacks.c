@@ -36,6 +36,12 @@ static void memory(tenon_device device, tenon_device other) {
   OK(tenon_async_memory_copy_d2h(other, of_others, back, of_other, sizeof back));
   OK(tenon_synchronize_stream(other, of_others));
   CHECK(memcmp(there, back, sizeof back) == 0);
+  OK(tenon_async_memory_fill(device, stream, (char*)first + 1, "word", 4, 296));
+  OK(tenon_synchronize_stream(device, stream));
+  OK(tenon_memory_copy_d2h(device, back, first, sizeof back));
+  CHECK(back[0] == 6 && memcmp(back + 1, "wordword", 8) == 0 && memcmp(back + 289, "wordword", 8) == 0 &&
+        back[297] == 6);
+  CHECK(tenon_async_memory_fill(device, stream, first, "word", 3, 297) == TENON_ERROR);
 
   tenon_event event;
   bool done = false;

@@ -151,6 +151,20 @@ def move(to: int, source: int, size: int) -> None:
     ctypes.memmove(to, source, size)
 
 
+_PATTERN = 1 << 16
+"""The largest part of a fill that is written from a repeated element, in bytes. The rest is copied from it."""
+
+
+def fill(to: int, item: bytes, size: int) -> None:
+    """Repeats an element in memory whose size is a multiple of its own."""
+    done = min(size, _PATTERN)
+    ctypes.memmove(to, item * (done // len(item)), done)
+    while done < size:
+        length = min(done, size - done)
+        ctypes.memmove(to + done, to, length)
+        done += length
+
+
 _UNITS: dict[int, Literal["B", "H", "I", "Q"]] = {1: "B", 2: "H", 4: "I", 8: "Q"}
 _FEW = 8
 """Up to this many units per piece, slice assignment is faster than one call per piece."""

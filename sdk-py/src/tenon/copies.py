@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from tenon import _arguments, _held, _host, _layout, _running
 from tenon._memory import Passing, shown
 from tenon._native import functions
-from tenon.errors import InvalidArgumentError, UnsupportedError
+from tenon.errors import InvalidArgumentError
 from tenon.stream import Stream
 
 if TYPE_CHECKING:
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 _SPARSE = 4
 """A strided download fetches the whole extent if it is at most this many times the size of the elements."""
-_PATTERN = 1 << 16
-"""The largest part of a fill that is uploaded from the host, in bytes. The device copies the rest within itself."""
 
 
 def copy(to: Buffer, source: Buffer, stream: Stream | None) -> None:
@@ -135,6 +133,8 @@ def fill(buffer: Buffer, item: bytes, stream: Stream | None) -> None:
     """
     if buffer.readonly:
         raise ValueError("the destination of the fill is read-only")
+    if shown:
+        buffer = _unveiled(buffer)
     memory = buffer._memory
     memory.check()
     if stream is not None:
@@ -144,23 +144,26 @@ def fill(buffer: Buffer, item: bytes, stream: Stream | None) -> None:
     if not buffer.is_contiguous:
         copy(buffer, borrowed(item * buffer.size, buffer), stream)
         return
-    if stream is None and memory.on_device:
+    if stream is None:
         memory.uses.settle()
+    else:
+        memory.uses.begin(stream)
+    if not memory.on_device:
+        # No device function fills host memory, so the host fills it after the work on the stream.
+        if stream is not None:
+            stream.synchronize()
+        _host.fill(buffer.ptr, item, buffer.nbytes)
+        return
+    native, handle = buffer.device.handle, 0
+    if stream is None:
         if item.count(item[0]) == len(item):
-            functions.device_memory_set(buffer.device.handle, buffer.ptr, item[0], buffer.nbytes)
+            functions.device_memory_set(native, buffer.ptr, item[0], buffer.nbytes)
             return
-    # Uploads a pattern, then doubles the filled part by copies within the device.
-    count = min(buffer.size, _PATTERN // len(item))
-    pattern = borrowed(item * count, buffer, flat=True)
-    if stream is not None and memory.on_device:
-        pattern = _pinned(pattern)
-    copy(buffer.ravel()[:count], pattern, stream)
-    done = pattern.nbytes
-    move = _within(buffer, stream)
-    while done < buffer.nbytes:
-        size = min(done, buffer.nbytes - done)
-        move(buffer.ptr + done, buffer.ptr, size)
-        done += size
+    else:
+        handle = stream.handle
+    functions.async_memory_fill(native, handle, buffer.ptr, _host.address_of(item), len(item), buffer.nbytes)
+    if stream is None:
+        functions.synchronize_stream(native, handle)
 
 
 def _refuse(to: Buffer, source: Buffer) -> NoReturn:
@@ -346,19 +349,8 @@ def _packed(source: Buffer) -> Buffer:
     return packed
 
 
-def _pinned(source: Buffer) -> Buffer:
-    """Copies to pinned memory if the device has any: a queued copy from pageable memory would block until its turn."""
-    try:
-        pinned = source.__class__(source.shape, source.dtype, source.device, space="pinned")
-    except UnsupportedError:
-        return source
-    _host.move(pinned.ptr, source.ptr, source.nbytes)
-    return pinned
-
-
-def borrowed(data: bytes | bytearray, like: Buffer, *, flat: bool = False) -> Buffer:
-    """Returns a contiguous host buffer over bytes, with the shape of another buffer or, if `flat`, one dimension."""
-    itemsize = like.dtype.itemsize
-    shape = (len(data) // itemsize,) if flat else like.shape
+def borrowed(data: bytes | bytearray, like: Buffer) -> Buffer:
+    """Returns a contiguous host buffer over bytes, with the shape and the type of another buffer."""
     memory = Passing(like.device, len(data), data)
-    return like._of(memory, _host.address_of(data), shape, _layout.contiguous(shape, itemsize), like.dtype)
+    strides = _layout.contiguous(like.shape, like.dtype.itemsize)
+    return like._of(memory, _host.address_of(data), like.shape, strides, like.dtype)

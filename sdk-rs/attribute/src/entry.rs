@@ -3,7 +3,7 @@
 use proc_macro2::{Span, TokenStream};
 use quote::quote;
 
-use crate::{Attribute, Entry, Purpose, Trait, ident};
+use crate::{Attribute, Entry, Extension, Function, Purpose, Trait, ident};
 
 /// The facts that determine the entry point.
 pub(crate) struct Context<'a> {
@@ -50,6 +50,14 @@ impl Context<'_> {
             }
             (_, Some(Entry::TakesParams(symbol))) => self.takes_params(symbol, target, module),
         }
+    }
+
+    /// The extension, if the library is a plugin with a function of it.
+    pub(crate) fn extension(&self, provided: &[&Function]) -> Option<Extension<'_>> {
+        let extension = self.implemented.extension?;
+        let has_functions =
+            self.attribute.fallbacks || provided.iter().any(|function| function.is_in_extension);
+        (self.purpose == Purpose::Plugin && has_functions).then_some(extension)
     }
 
     fn returns_table(
@@ -119,5 +127,23 @@ impl Context<'_> {
                 }
             }
         })
+    }
+}
+
+/// The function that returns the extension of a plugin.
+pub(crate) fn export_extension(
+    extension: Extension,
+    target: &syn::Type,
+    module: &TokenStream,
+) -> TokenStream {
+    let (symbol, table) = (ident(extension.symbol), ident(extension.table));
+    quote! {
+        /// Returns the functions of this plugin that the host's table has no slot for; null if the table could not
+        /// be made.
+        #[unsafe(no_mangle)]
+        pub extern "C" fn #symbol() -> *const #module::ffi::#table {
+            static TABLE: ::std::sync::OnceLock<usize> = ::std::sync::OnceLock::new();
+            ::tenon::support::own(&TABLE, #module::extension::<#target>)
+        }
     }
 }

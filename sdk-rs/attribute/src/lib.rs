@@ -23,8 +23,19 @@ pub struct Trait<'a> {
     pub module: &'a str,
     /// The means by which a host gets the table.
     pub entry: Option<Entry<'a>>,
+    /// The second table that a plugin exports.
+    pub extension: Option<Extension<'a>>,
     /// Its methods, in the order of the spec.
     pub functions: &'a [Function<'a>],
+}
+
+/// A table for the functions that the host's table has no slot for.
+#[derive(Clone, Copy, Debug)]
+pub struct Extension<'a> {
+    /// The symbol that returns it.
+    pub symbol: &'a str,
+    /// Its struct in C.
+    pub table: &'a str,
 }
 
 /// A method of a trait.
@@ -36,6 +47,8 @@ pub struct Function<'a> {
     pub variant: &'a str,
     /// Why the `impl` of a trait cannot do without it, for a message; `None`: it is optional.
     pub missing: Option<&'a str>,
+    /// Whether its slot is in the extension.
+    pub is_in_extension: bool,
 }
 
 /// The symbol of a plugin that a host calls.
@@ -75,6 +88,7 @@ pub fn expand(
     let entry_of = entry::Context { implemented, purpose, attribute };
     entry_of.check()?;
     let provided = check(implemented, item)?;
+    let extension = entry_of.extension(&provided);
     let module = match &attribute.module {
         Some(module) => quote!(#module),
         None => {
@@ -90,6 +104,7 @@ pub fn expand(
         None => quote!(<#target as ::core::default::Default>::default()),
     };
     let entry = entry_of.expand(target, &module)?;
+    let extension = extension.map(|extension| entry::export_extension(extension, target, &module));
     Ok(quote! {
         #item
 
@@ -112,6 +127,7 @@ pub fn expand(
         }
 
         #entry
+        #extension
     })
 }
 

@@ -70,8 +70,10 @@ pub(crate) fn load(path: &Path, options: &LoadOptions) -> Result<Arc<Plugin>, Lo
     let mut answers = Answers::read(path, &kept.memory)?;
     answers.open_symbols = open_symbols;
     answers.fallbacks = kept.library.fallbacks(entry);
-    // SAFETY: the memory was filled as a table of that release; the library is kept below.
-    let table = unsafe { Loaded::from_table(release, kept.memory.table(), last_error) };
+    let extension = kept.library.extension(entry);
+    // SAFETY: the memory was filled as a table of that release; the library, which has the extension, is kept below.
+    let table =
+        unsafe { Loaded::from_table(release, kept.memory.table(), last_error).with_extension(extension) };
     check_functions(path, &table)?;
     let name = options.name.clone().unwrap_or_else(|| {
         path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned())

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use common::{compile, compile_with, declared, folder, load, number, refusal, root};
 use tenon::DevicePtr;
-use tenon::device::{DeviceId, Release};
+use tenon::device::{DeviceId, Function, Release};
 use tenon_host::{Availability, Clearing, LoadError, LoadOptions, Plugin, Recognition};
 
 const EVERYTHING: [&str; 2] = ["FILL_MOVED", "FILL_PROFILER"];
@@ -203,6 +203,7 @@ fn one_that_serves_every_release_takes_the_declared_one() {
         drop(plugin);
         plugin = Plugin::load(&path, &declared(release)).expect("the example serves every release");
         assert_eq!(plugin.release(), Some(release));
+        assert!(matches!(plugin.availability(Function::AsyncMemoryFill), Availability::Native));
         copies(&plugin);
     }
 }

@@ -12,7 +12,7 @@ use proc_macro2::Span;
 use quote::quote;
 use syn::parse::{Parse, ParseStream};
 use syn::{ItemImpl, LitStr, Token};
-use tenon_attribute::{Attribute, Entry, Function, Purpose, Specs, Trait};
+use tenon_attribute::{Attribute, Entry, Extension, Function, Purpose, Specs, Trait};
 
 /// Expands an interface of a spec in the module where it stands.
 ///
@@ -87,6 +87,10 @@ fn expand_attribute(purpose: Purpose, arguments: TokenStream, item: TokenStream)
             name: &table.name,
             module: &table.module,
             entry: table.entry.as_ref().map(entry),
+            extension: table
+                .extension
+                .as_ref()
+                .map(|extension| Extension { symbol: &extension.symbol, table: &extension.table }),
             functions,
         });
         tenon_attribute::expand(&traits.collect::<Vec<_>>(), purpose, &attribute, &item)
@@ -98,6 +102,7 @@ fn functions(table: &TraitTable) -> Vec<Function<'_>> {
         name: &function.name,
         variant: &function.variant,
         missing: function.missing.as_deref(),
+        is_in_extension: function.is_in_extension,
     });
     functions.collect()
 }

@@ -254,6 +254,8 @@ fn v026_freed_memory() {
     let middle = DevicePtr::from_addr(memory.addr() + 8);
     let text = cpu.refused(Rule::FreedMemory, cpu.device.device_memory_set(ID, middle, 0, 8));
     assert!(text.contains("freed by `device_memory_deallocate`, ") && text.ends_with(" ago"), "{text}");
+    let fill = cpu.device.async_memory_fill(ID, Stream::NULL, middle, &[0; 4], 8);
+    cpu.refused(Rule::FreedMemory, fill);
 }
 
 #[test]

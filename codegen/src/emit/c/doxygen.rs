@@ -188,6 +188,18 @@ impl<'a> Comments<'a> {
         self.finish(lines)
     }
 
+    /// The comment of the struct of an extension.
+    pub fn extension(self, extension: &Extension) -> Vec<String> {
+        let [major, minor] = extension.version();
+        let brief = format!("@brief The functions of the extension, version {major}.{minor}.");
+        let mut lines = wrap(&brief, WIDTH);
+        if !extension.doc.is_empty() {
+            lines.push(String::new());
+            lines.extend(self.prose(&extension.doc));
+        }
+        self.finish(lines)
+    }
+
     fn absence(self, function: &Function) -> Vec<String> {
         let mut text = sentence(&capital(self.words.need(function)));
         let when_null = self.words.when_null(function);

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::doxygen::Comments;
 use super::fill::FillItem;
 use super::names::{self, Names};
-use super::table::{OwnedItem, PluginItem, ReleasesItem, TableItem};
+use super::table::{ExtensionItem, OwnedItem, PluginItem, ReleasesItem, TableItem};
 use super::types::{self, Dialect, Speller};
 use crate::abi::{self, ArgsMember, StructLayout};
 use crate::language::headers::Headers;
@@ -30,6 +30,7 @@ pub struct Header {
     old_structs: Vec<StructItem>,
     plugin: Option<PluginItem>,
     owned: Option<OwnedItem>,
+    extension: Option<ExtensionItem>,
     /// Structs of arguments.
     args: Vec<StructItem>,
     /// True if a caller of functions has a member of theirs.
@@ -135,6 +136,9 @@ impl Builder<'_> {
             old_structs: self.old_structs(),
             plugin: plugin.map(|(table, plugin)| self.plugin(table, plugin)),
             owned: table.and_then(|table| Some(self.owned(table, table.owned()?))),
+            extension: table
+                .and_then(|table| table.extension.as_ref())
+                .map(|extension| self.extension(extension)),
             args: self.args(),
             args_macro: interface.args.as_ref().map(|(size_field, _)| ArgsMacro {
                 name: self.names.has_macro("ARG"),

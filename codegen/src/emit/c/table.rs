@@ -58,6 +58,19 @@ pub(super) struct OwnedItem {
     version: Vec<VersionPart>,
 }
 
+/// The second table, for functions that the host's table has no slot for.
+#[derive(Debug, Serialize)]
+pub(super) struct ExtensionItem {
+    comment: Vec<String>,
+    name: String,
+    entry: String,
+    major_macro: String,
+    minor_macro: String,
+    version: [u64; 2],
+    members: Vec<FieldItem>,
+    size: u64,
+}
+
 #[derive(Debug, Serialize)]
 struct VersionPart {
     field: String,
@@ -213,6 +226,40 @@ impl Builder<'_> {
                     value: *number,
                 })
                 .collect(),
+        }
+    }
+
+    pub(super) fn extension(&self, extension: &Extension) -> ExtensionItem {
+        let (slots, size) = abi::extension_layout(extension);
+        let member = |comment: &str, declaration: &str, name: &str, offset| FieldItem {
+            comment: vec![comment.to_owned()],
+            declaration: format!("{declaration} {name};"),
+            name: name.to_owned(),
+            offset,
+        };
+        let mut members = vec![
+            member("Size of this struct in bytes, written by the plugin.", "size_t", "size", 0),
+            member("Major number of the version.", "uint32_t", "major", abi::POINTER),
+            member("Minor number of the version.", "uint32_t", "minor", abi::POINTER + 4),
+        ];
+        members.extend(slots.into_iter().map(|(id, offset)| {
+            let function = self.interface.function(id);
+            FieldItem {
+                comment: self.comments.function(function),
+                declaration: format!("{};", self.newest.slot(function, 2)),
+                name: function.c_name.clone(),
+                offset,
+            }
+        }));
+        ExtensionItem {
+            comment: self.comments.extension(extension),
+            name: extension.c_name.clone(),
+            entry: extension.entry.clone(),
+            major_macro: self.names.part_macro("extension_major"),
+            minor_macro: self.names.part_macro("extension_minor"),
+            version: extension.version(),
+            members,
+            size,
         }
     }
 

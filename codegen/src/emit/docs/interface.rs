@@ -196,7 +196,17 @@ pub struct LayoutPage {
     releases: Vec<String>,
     sizes: Vec<u64>,
     blocks: Vec<BlockItem>,
+    extension: Option<ExtensionPage>,
     steps: Vec<Step>,
+}
+
+/// The second table.
+#[derive(Debug, Serialize)]
+struct ExtensionPage {
+    name: String,
+    entry: String,
+    rows: Vec<LayoutRow>,
+    size: u64,
 }
 
 #[derive(Debug, Serialize)]
@@ -238,6 +248,7 @@ pub fn layout(spec: &Spec, interface: &Interface, table: &Table, marker: String)
         },
         sizes: layouts.iter().map(|layout| layout.size).collect(),
         blocks: table.blocks.iter().map(|block| block_item(interface, block, &layouts, links)).collect(),
+        extension: table.extension.as_ref().map(|extension| extension_page(interface, extension, links)),
         steps: (1..interface.releases.len())
             .map(|index| step(spec, interface, ReleaseId(index - 1), ReleaseId(index), links))
             .collect(),
@@ -275,6 +286,26 @@ fn block_item(interface: &Interface, block: &Block, layouts: &[TableLayout], lin
         LayoutRow { name: format!("`{}`", reserved.name), cells }
     });
     BlockItem { name: block.name.clone(), rows: functions.chain(reserve).collect() }
+}
+
+/// The release and the offset of each function of an extension.
+fn extension_page(interface: &Interface, extension: &Extension, links: Links) -> ExtensionPage {
+    let (slots, size) = abi::extension_layout(extension);
+    let of_release = |release: &ExtensionRelease| vec![release.name.value.clone(); release.functions.len()];
+    let row = |((id, offset), release): ((FunctionId, u64), String)| {
+        let function = interface.function(id);
+        LayoutRow {
+            name: format!("[`{}`]({})", function.c_name, links.function(function)),
+            cells: vec![release, offset.to_string()],
+        }
+    };
+    let releases = extension.releases.iter().flat_map(of_release);
+    ExtensionPage {
+        name: extension.c_name.clone(),
+        entry: extension.entry.clone(),
+        rows: slots.into_iter().zip(releases).map(row).collect(),
+        size,
+    }
 }
 
 /// Offsets by release, bold where they differ from the release before.

@@ -8,7 +8,7 @@ use super::words::Words;
 use super::{EmitError, Emitter, Job, Takes};
 use crate::abi;
 use crate::model::{
-    self, Availability, Carrier, EnumValue, Extent, Form, Function, HandleForm, Interface, Length,
+    self, Availability, Carrier, EnumValue, Extension, Extent, Form, Function, HandleForm, Interface, Length,
     OutputPlace, Param, ParamId, ReleaseId, ResultKind, Role, Spec, Table, Ty, Type, TypeKind,
 };
 use crate::out::Output;
@@ -194,7 +194,31 @@ impl Describer<'_> {
             releases.push(None);
         }
         let layouts: Vec<Value> = releases.into_iter().map(layout).collect();
-        json!({ "struct": table.c_name, "size_field": table.size_field, "layouts": layouts })
+        let extension = table.extension.as_ref().map(|extension| self.extension(extension));
+        json!({
+            "struct": table.c_name,
+            "size_field": table.size_field,
+            "layouts": layouts,
+            "extension": extension,
+        })
+    }
+
+    /// The extension, with the offset of each function.
+    fn extension(self, extension: &Extension) -> Value {
+        let (slots, size) = abi::extension_layout(extension);
+        let slots: Vec<Value> = slots
+            .into_iter()
+            .map(|(id, offset)| json!({ "function": self.interface.function(id).name.value, "offset": offset }))
+            .collect();
+        let releases: Vec<&str> =
+            extension.releases.iter().map(|release| release.name.value.as_str()).collect();
+        json!({
+            "struct": extension.c_name,
+            "entry": extension.entry,
+            "releases": releases,
+            "size": size,
+            "slots": slots,
+        })
     }
 }
 

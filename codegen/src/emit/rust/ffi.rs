@@ -8,8 +8,8 @@ use super::types::{doc, field_doc, field_text, is_by_pointer, scalar, type_path}
 use super::{Context, names, signature};
 use crate::abi;
 use crate::model::{
-    Direction, Extent, Function, HandleForm, Length, Param, Release, ReleaseId, ResultKind, Role, Ty, Type,
-    TypeId, TypeKind,
+    Direction, Extension, Extent, Function, HandleForm, Length, Param, Release, ReleaseId, ResultKind, Role,
+    Ty, Type, TypeId, TypeKind,
 };
 
 /// The beginning of the module `ffi`, and its content.
@@ -34,7 +34,9 @@ pub(super) fn emit(context: Context) -> (TokenStream, TokenStream) {
         #[allow(non_snake_case, reason = "the names are the ABI's")]
         pub
     };
-    (module, quote! { #(#types)* #args #(#releases)* #newest #unreleased })
+    let extension = context.interface.table().and_then(|table| table.extension.as_ref());
+    let extension = extension.map(|extension| emit_extension(context, extension));
+    (module, quote! { #(#types)* #args #(#releases)* #newest #unreleased #extension })
 }
 
 fn emit_type(context: Context, ty: &Type) -> TokenStream {
@@ -248,6 +250,44 @@ fn emit_table(context: Context, release: Option<ReleaseId>) -> TokenStream {
         #[derive(Clone, Copy, Debug)]
         #[repr(C)]
         pub struct #name {
+            #(#members)*
+        }
+
+        const _: () = {
+            ::core::assert!(::core::mem::size_of::<#name>() == #size);
+            #(#asserts)*
+        };
+    }
+}
+
+/// The second table: its size, its version, and a pointer for each function.
+fn emit_extension(context: Context, extension: &Extension) -> TokenStream {
+    let name = names::symbol(&extension.c_name);
+    let (slots, size) = abi::extension_layout(extension);
+    let newest = context.interface.newest();
+    let members = slots.iter().map(|(id, _)| {
+        let function = context.interface.function(*id);
+        let (field, docs) = (names::snake(&function.c_name), doc(&function.summary, ""));
+        let ty = option_of(&signature::path(context, function, newest));
+        quote! { #docs pub #field: #ty, }
+    });
+    let asserts = slots.iter().map(|(id, offset)| {
+        let field = names::snake(&context.interface.function(*id).c_name);
+        let offset = names::number(*offset);
+        quote! { ::core::assert!(::core::mem::offset_of!(#name, #field) == #offset); }
+    });
+    let size = names::number(size);
+    quote! {
+        /// The functions that the host's table has no slot for.
+        #[derive(Clone, Copy, Debug)]
+        #[repr(C)]
+        pub struct #name {
+            /// Size of the struct in bytes.
+            pub size: usize,
+            /// Major number of the version: another one means another layout.
+            pub major: u32,
+            /// Minor number of the version: a newer one appends functions.
+            pub minor: u32,
             #(#members)*
         }
 

@@ -10,7 +10,10 @@ use super::thunk::signatures;
 use super::traits;
 use super::types::value;
 use super::{Context, args, error_object, names, signature};
-use crate::model::{Carrier, Extent, Function, Param, ParamId, ReleaseId, ResultKind, Ty, TypeKind};
+use crate::abi;
+use crate::model::{
+    Carrier, Extension, Extent, Function, Param, ParamId, ReleaseId, ResultKind, Ty, TypeKind,
+};
 
 pub(super) fn emit(context: Context) -> TokenStream {
     let name = names::trait_of(context.interface);
@@ -60,6 +63,8 @@ pub(super) fn emit(context: Context) -> TokenStream {
             }
         }
     });
+    let extension = context.interface.table().and_then(|table| table.extension.as_ref());
+    let with_extension = extension.map(with_extension);
     quote! {
         /// Tells why the last call failed on the calling thread; null if none has.
         pub type LastError = unsafe extern "C" fn() -> *const ::core::ffi::c_char;
@@ -105,6 +110,8 @@ pub(super) fn emit(context: Context) -> TokenStream {
                 };
                 Self { release, slots: Function::ALL.map(slot), name: ::core::option::Option::None, last_error, kept: ::core::option::Option::None }
             }
+
+            #with_extension
 
             /// Keeps something alive as long as this and its clones, such as the library with the functions.
             pub fn keeping(self, kept: ::std::sync::Arc<dyn ::core::any::Any + ::core::marker::Send + ::core::marker::Sync>) -> Self {
@@ -157,6 +164,43 @@ pub(super) fn emit(context: Context) -> TokenStream {
         #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
         impl #name for Loaded {
             #(#methods)*
+        }
+    }
+}
+
+/// Reads the second table of a plugin.
+fn with_extension(extension: &Extension) -> TokenStream {
+    let [major, _] = extension.version().map(names::number);
+    let head = names::number(abi::EXTENSION_HEAD);
+    let major_offset = names::number(abi::POINTER);
+    quote! {
+        /// Reads the functions of a plugin's extension, as far as both sides know them.
+        ///
+        /// An extension of another major version is left alone.
+        ///
+        /// # Safety
+        /// `extension` is null, or leads to an extension, which begins with its size and its version. Its functions
+        /// live as long as this and its clones, and do what the spec says.
+        pub unsafe fn with_extension(mut self, extension: *const ::core::ffi::c_void) -> Self {
+            if extension.is_null() || !extension.cast::<usize>().is_aligned() {
+                return self;
+            }
+            __comment!("SAFETY: not null and aligned; the caller promises the size.");
+            let size = unsafe { extension.cast::<usize>().read() };
+            __comment!("SAFETY: the caller promises the version behind the size.");
+            if size < #head || unsafe { extension.byte_add(#major_offset).cast::<u32>().read() } != #major {
+                return self;
+            }
+            for function in Function::ALL {
+                if let ::core::option::Option::Some(offset) = function.offset_in_extension()
+                    && offset + ::core::mem::size_of::<*const ::core::ffi::c_void>() <= size
+                {
+                    __comment!("SAFETY: the extension reaches to the end of this slot.");
+                    self.slots[function as usize] =
+                        unsafe { extension.byte_add(offset).cast::<*const ::core::ffi::c_void>().read() };
+                }
+            }
+            self
         }
     }
 }

@@ -6,7 +6,7 @@ use quote::{format_ident, quote};
 use super::thunk::{signatures, thunk_name};
 use super::{Context, names, signature};
 use crate::abi::{self, MemberKind};
-use crate::model::{OwnedTable, Plugin, ReleaseId, Table, TypeKind};
+use crate::model::{Extension, OwnedTable, Plugin, ReleaseId, Table, TypeKind};
 
 pub(super) fn emit(context: Context, table: &Table) -> TokenStream {
     let trait_name = names::symbol(&context.interface.trait_name);
@@ -24,6 +24,7 @@ pub(super) fn emit(context: Context, table: &Table) -> TokenStream {
     });
     let entry = table.plugin().map(|plugin| entry(context, table, plugin, &layouts));
     let owned = table.owned().map(|owned| own_table(context, table, owned, &layouts));
+    let extension = table.extension.as_ref().map(|extension| extension_table(context, extension));
     quote! {
         /// An implementation that a host can call: its instance, and the slots that it fills.
         pub trait Plugin: 'static {
@@ -73,6 +74,54 @@ pub(super) fn emit(context: Context, table: &Table) -> TokenStream {
         #newest
         #entry
         #owned
+        #extension
+    }
+}
+
+/// The second table, for functions that the host's table has no slot for.
+fn extension_table(context: Context, extension: &Extension) -> TokenStream {
+    let name = names::symbol(&extension.c_name);
+    let [major, minor] = extension.version().map(names::number);
+    let (slots, _) = abi::extension_layout(extension);
+    let offsets = slots.iter().map(|(id, offset)| {
+        let variant = names::pascal(&context.interface.function(*id).name.value);
+        let offset = names::number(*offset);
+        quote! { Self::#variant => ::core::option::Option::Some(#offset), }
+    });
+    quote! {
+        impl Function {
+            /// Bytes from the start of the extension to the function's pointer, if it is one of the extension.
+            pub const fn offset_in_extension(self) -> ::core::option::Option<usize> {
+                match self {
+                    #(#offsets)*
+                    _ => ::core::option::Option::None,
+                }
+            }
+        }
+
+        /// The extension of a plugin: its size, its version, and the functions that the implementation has.
+        pub fn extension<D: Plugin>() -> ffi::#name {
+            __comment!("SAFETY: zero is a value of every member: a number, or no function.");
+            let mut table: ffi::#name = unsafe { ::core::mem::zeroed() };
+            table.size = ::core::mem::size_of::<ffi::#name>();
+            table.major = #major;
+            table.minor = #minor;
+            let start = ::core::ptr::from_mut(&mut table).cast::<::core::ffi::c_void>();
+            for function in Function::ALL {
+                if let ::core::option::Option::Some(offset) = function.offset_in_extension()
+                    && D::fills(function)
+                {
+                    __comment!("SAFETY: the table has the slot of the function there.");
+                    unsafe {
+                        start
+                            .byte_add(offset)
+                            .cast::<*const ::core::ffi::c_void>()
+                            .write(slot::<D>(function, Release::NEWEST));
+                    }
+                }
+            }
+            table
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use quote::quote;
 
 use super::names;
 use super::traits::signature_text;
-use crate::model::{Function, HandOver, Interface, Need, Spec, Table};
+use crate::model::{Extension, Function, HandOver, Interface, Need, Spec, Table};
 
 /// A trait that implementations have.
 #[derive(Debug)]
@@ -16,8 +16,19 @@ pub struct TraitTable {
     pub module: String,
     /// The means by which a host gets the table.
     pub entry: Option<TraitEntry>,
+    /// The second table that a plugin exports.
+    pub extension: Option<TraitExtension>,
     /// Its methods, in the order of the spec.
     pub functions: Vec<TraitFunction>,
+}
+
+/// A table for the functions that the host's table has no slot for.
+#[derive(Debug)]
+pub struct TraitExtension {
+    /// The symbol that returns it.
+    pub symbol: String,
+    /// Its struct.
+    pub table: String,
 }
 
 /// A method of a trait.
@@ -29,6 +40,8 @@ pub struct TraitFunction {
     pub variant: String,
     /// Why an implementation cannot do without it; `None`: it is optional.
     pub missing: Option<String>,
+    /// Whether its slot is in the extension.
+    pub is_in_extension: bool,
 }
 
 /// The symbol of a plugin that a host calls.
@@ -60,15 +73,24 @@ fn of_table(spec: &Spec, interface: &Interface, table: &Table) -> TraitTable {
             table: names::symbol(&table.c_name).to_string(),
         }),
     };
+    let in_extension = |function: &Function| {
+        let mut slots = table.extension.iter().flat_map(Extension::functions);
+        slots.any(|slot| std::ptr::eq(interface.function(slot.value), function))
+    };
     let functions = interface.methods().map(|function| TraitFunction {
         name: function.name.value.clone(),
         variant: names::pascal(&function.name.value).to_string(),
         missing: (!function.is_optional()).then(|| missing(spec, interface, function)),
+        is_in_extension: in_extension(function),
     });
     TraitTable {
         name: interface.trait_name.clone(),
         module: names::snake(&interface.name.value).to_string(),
         entry,
+        extension: table.extension.as_ref().map(|extension| TraitExtension {
+            symbol: names::symbol(&extension.entry).to_string(),
+            table: names::symbol(&extension.c_name).to_string(),
+        }),
         functions: functions.collect(),
     }
 }
@@ -94,7 +116,7 @@ fn missing(spec: &Spec, interface: &Interface, function: &Function) -> String {
 /// The table as the source of a constant.
 pub(super) fn source(spec: &Spec) -> TokenStream {
     let entries = traits(spec).into_iter().map(|table| {
-        let TraitTable { name, module, entry, functions } = table;
+        let TraitTable { name, module, entry, extension, functions } = table;
         let entry = match entry {
             None => quote!(None),
             Some(TraitEntry::TakesParams(symbol)) => quote!(Some(Entry::TakesParams(#symbol))),
@@ -102,24 +124,39 @@ pub(super) fn source(spec: &Spec) -> TokenStream {
                 quote!(Some(Entry::ReturnsTable { symbol: #symbol, table: #table }))
             }
         };
-        let functions = functions.into_iter().map(|TraitFunction { name, variant, missing }| match missing {
-            Some(missing) => quote!(required(#name, #variant, #missing)),
-            None => quote!(optional(#name, #variant)),
-        });
+        let extension = match extension {
+            None => quote!(None),
+            Some(TraitExtension { symbol, table }) => {
+                quote!(Some(Extension { symbol: #symbol, table: #table }))
+            }
+        };
+        let functions =
+            functions.into_iter().map(|TraitFunction { name, variant, missing, is_in_extension }| {
+                match missing {
+                    Some(missing) => quote!(required(#name, #variant, #missing)),
+                    None if is_in_extension => quote!(in_extension(#name, #variant)),
+                    None => quote!(optional(#name, #variant)),
+                }
+            });
         quote! {
             Trait {
                 name: #name,
                 module: #module,
                 entry: #entry,
+                extension: #extension,
                 functions: &[#(#functions),*],
             }
         }
     });
     quote! {
-        use tenon_attribute::{Entry, Function, Trait};
+        use tenon_attribute::{Entry, Extension, Function, Trait};
 
         const fn optional(name: &'static str, variant: &'static str) -> Function<'static> {
-            Function { name, variant, missing: None }
+            Function { name, variant, missing: None, is_in_extension: false }
+        }
+
+        const fn in_extension(name: &'static str, variant: &'static str) -> Function<'static> {
+            Function { name, variant, missing: None, is_in_extension: true }
         }
 
         const fn required(
@@ -127,7 +164,7 @@ pub(super) fn source(spec: &Spec) -> TokenStream {
             variant: &'static str,
             missing: &'static str,
         ) -> Function<'static> {
-            Function { name, variant, missing: Some(missing) }
+            Function { name, variant, missing: Some(missing), is_in_extension: false }
         }
 
         /// The traits of the spec.

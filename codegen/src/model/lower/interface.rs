@@ -196,6 +196,7 @@ impl Lowerer<'_> {
         for (section, belongs) in [
             ("table", "table"),
             ("plugin", "table"),
+            ("extension", "table"),
             ("sdk", "table"),
             ("error", "table"),
             ("args", "table"),
@@ -218,7 +219,9 @@ impl Lowerer<'_> {
         }
         match (kind, node.get("table")) {
             ("table", Some(table)) => {
-                InterfaceKind::Table(Box::new(self.table(scope, table, node.get("plugin"))))
+                let mut table = self.table(scope, table, node.get("plugin"));
+                table.extension = node.get("extension").map(|node| self.extension(scope, node));
+                InterfaceKind::Table(Box::new(table))
             }
             ("table", None) => {
                 let span = node.get("kind").map_or(node.span, |kind| kind.span);

@@ -35,8 +35,34 @@ impl Lowerer<'_> {
                 Some(node) => self.plugin(scope, node).map_or(HandOver::Unknown, HandOver::Params),
                 None => HandOver::Unknown,
             },
+            extension: None,
             span: node.span,
         }
+    }
+
+    /// The table for functions that have no slot in the host's.
+    pub(super) fn extension(&mut self, scope: Scope, node: &Node) -> Extension {
+        let releases = node.get("releases").into_iter().flat_map(Node::items);
+        Extension {
+            c_name: text(node, "struct").unwrap_or_default(),
+            entry: text(node, "entry").unwrap_or_default(),
+            releases: releases.filter_map(|node| self.extension_release(scope, node)).collect(),
+            doc: prose(node, "doc"),
+        }
+    }
+
+    fn extension_release(&mut self, scope: Scope, node: &Node) -> Option<ExtensionRelease> {
+        let name = node.get("release")?;
+        let version = version(name.text()?).and_then(|numbers| numbers.try_into().ok());
+        if version.is_none() {
+            let message = "a release of an extension has a major and a minor number";
+            self.report(Diagnostic::new(Code::WrongValue, name.span, message).label("such as \"1.0\""));
+        }
+        let mut function =
+            |node: &Node| Some(At { value: self.function_id(scope.id, node)?, span: node.span });
+        let slots = node.get("slots").into_iter().flat_map(Node::items);
+        let functions = slots.filter_map(&mut function).collect();
+        Some(ExtensionRelease { name: name.at()?, version: version.unwrap_or_default(), functions })
     }
 
     /// A block has slots or data members.

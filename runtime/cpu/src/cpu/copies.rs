@@ -64,27 +64,6 @@ impl Cpu {
     ) -> Result<()> {
         copy_later(self.core()?, device, stream, to_host(device, dst.addr(), src, size))
     }
-
-    /// Sets every byte of a range of device memory in the order of the stream.
-    ///
-    /// # Errors
-    /// As [`Cpu::async_memory_copy_h2d`].
-    pub fn async_device_memory_set(
-        &self,
-        device: DeviceId,
-        stream: Stream,
-        ptr: DevicePtr,
-        value: u8,
-        size: usize,
-    ) -> Result<()> {
-        let core = self.core()?;
-        let stream = core.stream(device, stream)?;
-        let fill = Fill { device, ptr: ptr.addr(), value, size };
-        match fill.prepare(&core.registry)? {
-            Some(work) => submit(&stream, work, |_| Some(Op::Fill(fill))),
-            None => Ok(()),
-        }
-    }
 }
 
 pub(super) fn to_device(device: DeviceId, dst: DevicePtr, src: usize, size: usize) -> Transfer {
@@ -139,6 +118,14 @@ pub(super) fn copy_later(core: &Core, device: DeviceId, stream: Stream, transfer
     let stream = core.stream(device, stream)?;
     match transfer.prepare(&core.registry)? {
         Some(work) => submit(&stream, work, |_| Some(Op::Copy(transfer))),
+        None => Ok(()),
+    }
+}
+
+pub(super) fn fill_later(core: &Core, stream: Stream, fill: Fill) -> Result<()> {
+    let stream = core.stream(fill.device, stream)?;
+    match fill.prepare(&core.registry)? {
+        Some(work) => submit(&stream, work, |_| Some(Op::Fill(fill))),
         None => Ok(()),
     }
 }

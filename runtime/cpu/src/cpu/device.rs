@@ -8,9 +8,12 @@ use tenon::device::{
     CudaStreamCaptureInfo, DataType, Device, DeviceId, DeviceMemoryStats, EigenDevice, Error, Event, Graph,
     GraphExec, GraphNode, Place, Profiler, Result, Status, Stream, StreamCallback,
 };
+use tenon::support::check_pattern;
 use tenon::{AnyPtr, DevicePtr, HostPtr, UnifiedPtr};
 
-use super::copies::{between, copy_later, copy_now, do_now, to_device, to_host, wait_for_default, within};
+use super::copies::{
+    between, copy_later, copy_now, do_now, fill_later, to_device, to_host, wait_for_default, within,
+};
 use super::core::check_device;
 use super::memory::free;
 use super::streams::refuse_captured;
@@ -21,7 +24,7 @@ use crate::executor::stream::{Captured, StreamState};
 use crate::executor::work::Work;
 use crate::graph::{Capture, check_mode};
 use crate::handle::HandleKind;
-use crate::memory::{Fill, GRANULE, Space};
+use crate::memory::{Fill, GRANULE, Pattern, Space};
 
 /// The version of this device, as CUDA counts: a thousand times the major plus ten times the minor number.
 const VERSION: usize = 10;
@@ -215,7 +218,7 @@ impl Device for Cpu {
     fn device_memory_set(&self, device: DeviceId, ptr: DevicePtr, value: u8, size: usize) -> Result<()> {
         let core = self.core()?;
         let stream = wait_for_default(core, device, "device_memory_set")?;
-        let fill = Fill { device, ptr: ptr.addr(), value, size };
+        let fill = Fill { device, ptr: ptr.addr(), pattern: Pattern::new(&[value]), size };
         do_now(core, stream, fill.prepare(&core.registry)?);
         Ok(())
     }
@@ -322,6 +325,19 @@ impl Device for Cpu {
         size: usize,
     ) -> Result<()> {
         Ok(copy_later(self.core()?, device, stream, within(device, dst, src, size))?)
+    }
+
+    fn async_memory_fill(
+        &self,
+        device: DeviceId,
+        stream: Stream,
+        dst: DevicePtr,
+        pattern: &[u8],
+        size: usize,
+    ) -> Result<()> {
+        check_pattern(pattern, size)?;
+        let fill = Fill { device, ptr: dst.addr(), pattern: Pattern::new(pattern), size };
+        Ok(fill_later(self.core()?, stream, fill)?)
     }
 
     fn async_memory_copy_p2p(

@@ -32,7 +32,8 @@ fn label(op: &Op, verbose: bool) -> String {
             format!("{name}\n{:#x} <- {:#x}\n{} bytes", t.dst.address(), t.src.address(), t.size)
         }
         Op::Fill(fill) => {
-            format!("{name}\n{:#x} = {:#04x}\n{} bytes", fill.ptr, fill.value, fill.size)
+            let element: String = fill.pattern.element().iter().map(|byte| format!("{byte:02x}")).collect();
+            format!("{name}\n{:#x} = 0x{element}\n{} bytes", fill.ptr, fill.size)
         }
         Op::Record(event) | Op::Wait(event) => format!("{name}\n{:#x}", event.addr()),
         Op::Kernel { .. } | Op::Callback(_) => name.to_owned(),
@@ -47,13 +48,13 @@ fn escape(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::executor::work::SharedTask;
-    use crate::memory::Fill;
+    use crate::memory::{Fill, Pattern};
     use tenon::device::DeviceId;
 
     #[test]
     fn nodes_edges_and_quotes() {
         let kernel = |name| Op::Kernel { name, task: SharedTask::new(Box::new(|| Ok(()))) };
-        let fill = Op::Fill(Fill { device: DeviceId(0), ptr: 0x40, value: 7, size: 9 });
+        let fill = Op::Fill(Fill { device: DeviceId(0), ptr: 0x40, pattern: Pattern::new(&[7]), size: 9 });
         let nodes = [
             Node::new(kernel("say \"hi\""), vec![]),
             Node::new(fill, vec![0]),

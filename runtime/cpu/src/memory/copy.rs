@@ -5,6 +5,7 @@
 
 use crate::executor::parallel::{Bulk, SPLIT_BYTES, Split};
 use crate::executor::queue::ReadyQueue;
+use tenon::HostPtr;
 
 /// A copy between checked addresses.
 #[derive(Clone, Copy, Debug)]
@@ -45,19 +46,53 @@ impl RawCopy {
     }
 }
 
+/// The bytes that a fill repeats. As each length of an element divides 16, it is kept as a block of 16 bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pattern {
+    block: [u8; Self::BLOCK],
+}
+
+impl Pattern {
+    const BLOCK: usize = 16;
+
+    /// The pattern of an element of 1, 2, 4, 8 or 16 bytes.
+    pub(crate) fn new(element: &[u8]) -> Self {
+        debug_assert!(matches!(element.len(), 1 | 2 | 4 | 8 | 16));
+        let mut block = [0; Self::BLOCK];
+        block.chunks_exact_mut(element.len()).for_each(|part| part.copy_from_slice(element));
+        Self { block }
+    }
+
+    /// The shortest element with this pattern.
+    pub(crate) fn element(&self) -> &[u8] {
+        let repeats = |length: &usize| self.block[*length..] == self.block[..Self::BLOCK - *length];
+        let length = [1, 2, 4, 8].into_iter().find(repeats).unwrap_or(Self::BLOCK);
+        &self.block[..length]
+    }
+
+    fn write(&self, place: &mut [u8]) {
+        if let [byte] = self.element() {
+            return place.fill(*byte);
+        }
+        let (blocks, rest) = place.as_chunks_mut();
+        blocks.fill(self.block);
+        rest.copy_from_slice(&self.block[..rest.len()]);
+    }
+}
+
 /// A fill of checked memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RawFill {
     dst: usize,
-    value: u8,
+    pattern: Pattern,
     pub(crate) len: usize,
 }
 
 impl RawFill {
     /// # Safety
     /// Until the fill is done, `len` bytes at `dst` must be writable from any thread.
-    pub(crate) unsafe fn new(dst: usize, value: u8, len: usize) -> Self {
-        Self { dst, value, len }
+    pub(crate) unsafe fn new(dst: usize, pattern: Pattern, len: usize) -> Self {
+        Self { dst, pattern, len }
     }
 
     /// Fills, with the help of sleeping threads where that is faster.
@@ -71,13 +106,13 @@ impl RawFill {
 
     /// Fills on this thread.
     pub(crate) fn run_alone(self) {
-        // SAFETY: `new` requires the range to be valid until now.
-        unsafe { std::ptr::write_bytes(self.dst as *mut u8, self.value, self.len) };
+        // SAFETY: `new` requires the range to be valid until now, and it is not empty.
+        self.pattern.write(unsafe { HostPtr::from_addr(self.dst).bytes_mut(self.len) });
     }
 
-    /// The part of `len` bytes from `start`, which must lie inside.
+    /// The part of `len` bytes from `start`, which must lie inside, and be a multiple of 16.
     pub(crate) fn part(self, start: usize, len: usize) -> Self {
-        debug_assert!(start + len <= self.len);
-        Self { dst: self.dst + start, value: self.value, len }
+        debug_assert!(start + len <= self.len && start.is_multiple_of(Pattern::BLOCK));
+        Self { dst: self.dst + start, pattern: self.pattern, len }
     }
 }

@@ -18,7 +18,7 @@ mod transfer;
 
 pub(crate) use allocation::{Allocation, AllocationGuard};
 pub(crate) use arena::Arena;
-pub(crate) use copy::{RawCopy, RawFill};
+pub(crate) use copy::{Pattern, RawCopy, RawFill};
 pub(crate) use registry::Registry;
 pub(crate) use size::GRANULE;
 pub(crate) use system::physical_memory;

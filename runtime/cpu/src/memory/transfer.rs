@@ -4,7 +4,7 @@
 //! memory may have been freed since the capture.
 
 use super::allocation::AllocationGuard;
-use super::copy::{RawCopy, RawFill};
+use super::copy::{Pattern, RawCopy, RawFill};
 use super::registry::Registry;
 use crate::error::Result;
 use crate::executor::work::{CopyKind, Work};
@@ -65,7 +65,7 @@ impl Transfer {
 pub(crate) struct Fill {
     pub(crate) device: DeviceId,
     pub(crate) ptr: usize,
-    pub(crate) value: u8,
+    pub(crate) pattern: Pattern,
     pub(crate) size: usize,
 }
 
@@ -77,7 +77,7 @@ impl Fill {
         }
         let guard = registry.guard_device(self.device, self.ptr, self.size)?;
         // SAFETY: the allocation holds the range, and the guard in the work keeps it.
-        let raw = unsafe { RawFill::new(self.ptr, self.value, self.size) };
+        let raw = unsafe { RawFill::new(self.ptr, self.pattern, self.size) };
         Ok(Some(Work::Fill { raw, guard }))
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tenon::device::Stream;
 use tenon::{DevicePtr, HostPtr};
 
 use crate::api::AclError;
@@ -9,11 +10,7 @@ use crate::error::{Result, refuse};
 use crate::state::State;
 use crate::state::blocks::expect_fits;
 use crate::state::session::DeviceSession;
-use crate::state::stream::Stream;
 use crate::stream::completion;
-
-/// The bytes of a pattern that are copied at once where the device has no fill function.
-const CHUNK: usize = 1 << 20;
 
 /// The pattern that memory is filled with.
 #[derive(Clone, Copy, Debug)]
@@ -28,15 +25,18 @@ impl Pattern {
         Pattern::Byte(value.to_le_bytes()[0])
     }
 
-    fn write(self, place: &mut [u8]) {
+    /// Calls a function with the bytes of one element.
+    fn with_bytes<R>(self, body: impl FnOnce(&[u8]) -> R) -> R {
         match self {
-            Pattern::Byte(byte) => place.fill(byte),
-            Pattern::Word(word) => {
-                for piece in place.chunks_mut(4) {
-                    piece.copy_from_slice(&word.to_ne_bytes()[..piece.len()]);
-                }
-            }
+            Pattern::Byte(byte) => body(&[byte]),
+            Pattern::Word(word) => body(&word.to_ne_bytes()),
         }
+    }
+
+    fn write(self, place: &mut [u8]) {
+        self.with_bytes(|bytes| {
+            place.chunks_exact_mut(bytes.len()).for_each(|element| element.copy_from_slice(bytes));
+        });
     }
 }
 
@@ -108,11 +108,8 @@ pub(crate) fn fill(
         let address = DevicePtr::from_addr(fill.address);
         return session.call(|device, id| device.device_memory_set(id, address, byte, fill.size));
     }
-    let mut bytes = vec![0; fill.size.min(CHUNK)];
-    pattern.write(&mut bytes);
-    fill.chunks(|address, size| {
-        session.call(|device, id| device.memory_copy_h2d(id, DevicePtr::from_addr(address), &bytes[..size]))
-    })
+    fill.queue(&session, Stream::NULL)?;
+    session.call(|device, id| device.synchronize_stream(id, Stream::NULL))
 }
 
 /// Fills memory in stream order.
@@ -134,7 +131,7 @@ pub(crate) fn fill_on(
         stream.synchronize(None)?;
         return self::fill(state, at, room, pattern, count);
     }
-    stream.submit(move |stream| fill.queue(stream))
+    stream.submit(move |stream| fill.queue(&stream.session, stream.raw))
 }
 
 /// The device that an address belongs to; the current one for unknown addresses.
@@ -151,33 +148,11 @@ impl Fill {
         self.pattern.write(unsafe { HostPtr::from_addr(self.address).bytes_mut(self.size) });
     }
 
-    /// Calls a function for each chunk of the range.
-    fn chunks(self, mut each: impl FnMut(usize, usize) -> Result<()>) -> Result<()> {
-        (0..self.size)
-            .step_by(CHUNK)
-            .try_for_each(|offset| each(self.address + offset, CHUNK.min(self.size - offset)))
-    }
-
-    /// Queues copies from host memory that holds the pattern, since devices have no fill in stream order.
-    fn queue(self, stream: &Stream) -> Result<()> {
-        let session = &stream.session;
-        let length = self.size.min(CHUNK);
-        let copy = |source: HostPtr| {
-            self.chunks(|address, size| {
-                let address = DevicePtr::from_addr(address);
-                session.call(|device, id| device.async_memory_copy_h2d(id, stream.raw, address, source, size))
-            })
-        };
-        let queued = session.with_staging(stream.raw, length, |pinned| {
-            // SAFETY: the device allocated this staging buffer, no work uses it, and no one else has it.
-            self.pattern.write(unsafe { pinned.bytes_mut(length) });
-            copy(pinned)
-        });
-        queued.unwrap_or_else(|| {
-            // The device reads pageable memory before it returns.
-            let mut bytes = vec![0; length];
-            self.pattern.write(&mut bytes);
-            copy(HostPtr::from_ptr(bytes.as_ptr()))
+    /// Queues the fill on a stream of the device.
+    fn queue(self, session: &DeviceSession, stream: Stream) -> Result<()> {
+        let address = DevicePtr::from_addr(self.address);
+        self.pattern.with_bytes(|bytes| {
+            session.call(|device, id| device.async_memory_fill(id, stream, address, bytes, self.size))
         })
     }
 }

@@ -10,7 +10,6 @@ pub(crate) mod failures;
 pub(crate) mod handles;
 pub(crate) mod pending_queue;
 pub(crate) mod session;
-pub(crate) mod staging;
 pub(crate) mod stream;
 pub(crate) mod thread_slots;
 

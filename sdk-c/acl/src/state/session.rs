@@ -4,7 +4,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
 use tenon::device::{self, Device, DeviceId};
 
-use super::staging::StagingBuffers;
 use crate::api::AclError;
 use crate::error::{Result, of_device, refuse};
 use crate::provider::OpenDevice;
@@ -17,7 +16,6 @@ pub(crate) struct DeviceSession {
     /// True once the pooled events are destroyed. Held for reading while the device is called about one of
     /// them.
     is_closed: RwLock<bool>,
-    pub(super) staging: StagingBuffers,
 }
 
 /// The pooled events of a device. Each record of a program's event takes one and returns it when no one
@@ -32,7 +30,7 @@ struct EventPool {
 impl DeviceSession {
     pub(super) fn new(ordinal: u32, opened: Arc<dyn OpenDevice>) -> Arc<Self> {
         let (events, is_closed) = (Mutex::default(), RwLock::new(false));
-        Arc::new(DeviceSession { ordinal, opened, events, is_closed, staging: StagingBuffers::default() })
+        Arc::new(DeviceSession { ordinal, opened, events, is_closed })
     }
 
     /// Calls the device, with its errors in the codes of this interface.
@@ -98,7 +96,6 @@ impl DeviceSession {
     /// Destroys the pooled events and closes the device.
     pub(super) fn close(&self) {
         *self.is_closed.write().unwrap_or_else(PoisonError::into_inner) = true;
-        self.staging.clear(self);
         let created = std::mem::take(&mut *self.events()).created;
         for event in created {
             // No caller is left to return a failure to.

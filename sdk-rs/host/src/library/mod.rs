@@ -5,6 +5,7 @@ mod unresolved;
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::path::Path;
+use std::ptr::null;
 
 use libloading::os::unix::{self, RTLD_LAZY, RTLD_LOCAL, RTLD_NOW};
 use tenon::device::{Function, LastError};
@@ -19,6 +20,9 @@ const ENTRY: &str = "InitPlugin";
 
 /// Answers with names, separated by spaces.
 type Names = unsafe extern "C" fn() -> *const c_char;
+
+/// Answers with a table that lives as long as the library, or null.
+type Extension = unsafe extern "C" fn() -> *const c_void;
 
 /// When the functions that a library expects from others are looked up. Data is looked up when the library is opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -129,6 +133,15 @@ impl Library {
         let names = unsafe { CStr::from_ptr(names) }.to_string_lossy();
         // A newer plugin may have functions that are not known here.
         names.split_ascii_whitespace().filter_map(Function::of_name).collect()
+    }
+
+    /// The functions of the plugin that the host's table has no slot for; null if it has none.
+    ///
+    /// To be called after the entry point: the answer of a plugin may depend on the hand-over.
+    pub(crate) fn extension(&self, entry: Entry) -> *const c_void {
+        let Some(found) = self.find_beside(entry, c"tenon_device_extension") else { return null() };
+        // SAFETY: a plugin that exports this name means it to be called so.
+        unsafe { std::mem::transmute::<*mut c_void, Extension>(found)() }
     }
 
     pub(crate) fn last_error(&self, entry: Entry) -> Option<LastError> {

@@ -1,12 +1,15 @@
 //! Copies that are queued.
 
 use tenon::device::Function::{
-    AsyncMemoryCopyD2d, AsyncMemoryCopyD2h, AsyncMemoryCopyH2d, HostMemoryAllocate, HostMemoryDeallocate,
-    StreamAddCallback, SynchronizeStream,
+    AsyncMemoryCopyD2d, AsyncMemoryCopyD2h, AsyncMemoryCopyH2d, AsyncMemoryFill, HostMemoryAllocate,
+    HostMemoryDeallocate, StreamAddCallback, SynchronizeStream,
 };
+use tenon::device::Status;
 
 use crate::case::{Case, Level, Verdict, ensure};
-use crate::plugin_under_test::{GuardedBuffer, PluginUnderTest, StreamLatch, linger_briefly, pattern, same};
+use crate::plugin_under_test::{
+    GuardedBuffer, PluginUnderTest, StreamLatch, id, linger_briefly, pattern, same, told,
+};
 
 const LEN: usize = (1 << 20) + 7;
 
@@ -69,7 +72,131 @@ pub(super) fn cases() -> Vec<Case> {
             .uses([StreamAddCallback, HostMemoryAllocate, HostMemoryDeallocate])
             .native()
             .spec("async_memory_copy_h2d", "the copy runs after all that was queued on the stream before"),
+        Case::written("async.fill.every-length", Level::Required, fill_lengths).of([AsyncMemoryFill]).spec(
+            "async_memory_fill",
+            "The memory gets the pattern again and again, from its start to its end.",
+        ),
+        Case::written("async.fill.large", Level::Required, fill_large).of([AsyncMemoryFill]).spec(
+            "async_memory_fill",
+            "The memory gets the pattern again and again, from its start to its end.",
+        ),
+        Case::written("async.fill.in-order", Level::Required, fill_in_order)
+            .of([AsyncMemoryFill])
+            .uses([AsyncMemoryCopyD2d])
+            .spec("async_memory_fill", "it runs after all that was queued on the stream before"),
+        Case::written("async.fill.not-early", Level::Promised, fill_not_early)
+            .of([AsyncMemoryFill])
+            .uses([StreamAddCallback])
+            .native()
+            .spec("async_memory_fill", "it runs after all that was queued on the stream before"),
+        Case::written("async.fill.nothing", Level::Promised, fill_nothing)
+            .of([AsyncMemoryFill])
+            .spec("async_memory_fill", "A fill of 0 bytes does nothing, and then a null address is allowed."),
+        Case::written("async.fill.wrong-lengths", Level::Good, fill_wrong_lengths)
+            .of([AsyncMemoryFill])
+            .spec("async_memory_fill", "The bytes of one element: 1, 2, 4, 8 or 16."),
     ]
+}
+
+/// The lengths that a pattern may have.
+const PATTERN_LENS: [usize; 5] = [1, 2, 4, 8, 16];
+
+fn fill_lengths(plugin: &PluginUnderTest) -> Verdict {
+    const LEN: usize = 200;
+    let (stream, before) = (plugin.stream(0)?, pattern(LEN, 3));
+    let memory = plugin.filled(0, &before)?;
+    for pattern_len in PATTERN_LENS {
+        let element = pattern(pattern_len, 5);
+        for (offset, count) in [(0, 1), (1, 3), (7, 4), (16, 5), (24, 11)] {
+            plugin.write(&memory, 0, &before)?;
+            plugin.queue_fill(stream, &memory, offset, &element, count * pattern_len)?;
+            plugin.synchronize_stream(0, stream)?;
+            let mut expected = before.clone();
+            expected[offset..offset + count * pattern_len].copy_from_slice(&element.repeat(count));
+            let what = format!("{count} elements of {pattern_len} bytes from offset {offset} on");
+            plugin.expect(&memory, 0, &expected, &what)?;
+        }
+    }
+    plugin.free(memory)?;
+    plugin.destroy_stream(0, stream)
+}
+
+fn fill_large(plugin: &PluginUnderTest) -> Verdict {
+    const LEN: usize = (3 << 20) + 48;
+    let stream = plugin.stream(0)?;
+    let memory = plugin.allocate(0, LEN)?;
+    for pattern_len in PATTERN_LENS {
+        let element = pattern(pattern_len, 7);
+        plugin.queue_fill(stream, &memory, 0, &element, LEN)?;
+        plugin.synchronize_stream(0, stream)?;
+        let what = format!("{LEN} bytes filled with {pattern_len} bytes");
+        plugin.expect(&memory, 0, &element.repeat(LEN / pattern_len), &what)?;
+    }
+    plugin.free(memory)?;
+    plugin.destroy_stream(0, stream)
+}
+
+fn fill_in_order(plugin: &PluginUnderTest) -> Verdict {
+    const LEN: usize = 1 << 18;
+    let stream = plugin.stream(0)?;
+    let [first, second] = [plugin.filled(0, &[0; LEN])?, plugin.filled(0, &[0; LEN])?];
+    for round in 0..4 {
+        let element = [round, 1];
+        plugin.queue_fill(stream, &first, 0, &element, LEN)?;
+        plugin.queue_copy(stream, &second, &first)?;
+        plugin.queue_fill(stream, &first, 0, &[0xEE], LEN)?;
+        plugin.synchronize_stream(0, stream)?;
+        plugin.expect(&second, 0, &element.repeat(LEN / 2), "a copy between two fills of its source")?;
+        plugin.expect(&first, 0, &[0xEE; LEN], "the fill after the copy")?;
+    }
+    plugin.free(first)?;
+    plugin.free(second)?;
+    plugin.destroy_stream(0, stream)
+}
+
+fn fill_not_early(plugin: &PluginUnderTest) -> Verdict {
+    let stream = plugin.stream(0)?;
+    let memory = plugin.filled(0, &[1; 4096])?;
+    let latch = StreamLatch::close(plugin, 0, stream)?;
+    plugin.queue_fill(stream, &memory, 0, &[2], 4096)?;
+    let seen = plugin.peek(&latch, &memory)?;
+    plugin.synchronize_stream(0, stream)?;
+    let early = seen.is_some_and(|bytes| bytes.contains(&2));
+    ensure!(!early, "the fill ran although a callback before it on the stream had not returned");
+    plugin.expect(&memory, 0, &[2; 4096], "the fill, after all")?;
+    plugin.free(memory)?;
+    plugin.destroy_stream(0, stream)
+}
+
+fn fill_nothing(plugin: &PluginUnderTest) -> Verdict {
+    let stream = plugin.stream(0)?;
+    let memory = plugin.filled(0, &[1; 64])?;
+    plugin.queue_fill(stream, &memory, 0, &[2], 0)?;
+    let mut element = GuardedBuffer::of(&[3]);
+    plugin.ok(AsyncMemoryFill, &[id(0), stream, 0, element.address(), 1, 0])?;
+    plugin.synchronize_stream(0, stream)?;
+    plugin.expect(&memory, 0, &[1; 64], "a fill of 0 bytes")?;
+    plugin.free(memory)?;
+    plugin.destroy_stream(0, stream)
+}
+
+fn fill_wrong_lengths(plugin: &PluginUnderTest) -> Verdict {
+    let stream = plugin.stream(0)?;
+    let memory = plugin.filled(0, &[1; 96])?;
+    let mut element = GuardedBuffer::of(&[2; 32]);
+    for (pattern_len, len) in [(0, 96), (3, 96), (32, 96), (4, 6), (16, 8)] {
+        let arguments = [id(0), stream, memory.address, element.address(), pattern_len, len];
+        let status = plugin.call(AsyncMemoryFill, &arguments)?;
+        ensure!(
+            status == Status::ERROR,
+            "a fill of {len} bytes with {pattern_len} answered {}",
+            told(status)
+        );
+    }
+    plugin.synchronize_stream(0, stream)?;
+    plugin.expect(&memory, 0, &[1; 96], "memory whose fills were refused")?;
+    plugin.free(memory)?;
+    plugin.destroy_stream(0, stream)
 }
 
 fn h2d_pageable(plugin: &PluginUnderTest) -> Verdict {

@@ -1,9 +1,9 @@
 //! Generated tables for the built-in device and for the fallbacks.
 
-use std::ptr::from_mut;
+use std::ptr::{from_mut, from_ref};
 use std::sync::{Arc, OnceLock};
 
-use tenon::device::{Function, LastError, Loaded, Partial, Plugin, Provided, Release, ffi, fill};
+use tenon::device::{Function, LastError, Loaded, Partial, Plugin, Provided, Release, extension, ffi, fill};
 use tenon::reflect::FallbackKind;
 
 /// The implementation behind the tables. The functions of a table have no instance argument, so the process
@@ -27,8 +27,12 @@ fn table<P: Plugin>(plugin: &tenon_host::Plugin) -> Loaded {
     // SAFETY: as large as the table, aligned like it, and zero, which is a table without functions.
     let table = unsafe { &mut *table };
     fill::<P>(table);
-    // SAFETY: it was filled just now, by functions that live as long as the process.
-    unsafe { Loaded::from_table(Release::NEWEST, from_mut(table).cast(), Some(last_error as LastError)) }
+    let extension = extension::<P>();
+    // SAFETY: both were filled just now, by functions that live as long as the process.
+    unsafe {
+        Loaded::from_table(Release::NEWEST, from_mut(table).cast(), Some(last_error as LastError))
+            .with_extension(from_ref(&extension).cast())
+    }
 }
 
 extern "C" fn last_error() -> *const std::ffi::c_char {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tenon::device::{Function, Status};
 
-use super::{Memory, PluginUnderTest, StreamLatch, address, id};
+use super::{GuardedBuffer, Memory, PluginUnderTest, StreamLatch, address, id};
 use crate::case::{Verdict, blame};
 
 impl PluginUnderTest {
@@ -83,6 +83,23 @@ impl PluginUnderTest {
     pub(crate) fn queue_copy(&self, stream: u64, to: &Memory, from: &Memory) -> Verdict {
         let len = to.len.min(from.len) as u64;
         self.ok(Function::AsyncMemoryCopyD2d, &[id(to.device), stream, to.address, from.address, len])
+    }
+
+    /// Queues a fill of a part of the memory, and overwrites the pattern when the call has returned.
+    pub(crate) fn queue_fill(
+        &self,
+        stream: u64,
+        to: &Memory,
+        offset: usize,
+        pattern: &[u8],
+        len: usize,
+    ) -> Verdict {
+        let mut source = GuardedBuffer::of(pattern);
+        let (address, pattern_len) = (source.address(), pattern.len() as u64);
+        let arguments = [id(to.device), stream, to.at(offset), address, pattern_len, len as u64];
+        self.ok(Function::AsyncMemoryFill, &arguments)?;
+        source.bytes_mut().fill(0xDD);
+        Ok(())
     }
 
     /// Queues a copy from an address of the host.

@@ -72,7 +72,13 @@ impl Program<'_> {
                         _ => tenon_async_memory_copy_d2h(device, stream, host, memory, size),
                     }
                 }
-                14..=15 => tenon_async_memory_copy_d2d(
+                14 => {
+                    let (pattern, size) = self.host();
+                    let length = size.min(1 << self.input.below(6));
+                    let (device, stream) = (self.device(), self.stream());
+                    tenon_async_memory_fill(device, stream, self.memory(), pattern, length, self.input.size())
+                }
+                15 => tenon_async_memory_copy_d2d(
                     self.device(),
                     self.stream(),
                     self.memory(),

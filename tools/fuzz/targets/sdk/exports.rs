@@ -81,6 +81,7 @@ exports! {
     tenon_async_memory_copy_d2h(usize, usize, usize, usize, usize);
     tenon_async_memory_copy_d2d(usize, usize, usize, usize, usize);
     tenon_async_memory_copy_p2p(usize, usize, usize, usize, usize, usize);
+    tenon_async_memory_fill(usize, usize, usize, usize, usize, usize);
     tenon_device_memory_stats(usize, *mut usize, *mut usize);
     tenon_device_min_chunk_size(usize, *mut usize);
     tenon_device_max_alloc_size(usize, *mut usize);

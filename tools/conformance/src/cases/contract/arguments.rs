@@ -10,6 +10,9 @@ use crate::plugin_under_test::{CallbackLog, GuardedBuffer, PluginUnderTest};
 /// The length of every piece of memory, in bytes.
 pub(super) const LEN: usize = 64;
 
+/// The length of the pattern of a fill, in bytes.
+const PATTERN_LEN: u64 = 4;
+
 /// Arguments with the places that they lead to.
 pub(super) struct Arguments {
     pub(super) info: &'static FunctionInfo,
@@ -101,6 +104,7 @@ impl Arguments {
             return Ok(made.address());
         }
         Ok(match param.kind {
+            Kind::Int { .. } if param.name == "pattern_size" => PATTERN_LEN,
             Kind::Int { .. } if is_length(self.info, index) => LEN as u64,
             Kind::Int { .. } if param.name == "numel" => (LEN / size_of::<f32>()) as u64,
             Kind::Float { .. } => 1.0_f64.to_bits(),
