@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::process::{Failure, cargo, step};
+use crate::process::{Failure, Step, cargo, step};
 use crate::project;
 
 /// The version of mdBook that builds the book.
@@ -48,10 +48,19 @@ pub fn check() -> Result<(), Failure> {
 
 fn build(mdbook: &PathBuf) -> Result<PathBuf, Failure> {
     // The generated reference is not committed, so it is generated first.
-    cargo().args(["run", "--quiet", "--package", "codegen"]).read()?;
+    codegen()?.read()?;
     let target = project::path("target/book");
     step(mdbook).arg("build").arg(project::path("docs")).arg("--dest-dir").arg(&target).run()?;
     Ok(target)
+}
+
+/// Builds the generator together with a test of it, and creates a step that runs it.
+///
+/// For `cargo run --package codegen`, cargo would choose fewer features of common dependencies than for the tests of the
+/// workspace, and build these and all that depends on them a second time.
+pub fn codegen() -> Result<Step, Failure> {
+    cargo().args(["test", "--quiet", "--workspace", "--no-run", "--test", "reference"]).run()?;
+    Ok(step(project::target().join("debug/codegen")))
 }
 
 /// Returns mdBook of the required version: the installed one, or one that is built in the cache.

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use crate::process::{Failure, cargo};
+use crate::process::Failure;
 use crate::tools::survey::{State, Survey};
 use crate::tools::{Source, fetch, left_out};
 use parts::{PARTS, Part, When};
@@ -101,8 +101,4 @@ fn list(survey: &Survey, parts: &[&Part], options: &Options) {
     for part in parts {
         println!("  {}", part.name);
     }
-}
-
-fn generated() -> Result<(), Failure> {
-    cargo().args(["run", "--quiet", "--package", "codegen", "--", "--check"]).run()
 }

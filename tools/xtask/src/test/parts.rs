@@ -4,7 +4,7 @@ use crate::docs;
 use crate::paddle::{self, examples};
 use crate::process::Failure;
 use crate::sdk::{self, wheel};
-use crate::test::{Options, bare, generated, lint, rust};
+use crate::test::{Options, bare, lint, rust};
 use crate::tools::{fetch, survey::Survey};
 
 /// The runs that include a part.
@@ -66,7 +66,9 @@ pub const C_SDK: &str = "the C SDK";
 pub const PARTS: &[Part] = &[
     Part::new(When::Quick, Lane::Sources, "format and clippy", |_| lint::rust()),
     Part::new(When::Full, Lane::Packages, DOWNLOADS, |_| downloads()),
-    Part::new(When::Quick, Lane::Sources, "generated files are fresh", |_| generated()),
+    Part::new(When::Quick, Lane::Sources, "generated files are fresh", |_| {
+        docs::codegen()?.arg("--check").run()
+    }),
     Part::new(When::Full, Lane::Packages, "dependencies and their notices", |_| lint::dependencies()),
     Part::new(When::Full, Lane::Packages, "lints and types of Python", |_| lint::python()),
     Part::new(When::Full, Lane::Sources, "links in the Rust documentation", |_| lint::rustdoc()),

@@ -113,7 +113,8 @@ impl Process {
             command.env_remove(left_out::VARIABLE);
         }
         if is_captured {
-            let output = File::create(&log).map_err(at(&log))?;
+            File::create(&log).map_err(at(&log))?;
+            let output = File::options().append(true).open(&log).map_err(at(&log))?;
             command.stdout(output.try_clone().map_err(at(&log))?).stderr(output);
         }
         let child = command.spawn().map_err(at(&log))?;
