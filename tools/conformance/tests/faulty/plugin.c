@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "graphs.h"
+#include "hostile.h"
 
 static C_Status set_device(C_Device device) {
   if (!is_device(device)) {
@@ -37,6 +38,7 @@ static C_Status get_device_count(size_t* count) {
 }
 
 static C_Status get_device_list(size_t* devices) {
+  be_hostile();
   if (devices == NULL) {
     return C_ERROR;
   }
@@ -67,6 +69,10 @@ static C_Status initialize(void) {
 static C_Status finalize(void) {
   if (fault("threads-survive")) {
     return C_SUCCESS;
+  }
+  if (fault("hangs-in-finalize")) {
+    pthread_mutex_lock(&lock);
+    pthread_cond_wait(&changed, &lock);
   }
   for (int i = 0; i < STREAMS; ++i) {
     pthread_mutex_lock(&lock);
