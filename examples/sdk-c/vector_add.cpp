@@ -1,4 +1,4 @@
-// vector_add.c once more, in C++17: every handle gives itself back, and what goes wrong is an exception.
+// vector_add.c in C++17: handles release themselves, and failures throw exceptions.
 //
 //   c++ -std=c++17 vector_add.cpp $(pkg-config --cflags --libs tenon) -o vector_add && ./vector_add [DEVICE_TYPE]
 #include <cstdlib>
@@ -35,7 +35,7 @@ void add_vectors(const tenon::Device& device) {
     });
     sums.copy_d2h(sum.data() + at, device_sum.data() + at, piece);
   }
-  // Everything above was only queued. What `sums` has done depends on what `incoming` has.
+  // Everything above was only queued. The work of `sums` waits for the work of `incoming`.
   sums.synchronize();
 
   std::size_t wrong = 0;

@@ -8,16 +8,16 @@
  * plugin, or to what stands in where the plugin has none; which of the two was decided when the
  * plugin was loaded.
  *
- * A function that is about a device takes a `tenon_device`, and makes that device the current one
- * of the calling thread; any other takes a `tenon_plugin`.
+ * A function for a device takes a `tenon_device`, and makes that device the current one of the
+ * calling thread; all others take a `tenon_plugin`.
  *
- * Beside what is listed with it, a function answers `TENON_INVALID_HANDLE` for a `tenon_device` or
- * a `tenon_plugin` that is null, closed or made up, `TENON_INVALID_ARGUMENT` for an argument that
- * is null where it must not be or is out of range, and `TENON_REFUSED` when a layer refused the
- * call. What an output points to is written only on `TENON_SUCCESS`. The whole story of a failure
- * is in the thread's last error.
+ * Besides the listed statuses, each function returns `TENON_INVALID_HANDLE` for a `tenon_device`
+ * or a `tenon_plugin` that is null, closed or invalid, `TENON_INVALID_ARGUMENT` for an argument
+ * that is out of range or must not be null, and `TENON_REFUSED` if a layer refused the call.
+ * Outputs are written only on `TENON_SUCCESS`. The thread's last error has the details of a
+ * failure.
  *
- * Sizes are in bytes, and nothing is taken over: what a caller passes stays the caller's.
+ * Sizes are in bytes. The library does not take ownership of arguments.
  */
 
 #ifndef TENON_FUNCTIONS_H
@@ -39,7 +39,7 @@ extern "C" {
  *
  * Prepares state that all devices share, such as a driver, a thread pool or a log.
  *
- * @param[in] plugin The plugin that is asked.
+ * @param[in] plugin The plugin.
  * @retval TENON_BUSY Always: the library calls it by itself.
  * @par Threads
  *     Any thread, also several at once.
@@ -53,7 +53,7 @@ tenon_status tenon_initialize(tenon_plugin plugin);
  * Releases the resources of `tenon_initialize`. Handles and memory that still exist become
  * invalid.
  *
- * @param[in] plugin The plugin that is asked.
+ * @param[in] plugin The plugin.
  * @retval TENON_BUSY Always: the library calls it by itself.
  * @par Threads
  *     Any thread, also several at once.
@@ -107,7 +107,7 @@ tenon_status tenon_set_device(tenon_device device);
  * Returns the current device of the calling thread. In a thread that never called
  * `tenon_set_device` it is device 0.
  *
- * @param[in] plugin The plugin that is asked.
+ * @param[in] plugin The plugin.
  * @param[out] device The current device of the calling thread.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_ERROR The backend is not initialised.
@@ -140,7 +140,7 @@ tenon_status tenon_synchronize_device(tenon_device device);
  *
  * Returns the number of devices. Zero is allowed: the device type then exists without a device.
  *
- * @param[in] plugin The plugin that is asked.
+ * @param[in] plugin The plugin.
  * @param[out] count Number of devices.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_FAILED The devices cannot be counted.
@@ -155,7 +155,7 @@ tenon_status tenon_get_device_count(tenon_plugin plugin, size_t* count);
  *
  * Writes the numbers of all devices, as many as `tenon_get_device_count` returned.
  *
- * @param[in] plugin The plugin that is asked.
+ * @param[in] plugin The plugin.
  * @param[out] devices Room for the number of each device, in ascending order. As many elements
  *     as `tenon_get_device_count` says.
  * @retval TENON_SUCCESS On success.
@@ -1119,7 +1119,7 @@ tenon_status tenon_is_dnn_supported(tenon_device device, bool* supported);
  * If the handle stays null, such a kernel fails with an error. It is for devices that compile the
  * host's CUDA kernels.
  *
- * @param[in] plugin The plugin that is asked.
+ * @param[in] plugin The plugin.
  * @param[in] place The place of the device context.
  * @param[out] eigen_device The new object. Made by the call.
  * @param[in] stream The stream for the object.
@@ -1165,7 +1165,7 @@ tenon_status tenon_destroy_eigen_device(tenon_device device, tenon_eigen_device*
  *
  * Writes the name by which operators of the device find the communicator, ended by a zero byte.
  *
- * @param[in] plugin The plugin that is asked.
+ * @param[in] plugin The plugin.
  * @param[in] comm The communicator in question.
  * @param[out] comm_name Room for the name and its zero byte. 128 elements.
  * @retval TENON_SUCCESS On success.
@@ -1184,7 +1184,7 @@ tenon_status tenon_xccl_get_comm_name(
  *
  * Returns the size of a root id in bytes.
  *
- * @param[in] plugin The plugin that is asked.
+ * @param[in] plugin The plugin.
  * @param[out] size Length of a root id in bytes.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_FAILED Collectives are not available.
@@ -1202,7 +1202,7 @@ tenon_status tenon_xccl_get_unique_id_size(tenon_plugin plugin, size_t* size);
  * caller's buffer. One process calls it and sends the bytes to the others. They must hold all that
  * is needed to connect, such as an address and a port.
  *
- * @param[in] plugin The plugin that is asked.
+ * @param[in] plugin The plugin.
  * @param[in,out] unique_id Comes in with a buffer and its length; the function fills the
  *     buffer and keeps the rest.
  * @retval TENON_SUCCESS On success.
@@ -1221,7 +1221,7 @@ tenon_status tenon_xccl_get_unique_id(tenon_plugin plugin, tenon_collective_root
  * Joins the group of a root id, with the current device. It returns when all processes of the
  * group have called it. Each process has a different rank, from 0 to `ranks` - 1.
  *
- * @param[in] plugin The plugin that is asked.
+ * @param[in] plugin The plugin.
  * @param[in] ranks Number of processes in the group.
  * @param[in,out] unique_id The root id, the same bytes in all processes; only read.
  * @param[in] rank The rank of this process in the group.
@@ -1244,7 +1244,7 @@ tenon_status tenon_xccl_comm_init_rank(
  *
  * Leaves the group and destroys the communicator. Collectives that are queued must be done before.
  *
- * @param[in] plugin The plugin that is asked.
+ * @param[in] plugin The plugin.
  * @param[in] comm The communicator to destroy. Gone after the call.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_ERROR There is no such communicator.
@@ -1262,7 +1262,7 @@ tenon_status tenon_xccl_destroy_comm(tenon_plugin plugin, tenon_collective_comm 
  * results to the receive buffers of all. All processes get the same bits. Both buffers may be the
  * same.
  *
- * @param[in] plugin The plugin that is asked.
+ * @param[in] plugin The plugin.
  * @param[in] send_buf The contribution of this process, `count` elements; only read. Device
  *     memory. Must stay valid until `stream` has passed it.
  * @param[out] recv_buf The results, `count` elements. Device memory. Must stay valid until
@@ -1293,7 +1293,7 @@ tenon_status tenon_xccl_all_reduce(
  * Copies the buffer of the root process to the buffers of all others. There is one buffer in each
  * process: the root reads it, the others write it.
  *
- * @param[in] plugin The plugin that is asked.
+ * @param[in] plugin The plugin.
  * @param[in,out] buf The data, `count` elements; read in the root, written in the others.
  *     Device memory. Must stay valid until `stream` has passed it.
  * @param[in] count Number of elements of the buffer.
@@ -1322,7 +1322,7 @@ tenon_status tenon_xccl_broadcast(
  * results to the receive buffer of the root process. The receive buffers of the others are left
  * alone.
  *
- * @param[in] plugin The plugin that is asked.
+ * @param[in] plugin The plugin.
  * @param[in] send_buf The contribution of this process, `count` elements; only read. Device
  *     memory. Must stay valid until `stream` has passed it.
  * @param[out] recv_buf The results, `count` elements; used in the root only. Device memory.
@@ -1354,7 +1354,7 @@ tenon_status tenon_xccl_reduce(
  * Writes the send buffers of all processes one after the other, in the order of the ranks, to the
  * receive buffers of all. The receive buffer is as many times longer as there are processes.
  *
- * @param[in] plugin The plugin that is asked.
+ * @param[in] plugin The plugin.
  * @param[in] send_buf The contribution of this process, `count` elements; only read. Device
  *     memory. Must stay valid until `stream` has passed it.
  * @param[out] recv_buf The contributions of all processes, `count` elements for each process.
@@ -1384,7 +1384,7 @@ tenon_status tenon_xccl_all_gather(
  * into equal parts, and gives each process the part of its rank. The send buffer is as many times
  * longer as there are processes.
  *
- * @param[in] plugin The plugin that is asked.
+ * @param[in] plugin The plugin.
  * @param[in] send_buf The contribution of this process, `count` elements for each process;
  *     only read. Device memory. Must stay valid until `stream` has passed it.
  * @param[out] recv_buf The part of this process, `count` elements. Device memory. Must stay
@@ -1416,7 +1416,7 @@ tenon_status tenon_xccl_reduce_scatter(
  * bracket may be deferred and started together, so that a send and a receive of the same process
  * do not wait for each other. Brackets may nest.
  *
- * @param[in] plugin The plugin that is asked.
+ * @param[in] plugin The plugin.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_FAILED The bracket cannot be opened.
  * @note Where the plugin has none: nothing is done, and that counts as success.
@@ -1432,7 +1432,7 @@ tenon_status tenon_xccl_group_start(tenon_plugin plugin);
  * Closes the bracket that `tenon_xccl_group_start` opened; the outermost one queues the deferred
  * collectives. Failures of calls in the bracket may be reported here.
  *
- * @param[in] plugin The plugin that is asked.
+ * @param[in] plugin The plugin.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_FAILED Something in the bracket could not be queued.
  * @retval TENON_ERROR No bracket is open.
@@ -1450,7 +1450,7 @@ tenon_status tenon_xccl_group_end(tenon_plugin plugin);
  * Several sends to the same process arrive in the order of the calls. The stream may wait for the
  * receiver.
  *
- * @param[in] plugin The plugin that is asked.
+ * @param[in] plugin The plugin.
  * @param[in] send_buf The data to send, `count` elements; only read. Device memory. Must stay
  *     valid until `stream` has passed it.
  * @param[in] count Number of elements.
@@ -1478,7 +1478,7 @@ tenon_status tenon_xccl_send(
  * Receives the data that another process sends with `tenon_xccl_send`, with the same type and
  * count. The stream waits until the data has arrived.
  *
- * @param[in] plugin The plugin that is asked.
+ * @param[in] plugin The plugin.
  * @param[out] recv_buf The receive buffer, `count` elements. Device memory. Must stay valid
  *     until `stream` has passed it.
  * @param[in] count Number of elements.
@@ -1508,7 +1508,7 @@ tenon_status tenon_xccl_recv(
  * from buffer to buffer, but must match between sender and receiver. The arrays are host memory
  * and are read before the call returns; only the buffers must stay valid.
  *
- * @param[in] plugin The plugin that is asked.
+ * @param[in] plugin The plugin.
  * @param[in] send_buf Address of the send buffer for each rank; the buffers are only read.
  *     Device memory, `nranks` elements. Must stay valid until `stream` has passed it.
  * @param[in] send_count Number of elements to send to each rank. `nranks` elements.
@@ -1553,7 +1553,7 @@ tenon_status tenon_xccl_all_to_all(
  * Prepares the device for profiles. The value that it writes to `user_data` is passed to the other
  * five calls.
  *
- * @param[in] plugin The plugin that is asked.
+ * @param[in] plugin The plugin.
  * @param[in] prof The host's collector.
  * @param[out] user_data Any address, for the plugin's own use; `NULL` before the call. Made by
  *     the call.
@@ -1572,7 +1572,7 @@ tenon_status tenon_profiler_initialize(tenon_plugin plugin, tenon_profiler prof,
  * Releases the resources of `tenon_profiler_initialize`, near the end of the process. No other
  * profiler call follows.
  *
- * @param[in] plugin The plugin that is asked.
+ * @param[in] plugin The plugin.
  * @param[in] prof The host's collector.
  * @param[in] user_data The value that `tenon_profiler_initialize` wrote. Gone after the call.
  *     May be null.
@@ -1591,7 +1591,7 @@ tenon_status tenon_profiler_finalize(tenon_plugin plugin, tenon_profiler prof, v
  * Allocates buffers and warms up, so that `tenon_profiler_start_tracing` is cheap. It does not
  * record yet.
  *
- * @param[in] plugin The plugin that is asked.
+ * @param[in] plugin The plugin.
  * @param[in] prof The host's collector.
  * @param[in] user_data The value that `tenon_profiler_initialize` wrote. May be null.
  * @retval TENON_SUCCESS On success.
@@ -1609,7 +1609,7 @@ tenon_status tenon_profiler_prepare_tracing(
  *
  * From now on the device records its work.
  *
- * @param[in] plugin The plugin that is asked.
+ * @param[in] plugin The plugin.
  * @param[in] prof The host's collector.
  * @param[in] user_data The value that `tenon_profiler_initialize` wrote. May be null.
  * @retval TENON_SUCCESS On success.
@@ -1628,7 +1628,7 @@ tenon_status tenon_profiler_start_tracing(
  *
  * The device stops recording and keeps its events until they are collected.
  *
- * @param[in] plugin The plugin that is asked.
+ * @param[in] plugin The plugin.
  * @param[in] prof The host's collector.
  * @param[in] user_data The value that `tenon_profiler_initialize` wrote. May be null.
  * @retval TENON_SUCCESS On success.
@@ -1648,7 +1648,7 @@ tenon_status tenon_profiler_stop_tracing(tenon_plugin plugin, tenon_profiler pro
  * exports, and discards it. Times are in nanoseconds on the clock of the host; events from before
  * `start_ns` are left out.
  *
- * @param[in] plugin The plugin that is asked.
+ * @param[in] plugin The plugin.
  * @param[in] prof The host's collector, to add the events to.
  * @param[in] start_ns The start of the recording, in nanoseconds on the clock of the host.
  * @param[in] user_data The value that `tenon_profiler_initialize` wrote. May be null.
@@ -1871,7 +1871,7 @@ tenon_status tenon_cuda_graph_launch(
  *
  * Destroys a graph. Executable graphs that were created from it stay valid.
  *
- * @param[in] plugin The plugin that is asked.
+ * @param[in] plugin The plugin.
  * @param[in] graph The graph to destroy. Gone after the call.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_ERROR There is no such graph.
@@ -1888,7 +1888,7 @@ tenon_status tenon_cuda_graph_destroy(tenon_plugin plugin, tenon_graph graph);
  *
  * Destroys an executable graph; a queued launch still completes.
  *
- * @param[in] plugin The plugin that is asked.
+ * @param[in] plugin The plugin.
  * @param[in] exec The executable graph to destroy. Gone after the call.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_ERROR There is no such graph.
@@ -1907,7 +1907,7 @@ tenon_status tenon_cuda_graph_exec_destroy(tenon_plugin plugin, tenon_graph_exec
  * failure, the function may report the node and the reason, if the caller has passed memory for
  * them.
  *
- * @param[in] plugin The plugin that is asked.
+ * @param[in] plugin The plugin.
  * @param[out] exec The executable graph. Made by the call.
  * @param[in,out] graph Address of the graph; only read.
  * @param[out] error_node Receives the node that caused the failure; it belongs to the graph.
@@ -1936,7 +1936,7 @@ tenon_status tenon_cuda_graph_instantiate(
  *
  * With null for `nodes` it only counts.
  *
- * @param[in] plugin The plugin that is asked.
+ * @param[in] plugin The plugin.
  * @param[in] graph The graph in question.
  * @param[out] nodes Room for the nodes, or `NULL` to count them. `num_nodes` elements. May be
  *     null.
@@ -1987,7 +1987,7 @@ tenon_status tenon_cuda_stream_capture_info(
  *
  * Returns functions that update a graph before a launch, for example with a new random seed.
  *
- * @param[in] plugin The plugin that is asked.
+ * @param[in] plugin The plugin.
  * @param[in] graph The graph in question.
  * @param[out] hook_manager The setters.
  * @retval TENON_SUCCESS On success.
@@ -2007,7 +2007,7 @@ tenon_status tenon_get_parameter_setter_for_exec_graph(
  *
  * Writes the graph to a file in the DOT language.
  *
- * @param[in] plugin The plugin that is asked.
+ * @param[in] plugin The plugin.
  * @param[in] graph The graph to print.
  * @param[in] path Name of the file, which is overwritten.
  * @param[in] flags The level of detail, as bits of `cudaGraphDebugDotFlags`.
@@ -2028,7 +2028,7 @@ tenon_status tenon_cuda_graph_debug_dot_print(
  *
  * Sets the capture mode of the calling thread and returns the previous one.
  *
- * @param[in] plugin The plugin that is asked.
+ * @param[in] plugin The plugin.
  * @param[in,out] mode In: the mode to set. Out: the previous mode.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_ERROR There is no such mode.

@@ -2,7 +2,7 @@
 
 /**
  * @file tenon.h
- * @brief The whole library: include this one.
+ * @brief The whole library. Include this header.
  */
 
 #ifndef TENON_TENON_H

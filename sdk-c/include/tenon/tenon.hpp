@@ -1,23 +1,23 @@
 /**
  * @file tenon.hpp
- * @brief C++17 over tenon.h: handles that give themselves back, and exceptions.
+ * @brief The C++17 wrapper of tenon.h: handles that release themselves, and exceptions.
  *
- * Written by hand, and thin on purpose: what has no method here is called in C, with `get()` of the objects as the
- * handles and `tenon::check` around the call.
+ * The wrapper is written by hand and small. Functions without a method here are called in C, with `get()` of the
+ * objects as the handles and `tenon::check` around the call.
  *
- * **A failure is an exception**, a `tenon::Error` that holds the whole story. A constructor has no other way to say
- * that it has not made its object, and no object is ever without a handle unless it was moved from. `std::expected`,
- * which would be the other choice, is not in C++17. Without exceptions, use tenon.h; nothing is missing there.
+ * **A failure throws** a `tenon::Error` that holds the error record. So a constructor always creates its object, and
+ * an object always has a handle unless it was moved from. The alternative, `std::expected`, is not in C++17. Without
+ * exceptions, use tenon.h, which has all functions.
  *
- * **A destructor never throws.** It drops the status of the call that gives the handle back; where that status matters,
- * give back by hand (`close`) or wait first (`Stream::synchronize`). It waits only where the call that it makes waits, as
- * that of a device does for its work.
+ * **A destructor never throws.** It ignores the status of the call that releases the handle. If that status matters,
+ * release the handle with `close`, or wait first with `Stream::synchronize`. A destructor waits only if the call that
+ * it makes waits: closing a device waits for the device's work.
  *
- * **Objects can be moved, not copied**, but for `Plugin`, which owns nothing. A device outlives what is made on it, and
- * a stream the arrays that are made with it: declare it before them. Where that is broken, the call that gives back
- * fails and is dropped, and what it was about stays until `tenon_shutdown`.
+ * **Objects can be moved, not copied**, except `Plugin`, which owns nothing. A device must outlive the objects that
+ * are created on it, and a stream the arrays that are created with it: declare it before them. Otherwise the
+ * releasing call fails, its status is ignored, and the object stays until `tenon_shutdown`.
  *
- * **Threads**: methods that are `const` may be called from several threads at once on one object, others not.
+ * **Threads**: several threads may call `const` methods of one object at once, but no other methods.
  */
 
 #ifndef TENON_TENON_HPP
@@ -40,10 +40,10 @@
 
 namespace tenon {
 
-/** @brief Why a call failed. `what()` is the whole story in one text. */
+/** @brief The exception for a failed call. `what()` is the whole error record as text. */
 class Error : public std::runtime_error {
  public:
-  /** @brief What the library tells about this thread's last failed call; `status` is what that call answered. */
+  /** @brief Reads the record of this thread's last failed call; `status` is the status of that call. */
   explicit Error(tenon_status status) : std::runtime_error(tenon_error_text()), status_(status) {
     tenon_error last;
     static_cast<void>(tenon_error_last(&last));
@@ -52,21 +52,21 @@ class Error : public std::runtime_error {
               text(last.layer), text(last.rule)});
   }
 
-  /** @brief What the function answered. */
+  /** @brief The status that the function returned. */
   tenon_status status() const noexcept { return status_; }
   /** @brief The function of tenon.h that failed. */
   const std::string& function() const noexcept { return story_->function; }
-  /** @brief What went wrong, without what it was about. */
+  /** @brief The message, without the function and the device. */
   const std::string& message() const noexcept { return story_->message; }
-  /** @brief The device, as `cpu:0`; empty where it was about none. */
+  /** @brief The device, as `cpu:0`; empty if there is none. */
   const std::string& device() const noexcept { return story_->device; }
-  /** @brief The name of the plugin; empty where it was about none. */
+  /** @brief The name of the plugin; empty if there is none. */
   const std::string& plugin() const noexcept { return story_->plugin; }
-  /** @brief What the plugin itself says; empty when it says nothing. */
+  /** @brief The plugin's own message; empty if it has none. */
   const std::string& plugin_message() const noexcept { return story_->plugin_message; }
-  /** @brief The layer that refused the call; empty when none did. */
+  /** @brief The layer that refused the call; empty if none did. */
   const std::string& layer() const noexcept { return story_->layer; }
-  /** @brief The rule that was broken, such as `V001`; empty when it was none. */
+  /** @brief The rule that the call broke, such as `V001`; empty if there is none. */
   const std::string& rule() const noexcept { return story_->rule; }
 
  private:
@@ -87,7 +87,7 @@ class Error : public std::runtime_error {
   std::shared_ptr<const Story> story_;
 };
 
-/** @brief Throws when a call has failed: `tenon::check(tenon_memory_copy_p2p(...))`. */
+/** @brief Throws if a call has failed: `tenon::check(tenon_memory_copy_p2p(...))`. */
 inline void check(tenon_status status) {
   if (status != TENON_SUCCESS) {
     throw Error(status);
@@ -96,7 +96,7 @@ inline void check(tenon_status status) {
 
 namespace detail {
 
-/** A handle with the device that it belongs to; given back when its owner ends. */
+/** A handle with its device; released when its owner is destroyed. */
 template <class Handle, tenon_status (*destroy)(tenon_device, Handle)>
 class Owned {
  public:
@@ -124,7 +124,7 @@ class Owned {
   Handle handle_ = nullptr;
 };
 
-/** The bytes of so many elements. */
+/** The size of a number of elements in bytes. */
 template <class T>
 std::size_t bytes(std::size_t count) {
   static_assert(std::is_trivially_copyable_v<T>, "a device moves bytes, and knows nothing of constructors");
@@ -134,7 +134,7 @@ std::size_t bytes(std::size_t count) {
   return count * sizeof(T);
 }
 
-/** A text of a function that first tells how long it is; again when it has grown in between. */
+/** Reads a text from a function that first returns its length; tries again if the text has grown in between. */
 template <class Write>
 std::string text(Write write) {
   std::size_t size = 0;
@@ -152,17 +152,17 @@ std::string text(Write write) {
 
 }  // namespace detail
 
-/** @brief A plugin that is loaded. It stays loaded when this ends: devices may be open that were made with others. */
+/** @brief A loaded plugin. It stays loaded when this object is destroyed: other objects may use its devices. */
 class Plugin {
  public:
-  /** @brief Loads the plugin of a library or a manifest. @throws Error with the reason why it cannot be used */
+  /** @brief Loads a plugin from a library or a manifest. @throws Error if it cannot be used, with the reason */
   explicit Plugin(const std::string& path, const tenon_load_options* options = nullptr) {
     check(tenon_load_plugin(path.c_str(), options, &plugin_));
   }
   /** @brief The plugin of a handle. */
   explicit Plugin(tenon_plugin plugin) noexcept : plugin_(plugin) {}
 
-  /** @brief What it is, as the library has found out. The texts live as long as the plugin. */
+  /** @brief Information about the plugin. The strings live as long as the plugin. */
   tenon_plugin_info info() const {
     tenon_plugin_info info;
     check(tenon_plugin_get_info(plugin_, &info));
@@ -173,7 +173,7 @@ class Plugin {
     check(tenon_unload_plugin(plugin_));
     plugin_ = nullptr;
   }
-  /** @brief The name under which its devices are opened. */
+  /** @brief The device type, as for `Device`. */
   std::string device_type() const { return info().device_type; }
   /** @brief The handle, for functions of tenon.h. */
   tenon_plugin get() const noexcept { return plugin_; }
@@ -182,7 +182,7 @@ class Plugin {
   tenon_plugin plugin_ = nullptr;
 };
 
-/** @brief A device that is open. */
+/** @brief An open device. */
 class Device {
  public:
   /** @brief Opens the built-in CPU device. */
@@ -191,7 +191,7 @@ class Device {
   explicit Device(const std::string& type, int ordinal = 0) {
     check(tenon_device_open(type.c_str(), ordinal, &device_));
   }
-  /** @brief Opens a device of a plugin, where others have the same type. */
+  /** @brief Opens a device of a plugin, if other plugins have the same type. */
   explicit Device(const Plugin& plugin, int ordinal = 0) {
     check(tenon_plugin_open_device(plugin.get(), ordinal, &device_));
   }
@@ -208,9 +208,9 @@ class Device {
   }
 
   /**
-   * @brief Closes the device; what was made on it is of no use from then on.
+   * @brief Closes the device; objects that were created on it are unusable from then on.
    *
-   * @throws Error when that fails; `get()` tells whether the device stays open, as one does that is still in use
+   * @throws Error if closing fails; `get()` is null unless the device stays open, as it does while it is in use
    */
   void close() {
     const tenon_status status = tenon_device_close(device_);
@@ -228,13 +228,13 @@ class Device {
   void synchronize() const { check(tenon_synchronize_device(device_)); }
   /** @brief Makes it the current device of this thread. */
   void make_current() const { check(tenon_device_make_current(device_)); }
-  /** @brief What it is and how much memory it has. */
+  /** @brief Information about the device, including its memory. */
   tenon_device_info info() const {
     tenon_device_info info;
     check(tenon_device_get_info(device_, &info));
     return info;
   }
-  /** @brief Every function as native, fallback or unavailable, and how often it was called, for people. */
+  /** @brief A report for people: each function's implementation (native, fallback, unavailable) and number of calls. */
   std::string report() const {
     return detail::text([this](char* text, std::size_t* size) { return tenon_device_report_text(device_, text, size); });
   }
@@ -262,7 +262,7 @@ class Device {
   tenon_device device_ = nullptr;
 };
 
-/** @brief A mark in a stream that others can wait for. */
+/** @brief A point in a stream that the host and other streams can wait for. */
 class Event {
  public:
   /** @brief An event that was not recorded yet; such an event counts as done. */
@@ -274,7 +274,7 @@ class Event {
 
   /** @brief Waits until the last record is done. */
   void synchronize() const { check(tenon_synchronize_event(event_.device(), event_.get())); }
-  /** @brief Whether the last record is done. */
+  /** @brief Returns true if the last record is done. */
   bool done() const {
     bool done = false;
     check(tenon_query_event(event_.device(), event_.get(), &done));
@@ -301,20 +301,20 @@ class Stream {
 
   /** @brief Waits for all work that was queued before. */
   void synchronize() const { check(tenon_synchronize_stream(stream_.device(), stream_.get())); }
-  /** @brief Whether all work that was queued before is done. */
+  /** @brief Returns true if all work that was queued before is done. */
   bool done() const {
     bool done = false;
     check(tenon_query_stream(stream_.device(), stream_.get(), &done));
     return done;
   }
-  /** @brief Puts the event here: it is done once all work that was queued before is. */
+  /** @brief Records the event: it is done once all work that was queued before is done. */
   void record(const Event& event) const { check(tenon_record_event(stream_.device(), stream_.get(), event.get())); }
   /** @brief Work that is queued from now on waits for the last record of the event; the caller does not. */
   void wait(const Event& event) const {
     check(tenon_stream_wait_event(stream_.device(), stream_.get(), event.get()));
   }
 
-  /** @brief Queues a copy to the device. A pinned source must stay as it is until the stream has passed the copy. */
+  /** @brief Queues a copy to the device. A pinned source must not change until the stream has passed the copy. */
   template <class T>
   void copy_h2d(T* dst, const T* src, std::size_t count) const {
     check(tenon_async_memory_copy_h2d(stream_.device(), stream_.get(), dst, src, detail::bytes<T>(count)));
@@ -331,10 +331,10 @@ class Stream {
   }
 
   /**
-   * @brief Queues a function of the host, called once, in a thread of the device, when the work before it is done.
+   * @brief Queues a host function, which a thread of the device calls once, after the work before it.
    *
-   * It must call nothing that reaches a device, and can open and close nothing (#TENON_BUSY). An exception that leaves
-   * it becomes the callback's failure.
+   * It must not call functions that reach a device, and cannot open or close anything (#TENON_BUSY). An exception that
+   * leaves it becomes the callback's failure.
    */
   template <class Function>
   void call(Function&& function) const {
@@ -342,7 +342,7 @@ class Stream {
     static_assert(std::is_invocable_v<Work&>, "the function takes no arguments");
     auto work = std::make_unique<Work>(std::forward<Function>(function));
     check(tenon_stream_add_callback(stream_.device(), stream_.get(), run<Work>, work.get()));
-    // From here on it is the callback's, which may even be over.
+    // From here on the callback owns it, and may have run already.
     static_cast<void>(work.release());
   }
 
@@ -369,10 +369,10 @@ class Stream {
   Handle stream_;
 };
 
-/** @brief Bytes of device memory out of the library's pool. */
+/** @brief Bytes of device memory from the library's pool. */
 class Buffer {
  public:
-  /** @brief Memory for work on a stream, which gets it back from there: the stream must outlive the buffer. */
+  /** @brief Memory for work on a stream, on which it is also freed: the stream must outlive the buffer. */
   Buffer(const Stream& stream, std::size_t size) : stream_(stream.get()) {
     check(tenon_buffer_create(stream.device(), size, stream_, &buffer_));
   }
@@ -391,13 +391,13 @@ class Buffer {
     }
   }
 
-  /** @brief Where it begins, on the device. */
+  /** @brief The address in device memory. */
   void* address() const {
     void* address = nullptr;
     check(tenon_buffer_address(buffer_, &address));
     return address;
   }
-  /** @brief Its length in bytes. */
+  /** @brief The length in bytes. */
   std::size_t size() const {
     std::size_t size = 0;
     check(tenon_buffer_size(buffer_, &size));
@@ -411,18 +411,18 @@ class Buffer {
   tenon_stream stream_ = nullptr;
 };
 
-/** @brief Elements in device memory. The addresses are for copies and kernels; the host does not follow them. */
+/** @brief Elements in device memory. The addresses are for copies and kernels; the host must not dereference them. */
 template <class T>
 class Array {
  public:
-  /** @brief Room for so many elements, as `Buffer` has it; `place` is a stream or a device. */
+  /** @brief Allocates elements as `Buffer` does; `place` is a stream or a device. */
   template <class Place>
   Array(const Place& place, std::size_t count)
       : buffer_(place, detail::bytes<T>(count)), data_(static_cast<T*>(buffer_.address())), size_(count) {}
 
-  /** @brief The first element, on the device. */
+  /** @brief The address of the first element in device memory. */
   T* data() const noexcept { return data_; }
-  /** @brief How many they are. */
+  /** @brief The number of elements. */
   std::size_t size() const noexcept { return size_; }
 
  private:
@@ -433,7 +433,7 @@ class Array {
 
 namespace detail {
 
-/** Elements that the host reaches, in memory that a device gave. */
+/** Elements in device-allocated memory that the host can access. */
 template <class T, tenon_status (*allocate)(tenon_device, void**, std::size_t),
           tenon_status (*deallocate)(tenon_device, void*, std::size_t)>
 class Reachable {
@@ -472,11 +472,11 @@ class Reachable {
 
 }  // namespace detail
 
-/** @brief Elements in pinned host memory, from which and to which copies run while the host goes on. */
+/** @brief Elements in pinned host memory, for asynchronous copies. */
 template <class T>
 using HostArray = detail::Reachable<T, tenon_host_memory_allocate, tenon_host_memory_deallocate>;
 
-/** @brief Elements in unified memory, which host and device reach at the same address. */
+/** @brief Elements in unified memory, which host and device access at the same address. */
 template <class T>
 using UnifiedArray = detail::Reachable<T, tenon_unified_memory_allocate, tenon_unified_memory_deallocate>;
 

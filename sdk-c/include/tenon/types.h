@@ -2,13 +2,13 @@
 
 /**
  * @file types.h
- * @brief What the functions of the library take and answer.
+ * @brief The types and statuses of the library.
  *
- * Handles of the library's own are looked up at each call, so that one that is null, closed or
- * made up is an error and nothing worse. All others are handles of a plugin, which the library
- * hands on as they are.
+ * The library looks its own handles up at each call: a handle that is null, closed or invalid
+ * makes the call fail, and does no other harm. All others are handles of a plugin, which the
+ * library passes on unchanged.
  *
- * Each handle is a pointer to a type of its own, so that a compiler tells them apart.
+ * Each handle is a pointer to a distinct type, so that a compiler can tell them apart.
  */
 
 #ifndef TENON_TYPES_H
@@ -23,7 +23,7 @@
 extern "C" {
 #endif
 
-/** @brief How a call ended: what a device answered, or, from 16 on, what the library has to say. */
+/** @brief The result of a call: a status of the device or, from 16 on, of the library. */
 typedef enum {
   /** The call completed, or queued its work where it may return early. */
   TENON_SUCCESS = 0,
@@ -56,10 +56,10 @@ typedef enum {
 } tenon_status;
 static_assert(sizeof(tenon_status) == 4, "size of tenon_status");
 
-/** @brief A device that was opened. */
+/** @brief An open device. */
 typedef struct tenon_device_st* tenon_device;
 
-/** @brief A plugin that was loaded, or the one that is built in. */
+/** @brief A loaded plugin, or the built-in one. */
 typedef struct tenon_plugin_st* tenon_plugin;
 
 /** @brief Memory of a device, with its length. */

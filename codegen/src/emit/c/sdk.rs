@@ -49,7 +49,7 @@ pub fn headers(templates: &Environment, face: Face, marker: &str) -> Result<Vec<
     let types_header = TypesHeader {
         marker,
         guard: guard(types),
-        comment: file_comment(types, "What the functions of the library take and answer.", TYPES),
+        comment: file_comment(types, "The types and statuses of the library.", TYPES),
         types: types_of(face),
     };
     let functions_header = FunctionsHeader {
@@ -62,7 +62,7 @@ pub fn headers(templates: &Environment, face: Face, marker: &str) -> Result<Vec<
     let all_header = FunctionsHeader {
         marker,
         guard: guard(all),
-        comment: file_comment(all, "The whole library: include this one.", &[]),
+        comment: file_comment(all, "The whole library. Include this header.", &[]),
         includes: vec![types, core, functions],
         sections: Vec::new(),
     };
@@ -82,9 +82,9 @@ pub fn headers(templates: &Environment, face: Face, marker: &str) -> Result<Vec<
 }
 
 const TYPES: &[&str] = &[
-    "Handles of the library's own are looked up at each call, so that one that is null, closed or made up is an error \
-     and nothing worse. All others are handles of a plugin, which the library hands on as they are.",
-    "Each handle is a pointer to a type of its own, so that a compiler tells them apart.",
+    "The library looks its own handles up at each call: a handle that is null, closed or invalid makes the call fail, \
+     and does no other harm. All others are handles of a plugin, which the library passes on unchanged.",
+    "Each handle is a pointer to a distinct type, so that a compiler can tell them apart.",
 ];
 
 fn file_comment(file: &str, brief: &str, paragraphs: &[&str]) -> Vec<String> {
@@ -101,26 +101,25 @@ fn functions_comment(face: Face, file: &str) -> Vec<String> {
     let (device, plugin) = (face.handle("device"), face.handle(PLUGIN));
     let paragraphs = [
         format!(
-            "One function for each of the {} of {}. Each goes straight to the plugin, or to what stands in where the \
-             plugin has none; which of the two was decided when the plugin was loaded.",
+            "One function for each of the {} of {}. Each calls the plugin, or the fallback of a function that the plugin \
+             lacks; the choice is made when the plugin is loaded.",
             count(face.interface.functions.len(), "function"),
             uncapital(&face.interface.title),
         ),
         format!(
-            "A function that is about a device takes a `{device}`, and makes that device the current one of the calling \
-             thread; any other takes a `{plugin}`."
+            "A function for a device takes a `{device}`, and makes that device the current one of the calling thread; all \
+             others take a `{plugin}`."
         ),
         format!(
-            "Beside what is listed with it, a function answers {} for a `{device}` or a `{plugin}` that is null, closed \
-             or made up, {} for an argument that is null where it must not be or is out of range, and {} when a layer \
-             refused the call. What an output points to is written only on {}. The whole story of a failure is in the \
-             thread's last error.",
+            "Besides the listed statuses, each function returns {} for a `{device}` or a `{plugin}` that is null, closed \
+             or invalid, {} for an argument that is out of range or must not be null, and {} if a layer refused the \
+             call. Outputs are written only on {}. The thread's last error has the details of a failure.",
             status("invalid_handle"),
             status("invalid_argument"),
             status("refused"),
             status("success"),
         ),
-        "Sizes are in bytes, and nothing is taken over: what a caller passes stays the caller's.".to_owned(),
+        "Sizes are in bytes. The library does not take ownership of arguments.".to_owned(),
     ];
     let paragraphs: Vec<&str> = paragraphs.iter().map(String::as_str).collect();
     file_comment(file, &sentence(&format!("{} as functions", face.interface.title)), &paragraphs)
@@ -144,7 +143,7 @@ fn types_of(face: Face) -> Vec<TypeItem> {
     let status = TypeItem::Enum {
         is_int: false,
         comment: wrap(
-            "@brief How a call ended: what a device answered, or, from 16 on, what the library has to say.",
+            "@brief The result of a call: a status of the device or, from 16 on, of the library.",
             WIDTH,
         ),
         name: face.handle("status"),
@@ -152,8 +151,8 @@ fn types_of(face: Face) -> Vec<TypeItem> {
         size: 4,
     };
     let own = [
-        ("device", "A device that was opened."),
-        (PLUGIN, "A plugin that was loaded, or the one that is built in."),
+        ("device", "An open device."),
+        (PLUGIN, "A loaded plugin, or the built-in one."),
         ("buffer", "Memory of a device, with its length."),
     ];
     let own = own.map(|(name, brief)| {
@@ -201,7 +200,7 @@ impl Comments<'_> {
         lines.extend(prose);
         lines.push(String::new());
         if face.called_with(function) == Handle::Plugin {
-            lines.push(format!("@param[in] {PLUGIN} The plugin that is asked."));
+            lines.push(format!("@param[in] {PLUGIN} The plugin."));
         }
         lines.extend(function.params.iter().flat_map(|param| self.param(param, &function.params)));
         let answer = face.answer(function, Prose::callers);

@@ -199,7 +199,7 @@ fn contents(job: &Job, folder: &str, to: &str, template: &str) -> Option<Output>
             }));
         }
     }
-    lines.push(format!("  - [Mistakes in a spec]({})", path("mistakes.md")));
+    lines.push(format!("  - [Rules of a spec]({})", path("mistakes.md")));
     let text = template.replace(place, &lines.join("\n"));
     let text = format!("<!-- {} -->\n\n{}\n", job.stamp.spec(), text.trim());
     Some(Output::new("", text, "the table of contents"))

@@ -36,7 +36,7 @@ impl<'a> Sdk<'a> {
             ctype: CType::Address,
             pass: Pass::Value,
             nullable: false,
-            doc: "The plugin that is asked.".to_owned(),
+            doc: "The plugin.".to_owned(),
             returned: String::new(),
         });
         let own = (0..function.params.len()).map(|index| self.param(function, ParamId(index)));
@@ -143,7 +143,7 @@ impl<'a> Sdk<'a> {
             name: names::member(&status.name),
             value: status.value,
         });
-        let doc = "How a call ended: what a device answered, or, from 16 on, what the library has to say.";
+        let doc = "The result of a call: a status of the device or, from 16 on, of the library.";
         let status = Class::numbers("Status".to_owned(), &Docstring::new(doc), false, members.collect());
         std::iter::once(status).chain(self.face.types().into_iter().filter_map(|ty| self.ty(ty))).collect()
     }

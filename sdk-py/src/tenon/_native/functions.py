@@ -5,21 +5,20 @@ One function for each of the 94 functions of the device interface. Each goes str
 or to what stands in where the plugin has none; which of the two was decided when the plugin was
 loaded.
 
-A function that is about a device takes its handle, and makes that device the current one of the
-calling thread; any other takes the handle of a plugin. Handles and addresses are numbers, and 0 is
-null. What C writes through a pointer is returned: several values as a tuple, an array as a list.
+A function for a device takes its handle, and makes that device the current one of the calling
+thread; all others take the handle of a plugin. Handles and addresses are numbers, and 0 is null.
+Outputs of C are returned: several values as a tuple, an array as a list.
 
-Beside what is listed with it, a function raises ``InvalidHandleError`` for a device or a plugin
-that is 0, closed or made up, ``InvalidArgumentError`` for an argument that is 0 where it must not
-be or is out of range, ``RefusedError`` when a layer refused the call, and ``ctypes.ArgumentError``
-for an argument of another type.
+Besides the listed exceptions, each function raises ``InvalidHandleError`` for a device or a plugin
+that is 0, closed or invalid, ``InvalidArgumentError`` for an argument that is out of range or must
+not be 0, ``RefusedError`` if a layer refused the call, and ``ctypes.ArgumentError`` for an argument
+of the wrong type.
 
 The exceptions are those of ``tenon.errors``.
 
-While a function runs, other threads of Python do too: the interpreter's lock is released. Sizes are
-in bytes, and nothing is taken over: what a caller passes has to stay as long as the call, or the
-work that it queued, needs it. A function with an underscore before its name is the one of ctypes,
-which answers a status.
+The functions release the interpreter's lock. Sizes are in bytes. The library does not take
+ownership of arguments: the caller must keep them until the call, or the work that it queued, is
+done. A function with a leading underscore is the ctypes function, which returns a status.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ def initialize(plugin: int) -> None:
     Prepares state that all devices share, such as a driver, a thread pool or a log.
 
     Args:
-        plugin: The plugin that is asked.
+        plugin: The plugin.
 
     Raises:
         BusyError: Always: the library calls it by itself.
@@ -81,7 +80,7 @@ def finalize(plugin: int) -> None:
     Releases the resources of ``initialize``. Handles and memory that still exist become invalid.
 
     Args:
-        plugin: The plugin that is asked.
+        plugin: The plugin.
 
     Raises:
         BusyError: Always: the library calls it by itself.
@@ -174,7 +173,7 @@ def get_device(plugin: int) -> int:
     it is device 0.
 
     Args:
-        plugin: The plugin that is asked.
+        plugin: The plugin.
 
     Returns:
         The current device of the calling thread.
@@ -230,7 +229,7 @@ def get_device_count(plugin: int) -> int:
     Returns the number of devices. Zero is allowed: the device type then exists without a device.
 
     Args:
-        plugin: The plugin that is asked.
+        plugin: The plugin.
 
     Returns:
         Number of devices.
@@ -258,7 +257,7 @@ def get_device_list(plugin: int) -> list[int]:
     Writes the numbers of all devices, as many as ``get_device_count`` returned.
 
     Args:
-        plugin: The plugin that is asked.
+        plugin: The plugin.
 
     Returns:
         The number of each device, in ascending order.
@@ -1761,7 +1760,7 @@ def init_eigen_device(plugin: int, place: int, stream: int, allocator: int) -> i
     host's CUDA kernels.
 
     Args:
-        plugin: The plugin that is asked.
+        plugin: The plugin.
         place: The place of the device context.
         stream: The stream for the object.
         allocator: The allocator for the object's own memory.
@@ -1827,7 +1826,7 @@ def xccl_get_comm_name(plugin: int, comm: int) -> str:
     Writes the name by which operators of the device find the communicator, ended by a zero byte.
 
     Args:
-        plugin: The plugin that is asked.
+        plugin: The plugin.
         comm: The communicator in question.
 
     Returns:
@@ -1859,7 +1858,7 @@ def xccl_get_unique_id_size(plugin: int) -> int:
     Returns the size of a root id in bytes.
 
     Args:
-        plugin: The plugin that is asked.
+        plugin: The plugin.
 
     Returns:
         Length of a root id in bytes.
@@ -1890,7 +1889,7 @@ def xccl_get_unique_id(plugin: int, unique_id: CollectiveRootId) -> None:
     is needed to connect, such as an address and a port.
 
     Args:
-        plugin: The plugin that is asked.
+        plugin: The plugin.
         unique_id: Comes in with a buffer and its length; the function fills the buffer and
             keeps the rest.
 
@@ -1920,7 +1919,7 @@ def xccl_comm_init_rank(plugin: int, ranks: int, unique_id: CollectiveRootId, ra
     group have called it. Each process has a different rank, from 0 to ``ranks`` - 1.
 
     Args:
-        plugin: The plugin that is asked.
+        plugin: The plugin.
         ranks: Number of processes in the group.
         unique_id: The root id, the same bytes in all processes; only read.
         rank: The rank of this process in the group.
@@ -1956,7 +1955,7 @@ def xccl_destroy_comm(plugin: int, comm: int) -> None:
     Leaves the group and destroys the communicator. Collectives that are queued must be done before.
 
     Args:
-        plugin: The plugin that is asked.
+        plugin: The plugin.
         comm: The communicator to destroy. Gone after the call.
 
     Raises:
@@ -1987,7 +1986,7 @@ def xccl_all_reduce(
     same.
 
     Args:
-        plugin: The plugin that is asked.
+        plugin: The plugin.
         send_buf: The contribution of this process, ``count`` elements; only read. Device
             memory. Must stay valid until ``stream`` has passed it.
         recv_buf: The results, ``count`` elements. Device memory. Must stay valid until
@@ -2025,7 +2024,7 @@ def xccl_broadcast(plugin: int, buf: int, count: int, data_type: int, root: int,
     process: the root reads it, the others write it.
 
     Args:
-        plugin: The plugin that is asked.
+        plugin: The plugin.
         buf: The data, ``count`` elements; read in the root, written in the others. Device
             memory. Must stay valid until ``stream`` has passed it.
         count: Number of elements of the buffer.
@@ -2066,7 +2065,7 @@ def xccl_reduce(
     alone.
 
     Args:
-        plugin: The plugin that is asked.
+        plugin: The plugin.
         send_buf: The contribution of this process, ``count`` elements; only read. Device
             memory. Must stay valid until ``stream`` has passed it.
         recv_buf: The results, ``count`` elements; used in the root only. Device memory. Must
@@ -2107,7 +2106,7 @@ def xccl_all_gather(
     receive buffers of all. The receive buffer is as many times longer as there are processes.
 
     Args:
-        plugin: The plugin that is asked.
+        plugin: The plugin.
         send_buf: The contribution of this process, ``count`` elements; only read. Device
             memory. Must stay valid until ``stream`` has passed it.
         recv_buf: The contributions of all processes, ``count`` elements for each process.
@@ -2149,7 +2148,7 @@ def xccl_reduce_scatter(
     longer as there are processes.
 
     Args:
-        plugin: The plugin that is asked.
+        plugin: The plugin.
         send_buf: The contribution of this process, ``count`` elements for each process; only
             read. Device memory. Must stay valid until ``stream`` has passed it.
         recv_buf: The part of this process, ``count`` elements. Device memory. Must stay valid
@@ -2188,7 +2187,7 @@ def xccl_group_start(plugin: int) -> None:
     wait for each other. Brackets may nest.
 
     Args:
-        plugin: The plugin that is asked.
+        plugin: The plugin.
 
     Raises:
         DeviceError: The bracket cannot be opened (``Status.FAILED``).
@@ -2214,7 +2213,7 @@ def xccl_group_end(plugin: int) -> None:
     collectives. Failures of calls in the bracket may be reported here.
 
     Args:
-        plugin: The plugin that is asked.
+        plugin: The plugin.
 
     Raises:
         DeviceError: Something in the bracket could not be queued (``Status.FAILED``).
@@ -2242,7 +2241,7 @@ def xccl_send(plugin: int, send_buf: int, count: int, data_type: int, dest_rank:
     receiver.
 
     Args:
-        plugin: The plugin that is asked.
+        plugin: The plugin.
         send_buf: The data to send, ``count`` elements; only read. Device memory. Must stay
             valid until ``stream`` has passed it.
         count: Number of elements.
@@ -2278,7 +2277,7 @@ def xccl_recv(plugin: int, recv_buf: int, count: int, data_type: int, src_rank: 
     The stream waits until the data has arrived.
 
     Args:
-        plugin: The plugin that is asked.
+        plugin: The plugin.
         recv_buf: The receive buffer, ``count`` elements. Device memory. Must stay valid until
             ``stream`` has passed it.
         count: Number of elements.
@@ -2340,7 +2339,7 @@ def xccl_all_to_all(
     and are read before the call returns; only the buffers must stay valid.
 
     Args:
-        plugin: The plugin that is asked.
+        plugin: The plugin.
         send_buf: Address of the send buffer for each rank; the buffers are only read. Must stay
             valid until ``stream`` has passed it.
         send_count: Number of elements to send to each rank.
@@ -2398,7 +2397,7 @@ def profiler_initialize(plugin: int, prof: int) -> int:
     other five calls.
 
     Args:
-        plugin: The plugin that is asked.
+        plugin: The plugin.
         prof: The host's collector.
 
     Returns:
@@ -2429,7 +2428,7 @@ def profiler_finalize(plugin: int, prof: int, user_data: int) -> None:
     profiler call follows.
 
     Args:
-        plugin: The plugin that is asked.
+        plugin: The plugin.
         prof: The host's collector.
         user_data: The value that ``profiler_initialize`` wrote. Gone after the call. May be
             ``0``.
@@ -2457,7 +2456,7 @@ def profiler_prepare_tracing(plugin: int, prof: int, user_data: int) -> None:
     yet.
 
     Args:
-        plugin: The plugin that is asked.
+        plugin: The plugin.
         prof: The host's collector.
         user_data: The value that ``profiler_initialize`` wrote. May be ``0``.
 
@@ -2483,7 +2482,7 @@ def profiler_start_tracing(plugin: int, prof: int, user_data: int) -> None:
     From now on the device records its work.
 
     Args:
-        plugin: The plugin that is asked.
+        plugin: The plugin.
         prof: The host's collector.
         user_data: The value that ``profiler_initialize`` wrote. May be ``0``.
 
@@ -2510,7 +2509,7 @@ def profiler_stop_tracing(plugin: int, prof: int, user_data: int) -> None:
     The device stops recording and keeps its events until they are collected.
 
     Args:
-        plugin: The plugin that is asked.
+        plugin: The plugin.
         prof: The host's collector.
         user_data: The value that ``profiler_initialize`` wrote. May be ``0``.
 
@@ -2539,7 +2538,7 @@ def profiler_collect_trace_data(plugin: int, prof: int, start_ns: int, user_data
     ``start_ns`` are left out.
 
     Args:
-        plugin: The plugin that is asked.
+        plugin: The plugin.
         prof: The host's collector, to add the events to.
         start_ns: The start of the recording, in nanoseconds on the clock of the host.
         user_data: The value that ``profiler_initialize`` wrote. May be ``0``.
@@ -2862,7 +2861,7 @@ def cuda_graph_destroy(plugin: int, graph: int) -> None:
     Destroys a graph. Executable graphs that were created from it stay valid.
 
     Args:
-        plugin: The plugin that is asked.
+        plugin: The plugin.
         graph: The graph to destroy. Gone after the call.
 
     Raises:
@@ -2890,7 +2889,7 @@ def cuda_graph_exec_destroy(plugin: int, exec: int) -> None:
     Destroys an executable graph; a queued launch still completes.
 
     Args:
-        plugin: The plugin that is asked.
+        plugin: The plugin.
         exec: The executable graph to destroy. Gone after the call.
 
     Raises:
@@ -2928,7 +2927,7 @@ def cuda_graph_instantiate(plugin: int, graph: int, log_buffer: int, buffer_size
     them.
 
     Args:
-        plugin: The plugin that is asked.
+        plugin: The plugin.
         graph: The graph; only read.
         log_buffer: Address of room for a message with its zero byte. May be ``0``.
         buffer_size: Length of ``log_buffer`` in bytes; 0 if it is ``0``.
@@ -2966,7 +2965,7 @@ def cuda_graph_get_nodes(plugin: int, graph: int) -> list[int]:
     Writes the nodes of a graph, in any order, and their number.
 
     Args:
-        plugin: The plugin that is asked.
+        plugin: The plugin.
         graph: The graph in question.
 
     Returns:
@@ -3059,7 +3058,7 @@ def get_parameter_setter_for_exec_graph(plugin: int, graph: int) -> GraphHookMan
     Returns functions that update a graph before a launch, for example with a new random seed.
 
     Args:
-        plugin: The plugin that is asked.
+        plugin: The plugin.
         graph: The graph in question.
 
     Returns:
@@ -3092,7 +3091,7 @@ def cuda_graph_debug_dot_print(plugin: int, graph: int, path: str, flags: int) -
     Writes the graph to a file in the DOT language.
 
     Args:
-        plugin: The plugin that is asked.
+        plugin: The plugin.
         graph: The graph to print.
         path: Name of the file, which is overwritten.
         flags: The level of detail, as bits of ``cudaGraphDebugDotFlags``.
@@ -3124,7 +3123,7 @@ def cuda_thread_exchange_stream_capture_mode(plugin: int, mode: int) -> CaptureM
     Sets the capture mode of the calling thread and returns the previous one.
 
     Args:
-        plugin: The plugin that is asked.
+        plugin: The plugin.
         mode: The mode to set. A ``CaptureMode``.
 
     Returns:
