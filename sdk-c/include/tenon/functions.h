@@ -4,9 +4,8 @@
  * @file functions.h
  * @brief The device interface as functions.
  *
- * One function for each of the 94 functions of the device interface. Each goes straight to the
- * plugin, or to what stands in where the plugin has none; which of the two was decided when the
- * plugin was loaded.
+ * One function for each of the 94 functions of the device interface. Each calls the plugin, or the
+ * fallback of a function that the plugin lacks; the choice is made when the plugin is loaded.
  *
  * A function for a device takes a `tenon_device`, and makes that device the current one of the
  * calling thread; all others take a `tenon_plugin`.
