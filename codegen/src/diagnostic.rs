@@ -206,12 +206,24 @@ catalogue! {
         "It begins with a verb in the third person (`Copies memory`) for a function, and with a noun for everything else.";
     HostOfExtension = 87, "hosts know nothing of an extension",
         "Its functions are optional, in every release of the host, and never called by one.";
+    FormulaSyntax = 88, "a formula is an expression",
+        "Formulas are written as in Python: `+ - * /`, comparisons, `and`, `or`, `not`, `a if c else b`, and calls of functions.";
+    FormulaName = 89, "a name in a formula is known",
+        "Formulas use inputs, attributes and the parts in `where` before them; gradients also the output `out` and its gradient `dout`.";
     NotUtf8 = 90, "a file is UTF-8 text",
         "YAML is read as UTF-8; `iconv` and editors convert Latin-1 and UTF-16. A byte order mark at the start is allowed.";
     MergeMarker = 91, "no merge is left unfinished",
         "Lines that begin with `<<<<<<<`, `=======` or `>>>>>>>` are left by a merge: keep one side and remove the markers.";
     Invisible = 92, "every character can be seen",
         "No-break spaces, zero-width characters and bidirectional controls look like something else, or like nothing.";
+    OperatorForm = 93, "an operator is complete",
+        "An elementwise operator has one output; gradients and domains name its inputs.";
+    UnknownOperator = 94, "a kernel computes an operator of the spec",
+        "`op` names an entry of the folder that `operators` in `spec.yaml` names.";
+    KernelForm = 95, "a kernel gets what its operator needs",
+        "Inputs, attributes and outputs of a kernel name those of the operator. A formula that needs more cannot be computed.";
+    FormulaType = 96, "a value in a formula has the type that its place takes",
+        "There are numbers and truth values, which do not turn into each other. Where integers are among the `types`, there are no fractions.";
 }
 
 impl std::fmt::Display for Code {
@@ -301,7 +313,8 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     candidates
         .into_iter()
         .map(|candidate| (strsim::damerau_levenshtein(name, candidate), candidate))
-        .filter(|(distance, _)| *distance <= allowed)
+        // A name of one letter is near to every other one.
+        .filter(|(distance, _)| *distance <= allowed && *distance < name.len())
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
 }

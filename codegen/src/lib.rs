@@ -17,6 +17,7 @@ pub mod cli;
 pub mod diagnostic;
 pub mod emit;
 pub mod exports;
+pub mod formula;
 pub mod grammar;
 pub mod language;
 pub mod model;

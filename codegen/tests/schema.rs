@@ -34,6 +34,7 @@ fn compare(root: &Json, node: &Json, value: &'static Value, seen: &mut Vec<&'sta
         Value::Word(words) => assert_eq!(node["enum"].as_array().map(Vec::len), Some(words.len())),
         Value::Bool => assert_eq!(node["type"], "boolean"),
         Value::Integer => assert_eq!(node["type"], "integer"),
+        Value::Float => assert_eq!(node["type"], "number"),
         Value::Null => assert_eq!(node["type"], "null"),
         Value::Type => assert!(node["anyOf"][0]["enum"].as_array().is_some_and(|names| names.len() > 10)),
         _ => assert_eq!(node["type"], "string"),

@@ -51,6 +51,8 @@ register! {
     rust::Modules,
     rust::Exports,
     rust::Traits,
+    rust::Formulas,
+    rust::Kernels,
     python::Packages,
     docs::Contents,
     c::HandWritten,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::Loaded;
-use crate::model::{Group, Interface, InterfaceId, Spec};
+use crate::model::{Group, Interface, InterfaceId, Operators, Spec};
 use crate::out::{Fnv, MARKER};
 
 /// Writes markers for the outputs of one spec.
@@ -50,6 +50,11 @@ impl Stamp {
     /// For one of the many pages of a group. Without a hash, so that a change of one function changes one page.
     pub fn group(&self, interface: &Interface, group: &Group) -> String {
         self.line(&format!("{}/{}/{}.yaml", self.folder, interface.name.value, group.name))
+    }
+
+    /// For an output that holds operators. Without a hash, so that a change of one group changes one file.
+    pub fn operators(&self, operators: &Operators) -> String {
+        self.line(&format!("{}/{}", self.folder, operators.name.value))
     }
 
     /// For an output that is made from a file that is no spec.

@@ -6,7 +6,9 @@
 mod error;
 mod form;
 mod function;
+mod kernel;
 pub mod lower;
+mod operator;
 mod param;
 mod prose;
 mod python;
@@ -18,6 +20,11 @@ pub use error::ErrorObject;
 pub use form::{Carrier, Form, Output, is_byte_buffer};
 pub use function::{
     ArgsStruct, Argument, Buffer, Call, Fallback, FallbackKind, Function, Need, ResultKind, Rule, StatusValue,
+};
+pub use kernel::{Kernel, KernelAttribute, KernelGroup, KernelOutput, KernelRole, KernelType, OperatorId};
+pub use operator::{
+    Attribute, AttributeValue, ElementType, Formula, Gradient, Operand, Operator, OperatorGroup, Operators,
+    gradient_name,
 };
 pub use param::{Absent, Constant, Direction, Extent, Length, Param, Role, Space};
 pub use prose::{Part, Prose};
@@ -42,6 +49,8 @@ pub struct Spec {
     pub command: String,
     /// The interfaces, in the order of the docs.
     pub interfaces: Vec<Interface>,
+    /// The operators, if there are any.
+    pub operators: Option<Operators>,
 }
 
 /// The folders of outputs.
@@ -166,6 +175,8 @@ pub struct Interface {
     pub sdk: Option<Sdk>,
     /// The Python package that has its functions, if there is one.
     pub python: Option<PythonPackage>,
+    /// Kernels of the host that compute operators of the spec.
+    pub kernels: Vec<KernelGroup>,
     /// The spans of the keys of `interface.yaml`.
     pub places: Places,
 }

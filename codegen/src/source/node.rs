@@ -28,7 +28,7 @@ pub enum Content {
     Bool(bool),
     /// A whole number.
     Integer(i64),
-    /// A number with a point: in a spec always a release that lost its quotes.
+    /// A number with a point.
     Float(f64),
     /// A whole number that cannot be taken as it is written.
     Misread(Misread),
@@ -111,6 +111,15 @@ impl Node {
     pub fn integer(&self) -> Option<i64> {
         match self.content {
             Content::Integer(number) => Some(number),
+            _ => None,
+        }
+    }
+
+    /// The number, if it is one.
+    pub fn number(&self) -> Option<f64> {
+        match self.content {
+            Content::Integer(number) => Some(number as f64),
+            Content::Float(number) => Some(number),
             _ => None,
         }
     }

@@ -45,6 +45,8 @@ pub enum Value {
     Bool,
     /// A whole number.
     Integer,
+    /// A number with a point.
+    Float,
     /// One line of text.
     Line,
     /// Text of any length, in Markdown.
@@ -86,6 +88,7 @@ impl Value {
         match self {
             Value::Bool => matches!(content, Content::Bool(_)),
             Value::Integer => matches!(content, Content::Integer(_)),
+            Value::Float => matches!(content, Content::Float(_)),
             Value::Line
             | Value::Prose
             | Value::Snake
@@ -106,6 +109,7 @@ impl Value {
         match self {
             Value::Bool => "`true` or `false`".into(),
             Value::Integer => "a whole number".into(),
+            Value::Float => "a number with a point".into(),
             Value::Line => "one line of text".into(),
             Value::Prose => "text".into(),
             Value::Snake => "a snake_case name".into(),

@@ -41,7 +41,7 @@ const SUBJECTS: [Subject; 3] = [
 const MOST_ACCEPTED_ALONE: f64 = 36.0;
 
 /// The most of all, with those in what only the headers say, which other tests hold the spec to.
-const MOST_ACCEPTED: f64 = 45.0;
+const MOST_ACCEPTED: f64 = 46.0;
 
 /// A spec after a slip.
 struct Mutant {
@@ -53,8 +53,9 @@ struct Mutant {
 /// The spec with a few interfaces of it.
 fn part(spec: &Texts, interfaces: &[&str]) -> Texts {
     let mut part = spec.clone();
-    part.0
-        .retain(|path, _| path.split_once('/').is_none_or(|(interface, _)| interfaces.contains(&interface)));
+    part.0.retain(|path, _| {
+        path.split_once('/').is_none_or(|(folder, _)| folder == "ops" || interfaces.contains(&folder))
+    });
     let head = part.0.get_mut("spec.yaml").expect("a spec has a head");
     // These name interfaces that the part may lack.
     let lines = head.lines().filter(|line| !line.starts_with("  rust"));

@@ -15,12 +15,6 @@ impl Texts {
     pub fn of_folder(root: &Path) -> Self {
         let mut texts = Texts::default();
         texts.add(root, "");
-        for entry in std::fs::read_dir(root).expect("the folder is part of the repository") {
-            let entry = entry.expect("the folder can be read");
-            if entry.path().is_dir() {
-                texts.add(root, &format!("{}/", entry.file_name().to_string_lossy()));
-            }
-        }
         texts
     }
 
@@ -29,6 +23,12 @@ impl Texts {
             let path = format!("{folder}{name}");
             let text = Folder::new(root).read(&path).expect("a listed file can be read");
             self.0.insert(path, text);
+        }
+        for entry in std::fs::read_dir(root.join(folder)).expect("the folder is part of the repository") {
+            let entry = entry.expect("the folder can be read");
+            if entry.path().is_dir() {
+                self.add(root, &format!("{folder}{}/", entry.file_name().to_string_lossy()));
+            }
         }
     }
 }
@@ -48,6 +48,6 @@ impl Files for Texts {
 
     fn list(&self, folder: &str) -> Vec<String> {
         let names = self.0.keys().filter_map(|path| path.strip_prefix(folder)?.strip_prefix('/'));
-        names.map(str::to_owned).collect()
+        names.filter(|name| !name.contains('/')).map(str::to_owned).collect()
     }
 }

@@ -14,6 +14,8 @@
 //! destructors; so nothing here catches an exception from a call to Paddle. An operator's own errors, and
 //! panics in its arithmetic, become Paddle's exception, and so a `ValueError` or `RuntimeError` in Python.
 
+#[rustfmt::skip]
+mod bindings;
 mod device;
 mod error;
 mod host;

@@ -32,9 +32,16 @@ def test_networks_learn(task: str, mode: str) -> None:
     history = train(TASKS[task], name(), STEPS[task], mode)
     assert history.final() < 0.2 * history.losses[0]
     agree(history, on_cpu(task))
-    for key, wanted in on_cpu(task).state.items():
-        if "_mean" in key or "_variance" in key:
-            np.testing.assert_allclose(history.state[key], wanted, rtol=0.02, atol=0.02)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_batch_statistics_agree(mode: str) -> None:
+    """After a few steps: later ones amplify differences of rounding."""
+    ours, wanted = (train(TASKS["lenet"], device, 10, mode).state for device in (name(), "cpu"))
+    statistics = [key for key in wanted if "_mean" in key or "_variance" in key]
+    assert statistics
+    for key in statistics:
+        np.testing.assert_allclose(ours[key], wanted[key], rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize("task", TASKS)

@@ -16,6 +16,7 @@
 //! Operators that frameworks run in place take `&mut` slices and change them. Loops are plain, on one thread,
 //! and written so that the compiler vectorises them.
 
+mod buffer;
 mod cast;
 pub mod concat;
 mod convert;
@@ -23,6 +24,8 @@ mod dtype;
 mod element;
 pub mod elementwise;
 mod error;
+#[rustfmt::skip]
+pub mod formulas;
 pub mod norm;
 pub mod numeric;
 pub mod optimizer;
@@ -31,6 +34,7 @@ pub mod strided;
 mod tensor;
 mod walk;
 
+pub use buffer::Buffer;
 pub use bytemuck::Pod;
 pub use dtype::{DType, Element};
 pub use element::{Bool, FromNumber, Number, Real, Stored};

@@ -16,6 +16,7 @@
 
 use std::num::Wrapping;
 
+use crate::buffer::Buffer;
 use crate::convert::{Compute, Reader, TILE, Writer};
 use crate::error::{Error, Result};
 use crate::numeric::Numeric;
@@ -74,6 +75,20 @@ pub fn sum(out: &mut ViewMut<'_>, input: &View<'_>, axes: &[usize]) -> Result<()
 /// [`Error::Broadcast`] if it cannot be, and [`Error::Type`] if a type is complex.
 pub fn sum_to(out: &mut ViewMut<'_>, input: &View<'_>) -> Result<()> {
     reduce::<Sum>(out, input, Axes::repeated(out.dims(), input.dims())?)
+}
+
+/// Computes a tensor of a shape in memory of its own, and adds its elements as [`sum_to`] does.
+///
+/// # Errors
+/// As [`sum_to`], [`Error::Overflow`], and those of `compute`.
+pub fn sum_of(
+    out: &mut ViewMut<'_>,
+    dims: &[usize],
+    compute: impl FnOnce(&mut ViewMut<'_>) -> Result<()>,
+) -> Result<()> {
+    let mut large = Buffer::new(out.dtype(), dims)?;
+    compute(&mut large.view_mut()?)?;
+    sum_to(out, &large.view()?)
 }
 
 /// Divides the sum of the elements along dimensions by their number. The mean of no elements is NaN.

@@ -137,6 +137,14 @@ macro_rules! properties {
                 self.memory.len == 0
             }
 
+            /// The same tensor with dimensions of length one behind the others.
+            #[must_use]
+            pub fn append_dimensions(mut self, count: usize) -> Self {
+                self.memory.dims.extend(std::iter::repeat_n(1, count));
+                self.memory.strides.extend(std::iter::repeat_n(1, count));
+                self
+            }
+
             /// The lowest address of an element.
             pub(crate) fn base(&self) -> *mut u8 {
                 self.memory.base
@@ -258,6 +266,18 @@ impl<'a> ViewMut<'a> {
             return Err(Error::Repeated { dims: memory.dims.to_vec(), strides: memory.strides.to_vec() });
         }
         Ok(Self { memory, lifetime: PhantomData })
+    }
+
+    /// The same view for a shorter time.
+    #[must_use]
+    pub fn reborrow(&mut self) -> ViewMut<'_> {
+        ViewMut { memory: self.memory.clone(), lifetime: PhantomData }
+    }
+
+    /// Returns true if some byte between the first and the last element may belong to both.
+    #[must_use]
+    pub fn shares_memory(&self, other: &View<'_>) -> bool {
+        self.memory.overlaps(&other.memory)
     }
 
     /// A walk over the elements of a tensor that is not empty. Positions count from [`base`](Self::base).

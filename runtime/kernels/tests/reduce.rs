@@ -223,3 +223,34 @@ fn wrong_axes_shapes_and_types_are_errors() {
     let refused = reduce::sum(&mut y.view_mut(), &complex, &[0]);
     assert_eq!(refused, Err(Error::Type { dtype: DType::Complex128 }));
 }
+
+#[test]
+fn sum_of_adds_what_is_computed_for_a_larger_shape() {
+    let mut out = [0.0_f32; 3];
+    let mut view = ViewMut::of_slice(&mut out, &[3]).expect("three elements").append_dimensions(1);
+    assert_eq!(view.dims(), [3, 1]);
+    let ones = [1.0_f32; 8];
+    let input = View::of_slice(&ones, &[2, 1, 4]).expect("eight elements");
+    tenon_kernels::reduce::sum_of(&mut view, &[2, 3, 4], |large| {
+        assert_eq!(large.dims(), [2, 3, 4]);
+        tenon_kernels::formulas::elementary::copy(large, &input)
+    })
+    .expect("the shapes fit");
+    assert_eq!(out, [8.0; 3]);
+}
+
+#[test]
+fn buffers_are_tensors_of_zeros_in_their_own_memory() {
+    let mut buffer = tenon_kernels::Buffer::new(tenon_kernels::DType::I16, &[2, 2]).expect("small");
+    let values = [1_i16, 2, 3, 4];
+    let input = View::of_slice(&values, &[2, 2]).expect("four elements");
+    assert!(!buffer.view_mut().expect("valid").shares_memory(&input));
+    tenon_kernels::formulas::elementary::copy(&mut buffer.view_mut().expect("valid"), &input)
+        .expect("same shape");
+    let mut sum = [0_i16];
+    let mut total = ViewMut::of_slice(&mut sum, &[]).expect("one element");
+    tenon_kernels::reduce::sum(&mut total, &buffer.view().expect("valid"), &[0, 1]).expect("two axes");
+    assert_eq!(sum, [10]);
+    let huge = tenon_kernels::Buffer::new(tenon_kernels::DType::F64, &[usize::MAX / 4]);
+    assert_eq!(huge.map(|_| ()), Err(tenon_kernels::Error::Overflow));
+}

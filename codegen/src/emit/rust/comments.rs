@@ -1,4 +1,5 @@
-//! Comments in the generated code: a token stream has none, so that they travel as statements `__comment!("…");`.
+//! Comments in the generated code: a token stream has none, so that they travel as statements `__comment!("…");`. Calls of
+//! `macro_rules!` macros with a syntax of their own, which no formatter knows, travel as `__verbatim!("…");`.
 //!
 //! No name of a spec begins with `__`, so that such a statement is always one of ours.
 
@@ -8,6 +9,9 @@ use crate::emit::text::wrap;
 
 /// The beginning of the marker on a line of formatted text.
 const MARKER: &str = "__comment!(";
+
+/// The same of a text that is laid out already.
+const VERBATIM: &str = "__verbatim!(";
 
 /// The column that a comment ends before, unless a word is longer.
 const WIDTH: usize = 100;
@@ -33,12 +37,13 @@ pub(super) fn map_group(group: &Group, map: impl FnOnce(TokenStream) -> TokenStr
     Group::new(delimiter, map(group.stream()))
 }
 
-/// The lines of a comment that begins on a line of formatted text; `None`: the line is none.
+/// The lines of a comment or of a text that begins on a line of formatted text; `None`: the line is none.
 ///
 /// A long text is on the line behind the marker, and the end on another.
 pub(super) fn lines<'a>(line: &str, next: &mut impl Iterator<Item = &'a str>) -> Option<Vec<String>> {
     let code = line.trim_start();
-    let rest = code.strip_prefix(MARKER)?;
+    let verbatim = code.strip_prefix(VERBATIM);
+    let rest = verbatim.or_else(|| code.strip_prefix(MARKER))?;
     let literal = match rest.strip_suffix(");") {
         Some(literal) => literal,
         None => {
@@ -49,6 +54,9 @@ pub(super) fn lines<'a>(line: &str, next: &mut impl Iterator<Item = &'a str>) ->
     };
     let text = syn::parse_str::<syn::LitStr>(literal).ok()?.value();
     let margin = &line[..line.len() - code.len()];
+    if verbatim.is_some() {
+        return Some(text.lines().map(|text| format!("{margin}{text}")).collect());
+    }
     let room = WIDTH.saturating_sub(margin.len() + "// ".len());
     Some(wrap(&text, room).into_iter().map(|text| format!("{margin}// {text}")).collect())
 }

@@ -47,10 +47,11 @@ fn push_line(text: &mut String, line: &str) {
 }
 
 /// The beginnings of lines with an item of a module, an `impl` or a trait.
-const ITEMS: [&str; 17] = [
+const ITEMS: [&str; 18] = [
     "#[",
     "///",
     "__comment!",
+    "__verbatim!",
     "const ",
     "enum ",
     "extern ",
@@ -78,6 +79,7 @@ fn needs_blank_line(last: &str, line: &str) -> bool {
         && (code.starts_with("///") || code.starts_with("impl"))
         && !before.starts_with("//")
         && !before.starts_with("__comment!");
-    let follows_use = before.starts_with("use ") && !code.starts_with("use ");
-    (is_item && follows_block) || follows_docs || follows_use
+    let follows_use = before.starts_with("use ") && before.ends_with(';') && !code.starts_with("use ");
+    let follows_head = before.starts_with("//!") && !code.starts_with("//!");
+    (is_item && follows_block) || follows_docs || follows_use || follows_head
 }

@@ -12,8 +12,10 @@ mod fallback;
 mod ffi;
 mod file;
 mod form;
+mod formulas;
 mod functions;
 mod import;
+mod kernels;
 mod layer;
 mod loaded;
 mod names;
@@ -31,6 +33,8 @@ mod types;
 
 use proc_macro2::TokenStream;
 
+pub use formulas::Formulas;
+pub use kernels::Kernels;
 pub use parts::{FileForm, RustFile};
 pub use trait_table::{TraitEntry, TraitFunction, TraitTable, traits};
 pub use traits::signature_text;

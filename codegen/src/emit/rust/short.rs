@@ -117,8 +117,8 @@ impl Shorter<'_> {
     fn local(&self, ident: &Ident) -> Ident {
         let text = ident.to_string();
         match text.strip_prefix("__") {
-            // The marker of a comment has to be found again.
-            Some("comment") => ident.clone(),
+            // The markers have to be found again.
+            Some("comment" | "verbatim") => ident.clone(),
             Some(name) if !self.other.contains(name) && super::names::is_plain(name) => {
                 Ident::new(name, ident.span())
             }

@@ -96,6 +96,7 @@ fn value(value: &Value) -> Map<String, Json> {
     let schema = match value {
         Value::Bool => json!({ "type": "boolean" }),
         Value::Integer => json!({ "type": "integer" }),
+        Value::Float => json!({ "type": "number" }),
         // YAML may fold a line over several, or end it with a newline.
         Value::Line => text(r"^\s*\S[^\n]*\s*$"),
         Value::Prose => text(r"\S"),

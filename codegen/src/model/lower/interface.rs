@@ -44,6 +44,7 @@ impl Lowerer<'_> {
         let error = node.get("error").and_then(|node| self.error_object(scope, node));
         let sdk = node.get("sdk").and_then(|node| self.sdk(scope, node));
         let python = node.get("python").and_then(|node| self.python_package(node));
+        let kernels = self.kernel_groups(scope, &trees.kernels, spec.operators.as_ref());
         let header = node.get("header").and_then(|node| self.header(node));
         let header = header.unwrap_or(At { value: String::new(), span: node.span });
         let group = |(name, node): &(At<String>, Node)| Group {
@@ -80,6 +81,7 @@ impl Lowerer<'_> {
             foreign_names: names(node, "names").map(|name| name.value).collect(),
             sdk,
             python,
+            kernels,
             places: Places::of(node.get("interface").map_or(node.span, |name| name.span), node),
             uses,
             releases,

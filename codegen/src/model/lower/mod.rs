@@ -4,6 +4,8 @@ mod c_words;
 mod fallback;
 mod function;
 mod interface;
+mod kernels;
+mod operators;
 mod outputs;
 mod param;
 mod python;
@@ -17,6 +19,7 @@ use super::*;
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::grammar;
 use crate::source::{Content, FileId, Files, Node, Sources, parse, shape, text::decode};
+use operators::OperatorTrees;
 use unresolved::{Namespace, References};
 
 /// A spec as far as it could be understood, and the texts that it came from.
@@ -35,6 +38,8 @@ pub fn lower(files: &dyn Files) -> Lowered {
     let mut sources = Sources::default();
     let mut diagnostics = Diagnostics::default();
     let spec = Trees::read(files, &mut sources, &mut diagnostics).map(|trees| {
+        let operators = trees.operators.as_ref();
+        let operators = operators.map(|trees| operators::lower(trees, &sources, &mut diagnostics));
         let mut lowerer = Lowerer {
             diagnostics: &mut diagnostics,
             names: Names::of(&trees),
@@ -43,7 +48,7 @@ pub fn lower(files: &dyn Files) -> Lowered {
             misread_releases: Vec::new(),
             references: References::default(),
         };
-        let spec = lowerer.spec(&trees);
+        let spec = lowerer.spec(&trees, operators);
         lowerer.references.report(&trees, lowerer.diagnostics);
         spec
     });
@@ -54,6 +59,7 @@ pub fn lower(files: &dyn Files) -> Lowered {
 struct Trees {
     spec: Node,
     interfaces: Vec<InterfaceTrees>,
+    operators: Option<OperatorTrees>,
     /// Interfaces that are named but could not be read.
     unread: Vec<String>,
 }
@@ -62,6 +68,7 @@ struct InterfaceTrees {
     name: At<String>,
     interface: Node,
     groups: Vec<(At<String>, Node)>,
+    kernels: Vec<Node>,
     /// True if a group could not be read, so that names may be missing for that reason alone.
     partial: bool,
 }
@@ -89,7 +96,8 @@ impl Trees {
                 return None;
             }
         };
-        let mut trees = Trees { interfaces: Vec::new(), unread: Vec::new(), spec };
+        let operators = spec.get("operators").and_then(Node::at).and_then(|name| reader.operators(&name));
+        let mut trees = Trees { interfaces: Vec::new(), operators, unread: Vec::new(), spec };
         for name in reader.distinct(&trees.spec, "interfaces") {
             match reader.interface(&name) {
                 Some(interface) => trees.interfaces.push(interface),
@@ -124,12 +132,13 @@ impl Reader<'_> {
             .into_iter()
             .filter_map(|(group, file)| Some((group, self.parse(file, &grammar::GROUP)?)))
             .collect();
-        self.report_strays(&name.value, &interface);
+        self.report_strays(&name.value, "interface", &interface, "groups");
+        let kernels = self.kernels(name, &interface);
         // Without the list, or where a group does not name its entries, nothing is known to be missing.
         let partial = groups.len() < wanted
             || interface.get("groups").is_none()
             || groups.iter().any(|(_, group)| lacks_names(group));
-        Some(InterfaceTrees { name: name.clone(), partial, interface, groups })
+        Some(InterfaceTrees { name: name.clone(), partial, interface, groups, kernels })
     }
 
     /// The names in a list; what is named twice is read once.
@@ -196,8 +205,9 @@ impl Reader<'_> {
         is_map.then_some(node)
     }
 
-    fn report_strays(&mut self, folder: &str, interface: &Node) {
-        let Some(groups) = interface.get("groups") else { return };
+    /// Reports files that the list at `key` does not name; `list` is the stem of the file that holds it.
+    fn report_strays(&mut self, folder: &str, list: &str, node: &Node, key: &str) {
+        let Some(groups) = node.get(key) else { return };
         for file in self.files.list(folder) {
             let place = groups.items().last().map_or(groups.span, |last| last.span);
             if let Some(stem) = file.strip_suffix(".yml") {
@@ -209,7 +219,7 @@ impl Reader<'_> {
                 continue;
             }
             let stem = file.trim_end_matches(".yaml");
-            if stem != "interface" && !groups.items().iter().any(|group| group.text() == Some(stem)) {
+            if stem != list && !groups.items().iter().any(|group| group.text() == Some(stem)) {
                 Diagnostic::new(
                     Code::StrayFile,
                     place,
@@ -305,13 +315,14 @@ struct Lowerer<'a> {
 }
 
 impl Lowerer<'_> {
-    fn spec(&mut self, trees: &Trees) -> Spec {
+    fn spec(&mut self, trees: &Trees, operators: Option<Operators>) -> Spec {
         let mut spec = Spec {
             project: text(&trees.spec, "project").unwrap_or_default(),
             summary: text(&trees.spec, "summary").unwrap_or_default(),
             outputs: trees.spec.get("outputs").map(|node| self.outputs(node)).unwrap_or_default(),
             command: text(&trees.spec, "command").unwrap_or_else(|| "cargo run -p codegen".to_owned()),
             interfaces: Vec::new(),
+            operators,
         };
         for (index, interface) in trees.interfaces.iter().enumerate() {
             self.misread_releases.clear();

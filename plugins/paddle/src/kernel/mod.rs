@@ -7,6 +7,7 @@
 mod argument;
 mod call;
 mod element;
+pub(crate) mod elementwise;
 mod list;
 mod memory;
 mod number;
@@ -16,8 +17,8 @@ mod tensor;
 
 pub(crate) use argument::{Argument, Attribute, Input, Outcome, Section};
 pub(crate) use call::{Call, enter};
-pub(crate) use element::Element;
+pub(crate) use element::{BOOL, Element, FLOATS, INTEGERS};
 pub(crate) use number::{IntArray, Scalar};
 pub(crate) use output::Output;
-pub(crate) use registry::{Kernel, Registry, Run, kernel, register};
+pub(crate) use registry::{Any, Kernel, Registry, Run, kernel, register};
 pub(crate) use tensor::{Tensor, Window};

@@ -6,15 +6,15 @@ use std::slice;
 use tenon::device::DataType;
 use tenon::paddle::ffi::PD_Tensor;
 use tenon::paddle::{DeviceContext, KernelArgument, KernelContext, PaddleApi, Tensor as Handle};
-use tenon_kernels::Pod;
 use tenon_kernels::strided::{Layout, contiguous_strides};
+use tenon_kernels::{Pod, ViewMut};
 
 use super::argument::{Argument, Outcome};
 use super::call::Call;
 use super::element::Element;
 use super::list::{Made, elements};
 use super::memory::Access;
-use super::tensor::{Tensor, Window};
+use super::tensor::{Place, Tensor, Window};
 use crate::error::{Error, Result};
 
 /// A tensor that the operator makes. Paddle has set its shape.
@@ -34,6 +34,15 @@ impl<'c> Output<'c> {
         self.0.expect_contiguous()?;
         self.allocate(T::DATA_TYPE)?;
         self.memory(Window::first(self.0.len()?))
+    }
+
+    /// Gives it memory of the device, for kernels that take any layout.
+    pub(crate) fn view(self, data_type: DataType) -> Result<ViewMut<'c>> {
+        self.allocate(data_type)?;
+        let Place { first, dtype, dims, strides } = self.0.place()?;
+        // SAFETY: the elements are in memory of the tensor, which lives for `'c` and is at rest. Inputs may share it,
+        // which kernels know of.
+        Ok(unsafe { ViewMut::from_raw(first, dtype, &dims, &strides) }?)
     }
 
     /// Gives it memory of the device, with what an input holds: mostly it is that input, changed in place.

@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, c_void};
 
-use tenon::device::{DataLayout, Release};
+use tenon::device::{DataLayout, DataType, Release};
 use tenon::paddle::KernelArgument;
 use tenon::paddle::ffi::{PD_Kernel, PD_KernelFn, PD_KernelKey};
 
@@ -16,6 +16,9 @@ pub(crate) trait Run<T>: Sized {
     /// Does it.
     fn run(self, call: &Call) -> Result<()>;
 }
+
+/// The elements of an operator that looks at the types of its tensors in each call.
+pub(crate) struct Any;
 
 /// An operator that can be registered for elements of type `T`. Made by [`kernel!`](crate::kernel::kernel).
 pub(crate) trait Kernel<T> {
@@ -54,6 +57,15 @@ impl Registry {
 
     /// Registers an operator for elements of type `T`.
     pub(crate) fn add<K: Kernel<T>, T: Element>(self) -> Result<()> {
+        self.add_for::<K, T>(T::DATA_TYPE)
+    }
+
+    /// Registers an operator that takes elements of all these types.
+    pub(crate) fn add_any<K: Kernel<Any>>(self, types: &[&[DataType]]) -> Result<()> {
+        types.iter().copied().flatten().try_for_each(|ty| self.add_for::<K, Any>(*ty))
+    }
+
+    fn add_for<K: Kernel<T>, T>(self, data_type: DataType) -> Result<()> {
         let [mut inputs, mut attributes, mut outputs] =
             [K::INPUTS, K::ATTRIBUTES, K::OUTPUTS].map(<[_]>::to_vec);
         // SAFETY: the kinds are as many as said, and only read; the entry points take arguments of these kinds,
@@ -62,7 +74,7 @@ impl Registry {
             self.host.api.register_phi_kernel(
                 K::NAME.as_ptr(),
                 self.device_type.as_ptr(),
-                T::DATA_TYPE,
+                data_type,
                 DataLayout::ANY,
                 inputs.len(),
                 inputs.as_mut_ptr(),
@@ -132,7 +144,7 @@ macro_rules! kernel {
             use std::ffi::{CStr, c_void};
             use $crate::error::Result;
             use $crate::kernel::{
-                Argument, Attribute, Call, Element, Input, Kernel, Outcome, Run, Section, enter,
+                Argument, Attribute, Call, Input, Kernel, Outcome, Run, Section, enter,
             };
             use tenon::paddle::ffi::{PD_DeviceContext, PD_KernelContext, PD_KernelFn};
             use tenon::paddle::{DeviceContext, KernelArgument, KernelContext};
@@ -149,7 +161,7 @@ macro_rules! kernel {
                 T::KIND
             }
 
-            impl<$life, T: Element> Kernel<T> for $kernel<$life>
+            impl<$life, T: 'static> Kernel<T> for $kernel<$life>
             where
                 for<'a> $kernel<'a>: Run<T>,
             {
@@ -169,7 +181,7 @@ macro_rules! kernel {
 
             /// # Safety
             /// Paddle calls it as an operator of this declaration.
-            unsafe extern "C-unwind" fn by_context<T: Element>(context: *mut PD_KernelContext)
+            unsafe extern "C-unwind" fn by_context<T: 'static>(context: *mut PD_KernelContext)
             where
                 for<'a> $kernel<'a>: Run<T>,
             {
@@ -204,7 +216,7 @@ macro_rules! kernel {
             /// # Safety
             /// Paddle calls it as an operator of this declaration.
             #[allow(clippy::too_many_arguments, reason = "Paddle passes that many")]
-            unsafe extern "C-unwind" fn variadic<$life, T: Element>(
+            unsafe extern "C-unwind" fn variadic<$life, T: 'static>(
                 context: *mut PD_DeviceContext,
                 $($input: <$input_type as Argument<$life>>::Raw,)*
                 $($attribute: <$attribute_type as Argument<$life>>::Raw,)*

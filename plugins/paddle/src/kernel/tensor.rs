@@ -2,17 +2,18 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
+use std::ptr::{null_mut, with_exposed_provenance_mut};
 use std::slice;
 
 use tenon::device::DataType;
 use tenon::paddle::ffi::PD_Tensor;
 use tenon::paddle::{self, KernelArgument, KernelContext, PaddleApi, Tensor as Handle};
 use tenon_kernels::strided::Layout;
-use tenon_kernels::{Bool, Complex, FromNumber, Number, Pod, bf16, f16};
+use tenon_kernels::{Bool, Complex, DType, FromNumber, Number, Pod, View, bf16, f16};
 
 use super::argument::{Argument, Input};
 use super::call::Call;
-use super::element::Element;
+use super::element::{Element, dtype};
 use super::list::{Made, elements};
 use super::memory::{Access, overlap};
 use crate::error::{Code, Error, Result};
@@ -126,21 +127,45 @@ impl<'c> Tensor<'c> {
     /// # Errors
     /// The window leaves the memory, or no such element can be where the first one is.
     pub(super) fn span<T: Pod>(self, window: Window) -> Result<Range<usize>> {
+        self.span_of(window, size_of::<T>(), align_of::<T>())
+    }
+
+    fn span_of(self, window: Window, size: usize, align: usize) -> Result<Range<usize>> {
         if window.count == 0 {
             return Ok(0..0);
         }
         let memory = self.memory()?;
-        let wanted = window.bytes(size_of::<T>());
+        let wanted = window.bytes(size);
         let Some([before, after]) = wanted.filter(|wanted| (0..2).all(|n| wanted[n] <= memory[n])) else {
             let message = format!("the memory of `{}` is too small: {memory:?} for {window:?}", self.name);
             return Err(Error::broken(message));
         };
-        let data: *mut T = self.ask(PaddleApi::tensor_get_data_pointer)?.cast();
-        if data.is_null() || !data.is_aligned() || data.addr() < before {
+        let data = self.ask(PaddleApi::tensor_get_data_pointer)?;
+        if data.is_null() || !data.addr().is_multiple_of(align) || data.addr() < before {
             return Err(Error::broken(format!("`{}` has its elements at {data:p}", self.name)));
         }
         let data = data.expose_provenance();
         Ok(data - before..data + after)
+    }
+
+    /// Where its elements are and how they lie, for kernels that take any layout.
+    pub(super) fn place(self) -> Result<Place> {
+        let dtype = dtype(self.name, self.data_type()?)?;
+        let (dims, strides) = (self.dims()?, self.strides()?);
+        let layout = Layout::new(&dims, &strides)?;
+        let span = self.span_of(layout.into(), dtype.size(), dtype.align())?;
+        let first = match layout.is_empty() {
+            true => null_mut(),
+            false => with_exposed_provenance_mut(span.start + layout.before() * dtype.size()),
+        };
+        Ok(Place { first, dtype, dims, strides })
+    }
+
+    /// The tensor for kernels that take any layout.
+    pub(crate) fn view(self) -> Result<View<'c>> {
+        let Place { first, dtype, dims, strides } = self.place()?;
+        // SAFETY: the elements are in memory of the tensor, which lives for `'c` and is at rest.
+        Ok(unsafe { View::from_raw(first, dtype, &dims, &strides) }?)
     }
 
     /// The elements, which must lie one after the other, and be none that the call writes.
@@ -219,6 +244,15 @@ impl<'c> Tensor<'c> {
     pub(crate) fn value<T: FromNumber>(self) -> Result<T> {
         Ok(T::from_number(self.number()?))
     }
+}
+
+/// The elements of a tensor in memory.
+pub(super) struct Place {
+    /// The address of the first element; null if there is none.
+    pub(super) first: *mut u8,
+    pub(super) dtype: DType,
+    pub(super) dims: Vec<usize>,
+    pub(super) strides: Vec<isize>,
 }
 
 /// Which elements of a memory to look at, counted from the first element of the tensor.

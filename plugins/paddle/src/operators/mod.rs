@@ -19,6 +19,7 @@ mod sgd;
 
 use std::ffi::CStr;
 
+use crate::bindings;
 use crate::error::Result;
 use crate::host::Host;
 use crate::kernel::Registry;
@@ -30,6 +31,7 @@ use crate::kernel::Registry;
 pub(crate) fn register(host: &'static Host, device_type: &'static CStr) -> Result<(), String> {
     let registry = Registry::new(host, device_type);
     [
+        bindings::register,
         layout::register,
         memcpy::register,
         full::register,

@@ -32,7 +32,6 @@ mod capture;
 mod operator;
 #[allow(unused_imports, reason = "the spec determines which of the names are used")]
 use super::{
-
     api::{self, *},
     instance as __instance,
 };

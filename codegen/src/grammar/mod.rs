@@ -2,6 +2,12 @@
 //!
 //! [`crate::source::shape`] checks files against it, and the JSON Schema for editors is written from it.
 
+mod kernels;
+mod operators;
+
+pub use kernels::KERNEL_GROUP;
+pub use operators::{OPERATOR_GROUP, OPERATORS};
+
 use crate::source::shape::{Key, Shape, Value};
 
 const fn key(name: &'static str, value: Value, doc: &'static str) -> Key {
@@ -44,6 +50,7 @@ pub static SPEC: Shape = Shape {
             Value::List(&Value::Snake),
             "Folders with an `interface.yaml`, in the order of the docs.",
         ),
+        key("operators", Value::Snake, "The folder with an `operators.yaml`."),
         needed("outputs", Value::Shape(&OUTPUTS), "Where outputs go, relative to `--out`."),
         key(
             "command",
@@ -96,6 +103,11 @@ pub static INTERFACE: Shape = Shape {
             "libraries",
             Value::List(&Value::Line),
             "Kind `import`: where symbols are looked for, in this order.",
+        ),
+        key(
+            "kernels",
+            Value::List(&Value::Snake),
+            "Kind `import`: files in the folder `kernels`, which say what kernels of the host compute.",
         ),
         key("prefix", Value::Symbol, "What the C names of functions begin with."),
         key("strategies", Value::Map(&Value::Line), "Fallbacks written by hand: name → what it does."),
@@ -540,4 +552,11 @@ static BUFFER: Shape = Shape {
 };
 
 /// The shape of each kind of file, by the name of its schema.
-pub static FILES: &[(&str, &Shape)] = &[("spec", &SPEC), ("interface", &INTERFACE), ("group", &GROUP)];
+pub static FILES: &[(&str, &Shape)] = &[
+    ("spec", &SPEC),
+    ("interface", &INTERFACE),
+    ("group", &GROUP),
+    ("operators", &OPERATORS),
+    ("operator-group", &OPERATOR_GROUP),
+    ("kernel-group", &KERNEL_GROUP),
+];

@@ -1,0 +1,340 @@
+//! The loops of operators: a function for each formula and each gradient, on the engine of `tenon-kernels`.
+
+use proc_macro2::{Literal, TokenStream};
+use quote::{format_ident, quote};
+
+use super::{file, names, output};
+use crate::emit::text::{count, sentence};
+use crate::emit::{EmitError, Emitter, Job, Takes};
+use crate::formula::{Binary, Constant, Elements, Expr, ExprKind, Ty, Variable};
+use crate::model::{Formula, Operator, OperatorGroup, OutputPlace, gradient_name};
+use crate::out::Output;
+
+/// The loops of all operators.
+pub struct Formulas;
+
+impl Emitter for Formulas {
+    const KEY: &'static str = "rust_formulas";
+    const DOC: &'static str = "Folder of the Rust loops of operators, one file for each group.";
+    const TAKES: Takes = Takes::OwnFolder;
+
+    fn emit(job: &Job, _: &OutputPlace) -> Result<Vec<Output>, EmitError> {
+        let Some(operators) = &job.spec.operators else { return Ok(Vec::new()) };
+        let marker = job.stamp.operators(operators);
+        let mut outputs = vec![output(
+            "mod.rs".to_owned(),
+            file::text(root(&operators.groups)),
+            &marker,
+            count(operators.groups.len(), "group"),
+        )?];
+        for group in &operators.groups {
+            let note = count(group.operators.len(), "operator");
+            outputs.push(output(format!("{}.rs", group.name), file::text(module(group)), &marker, note)?);
+        }
+        Ok(outputs)
+    }
+}
+
+fn root(groups: &[OperatorGroup]) -> TokenStream {
+    let modules = groups.iter().map(|group| {
+        let doc = doc(&sentence(&group.summary));
+        let name = names::snake(&group.name);
+        quote!(#doc pub mod #name;)
+    });
+    quote! {
+        //! The operators that the spec describes by formulas.
+        //!
+        //! Each function computes one output, which it takes first. The engine behind them is
+        //! [`elementwise`](crate::elementwise): shapes broadcast, layouts are free, and the output may be an input.
+        #(#modules)*
+    }
+}
+
+fn module(group: &OperatorGroup) -> TokenStream {
+    let functions = group.operators.iter().map(functions);
+    let bounds = [Elements::Floats, Elements::Both, Elements::Integers].into_iter().filter(|elements| {
+        let has_gradients = |operator: &Operator| !operator.gradients.is_empty();
+        group.operators.iter().any(|operator| {
+            operator.elements == *elements || *elements == Elements::Floats && has_gradients(operator)
+        })
+    });
+    let needs_wrapping = group.operators.iter().any(|operator| operator.elements != Elements::Floats);
+    let wrapping = needs_wrapping.then(|| {
+        quote!(
+            use std::num::Wrapping;
+        )
+    });
+    let bounds = bounds.map(bound);
+    let doc = inner_doc(&sentence(&group.summary));
+    quote! {
+        #doc
+        #wrapping
+        use crate::elementwise;
+        use crate::error::Result;
+        use crate::numeric::{#(#bounds),*};
+        use crate::tensor::{View, ViewMut};
+        #(#functions)*
+    }
+}
+
+fn functions(operator: &Operator) -> TokenStream {
+    let name = &operator.name.value;
+    let summary = format!(
+        "{}\n\n{}",
+        sentence(&operator.summary),
+        equation(operator, &operator.output.name, &operator.formula)
+    );
+    let forward = Loop { operator, elements: operator.elements, formula: &operator.formula };
+    let forward = forward.function(name, &operator.output.name, &summary);
+    let gradients = operator.gradients.iter().map(|gradient| {
+        let input = &operator.inputs[gradient.input].name;
+        let out = gradient_name(input);
+        let equation = equation(operator, &out, &gradient.formula);
+        let summary = format!("Gradient of [`{name}`] by `{input}`.\n\n{equation}");
+        let gradient = Loop { operator, elements: Elements::Floats, formula: &gradient.formula };
+        gradient.function(&format!("{name}_{out}"), &out, &summary)
+    });
+    quote!(#forward #(#gradients)*)
+}
+
+/// The formula as documentation, with the parts that it uses.
+fn equation(operator: &Operator, out: &str, formula: &Formula) -> String {
+    let parts: Vec<String> = operator
+        .uses(formula)
+        .into_iter()
+        .filter_map(|variable| match variable {
+            Variable::Part(index) => {
+                let (name, part) = &operator.parts[index];
+                Some(format!("`{name} = {}`", part.text))
+            }
+            _ => None,
+        })
+        .collect();
+    let parts = match parts.is_empty() {
+        true => String::new(),
+        false => format!(", where {}", parts.join(" and ")),
+    };
+    format!("`{out} = {}`{parts}.", formula.text)
+}
+
+/// A formula of an operator, and the elements that it is computed for.
+struct Loop<'a> {
+    operator: &'a Operator,
+    elements: Elements,
+    formula: &'a Formula,
+}
+
+impl Loop<'_> {
+    fn function(&self, name: &str, out: &str, summary: &str) -> TokenStream {
+        let Loop { operator, elements, formula } = *self;
+        let uses = operator.uses(formula);
+        let is_tensor = |variable: &Variable| {
+            matches!(variable, Variable::Input(_) | Variable::Output | Variable::OutputGradient)
+        };
+        let ident = |variable: &Variable| names::snake(&operator.variable_name(*variable));
+        let tensors: Vec<_> = uses.iter().filter(|variable| is_tensor(variable)).map(ident).collect();
+        let attributes: Vec<usize> = uses
+            .iter()
+            .filter_map(|variable| match variable {
+                Variable::Attribute(index) => Some(*index),
+                _ => None,
+            })
+            .collect();
+        let attribute_params: Vec<TokenStream> = attributes
+            .iter()
+            .map(|index| {
+                let name = ident(&Variable::Attribute(*index));
+                match operator.attributes[*index].ty {
+                    Ty::Number => quote!(#name: f64),
+                    Ty::Truth => quote!(#name: bool),
+                }
+            })
+            .collect();
+        let converted =
+            attributes.iter().filter(|index| operator.attributes[**index].ty == Ty::Number).map(|index| {
+                let name = ident(&Variable::Attribute(*index));
+                quote!(let #name = T::of(#name);)
+            });
+        let parts = uses.iter().filter_map(|variable| match variable {
+            Variable::Part(index) => {
+                let name = ident(variable);
+                let value = expression(operator, &operator.parts[*index].1.expr);
+                Some(quote!(let #name = #value;))
+            }
+            _ => None,
+        });
+        let value = expression(operator, &formula.expr);
+        let value = match formula.expr.ty {
+            Ty::Number => value,
+            Ty::Truth => quote!(T::of_truth(#value)),
+        };
+        let (function, out) = (names::snake(name), names::snake(out));
+        let count = Literal::usize_unsuffixed(tensors.len());
+        let pattern = tensors.iter().fold(quote!(#out), |pattern, tensor| quote!((#pattern, &#tensor)));
+        let zipped =
+            tensors.iter().fold(quote!(#out.iter_mut()), |zipped, tensor| quote!(#zipped.zip(#tensor)));
+        let bound = bound(elements);
+        let call = call(
+            elements,
+            &out,
+            &tensors,
+            &attributes.iter().map(|index| ident(&Variable::Attribute(*index))).collect::<Vec<_>>(),
+        );
+        let doc = doc(summary);
+        quote! {
+            #doc
+            ///
+            /// # Errors
+            /// When shapes or types of elements do not fit.
+            pub fn #function(
+                #out: &mut ViewMut<'_>,
+                #(#tensors: &View<'_>,)*
+                #(#attribute_params,)*
+            ) -> Result<()> {
+                fn each<T: #bound>(#out: &mut [T], [#(#tensors),*]: [&[T]; #count], #(#attribute_params),*) {
+                    #(#converted)*
+                    for #pattern in #zipped {
+                        #(#parts)*
+                        *#out = #value;
+                    }
+                }
+                #call
+            }
+        }
+    }
+}
+
+/// The call of the engine, with the loop for each type that it computes in.
+fn call(
+    elements: Elements,
+    out: &proc_macro2::Ident,
+    tensors: &[proc_macro2::Ident],
+    attributes: &[proc_macro2::Ident],
+) -> TokenStream {
+    let each = |ty: TokenStream| match attributes.is_empty() {
+        true => quote!(each::<#ty>),
+        false => quote!(|results, operands| each::<#ty>(results, operands, #(#attributes),*)),
+    };
+    let (floats, whole) = ([each(quote!(f32)), each(quote!(f64))], each(quote!(Wrapping<i64>)));
+    let (engine, loops) = match elements {
+        Elements::Floats => (format_ident!("float"), quote!(#(#floats),*)),
+        Elements::Both => (format_ident!("numeric"), quote!(#whole, #(#floats),*)),
+        Elements::Integers => (format_ident!("whole"), quote!(#whole)),
+    };
+    quote!(elementwise::#engine(#out, [#(#tensors),*], #loops))
+}
+
+/// The trait of the numbers that a loop computes with.
+fn bound(elements: Elements) -> TokenStream {
+    match elements {
+        Elements::Floats => quote!(Floating),
+        Elements::Both => quote!(Numeric),
+        Elements::Integers => quote!(Whole),
+    }
+}
+
+/// How tightly the form of an expression binds in Rust; operands that bind less need brackets.
+fn binding(expr: &Expr) -> u8 {
+    match &expr.kind {
+        ExprKind::Choice { .. } => 0,
+        ExprKind::Binary(operator, ..) => binary(*operator).1,
+        ExprKind::Negate(_) | ExprKind::Not(_) => UNARY,
+        ExprKind::Number(_)
+        | ExprKind::Constant(_)
+        | ExprKind::Truth(_)
+        | ExprKind::Variable(_)
+        | ExprKind::Call(..) => POSTFIX,
+    }
+}
+
+const UNARY: u8 = 6;
+const POSTFIX: u8 = 7;
+
+/// The operator in Rust, and how tightly it binds.
+fn binary(operator: Binary) -> (TokenStream, u8) {
+    match operator {
+        Binary::Or => (quote!(||), 1),
+        Binary::And => (quote!(&&), 2),
+        Binary::Equal => (quote!(==), 3),
+        Binary::NotEqual => (quote!(!=), 3),
+        Binary::Less => (quote!(<), 3),
+        Binary::LessEqual => (quote!(<=), 3),
+        Binary::Greater => (quote!(>), 3),
+        Binary::GreaterEqual => (quote!(>=), 3),
+        Binary::Add => (quote!(+), 4),
+        Binary::Subtract => (quote!(-), 4),
+        Binary::Multiply => (quote!(*), 5),
+        Binary::Divide => (quote!(/), 5),
+    }
+}
+
+/// An expression that binds at least as tightly as its place.
+fn operand(operator: &Operator, expr: &Expr, place: u8) -> TokenStream {
+    let tokens = expression(operator, expr);
+    if binding(expr) < place { quote!((#tokens)) } else { tokens }
+}
+
+fn expression(operator: &Operator, expr: &Expr) -> TokenStream {
+    match &expr.kind {
+        ExprKind::Number(value) => {
+            let value = Literal::f64_unsuffixed(*value);
+            quote!(T::of(#value))
+        }
+        ExprKind::Constant(constant) => match constant {
+            Constant::Pi => quote!(T::of(std::f64::consts::PI)),
+            Constant::E => quote!(T::of(std::f64::consts::E)),
+            Constant::Inf => quote!(T::of(f64::INFINITY)),
+            Constant::Nan => quote!(T::of(f64::NAN)),
+        },
+        ExprKind::Truth(value) => quote!(#value),
+        ExprKind::Variable(variable) => {
+            let name = names::snake(&operator.variable_name(*variable));
+            quote!(#name)
+        }
+        ExprKind::Negate(inner) => {
+            let inner = operand(operator, inner, UNARY);
+            quote!(-#inner)
+        }
+        ExprKind::Not(inner) => {
+            let inner = operand(operator, inner, UNARY);
+            quote!(!#inner)
+        }
+        ExprKind::Binary(sign, left, right) => {
+            let (tokens, place) = binary(*sign);
+            // Comparisons do not chain, and the right operand of `-` and `/` is taken first.
+            let is_comparison = expr.ty == Ty::Truth && left.ty == Ty::Number;
+            let left = operand(operator, left, place + u8::from(is_comparison));
+            let right = operand(operator, right, place + 1);
+            quote!(#left #tokens #right)
+        }
+        ExprKind::Call(function, arguments) => {
+            let name = names::snake(function.name);
+            let mut arguments = arguments.iter();
+            let receiver = arguments.next().map(|first| operand(operator, first, POSTFIX));
+            let rest = arguments.map(|argument| expression(operator, argument));
+            quote!(#receiver.#name(#(#rest),*))
+        }
+        ExprKind::Choice { condition, then, otherwise } => {
+            let condition = expression(operator, condition);
+            let then = expression(operator, then);
+            let otherwise = match &otherwise.kind {
+                ExprKind::Choice { .. } => expression(operator, otherwise),
+                _ => {
+                    let otherwise = expression(operator, otherwise);
+                    quote!({ #otherwise })
+                }
+            };
+            quote!(if #condition { #then } else #otherwise)
+        }
+    }
+}
+
+fn doc(text: &str) -> TokenStream {
+    let lines = text.lines().map(|line| if line.is_empty() { String::new() } else { format!(" {line}") });
+    quote!(#(#[doc = #lines])*)
+}
+
+fn inner_doc(text: &str) -> TokenStream {
+    let text = format!(" {text}");
+    quote!(#![doc = #text])
+}

@@ -1,0 +1,47 @@
+//! Tensors in memory of their own, for intermediate results.
+
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::strided::contiguous_strides;
+use crate::tensor::{View, ViewMut};
+
+/// A tensor in memory of its own, whose elements are in row-major order.
+#[derive(Debug)]
+pub struct Buffer {
+    /// Numbers of 16 bytes, so that elements of every type are aligned.
+    memory: Vec<u128>,
+    dtype: DType,
+    dims: Vec<usize>,
+    strides: Vec<isize>,
+}
+
+impl Buffer {
+    /// A tensor of zeros.
+    ///
+    /// # Errors
+    /// [`Error::Overflow`] if the shape is larger than the address space.
+    pub fn new(dtype: DType, dims: &[usize]) -> Result<Self> {
+        let strides = contiguous_strides(dims)?;
+        let bytes = dims.iter().product::<usize>().checked_mul(dtype.size()).ok_or(Error::Overflow)?;
+        let memory = vec![0; bytes.div_ceil(size_of::<u128>())];
+        Ok(Self { memory, dtype, dims: dims.to_vec(), strides })
+    }
+
+    /// The tensor, to be read.
+    ///
+    /// # Errors
+    /// None: [`Buffer::new`] has checked the shape.
+    pub fn view(&self) -> Result<View<'_>> {
+        // SAFETY: the memory has all elements of the shape; the borrow keeps it from being written.
+        unsafe { View::from_raw(self.memory.as_ptr().cast(), self.dtype, &self.dims, &self.strides) }
+    }
+
+    /// The tensor, to be written.
+    ///
+    /// # Errors
+    /// As [`view`](Self::view).
+    pub fn view_mut(&mut self) -> Result<ViewMut<'_>> {
+        // SAFETY: the memory has all elements of the shape; the borrow is the only one.
+        unsafe { ViewMut::from_raw(self.memory.as_mut_ptr().cast(), self.dtype, &self.dims, &self.strides) }
+    }
+}
