@@ -349,6 +349,22 @@ pub extern "C" fn tenon_shutdown() -> Status {
     })
 }
 
+/// Announces that the process ends without #tenon_shutdown on purpose: the layers do not report what is alive then.
+///
+/// For bindings to languages whose programs cannot release everything at their end, such as a Python program with
+/// threads that still run. Objects stay usable.
+///
+/// @retval TENON_SUCCESS Always.
+/// @par Threads
+///     Any thread.
+#[unsafe(no_mangle)]
+pub extern "C" fn tenon_abandon() -> Status {
+    export("tenon_abandon", || {
+        tenon_layers::validate::abandon();
+        Ok(())
+    })
+}
+
 /// Shuts everything down and returns the first failure. A failure of a plugin does not stop it; a call that
 /// does not end does.
 fn stop(lifecycle: &Lifecycle) -> Result<(), Failure> {

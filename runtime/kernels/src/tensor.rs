@@ -188,6 +188,16 @@ impl<'a> View<'a> {
         Ok(Self { memory, lifetime: PhantomData })
     }
 
+    /// The same tensor without dimensions of length one before the others, as long as it has more than `rank` dimensions.
+    #[must_use]
+    pub fn drop_leading_ones(mut self, rank: usize) -> Self {
+        while self.memory.dims.len() > rank && self.memory.dims[0] == 1 {
+            self.memory.dims.remove(0);
+            self.memory.strides.remove(0);
+        }
+        self
+    }
+
     /// The strides that repeat the tensor so that it has a shape, by NumPy's rules.
     ///
     /// # Errors
@@ -272,6 +282,12 @@ impl<'a> ViewMut<'a> {
     #[must_use]
     pub fn reborrow(&mut self) -> ViewMut<'_> {
         ViewMut { memory: self.memory.clone(), lifetime: PhantomData }
+    }
+
+    /// Returns true if each element of the input is where that of this view is.
+    #[must_use]
+    pub fn is_same_memory(&self, other: &View<'_>) -> bool {
+        self.memory.dims == other.memory.dims && self.is_same_place(other)
     }
 
     /// Returns true if some byte between the first and the last element may belong to both.

@@ -674,6 +674,18 @@ tenon_status tenon_init(const tenon_options* options);
 tenon_status tenon_shutdown(void);
 
 /**
+ * @brief Announces that the process ends without #tenon_shutdown on purpose: the layers do not report what is alive then.
+ *
+ * For bindings to languages whose programs cannot release everything at their end, such as a Python program with
+ * threads that still run. Objects stay usable.
+ *
+ * @retval TENON_SUCCESS Always.
+ * @par Threads
+ *     Any thread.
+ */
+tenon_status tenon_abandon(void);
+
+/**
  * @brief Loads a plugin, or finds it if it is loaded already.
  *
  * Opens the plugin's library and detects the release that it was built for. The plugin is initialised when

@@ -98,12 +98,20 @@ def _at_exit() -> None:
         if _has_daemons():
             # Daemon threads still run. One may be reading device memory or may be about to use a handle. So nothing is
             # released here; the operating system frees everything.
-            _lifetime.abandon()
+            _abandon()
         else:
             shutdown()
     except (Error, KeyboardInterrupt):
         # At interpreter exit, no caller is left to handle the error.
-        _lifetime.abandon()
+        _abandon()
+
+
+def _abandon() -> None:
+    """Leaves the objects to the operating system, without a report of leaks."""
+    from tenon._native import core
+
+    _lifetime.abandon()
+    core.abandon()
 
 
 def _in_child() -> None:

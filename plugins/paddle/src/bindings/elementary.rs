@@ -6,11 +6,12 @@ use tenon::device::Release;
 use tenon_kernels::formulas;
 use crate::error::Result;
 use crate::kernel::elementwise;
-use crate::kernel::{FLOATS, INTEGERS, kernel};
+use crate::kernel::{FLOATS, INTEGERS, BOOL, kernel};
 use crate::kernel::{Any, Call, Output, Registry, Run, Scalar, Tensor};
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
+    registry.add_any::<Assign<'static>>(&[FLOATS, INTEGERS, BOOL])?;
     registry.add_any::<Abs<'static>>(&[FLOATS, INTEGERS])?;
     registry.add_any::<AbsGrad<'static>>(&[FLOATS])?;
     registry.add_any::<Sign<'static>>(&[FLOATS, INTEGERS])?;
@@ -100,6 +101,26 @@ pub(super) fn register(registry: Registry) -> Result<()> {
     registry.add_any::<Clip<'static>>(&[FLOATS, INTEGERS])?;
     registry.add_any::<ClipGrad<'static>>(&[FLOATS])?;
     Ok(())
+}
+
+kernel! {
+    /// The input itself.
+    struct Assign<'c> = c"assign" {
+        inputs: { x: Tensor<'c> },
+        attributes: {},
+        outputs: { out: Output<'c> },
+    }
+}
+impl Run<Any> for Assign<'_> {
+    fn run(self, call: &Call) -> Result<()> {
+        let x = self.x.view()?;
+        elementwise::result(
+            call,
+            self.out,
+            &[&x],
+            |out| formulas::elementary::copy(out, &x),
+        )
+    }
 }
 
 kernel! {

@@ -1,12 +1,12 @@
 //! The types of elements that operators are registered for.
 
 use tenon::device::DataType;
-use tenon_kernels::{Bool, Complex, DType, FromNumber, Pod, bf16, f16};
+use tenon_kernels::{Bool, Complex, DType, FromNumber, bf16, f16};
 
 use crate::error::{Error, Result};
 
 /// A type of elements that Paddle has a name for.
-pub(crate) trait Element: Pod + FromNumber {
+pub(crate) trait Element: tenon_kernels::Element + FromNumber {
     /// Its name.
     const DATA_TYPE: DataType;
 }

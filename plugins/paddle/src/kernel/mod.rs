@@ -21,4 +21,4 @@ pub(crate) use element::{BOOL, Element, FLOATS, INTEGERS};
 pub(crate) use number::{IntArray, Scalar};
 pub(crate) use output::Output;
 pub(crate) use registry::{Any, Kernel, Registry, Run, kernel, register};
-pub(crate) use tensor::{Tensor, Window};
+pub(crate) use tensor::{Place, Tensor, Window};

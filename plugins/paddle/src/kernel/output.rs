@@ -36,6 +36,11 @@ impl<'c> Output<'c> {
         self.memory(Window::first(self.0.len()?))
     }
 
+    /// Where its elements are by now.
+    pub(crate) fn place(self) -> Result<Place> {
+        self.0.place()
+    }
+
     /// Gives it memory of the device, for kernels that take any layout.
     pub(crate) fn view(self, data_type: DataType) -> Result<ViewMut<'c>> {
         self.allocate(data_type)?;

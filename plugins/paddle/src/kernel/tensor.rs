@@ -247,12 +247,20 @@ impl<'c> Tensor<'c> {
 }
 
 /// The elements of a tensor in memory.
-pub(super) struct Place {
+pub(crate) struct Place {
     /// The address of the first element; null if there is none.
-    pub(super) first: *mut u8,
-    pub(super) dtype: DType,
-    pub(super) dims: Vec<usize>,
-    pub(super) strides: Vec<isize>,
+    pub(crate) first: *mut u8,
+    pub(crate) dtype: DType,
+    pub(crate) dims: Vec<usize>,
+    pub(crate) strides: Vec<isize>,
+}
+
+impl Place {
+    /// Adds a dimension behind the others.
+    pub(crate) fn push(&mut self, dim: usize, stride: isize) {
+        self.dims.push(dim);
+        self.strides.push(stride);
+    }
 }
 
 /// Which elements of a memory to look at, counted from the first element of the tensor.

@@ -15,6 +15,7 @@ mod memcpy;
 mod momentum;
 mod parameter;
 mod rmsprop;
+mod set_value;
 mod sgd;
 
 use std::ffi::CStr;
@@ -35,6 +36,7 @@ pub(crate) fn register(host: &'static Host, device_type: &'static CStr) -> Resul
         layout::register,
         memcpy::register,
         full::register,
+        set_value::register,
         identity::register,
         concat::register,
         batch_norm::register,

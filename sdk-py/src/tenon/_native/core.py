@@ -1074,6 +1074,23 @@ def shutdown() -> None:
         failed(status)
 
 
+_abandon = bind("tenon_abandon")
+
+
+def abandon() -> None:
+    """Announces that the process ends without ``shutdown`` on purpose: the layers do not report what
+    is alive then.
+
+    For bindings to languages whose programs cannot release everything at their end, such as a
+    Python program with threads that still run. Objects stay usable.
+
+    Threads: any thread.
+    """
+    status = _abandon()
+    if status:
+        failed(status)
+
+
 _load_plugin = bind("tenon_load_plugin", c_char_p, POINTER(LoadOptions), POINTER(c_void_p))
 
 

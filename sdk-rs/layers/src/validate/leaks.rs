@@ -58,6 +58,11 @@ extern "C" fn report_all() {
     }
 }
 
+/// Leaves out the report at the end of the process: what is alive then is left to the operating system on purpose.
+pub fn abandon() {
+    AT_EXIT.lock().unwrap_or_else(PoisonError::into_inner).clear();
+}
+
 impl Validate {
     /// Reports what is alive when the process ends without a call to [`Validate::finish`].
     pub(crate) fn report_at_exit(self: &Arc<Self>) {

@@ -40,7 +40,7 @@ use tenon::reflect::Call;
 use tenon::support::write_line;
 use tenon::{Refusal, StatusCode};
 
-pub use leaks::Leak;
+pub use leaks::{Leak, abandon};
 pub use report::{Report, Sink, Stderr};
 pub use rules::{Rule, RuleText, Severity, UnknownRule, catalogue};
 
