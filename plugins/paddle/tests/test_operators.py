@@ -240,6 +240,21 @@ def test_special_values_are_found(name: str) -> None:
     assert_same(compute, 0)
 
 
+def rounded(array: NDArray[Any], dtype: str) -> NDArray[Any]:
+    """Returns float32 numbers as those of half precision, rounded to nearest, ties to even.
+
+    Older releases of Paddle round otherwise in their own casts.
+    """
+    nearest: NDArray[Any]
+    if dtype == "float16":
+        nearest = array.astype("float16").astype("float32")
+    else:
+        bits = array.view("uint32")
+        up = (bits >> 16 & 1) + 0x7FFF
+        nearest = (bits + up.astype("uint32") & np.uint32(0xFFFF0000)).view("float32")
+    return nearest
+
+
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @pytest.mark.parametrize("name", ["relu", "silu", "exp", "sqrt"])
 def test_half_precision_is_that_of_float32_rounded(name: str, dtype: str) -> None:
@@ -248,8 +263,8 @@ def test_half_precision_is_that_of_float32_rounded(name: str, dtype: str) -> Non
     half = paddle.to_tensor(POSITIVE).astype(dtype)
     ours = operator(half)
     assert str(ours.dtype).endswith(dtype)
-    wanted = operator(half.astype("float32")).astype(dtype)
-    np.testing.assert_array_equal(ours.astype("float32").numpy(), wanted.astype("float32").numpy())
+    wanted = rounded(operator(half.astype("float32")).numpy(), dtype)
+    np.testing.assert_array_equal(ours.astype("float32").numpy(), wanted)
 
 
 @pytest.mark.parametrize("shape", [(), (0,), (2, 0, 3)])

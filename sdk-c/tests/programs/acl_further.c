@@ -167,7 +167,7 @@ static void refused(aclrtStream stream) {
   OK(aclrtGetErrorVerbose(0, &info));
   EXPECT(info.errorType == ACL_RT_NO_ERROR && info.tryRepair == 0);
   EXPECT(aclrtRepairError(0, &info) == ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
-  EXPECT(strstr(aclGetRecentErrMsg(), "repairs") != NULL);
+  EXPECT(strstr(aclGetRecentErrMsg(), "repair") != NULL);
 }
 
 int main(void) {
