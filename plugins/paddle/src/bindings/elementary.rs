@@ -11,7 +11,9 @@ use crate::kernel::{Any, Call, Output, Registry, Run, Scalar, Tensor};
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
-    registry.add_any::<Assign<'static>>(&[FLOATS, INTEGERS, BOOL])?;
+    if registry.release() >= Release::V3_0 {
+        registry.add_any::<Assign<'static>>(&[FLOATS, INTEGERS, BOOL])?;
+    }
     registry.add_any::<Abs<'static>>(&[FLOATS, INTEGERS])?;
     registry.add_any::<AbsGrad<'static>>(&[FLOATS])?;
     registry.add_any::<Sign<'static>>(&[FLOATS, INTEGERS])?;

@@ -7,7 +7,7 @@ use tenon::paddle::KernelArgument;
 use tenon::paddle::ffi::{PD_Kernel, PD_KernelFn, PD_KernelKey};
 
 use super::call::Call;
-use super::element::Element;
+use super::element::{Element, FLOATS};
 use crate::error::Result;
 use crate::host::Host;
 
@@ -61,8 +61,13 @@ impl Registry {
     }
 
     /// Registers an operator that takes elements of all these types.
+    ///
+    /// Before 3.0 only floating-point types are registered: loops of static programs keep their counters on the CPU there, and
+    /// cannot assign to them what a device has computed.
     pub(crate) fn add_any<K: Kernel<Any>>(self, types: &[&[DataType]]) -> Result<()> {
-        types.iter().copied().flatten().try_for_each(|ty| self.add_for::<K, Any>(*ty))
+        let is_taken = |ty: &DataType| self.release() >= Release::V3_0 || FLOATS.contains(ty);
+        let mut taken = types.iter().copied().flatten().filter(|ty| is_taken(ty));
+        taken.try_for_each(|ty| self.add_for::<K, Any>(*ty))
     }
 
     fn add_for<K: Kernel<T>, T>(self, data_type: DataType) -> Result<()> {
