@@ -276,7 +276,7 @@ impl OperatorLowerer<'_> {
         let text = node.text()?;
         let names = table.scope(in_reach);
         match formula::parse(text, FormulaScope { names: &names, elements }) {
-            Ok(expr) => Some(Formula { text: collapse(text), expr }),
+            Ok(expr) => Some(Formula { text: text.trim().to_owned(), expr }),
             Err(mistake) => {
                 let code = match mistake.kind {
                     MistakeKind::Syntax => Code::FormulaSyntax,
@@ -335,9 +335,4 @@ fn elements(types: &[ElementType]) -> Elements {
         true if has_float => Elements::Both,
         true => Elements::Integers,
     }
-}
-
-/// The text on one line.
-fn collapse(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -18,7 +18,7 @@ mod tensor;
 pub(crate) use argument::{Argument, Attribute, Input, Outcome, Section};
 pub(crate) use call::{Call, enter};
 pub(crate) use element::{BOOL, Element, FLOATS, INTEGERS};
-pub(crate) use number::{IntArray, Scalar};
+pub(crate) use number::{IntArray, Scalar, unsigned};
 pub(crate) use output::Output;
 pub(crate) use registry::{Any, Kernel, Registry, Run, kernel, register};
 pub(crate) use tensor::{Place, Tensor, Window};

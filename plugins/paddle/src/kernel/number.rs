@@ -64,6 +64,11 @@ impl<'c> Deferred<'c> {
     }
 }
 
+/// Refuses a negative number, such as a dimension, where an attribute cannot have one.
+pub(crate) fn unsigned(name: &str, number: i64) -> Result<usize> {
+    usize::try_from(number).map_err(|_| Error::invalid(format!("`{name}` holds {number}")))
+}
+
 /// A number of a type that Paddle knows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scalar<'c> {

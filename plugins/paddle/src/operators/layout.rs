@@ -5,8 +5,8 @@
 
 use tenon_kernels::strided::{self, Layout};
 
-use crate::error::{Error, Result};
-use crate::kernel::{Call, Element, Output, Registry, Run, Scalar, Tensor, kernel, register};
+use crate::error::Result;
+use crate::kernel::{Call, Element, Output, Registry, Run, Scalar, Tensor, kernel, register, unsigned};
 
 /// Registers `contiguous`, `strided_copy` and `fill`.
 pub(super) fn register(registry: Registry) -> Result<()> {
@@ -73,10 +73,6 @@ impl<T: Element> Run<T> for StridedCopy<'_> {
         let target = out.memory::<T>(to.into())?;
         call.compute(|| strided::copy(target, to, &source, from))
     }
-}
-
-fn unsigned(name: &str, number: i64) -> Result<usize> {
-    usize::try_from(number).map_err(|_| Error::invalid(format!("`{name}` holds {number}")))
 }
 
 kernel! {

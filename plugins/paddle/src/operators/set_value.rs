@@ -7,7 +7,7 @@ use tenon_kernels::{Bool, View, ViewMut, bf16, f16, formulas};
 
 use crate::error::{Error, Result};
 use crate::kernel::{
-    Call, Element, IntArray, Output, Place, Registry, Run, Scalar, Tensor, kernel, register,
+    Call, Element, IntArray, Output, Place, Registry, Run, Scalar, Tensor, kernel, register, unsigned,
 };
 
 /// Registers `set_value` and `set_value_with_tensor`.
@@ -32,7 +32,7 @@ kernel! {
 impl<T: Element> Run<T> for SetValue<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let values = self.values.iter().map(|value| value.to()).collect::<Result<Vec<T>>>()?;
-        let shape = self.shape.iter().map(|&dim| length("shape", dim)).collect::<Result<Vec<_>>>()?;
+        let shape = self.shape.iter().map(|&dim| unsigned("shape", dim)).collect::<Result<Vec<_>>>()?;
         let value = View::of_slice(&values, &shape)?;
         let part = Part {
             slices: slices(self.axes, [&self.starts, &self.ends, &self.steps])?,
@@ -175,10 +175,6 @@ fn index(name: &str, axis: i64, rank: usize) -> Result<usize> {
         .ok()
         .filter(|&axis| axis < rank)
         .ok_or_else(|| Error::invalid(format!("`{name}` has {axis} for {rank} dimensions")))
-}
-
-fn length(name: &str, dim: i64) -> Result<usize> {
-    usize::try_from(dim).map_err(|_| Error::invalid(format!("`{name}` has {dim}")))
 }
 
 #[cfg(test)]
