@@ -46,16 +46,16 @@ MACHINES = {"EM_X86_64": "x86_64", "EM_AARCH64": "aarch64"}
 
 
 class BuildError(Exception):
-    """What stands in the way of a wheel, in words for the one who asked for it."""
+    """The wheel cannot be built. The message is shown to the user."""
 
 
 class CargoHook(BuildHookInterface[BuilderConfig]):
-    """What hatchling calls before and after it packs."""
+    """The hook that hatchling calls before and after it packs."""
 
     _scratch: tempfile.TemporaryDirectory[str] | None = None
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Build, and tell hatchling which files there are and what the wheel is called."""
+        """Builds the libraries, and sets the files and the tag of the wheel."""
         try:
             workspace = Workspace.around(Path(self.root))
             packages: list[str] = self.config["packages"]
@@ -125,7 +125,7 @@ class Workspace:
         return Built(json.loads(line) for line in ran.stdout.splitlines() if line[:1] == b"{")
 
     def sources(self, packages: Iterable[str], scratch: Path) -> Iterator[tuple[Path, str]]:
-        """What these packages are built from, each file or folder with its place.
+        """Returns the sources of these packages, each file or folder with its place.
 
         A manifest of the workspace that has no other members is written to the folder `scratch`.
         """

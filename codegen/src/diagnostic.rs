@@ -106,8 +106,8 @@ catalogue! {
         "`context_of` stands on a `pointer` and names a callback parameter.";
     Absent = 36, "a parameter that some releases lack has a value for them",
         "`absent` says what an implementation gets from a host that does not pass the parameter, so it goes with `since` or `until` and is of the same type.";
-    UnsoundNull = 37, "what a host cannot bear to be null says why",
-        "`required: use` and `fill: always` come with `when_null`, which says what hosts do.";
+    UnsoundNull = 37, "the spec says what hosts do with a null pointer",
+        "Each optional function of a table has `when_null`, and so have `required: use` and `fill: always`. Functions of an extension, which hosts do not call, need none.";
     StrayFile = 38, "each file in the spec is named",
         "A group file that `groups` does not name, or that does not end in `.yaml`, is read by nobody.";
     QuestionStatus = 39, "a question is answered by the status",
@@ -141,7 +141,7 @@ catalogue! {
     HandleLife = 53, "a handle that is created is destroyed, and the reverse",
         "Some function with `role: creates` and some function with `role: destroys` take each handle type that has a life. A handle on loan has no role.";
     LifeDiffers = 54, "what is destroyed is what was created",
-        "`role: destroys` has the `space` and the owner (`of`) of a `role: creates` of the same type, so that each piece goes back to where it came from.";
+        "`role: destroys` has the `space` and the owner (`of`) of a `role: creates` of the same type, so that each piece goes back to where it came from. A destroyer of `device` or `host` memory may take `unified` memory too, but not only that.";
     NoFallback = 55, "an optional function of a table has a fallback, or says why not",
         "Callers other than the host call it too. `fallback: { refuse: … }` answers with a status, `no_fallback` says why there is none.";
     RefusedPlugin = 56, "a host that refuses a plugin says nothing else",
@@ -224,6 +224,8 @@ catalogue! {
         "Inputs, attributes and outputs of a kernel name those of the operator. A formula that needs more cannot be computed.";
     FormulaType = 96, "a value in a formula has the type that its place takes",
         "There are numbers and truth values, which do not turn into each other. Where integers are among the `types`, there are no fractions.";
+    RoleOfName = 97, "a function that creates or destroys by name has the role",
+        "`create`, `destroy` and `delete` in a name go with `role: creates` or `role: destroys` on a parameter or result. `role: uses` says that the call does neither.";
 }
 
 impl std::fmt::Display for Code {
@@ -307,7 +309,7 @@ impl Diagnostic {
     }
 }
 
-/// The candidate that somebody who wrote `name` most likely meant.
+/// The candidate that is most similar to `name`.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let allowed = (name.len() / 3).max(1);
     candidates

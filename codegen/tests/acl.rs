@@ -1,4 +1,4 @@
-//! Holds what the spec claims of ACL against data that was read from the public headers of its releases.
+//! Compares the spec of ACL with data from the public headers of its releases.
 //!
 //! `acl/` has the data. Functions are compared as text, since most handles are a `void*` to a compiler, which would
 //! let swapped ones pass. Constants and structs are compared in the generated headers, by a compiler.
@@ -11,7 +11,7 @@ use codegen::emit::c::{Dialect, Speller};
 use codegen::model::{Function, Interface, Spec, Type, TypeKind};
 use codegen::source::{Files, Folder};
 
-/// Functions and members whose type is not yet that of the newest release. A difference that is gone fails the test.
+/// Functions and members whose type differs from the newest release. A difference that no longer exists fails the test.
 const KNOWN_DIFFERENCES: &[(&str, &str)] = &[
     ("aclFloat16ToFloat", "issue 15: five signatures differ; `aclFloat16` is missing"),
     ("aclFloatToFloat16", "issue 15: five signatures differ; `aclFloat16` is missing"),
@@ -48,7 +48,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a crate has a folder above it")
 }
 
-/// The project's spec, with one text in one file replaced.
+/// The project's spec with one replacement in one file.
 struct Changed {
     files: Folder,
     path: &'static str,
@@ -94,7 +94,7 @@ fn acl(spec: &Spec) -> &Interface {
     spec.interface("acl").expect("the spec has ACL")
 }
 
-/// The columns behind each name; where a name has several rows, those of the newest release.
+/// The columns of each name; if a name has several rows, those of the newest release.
 fn data(file: &str) -> BTreeMap<String, Vec<String>> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/acl").join(file);
     let text = std::fs::read_to_string(&path).expect("the data is part of the repository");
@@ -114,7 +114,7 @@ fn normalised(function_type: &str) -> String {
     format!("{}({})", parameter(result), params.collect::<Vec<_>>().join(", "))
 }
 
-/// The type of a parameter, which takes no notice of a `const` around the whole.
+/// The type of a parameter, without a top-level `const`.
 fn parameter(ty: &str) -> String {
     let mut words: Vec<&str> = ty.split_whitespace().filter(|word| *word != "struct").collect();
     while words.len() > 1 && words.last() == Some(&"const") {
@@ -133,7 +133,7 @@ fn is_known(name: &str) -> bool {
     KNOWN_DIFFERENCES.iter().any(|(known, _)| *known == name)
 }
 
-/// What is wrong with the functions, each with its name in front; known differences that are gone are wrong too.
+/// The differences of functions, each with the function's name. Known differences that no longer exist count too.
 fn function_differences(spec: &Spec) -> Vec<String> {
     let interface = acl(spec);
     let speller = Speller::new(spec, interface, None, Dialect::C);
@@ -162,7 +162,7 @@ fn function_differences(spec: &Spec) -> Vec<String> {
     wrong
 }
 
-/// What C++ can say of the constants and the structs of the spec, and the names that the data does not have.
+/// Assertions in C++ about the constants and structs of the spec, and the names that the data lacks.
 fn claims(spec: &Spec) -> (String, Vec<String>) {
     let (constants, macros, structs) = (data("constants.tsv"), data("macros.tsv"), data("structs.tsv"));
     let mut lines = Vec::new();
@@ -205,7 +205,7 @@ fn same(left: &str, right: &str, what: &str) -> String {
     format!("static_assert(std::is_same<{left}, {right}>::value, \"{what}\");")
 }
 
-/// Size, and of each member the offset and the type; `members` is a JSON list of name, type and offset in bits.
+/// Assertions about size, offsets and types; `members` is a JSON list of name, type and offset in bits.
 fn struct_claims(ty: &Type, size: &str, members: &str) -> Vec<String> {
     let name = &ty.c_name;
     let members: Vec<(String, String, u64)> =
@@ -216,7 +216,7 @@ fn struct_claims(ty: &Type, size: &str, members: &str) -> Vec<String> {
         lines.push(format!("static_assert(offsetof({name}, {member}) == {bytes}, \"offset of {whole}\");"));
         let ours = format!("decltype({name}::{member})");
         if is_known(&whole) {
-            // The header may lack the type; one that it has is the same as this one.
+            // The header may lack the type; if it has the type, both declarations are the same.
             lines.push(format!("struct {};", spelled.trim_end_matches([' ', '*'])));
             let gone = format!("{whole} differs no longer: take it out of the known differences");
             lines.push(format!("static_assert(!std::is_same<{ours}, {spelled}>::value, \"{gone}\");"));
@@ -227,7 +227,7 @@ fn struct_claims(ty: &Type, size: &str, members: &str) -> Vec<String> {
     lines
 }
 
-/// Compiles claims against the headers of a spec; what the compiler says if they do not hold.
+/// Compiles assertions with the headers of a spec; returns the compiler's message if they fail.
 fn compile(spec: Spec, test: &str, claims: &str) -> Result<(), String> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("acl-{test}"));
     let header = spec.outputs.place("header").expect("the spec asks for headers").path.clone();

@@ -10,7 +10,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a crate has a folder above it")
 }
 
-/// Writes the outputs of a spec to a folder of this test's own.
+/// Writes the outputs of a spec to a temporary folder.
 fn generate(spec: &str, name: &str) -> PathBuf {
     let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let spec = root().join(spec);
@@ -29,7 +29,7 @@ fn generate(spec: &str, name: &str) -> PathBuf {
     out.join(&loaded.spec.outputs.place("header").expect("the spec asks for headers").path.value)
 }
 
-/// A compiler and the standards that a header has to do with.
+/// A compiler, and the standards that a header must support.
 const COMPILERS: [(&str, &[&str]); 4] = [
     ("cc", &["c11", "c17", "c2x"]),
     ("clang", &["c11", "c17", "c2x"]),
@@ -37,7 +37,7 @@ const COMPILERS: [(&str, &[&str]); 4] = [
     ("clang++", &["c++17", "c++20", "c++2b"]),
 ];
 
-/// The compilers of this machine. A requirement is always used, so that its absence is an error.
+/// The compilers to test with. Required compilers are always included, so that their absence is an error.
 fn compilers() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
     COMPILERS.into_iter().filter(|(compiler, _)| {
         !compiler.starts_with("clang") || tools::has(compiler, "the C headers in every standard, with clang")
@@ -62,7 +62,7 @@ fn compile_together_everywhere(include: &Path, headers: &[&str]) {
     let file =
         Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{}.c", headers.join("-").replace('/', "-")));
     let lines: String = headers.iter().map(|header| format!("#include \"{header}\"\n")).collect();
-    // Twice, so that the guards are seen to work.
+    // Included twice, to test the guards.
     std::fs::write(&file, format!("{lines}{lines}int unused;\n"))
         .expect("the folder for tests can be written");
     for (compiler, standards) in compilers() {

@@ -1,7 +1,7 @@
-//! An export in several headers and with a Python package: what comes out of its spec, and that it works.
+//! An export with several headers and a Python package: checks the outputs, and that they work.
 //!
-//! `export/` has the spec, what it has to become, the library in C, and the program that calls it from Python.
-//! `UPDATE_EXPECT=1` writes what it has to become again; read it.
+//! `export/` has the spec, the expected outputs, the library in C, and the program that calls it from Python.
+//! `UPDATE_EXPECT=1` updates the expected outputs; review them.
 
 mod tools;
 
@@ -16,7 +16,7 @@ fn here() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/export")
 }
 
-/// The outputs, and where they go below a folder.
+/// The outputs, and their target below a folder.
 fn outputs(root: &Path) -> (FileMap, Target) {
     let loaded = match codegen::load(&Folder::new(here().join("spec"))) {
         Ok(loaded) => loaded,
@@ -58,7 +58,7 @@ fn a_python_program_calls_the_library() {
     compiler.args(["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-shared", "-fPIC", "-I"]);
     run(compiler.arg(folder.join("include")).arg(here().join("kit.c")).arg("-o").arg(&library));
 
-    // What people write beside the generated modules. `_call.py` is the one of the repository's own package.
+    // Files that are written by hand beside the generated modules. `_call.py` is that of the repository's own package.
     let python = folder.join("python");
     let call = Path::new(env!("CARGO_MANIFEST_DIR")).join("../sdk-py/src/acl/_call.py");
     let call = std::fs::read_to_string(call).expect("the package is part of the repository");

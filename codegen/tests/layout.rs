@@ -1,4 +1,4 @@
-//! Holds what the spec claims of PaddlePaddle's ABI against the headers that its releases ship.
+//! Compares the spec of PaddlePaddle's ABI with the headers of its releases.
 //!
 //! For each release a C++ file of `static_assert`s is compiled against the headers of the wheel: every offset and
 //! size, every field, every enumerator, and the whole type of every function.
@@ -13,7 +13,7 @@ use codegen::emit::c::asserts::assertions;
 use codegen::model::{Interface, ReleaseId, Spec};
 use codegen::source::Folder;
 
-/// The headers that an interface is about, relative to `paddle/include` in a wheel.
+/// The headers that an interface describes, relative to `paddle/include` in a wheel.
 fn includes(interface: &str) -> &'static [&'static str] {
     match interface {
         "device" => &["paddle/phi/backends/device_ext.h"],
@@ -39,7 +39,7 @@ fn includes(interface: &str) -> &'static [&'static str] {
 /// export without a declaration in C.
 const UNDECLARED: [&str; 4] = ["PD_ArgsDefFn", "PD_GetOpMetaInfoMap", "PD_InferShapeFn", "PD_KernelFn"];
 
-/// 2.6.2 forgets these in its own header.
+/// The header of 2.6.2 lacks these includes.
 const PRELUDE: &str = "#include <array>\n#include <cstddef>\n#include <cstdint>\n#include <cstring>\n\
                        #include <string>\n#include <type_traits>\n";
 
@@ -70,7 +70,7 @@ fn spec() -> Spec {
     }
 }
 
-/// The C++ file for one release, but for the includes of the interface.
+/// The C++ file for one release.
 fn claims(spec: &Spec, interface: &Interface, release: ReleaseId, include: &Path) -> String {
     let texts: Vec<String> = includes(&interface.name.value)
         .iter()
@@ -86,7 +86,7 @@ fn claims(spec: &Spec, interface: &Interface, release: ReleaseId, include: &Path
     assertions(spec, interface, Some(release), &declared)
 }
 
-/// What the compiler says; `Ok` if the claims hold.
+/// Compiles a file; `Ok` if the assertions hold.
 fn compile(name: &str, interface: &Interface, include: &Path, claims: &str) -> Result<(), String> {
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.cc"));
     let includes: String =

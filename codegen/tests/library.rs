@@ -1,7 +1,7 @@
-//! A library in C with a status enum, opaque handles and handles that may only be read: what its spec becomes.
+//! A C library with a status enum, opaque handles and read-only handles: checks the outputs of its spec.
 //!
 //! `library/` has the spec, its outputs, and the library, which `sdk-rs/tests/library_spec.rs` calls.
-//! `UPDATE_EXPECT=1` writes the outputs again; read them.
+//! `UPDATE_EXPECT=1` updates the outputs; review them.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

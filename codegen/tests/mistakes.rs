@@ -1,9 +1,9 @@
-//! Mistakes in a spec: what is said about them, word for word, and that no mistake is too bad to be told.
+//! Checks the exact diagnostics for broken specs, and that no input crashes the generator.
 //!
 //! Each file in `bad/` holds the files that differ from the good spec in `bad/base/`, each behind a line
-//! `# file: path`; `# no file: path` takes one away, and `# file: path in latin-1` or `in utf-16` has it in that
-//! encoding. The text beside it is what a user sees.
-//! `UPDATE_EXPECT=1` writes those texts again.
+//! `# file: path`; `# no file: path` removes a file, and `# file: path in latin-1` or `in utf-16` sets its
+//! encoding. The `.txt` file beside it has the expected output.
+//! `UPDATE_EXPECT=1` updates these files.
 
 mod texts;
 
@@ -15,7 +15,7 @@ use codegen::source::{Files, Folder};
 use codegen::{Mistakes, load};
 use texts::Texts;
 
-/// The same files but for those of a fixture.
+/// The base files with those of a fixture.
 fn patched(base: &Texts, fixture: &str) -> Texts {
     let mut texts = base.clone();
     let mut current = None;
@@ -133,7 +133,7 @@ fn each_rule_has_a_fixture() {
     assert!(untold.is_empty(), "no fixture breaks {}", untold.join(", "));
 }
 
-/// Numbers that look random and are the same in each run.
+/// Pseudo-random numbers, the same in each run.
 struct Shift(u64);
 
 impl Shift {
@@ -144,7 +144,7 @@ impl Shift {
         (self.0 % limit.max(1) as u64) as usize
     }
 
-    /// A text with a few bytes replaced, taken out or put in.
+    /// A text with a few bytes replaced, removed or inserted.
     fn damage(&mut self, text: &str) -> String {
         const BYTES: &[u8] = b"\0 \t\n#-:,{}[]'\"|>&*!%@?~0a_\xc3\xa9\xf0";
         let mut bytes = text.as_bytes().to_vec();
@@ -160,7 +160,7 @@ impl Shift {
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// A text with words of the spec language where others stood.
+    /// A text in which some words are replaced by words of the spec language.
     fn mix_up(&mut self, text: &str) -> String {
         let is_word = |word: &&str| !word.trim().is_empty();
         let words: Vec<&str> = text.split_inclusive([' ', '\n', ',']).filter(is_word).collect();
@@ -171,7 +171,7 @@ impl Shift {
     }
 }
 
-/// Loads a spec and shows what is wrong with it; where it was damaged makes no difference.
+/// Loads a damaged spec and renders the diagnostics.
 fn endure(files: &Texts, what: &str) {
     let told = catch_unwind(AssertUnwindSafe(|| {
         let Some(mistakes) = mistakes(files) else { return };
@@ -190,7 +190,7 @@ fn endure(files: &Texts, what: &str) {
     assert!(told.is_ok(), "{what}");
 }
 
-/// Every line taken out, and the text cut off before every line.
+/// The text without each line, and truncated before each line.
 fn endure_lines(texts: &Texts, path: &str) -> usize {
     let text = &texts.0[path];
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
@@ -217,7 +217,7 @@ fn endure_damage(texts: &Texts, path: &str, rounds: usize, shift: &mut Shift) ->
     rounds
 }
 
-/// `ROUNDS` multiplies how much is tried.
+/// `ROUNDS` multiplies the number of attempts.
 fn rounds() -> usize {
     std::env::var("ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(1)
 }

@@ -1,4 +1,4 @@
-//! The rule E075 knows every name that an expansion has of its own, so that no type of a spec takes it.
+//! Checks that rule E075 covers every name that an expansion defines, so that no type of a spec has such a name.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ impl Files for Patched<'_> {
     }
 }
 
-/// Types and traits that the module of an interface has beside those of the spec.
+/// Types and traits in the module of an interface that are not in the spec.
 fn own_names(text: &str, interface: &Interface) -> Vec<String> {
     let file = syn::parse_file(text).expect("the generator wrote it");
     let names = file.items.iter().filter_map(|item| match item {

@@ -1,4 +1,4 @@
-//! The Python bindings: what they look like, and that each function of the headers is there with the types of
+//! The Python bindings: checks their text, and that each function of the headers has the same types as in
 //! C.
 
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("`{path}`: {error}"))
 }
 
-/// The spec in `python/` has a function for each way of passing a parameter; what is made of it is committed
+/// The spec in `python/` has a function for each way of passing a parameter; its outputs are committed
 /// beside it.
 #[test]
 fn each_way_of_passing_a_parameter_looks_as_it_should() {
@@ -29,7 +29,7 @@ fn each_way_of_passing_a_parameter_looks_as_it_should() {
 /// Result and parameters of each function of a header, without names and `const`.
 fn prototypes(header: &str) -> BTreeMap<String, (String, Vec<String>)> {
     let mut prototypes = BTreeMap::new();
-    // Outside of comments a line that begins a declaration begins with its type.
+    // Outside of comments, a line that begins a declaration starts with its type.
     let code: Vec<&str> =
         header.lines().filter(|line| !line.trim_start().starts_with(['*', '/', '#'])).collect();
     for declaration in code.join(" ").split(';') {
@@ -87,12 +87,13 @@ fn fits(c: &str, python: &str) -> bool {
         ("tenon_status", "c_int"),
         ("uint8_t", "c_uint8"),
         ("uint32_t", "c_uint32"),
+        ("int64_t", "c_int64"),
         ("uint64_t", "c_uint64"),
         ("unsignedlonglong", "c_ulonglong"),
         ("void*", "c_void_p"),
         ("tenon_stream_callback", "StreamCallback"),
     ];
-    // Memory of the caller's goes by its address, also for a text that is written into it.
+    // The caller's memory is passed as an address, also if text is written to it.
     if PLAIN.contains(&(c, python)) || (c, python) == ("char*", "c_void_p") {
         return true;
     }
@@ -101,7 +102,7 @@ fn fits(c: &str, python: &str) -> bool {
     {
         return fits(c, python) || c.replace('_', "") == format!("tenon{}", python.to_lowercase());
     }
-    // What is left are handles.
+    // The remaining types are handles.
     c.starts_with("tenon_") && !c.ends_with('*') && python == "c_void_p"
 }
 

@@ -1,4 +1,4 @@
-//! The committed outputs: they are what the generator writes, and every link of the reference leads somewhere.
+//! Checks that committed outputs are up to date, and that every link of the reference has a target.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -25,7 +25,7 @@ fn outputs(project: &Path) -> FileMap {
         .expect("the outputs can be emitted")
 }
 
-/// The command says so, which also reads the exports that are written by hand.
+/// Runs the command, which also reads the exports that are written by hand.
 fn is_up_to_date(project: &Path) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_codegen"));
     let output = command.arg("--check").arg("--spec").arg(project.join("spec")).output();
@@ -46,7 +46,7 @@ fn the_outputs_of_the_example_are_up_to_date() {
     is_up_to_date(&root().join("examples/codec-spec"));
 }
 
-/// The targets of the links of a Markdown text that lead to other pages.
+/// The targets of links to other pages in a Markdown text.
 fn links(text: &str) -> Vec<&str> {
     let targets = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
     targets.filter(|target| !target.contains("://")).collect()

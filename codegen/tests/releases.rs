@@ -1,6 +1,6 @@
-//! A new release follows from the spec: no source names the newest one, and documents that list releases list all.
+//! Checks that the spec alone defines the releases: no source names the newest one, and lists in documents are complete.
 //!
-//! Tests may name it as one of several examples; those that list all releases do not compile with another one.
+//! Tests may name it as an example; tests that list all releases do not compile if one is added.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! The JSON Schema of the spec language: it describes every key of the grammar, and hangs together.
+//! The JSON Schema of the spec language: it describes every key of the grammar, and its references are valid.
 
 use codegen::grammar;
 use codegen::source::shape::{Key, Shape, Value};
@@ -11,7 +11,7 @@ fn schema(name: &str) -> Json {
     serde_json::from_str(&text).expect("a schema is JSON")
 }
 
-/// The schema that a `$ref` leads to.
+/// The schema that a `$ref` names.
 fn resolve<'a>(root: &'a Json, node: &'a Json) -> &'a Json {
     match node["$ref"].as_str().and_then(|reference| reference.strip_prefix('#')) {
         Some(pointer) => root.pointer(pointer).expect("a reference leads somewhere"),

@@ -1,4 +1,4 @@
-//! The SDK's face: headers and exports agree, statuses keep their numbers, and its users are told what concerns them.
+//! The SDK's view of an interface: headers and exports agree, statuses keep their numbers, and docs fit the SDK's users.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -38,13 +38,14 @@ fn prototypes(face: Face) -> BTreeMap<String, Vec<String>> {
     face.interface.functions.iter().map(prototype).collect()
 }
 
-/// The same of the exports, as C would spell their types.
+/// The same for the exports, with types as C spells them.
 fn exports(face: Face) -> BTreeMap<String, Vec<String>> {
     let files = export_files(face.spec, face.interface, FileForm::One).expect("the functions are Rust");
     let file: syn::File = syn::parse_file(&files[0].text).expect("the functions are Rust");
     let export = |item: syn::Item| {
         let syn::Item::Fn(function) = item else { return None };
-        let is_exported = matches!(function.vis, syn::Visibility::Public(_));
+        let is_public = matches!(function.vis, syn::Visibility::Public(_));
+        let is_exported = is_public && function.sig.abi.is_some();
         let params = function.sig.inputs.iter().map(|input| match input {
             syn::FnArg::Typed(param) => spelled(face, &param.ty),
             syn::FnArg::Receiver(_) => panic!("an export takes no `self`"),
@@ -68,6 +69,7 @@ fn spelled(face: Face, ty: &syn::Type) -> String {
         ("c_char", "char"),
         ("usize", "size_t"),
         ("i32", "int32_t"),
+        ("i64", "int64_t"),
         ("u8", "uint8_t"),
         ("u32", "uint32_t"),
         ("u64", "uint64_t"),
@@ -119,7 +121,7 @@ fn statuses_keep_their_numbers() {
     assert_eq!(known[..expected.len()], expected, "a number is never given anew");
 }
 
-/// What callers of the SDK are told of a function, by what it is about.
+/// The SDK's docs of a function, by topic.
 fn told(function: &Function) -> impl Iterator<Item = (String, String)> {
     let params = function.params.iter().map(|param| (param.name.value.clone(), param.doc.callers()));
     std::iter::once((function.name.value.clone(), function.doc.callers())).chain(params)

@@ -30,14 +30,28 @@ pub mod version;
 pub use functions::Status;
 
 /// `tenon_device`: a device that was opened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct DeviceHandle(usize);
 
+impl DeviceHandle {
+    /// The handle as an argument of [`functions::call_raw`].
+    pub fn bits(self) -> u64 {
+        self.0 as u64
+    }
+}
+
 /// `tenon_plugin`: a plugin that was loaded, or the built-in one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct PluginHandle(usize);
+
+impl PluginHandle {
+    /// The handle as an argument of [`functions::call_raw`].
+    pub fn bits(self) -> u64 {
+        self.0 as u64
+    }
+}
 
 /// `tenon_buffer`: memory of a device with its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-"""What a call costs: `acl.rt` and `tenon` beside the same C function through bare ctypes and cffi.
+"""Measures calls: `acl.rt` and `tenon` beside the same C function through bare ctypes and cffi.
 
 Bare ctypes is what one writes by hand: `argtypes` set, one variable for what is returned, and no look at the status.
 """
@@ -111,7 +111,7 @@ def acl_calls(ffi: cffi.FFI, lib: Any) -> dict[str, dict[str, Work]]:
 
 
 def tenon_calls(ffi: cffi.FFI, lib: Any) -> dict[str, dict[str, Work]]:
-    """What streams and events do, as generated functions and as objects."""
+    """Returns operations on streams and events, as generated functions and as objects."""
     device = tenon.device("cpu:0")
     stream, event = device.create_stream(), device.create_event()
     native, stream_handle, event_handle = device.handle, stream.handle, event.handle

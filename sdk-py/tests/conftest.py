@@ -15,7 +15,7 @@ from support import Gate, Program, run
 
 __all__ = ["Gate", "Program"]
 
-# What a shell starts in the background ignores Ctrl-C, and hands that on to what it starts.
+# A program that a shell starts in the background ignores Ctrl-C, and its children inherit this.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 

@@ -90,7 +90,7 @@ def test_a_closed_event_is_an_error_at_once(device: tenon.Device) -> None:
     asyncio.run(main())
 
 
-def test_what_is_current_is_of_one_task(device: tenon.Device) -> None:
+def test_current_device_and_stream_are_per_task(device: tenon.Device) -> None:
     async def one(rounds: int) -> None:
         with device.create_stream() as stream:
             for _ in range(rounds):

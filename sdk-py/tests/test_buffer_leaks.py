@@ -100,7 +100,7 @@ def test_nothing_is_left(program: Program, case: str) -> None:
                 stream.synchronize()
         device.synchronize()
         gc.collect()
-    # The pool comes to its size, and the layer, which remembers some thousand handles that are gone.
+    # First, the pool reaches its size, and the layer fills its list of some thousand destroyed handles.
     for _ in range({TURNS}):
         device.create_event()
     turns({TURNS})
@@ -108,7 +108,7 @@ def test_nothing_is_left(program: Program, case: str) -> None:
     turns({TURNS})
     grown = resident() - begun
     tenon.empty(1).close()
-    # A leak of 100 bytes each turn would be a million; a page for each, 40 million.
+    # A leak of 100 bytes per round would add up to 1 MB, one of a page to 40 MB.
     assert grown < 600_000, grown
     assert device.memory_stats().in_use == in_use, (device.memory_stats(), in_use)
     buffer.close()
@@ -118,11 +118,11 @@ def test_nothing_is_left(program: Program, case: str) -> None:
     """,
         TENON_LAYERS="validate",
     )
-    # The layer reports at the end what was not given back.
+    # At the end, the layer reports leaks.
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_the_layer_would_tell(program: Program) -> None:
+def test_validation_layer_reports_a_leak(program: Program) -> None:
     done = program(
         """
         import tenon

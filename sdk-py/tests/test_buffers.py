@@ -41,7 +41,7 @@ def test_every_type_and_every_memory(make: Any, dtype: tenon.DType) -> None:
     assert buffer.closed
 
 
-def test_makers_say_what_they_make(device: tenon.Device) -> None:
+def test_constructors_set_shape_dtype_and_space(device: tenon.Device) -> None:
     assert tenon.zeros((2, 2), "int8").tolist() == [[0, 0], [0, 0]]
     assert tenon.full(3, 2.5, "float16", "cpu:0").tolist() == [2.5, 2.5, 2.5]
     assert tenon.empty(()).shape == ()
@@ -77,7 +77,7 @@ def test_the_current_stream_and_device_are_those_of_a_buffer(device: tenon.Devic
     ],
     ids=repr,
 )
-def test_arrays_of_others_are_taken_over(array: Any, dtype: str) -> None:
+def test_arrays_of_other_packages_are_copied(array: Any, dtype: str) -> None:
     buffer = tenon.Buffer.from_array(array)
     wanted = np.frombuffer(array, "u1") if isinstance(array, (bytes, bytearray)) else np.asarray(array)
     assert (buffer.dtype.name, buffer.shape) == (dtype, wanted.shape)
@@ -95,7 +95,7 @@ def test_arrays_of_others_are_taken_over(array: Any, dtype: str) -> None:
     ],
     ids=repr,
 )
-def test_numbers_of_numpy_in_lists_count_as_those_of_python(numbers: Any, dtype: str) -> None:
+def test_numpy_numbers_in_lists_count_as_python_numbers(numbers: Any, dtype: str) -> None:
     buffer = tenon.Buffer.from_array(numbers)
     assert buffer.dtype == dtype
     assert buffer.tolist() == np.array(numbers).tolist()
@@ -103,7 +103,7 @@ def test_numbers_of_numpy_in_lists_count_as_those_of_python(numbers: Any, dtype:
 
 
 @pytest.mark.parametrize("dtype", ALL, ids=str)
-def test_numbers_get_the_type_that_is_asked_for(dtype: tenon.DType) -> None:
+def test_numbers_get_the_requested_type(dtype: tenon.DType) -> None:
     buffer = tenon.Buffer.from_array([[0, 1], [1, 0]], dtype=dtype)
     assert (buffer.dtype, buffer.tolist()) == (dtype, [[0, 1], [1, 0]])
 
@@ -128,12 +128,12 @@ def test_numbers_get_the_type_that_is_asked_for(dtype: tenon.DType) -> None:
     ],
     ids=repr,
 )
-def test_what_is_no_array_is_told_so(wrong: object, error: type[Exception]) -> None:
+def test_object_that_is_not_an_array_is_an_error(wrong: object, error: type[Exception]) -> None:
     with pytest.raises(error):
         tenon.Buffer.from_array(wrong)
 
 
-def test_a_type_that_an_array_does_not_have_is_an_error() -> None:
+def test_unsupported_element_type_is_an_error() -> None:
     with pytest.raises(TypeError, match="float32, not int32"):
         tenon.Buffer.from_array(np.zeros(3, "f4"), dtype="int32")
 
@@ -142,36 +142,36 @@ def test_a_type_that_an_array_does_not_have_is_an_error() -> None:
 
 
 @pytest.mark.parametrize("shape", [2**62, (2**31, 2**31), (2**40, 2**40), (2**63,), (0, 2**62, 2**62), 2**200])
-def test_more_bytes_than_addresses_are_an_error(shape: Any) -> None:
+def test_size_beyond_the_address_space_is_an_error(shape: Any) -> None:
     with pytest.raises(ValueError, match="too large"):
         tenon.empty(shape, "float32")
 
 
-def test_more_than_there_is_is_out_of_memory() -> None:
+def test_size_beyond_the_memory_is_out_of_memory() -> None:
     for make in (tenon.empty, tenon.pinned, tenon.unified):
         with pytest.raises(tenon.OutOfMemoryError) as caught:
             make(2**60, "uint8")
         assert isinstance(caught.value, MemoryError)
-    # And the device is none the worse for it.
+    # The device still works.
     assert tenon.full(3, 1).tolist() == [1, 1, 1]
 
 
 @pytest.mark.parametrize(
     ("shape", "error"), [(-1, ValueError), ((2, -3), ValueError), (1.5, TypeError), ("3", TypeError), (None, TypeError)]
 )
-def test_what_is_no_shape_is_told_so(shape: Any, error: type[Exception]) -> None:
+def test_invalid_shape_is_an_error(shape: Any, error: type[Exception]) -> None:
     with pytest.raises(error):
         tenon.empty(shape)
 
 
 @pytest.mark.parametrize("space", ["host", "gpu", None])
-def test_memory_is_made_where_there_is_some(space: Any) -> None:
+def test_space_of_a_buffer_is_checked(space: Any) -> None:
     with pytest.raises(ValueError, match=f"device, pinned, unified, not {space!r}"):
         tenon.Buffer(1, space=space)
 
 
 @pytest.mark.parametrize("stream", [0, "cpu:0", tenon.Device("cpu", 0), tenon.Event("cpu:0")], ids=repr)
-def test_what_is_no_stream_is_told_so_before_anything_is_done(stream: Any) -> None:
+def test_invalid_stream_is_refused_before_the_copy(stream: Any) -> None:
     buffer = tenon.zeros((2, 2))
     for use in (
         lambda: tenon.empty(1, stream=stream),
@@ -187,12 +187,12 @@ def test_what_is_no_stream_is_told_so_before_anything_is_done(stream: Any) -> No
     ):
         with pytest.raises(TypeError, match=r"stream must be a tenon\.Stream, not"):
             use()
-    # Nothing waits for what is none.
+    # The invalid stream was not registered for waits.
     assert buffer.tolist() == [[0, 0], [0, 0]]
 
 
 @pytest.mark.parametrize("shape", [0, (0,), (3, 0), (0, 3), (2, 0, 4)])
-def test_nothing_is_an_array_too(shape: Any, stream: tenon.Stream) -> None:
+def test_empty_arrays(shape: Any, stream: tenon.Stream) -> None:
     wanted = np.zeros(shape, "f4")
     for buffer in (tenon.empty(shape), tenon.pinned(shape), tenon.Buffer.from_array(wanted)):
         assert (buffer.shape, buffer.nbytes, buffer.size) == (wanted.shape, 0, 0)
@@ -220,7 +220,7 @@ def test_indices_are_those_of_numpy(data: st.DataObject, shape: tuple[int, ...])
     model = np.arange(int(np.prod(shape)), dtype="i4").reshape(shape)
     strides = _layout.contiguous(shape, 4)
     offset = 0
-    # Indices of what an index has made.
+    # Indices of the result of an index.
     for _ in range(3):
         key = data.draw(arrays.basic_indices(model.shape, allow_newaxis=True))
         parts = key if isinstance(key, tuple) else (key,)
@@ -289,7 +289,7 @@ def test_views_share_memory_and_keep_it(device: tenon.Device) -> None:
 )
 @pytest.mark.parametrize("turned", [False, True])
 def test_a_view_of_nothing_begins_where_the_whole_does(key: Any, turned: bool) -> None:
-    # An address behind the memory, or before it where strides are negative, is not this buffer's.
+    # An address after the memory, or before it with negative strides, does not belong to this buffer.
     buffer = tenon.zeros((3, 4))
     if turned:
         buffer = buffer[::-1, ::-1]
@@ -298,7 +298,7 @@ def test_a_view_of_nothing_begins_where_the_whole_does(key: Any, turned: bool) -
     assert buffer[key].shape == np.zeros((3, 4))[key].shape
 
 
-def test_rows_are_gone_through() -> None:
+def test_iteration_yields_rows() -> None:
     buffer = tenon.Buffer.from_array([[1, 2], [3, 4]])
     assert len(buffer) == 2
     assert [row.tolist() for row in buffer] == [[1, 2], [3, 4]]
@@ -306,7 +306,7 @@ def test_rows_are_gone_through() -> None:
         len(buffer[0, 0])
 
 
-def test_bytes_are_seen_as_another_type() -> None:
+def test_view_reinterprets_bytes() -> None:
     buffer = tenon.Buffer.from_array(np.arange(12, dtype="i4").reshape(3, 4))
     for name in ("uint8", "int16", "float32", "int64", "complex128"):
         np.testing.assert_array_equal(buffer.view(name).numpy(), buffer.numpy().view(name))
@@ -338,12 +338,12 @@ def test_bytes_are_seen_as_another_type() -> None:
     ],
     ids=repr,
 )
-def test_wrong_indices_are_told(key: Any, error: Any) -> None:
+def test_invalid_indices_are_errors(key: Any, error: Any) -> None:
     with pytest.raises(error):
         tenon.empty((3, 4))[key]
 
 
-def test_shapes_that_do_not_fit_are_told() -> None:
+def test_incompatible_shapes_are_errors() -> None:
     buffer = tenon.empty((3, 4))
     for shape in ((5,), (-1, 5), (-1, -1), (2, 7)):
         with pytest.raises(ValueError):
@@ -364,14 +364,14 @@ def test_shapes_that_do_not_fit_are_told() -> None:
             buffer.transpose(*wrong)
 
 
-def test_numbers_of_numpy_are_numbers() -> None:
+def test_numpy_numbers_are_accepted() -> None:
     one, four = np.int64(1), np.uint8(4)
     buffer = tenon.zeros((np.int16(3), four), "int32")
     assert buffer.shape == (3, 4)
     assert buffer.reshape(np.int64(12)).shape == buffer.reshape((np.int64(-1),)).shape == (12,)
     assert buffer.transpose(one, np.int8(0)).shape == buffer.transpose((1, 0)).shape == buffer.T.shape == (4, 3)
     assert buffer[one, : np.int64(2)].shape == (2,)
-    # A number has a value, and an array a type too, which copies do not change.
+    # A Python number is converted. An array has a type, and copies do not convert.
     buffer[0] = np.int64(7)
     seven: Any = np.int8(7)
     buffer[1:].fill(seven)
@@ -382,11 +382,11 @@ def test_numbers_of_numpy_are_numbers() -> None:
         buffer[0] = np.float32(1.5)
 
 
-def test_one_element_is_the_number_that_it_is() -> None:
+def test_single_element_converts_to_a_number() -> None:
     for value in (0, 3, 2.5):
         one = tenon.full((1, 1), value)
         assert (bool(one), int(one), float(one), complex(one)) == (bool(value), int(value), value, value)
-    # Not those that its bytes would spell.
+    # The numbers, not the bytes of the text.
     assert int(tenon.full((), 0x33, "uint8")) == 0x33
     for count in (0, 2):
         several = tenon.zeros(count)
@@ -397,21 +397,21 @@ def test_one_element_is_the_number_that_it_is() -> None:
                 convert(several)
 
 
-def test_a_buffer_is_equal_to_itself_alone() -> None:
+def test_buffer_equals_only_itself() -> None:
     buffer, same = tenon.full(2, 3), tenon.full(2, 3)
     assert buffer == buffer
     assert buffer != same
     assert buffer != buffer[...]
     assert len({buffer, same, buffer}) == 2
-    # It would look through the rows by identity.
+    # It would compare rows by identity.
     with pytest.raises(TypeError):
         _ = 3 in buffer  # type: ignore[operator]
 
 
-# What they tell
+# Representation
 
 
-def test_what_is_shown(far: tenon.Device) -> None:
+def test_repr_of_a_buffer(far: tenon.Device) -> None:
     buffer = tenon.empty((2, 3), "float16")
     assert repr(buffer) == "<tenon.Buffer shape=(2, 3), dtype=float16, device=cpu:0>"
     assert repr(buffer.T) == "<tenon.Buffer shape=(3, 2), dtype=float16, strides=(2, 6), device=cpu:0>"
@@ -426,16 +426,16 @@ def test_what_is_shown(far: tenon.Device) -> None:
     assert repr(buffer) == "<tenon.Buffer shape=(2, 3), dtype=float16, device=cpu:0, closed>"
 
 
-def test_one_number_is_asked_for() -> None:
+def test_item_returns_one_number() -> None:
     assert tenon.Buffer.from_array([[3.5]]).item() == 3.5
     with pytest.raises(ValueError, match="2 elements"):
         tenon.empty(2).item()
 
 
-# Life
+# Lifetime
 
 
-def test_close_ends_all_views_and_twice_is_once() -> None:
+def test_close_ends_all_views_and_may_be_repeated() -> None:
     buffer = tenon.zeros((2, 2))
     view = buffer[0]
     with buffer:
@@ -455,7 +455,7 @@ def test_close_ends_all_views_and_twice_is_once() -> None:
     assert view.shape == (2,)
 
 
-def test_a_buffer_is_not_copied_by_chance() -> None:
+def test_pickle_and_copy_of_a_buffer_are_errors() -> None:
     for use in (pickle.dumps, copy.copy, copy.deepcopy):
         with pytest.raises(TypeError, match="cannot pickle"):
             use(tenon.empty(1))
@@ -469,10 +469,10 @@ def test_a_copy_is_in_the_same_memory() -> None:
     assert tenon.from_dlpack(np.zeros((2, 3))).copy().space == "device"
 
 
-def test_buffers_are_of_their_process(program: Program) -> None:
+def test_buffers_do_not_cross_processes(program: Program) -> None:
     done = program("""
         import os, warnings, tenon
-        # From Python 3.12 on forking with threads is warned of.
+        # Since Python 3.12, forking with threads causes a warning.
         warnings.simplefilter("ignore", DeprecationWarning)
         buffer = tenon.zeros(3)
         if os.fork() == 0:
@@ -546,10 +546,10 @@ def test_memory_is_freed_behind_all_work_that_uses_it(device: tenon.Device, gate
     gate.hold(other)
     targets[0].copy_from(source, other)
     targets[1].copy_from(source, one if last == "one" else other)
-    # The first copy has not begun, and what is to be copied is nobody's any more.
+    # The first copy has not begun, and no reference to its source is left.
     address = source.ptr
     source.close()
-    # Enough that the same memory would be among them if it could be had.
+    # Enough allocations to get the same memory if it were free.
     after = [tenon.full(1000, 9, "uint8", stream=one) for _ in range(100)]
     assert last == "other" or address in [buffer.ptr for buffer in after]
     gate.open()
@@ -558,7 +558,7 @@ def test_memory_is_freed_behind_all_work_that_uses_it(device: tenon.Device, gate
     other.close()
 
 
-def test_a_buffer_does_not_keep_streams_that_are_done_with_it(device: tenon.Device) -> None:
+def test_buffer_drops_streams_whose_work_is_done(device: tenon.Device) -> None:
     gc.collect()
     device.synchronize()
     before = len(device._session.streams)
@@ -570,13 +570,13 @@ def test_a_buffer_does_not_keep_streams_that_are_done_with_it(device: tenon.Devi
     device.synchronize()
     del stream
     assert len(device._session.streams) == before + 40
-    # The host waits for all of them, and so they are known to be done.
+    # The host has waited for all of them, so they are known to be done.
     assert all(buffer.tolist() == [1] * 4 for buffer in buffers)
     assert len(device._session.streams) == before
 
 
-def test_memory_goes_back_to_where_its_stream_finds_it(device: tenon.Device, stream: tenon.Stream) -> None:
-    """Also when the host has waited for it in between, after which no stream need be waited for."""
+def test_freed_memory_is_reused_on_its_stream(device: tenon.Device, stream: tenon.Stream) -> None:
+    """The memory is also reused if the host has waited for the stream, so that no wait is needed."""
     buffer = tenon.zeros(5000, "uint8", device, stream)
     address = buffer.ptr
     assert buffer.tolist() == [0] * 5000
@@ -584,7 +584,7 @@ def test_memory_goes_back_to_where_its_stream_finds_it(device: tenon.Device, str
     assert tenon.empty(5000, "uint8", device, stream).ptr == address
 
 
-def test_work_of_a_stream_that_nobody_knows_is_told_of(device: tenon.Device, gate: Gate, stream: tenon.Stream) -> None:
+def test_work_of_a_foreign_stream_is_announced(device: tenon.Device, gate: Gate, stream: tenon.Stream) -> None:
     from tenon._native import functions
 
     source, target = tenon.full(64, 1, "uint8"), tenon.zeros(64, "uint8")
@@ -592,7 +592,7 @@ def test_work_of_a_stream_that_nobody_knows_is_told_of(device: tenon.Device, gat
     target.record_stream(stream)
     functions.async_memory_copy_d2d(device.handle, stream.handle, target.ptr, source.ptr, 64)
     gate.open()
-    # Reading waits for the stream, although nobody has queued the copy through the buffer.
+    # Reading waits for the stream, although the copy was not queued through the buffer.
     assert target.tolist() == [1] * 64
 
 
@@ -607,7 +607,7 @@ def test_memory_from_one_stream_is_used_on_another_in_order(device: tenon.Device
     first.close()
     second = tenon.empty(512, "uint8", stream=one)
     assert second.ptr == address
-    # What was queued for the first owner must not come after what is queued for the second, on whatever stream.
+    # Work of the first owner must precede work of the second, on any stream.
     second.fill(5, other)
     gate.open()
     assert second.tolist() == [5] * 512

@@ -18,14 +18,14 @@ from support import FUNCTIONS
 from tenon._cli.terminal import columns, parse_size, size
 
 PATIENCE = 120
-"""Seconds after which something has hung."""
+"""Seconds after which a program is considered hung."""
 
 SCRIPT = Path(sysconfig.get_path("scripts")) / "tenon"
 QUICK = ["bench", "--sizes", "64,4KiB", "--repeat", "2"]
 
 
 def environment(**variables: str) -> dict[str, str]:
-    """The environment, in which only the test says something to Tenon."""
+    """Returns the environment without the variables of Tenon that the test does not set."""
     kept = {
         name: value for name, value in os.environ.items() if not name.startswith("TENON_") or name == "TENON_LIBRARY"
     }
@@ -68,7 +68,7 @@ def test_help_of_a_command_is_the_same_either_way() -> None:
     assert "inof" in done.stderr
 
 
-def test_without_a_command_it_is_a_wrong_option() -> None:
+def test_missing_command_is_a_wrong_option() -> None:
     done = tenon()
     assert done.returncode == 2
     assert "commands:" in done.stdout
@@ -92,7 +92,7 @@ def test_info_shows_devices_plugins_and_the_environment() -> None:
     assert "\x1b" not in text
 
 
-def test_info_says_why_a_plugin_was_refused(tmp_path: Path) -> None:
+def test_info_reports_why_a_plugin_was_refused(tmp_path: Path) -> None:
     broken = tmp_path / "libbroken.so"
     broken.write_text("no library")
     text = said("info", TENON_PLUGIN_PATH=str(broken))
@@ -116,7 +116,7 @@ def test_info_for_programs() -> None:
     assert found["environment"]["TENON_TRACE_FILE"] is None
 
 
-def test_a_library_that_cannot_be_loaded_is_one_line() -> None:
+def test_unloadable_library_prints_one_line() -> None:
     done = subprocess.run(
         [sys.executable, "-c", "import sys; from _tenon_command import main; sys.exit(main())", "info"],
         env=environment(TENON_LIBRARY="/nowhere/libtenon.so"),
@@ -129,7 +129,7 @@ def test_a_library_that_cannot_be_loaded_is_one_line() -> None:
     assert done.stderr.splitlines() == ["error: TENON_LIBRARY is set to `/nowhere/libtenon.so`, which is not a file"]
 
 
-def test_the_installed_command_is_the_same() -> None:
+def test_installed_command_is_the_same() -> None:
     done = subprocess.run([SCRIPT, "--help"], env=environment(), capture_output=True, text=True, check=True)
     assert done.stdout == said("--help")
 
@@ -145,7 +145,7 @@ def test_bench_measures_every_size_in_every_direction() -> None:
     assert all(0 < latency["fastest_seconds"] <= latency["seconds"] for latency in found["latencies"])
 
 
-def test_bench_for_people() -> None:
+def test_bench_in_a_terminal() -> None:
     text = said(*QUICK, "--pageable", "--device", "cpu:1")
     assert text.startswith("cpu:1 of plugin cpu, medians of 2 runs\n")
     assert "copies, GB/s, pageable host memory\n" in text
@@ -153,12 +153,12 @@ def test_bench_for_people() -> None:
     assert re.search(r"^  queue an event +[\d.]+ +[\d.]+$", text, re.MULTILINE)
 
 
-def test_a_size_that_does_not_fit_is_left_out() -> None:
+def test_size_that_does_not_fit_is_skipped() -> None:
     text = said("bench", "--sizes", "4KiB,64MiB", "--repeat", "1", TENON_CPU_MEMORY="1MiB")
     assert re.search(r"^ +64 MiB +- +- +-$", text, re.MULTILINE)
 
 
-def test_bench_needs_no_numpy_and_says_what_a_picture_needs() -> None:
+def test_bench_works_without_numpy_and_names_the_packages_of_plot() -> None:
     source = (
         "import sys; sys.modules.update(numpy=None, matplotlib=None); from tenon._cli import main; sys.exit(main({}))"
     )
@@ -185,7 +185,7 @@ sys.exit(main({}))
 """
 
 
-def test_a_picture_that_fails_does_not_cost_what_was_measured(tmp_path: Path) -> None:
+def test_failed_plot_keeps_the_measurements(tmp_path: Path) -> None:
     arguments = [*QUICK, "--json", "--plot", str(tmp_path / "bench.PNG")]
     command = [sys.executable, "-c", BENCH.format(arguments)]
     done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=PATIENCE, check=False)
@@ -194,13 +194,13 @@ def test_a_picture_that_fails_does_not_cost_what_was_measured(tmp_path: Path) ->
     assert done.stderr == f"error: no space left for {tmp_path / 'bench.PNG'}\n"
 
 
-def test_a_picture_without_a_folder_is_told_before_anything_is_measured() -> None:
+def test_plot_in_a_missing_folder_fails_before_the_measurement() -> None:
     done = tenon(*QUICK, "--plot", "/nowhere/x.png")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "error: --plot: the folder `/nowhere` does not exist\n"
 
 
-def test_an_output_that_lacks_a_sign_gets_another() -> None:
+def test_output_encoding_without_a_character_gets_a_replacement() -> None:
     text = said("info", TENON_CPU_DEVICES="3", PYTHONIOENCODING="ascii")
     assert "  cpu  3 ? cpu  built in\n" in text
     assert "latencies, ?s" in said(*QUICK, PYTHONIOENCODING="ascii")
@@ -222,7 +222,7 @@ def test_wrong_options_are_named(arguments: list[str], complaint: str) -> None:
     assert complaint in done.stderr
 
 
-def test_what_cannot_be_done_is_one_line() -> None:
+def test_failure_prints_one_line() -> None:
     done = tenon("bench", "--device", "npu:0")
     assert (done.returncode, done.stdout) == (1, "")
     assert len(done.stderr.splitlines()) == 1
@@ -246,7 +246,7 @@ def test_rules_are_explained() -> None:
     assert tenon("rules", "V999").returncode == 1
 
 
-def test_a_trace_of_a_program_is_summed_up(tmp_path: Path) -> None:
+def test_trace_of_a_program_is_summarised(tmp_path: Path) -> None:
     trace = tmp_path / "trace.json"
     subprocess.run(
         [sys.executable, "-c", "import tenon; tenon.device('cpu:0').create_stream().synchronize()"],
@@ -259,7 +259,7 @@ def test_a_trace_of_a_program_is_summed_up(tmp_path: Path) -> None:
     assert {"create_stream", "synchronize_stream"} <= names
 
 
-def test_a_reader_that_goes_away_is_no_error() -> None:
+def test_closed_pipe_is_not_an_error() -> None:
     for arguments in (["info"], ["rules"]):
         reader, writer = os.pipe()
         os.close(reader)
@@ -276,7 +276,7 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
         assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_the_bar_is_for_terminals_and_ctrl_c_ends_it() -> None:
+def test_progress_bar_needs_a_terminal_and_ends_at_ctrl_c() -> None:
     ours, theirs = pty.openpty()
     bench = subprocess.Popen(
         [sys.executable, "-m", "tenon", "bench", "--sizes", "64", "--repeat", "1000000"],
@@ -301,14 +301,14 @@ def test_the_bar_is_for_terminals_and_ctrl_c_ends_it() -> None:
     ("count", "text"),
     [(0, "0 bytes"), (64, "64 bytes"), (4096, "4 KiB"), (1536, "1.5 KiB"), (3 << 30, "3 GiB"), (5 << 50, "5120 TiB")],
 )
-def test_sizes_are_written(count: int, text: str) -> None:
+def test_sizes_are_formatted(count: int, text: str) -> None:
     assert size(count) == text
 
 
 @pytest.mark.parametrize(
     ("text", "count"), [("512", 512), ("4KiB", 4096), ("4k", 4096), (" 1 MiB ", 1 << 20), ("2GB", 2 << 30), ("7b", 7)]
 )
-def test_sizes_are_read(text: str, count: int) -> None:
+def test_sizes_are_parsed(text: str, count: int) -> None:
     assert parse_size(text) == count
 
 

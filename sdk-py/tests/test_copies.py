@@ -18,13 +18,13 @@ from tenon._native import functions
 
 @pytest.fixture(params=["cpu", "far"])
 def any_device(request: pytest.FixtureRequest, device: tenon.Device) -> tenon.Device:
-    """A device that the host reaches, and one that it does not."""
+    """A device whose memory the host can access, and one without this."""
     found: tenon.Device = device if request.param == "cpu" else request.getfixturevalue("far")
     return found
 
 
 def strided(shape: tuple[int, ...], dtype: str, layout: str) -> np.ndarray[Any, Any]:
-    """Numbers that differ, laid out in one of several ways."""
+    """Distinct numbers in one of several layouts."""
     array = np.arange(int(np.prod(shape)), dtype=dtype).reshape(shape)
     if layout == "rows":
         wide = np.zeros((shape[0], shape[1] + 3), dtype)
@@ -35,7 +35,7 @@ def strided(shape: tuple[int, ...], dtype: str, layout: str) -> np.ndarray[Any, 
     if layout == "reversed":
         return np.ascontiguousarray(array[::-1, ::-1])[::-1, ::-1]
     if layout == "odd":
-        # Strides that are not multiples of the element, and addresses that are not aligned.
+        # Strides that are not multiples of the element size, and unaligned addresses.
         packed = np.zeros(shape, np.dtype([("gap", "u1"), ("value", dtype), ("more", "u2")]))
         packed["value"] = array
         found: np.ndarray[Any, Any] = packed["value"]
@@ -72,7 +72,7 @@ def test_every_layout_of_a_device(any_device: tenon.Device, dtype: str, queued: 
     for key in np.s_[:, 2:5, :], np.s_[::2, ::-3, 1::4], np.s_[3, :, 2], np.s_[..., 7], np.s_[::-1, ::-1, ::-1]:
         model[key] = value[key]
         buffer[key].copy_from(value[key], stream)
-        # Read as it is, transposed, and as another buffer.
+        # Reads it directly, transposed, and through another buffer.
         there = np.zeros(model[key].shape, dtype)
         buffer[key].copy_to(there, stream)
         turned = buffer[key].T.copy(stream)
@@ -101,7 +101,7 @@ def test_parts_that_overlap_are_copied_as_if_they_did_not(any_device: tenon.Devi
         assert buffer.tolist() == model.tolist()
 
 
-def test_so_are_those_of_which_one_is_an_array_of_numpy() -> None:
+def test_overlap_with_a_numpy_array_is_copied_too() -> None:
     buffer = tenon.Buffer.from_array(np.arange(100))
     view = buffer.numpy(copy=False)
     buffer.copy_from(view[::-1])
@@ -110,7 +110,7 @@ def test_so_are_those_of_which_one_is_an_array_of_numpy() -> None:
     assert buffer.tolist() == [*range(99, 74, -1), *range(99, 49, -1), *range(24, -1, -1)]
 
 
-def test_a_copy_onto_itself_is_none(any_device: tenon.Device) -> None:
+def test_copy_onto_itself_does_nothing(any_device: tenon.Device) -> None:
     buffer = tenon.Buffer.from_array(np.arange(10), any_device)
     buffer.copy_from(buffer)
     buffer[::2].copy_from(buffer[::2])
@@ -126,7 +126,7 @@ def test_fills(any_device: tenon.Device, count: int, dtype: str, value: int) -> 
     for queued in (None, stream):
         buffer = tenon.full(count, value, dtype, any_device, queued)
         sparse = tenon.full((count, 3), 0, dtype, any_device, queued)
-        # A piece is copied by itself where there is no other way, so that few of them must do.
+        # Runs are copied one by one, so use few of them.
         sparse[:200, 1].fill(value, queued)
         stream.synchronize()
         assert buffer.view("uint8").numpy().tobytes() == item * count
@@ -136,7 +136,7 @@ def test_fills(any_device: tenon.Device, count: int, dtype: str, value: int) -> 
 
 @pytest.mark.parametrize("queued", [False, True], ids=["at once", "queued"])
 @pytest.mark.parametrize("make", [tenon.pinned, tenon.unified])
-def test_memory_that_both_reach(device: tenon.Device, make: Any, queued: bool) -> None:
+def test_host_accessible_memory(device: tenon.Device, make: Any, queued: bool) -> None:
     stream = device.create_stream() if queued else None
     model = np.arange(20, dtype="i4").reshape(4, 5)
     one, other = make(model.shape, "int32"), make(model.shape, "int32")
@@ -152,7 +152,7 @@ def test_memory_that_both_reach(device: tenon.Device, make: Any, queued: bool) -
     np.testing.assert_array_equal(other.numpy(copy=False), wanted)
 
 
-def test_what_does_not_fit_is_told(device: tenon.Device, stream: tenon.Stream, far: tenon.Device) -> None:
+def test_mismatched_copies_are_errors(device: tenon.Device, stream: tenon.Stream, far: tenon.Device) -> None:
     buffer = tenon.zeros((2, 3), "float32")
     with pytest.raises(ValueError, match=r"the shape \(3, 2\) into \(2, 3\)"):
         buffer.copy_from(np.zeros((3, 2), "f4"))
@@ -179,11 +179,11 @@ def test_what_does_not_fit_is_told(device: tenon.Device, stream: tenon.Stream, f
     assert buffer.tolist() == [[0] * 3] * 2
 
 
-# What a queued copy uses
+# Memory of queued copies
 
 
 class Owner(np.ndarray[Any, Any]):
-    """An array whose end is seen."""
+    """An array that can be referenced weakly."""
 
 
 def test_memory_of_the_host_stays_until_the_stream_has_passed(
@@ -203,7 +203,7 @@ def test_memory_of_the_host_stays_until_the_stream_has_passed(
     address = back.ptr
     del view, pinned, back
     gc.collect()
-    # Memory of the same size would be where the old one was, had it been freed.
+    # If the memory had been freed, an allocation of the same size would reuse it.
     others = [tenon.pinned(1000, "int32") for _ in range(4)]
     assert address not in [other.ptr for other in others]
     assert gone() is not None
@@ -215,7 +215,7 @@ def test_memory_of_the_host_stays_until_the_stream_has_passed(
 
 def test_many_queued_copies_hold_no_more_than_they_use(device: tenon.Device, stream: tenon.Stream) -> None:
     target = tenon.zeros(16, "uint8")
-    # A callback that comes back queues the next copies, so that the stream is never seen idle here.
+    # Each callback queues the next copies, so the stream is never idle.
     gates = [Gate() for _ in range(20)]
     references: list[weakref.ref[Any]] = []
     gates[0].hold(stream)
@@ -236,9 +236,7 @@ def test_many_queued_copies_hold_no_more_than_they_use(device: tenon.Device, str
     assert not any(reference() for reference in references)
 
 
-def test_pinned_memory_does_not_go_before_work_that_was_told_of(
-    device: tenon.Device, stream: tenon.Stream, gate: Gate
-) -> None:
+def test_pinned_memory_outlives_announced_work(device: tenon.Device, stream: tenon.Stream, gate: Gate) -> None:
     pinned = tenon.pinned(100, "uint8")
     address = pinned.ptr
     gate.hold(stream)
@@ -249,7 +247,7 @@ def test_pinned_memory_does_not_go_before_work_that_was_told_of(
     stream.synchronize()
 
 
-def test_borrowed_memory_is_not_let_go_before_work_that_uses_it(stream: tenon.Stream, gate: Gate) -> None:
+def test_borrowed_memory_outlives_work_that_uses_it(stream: tenon.Stream, gate: Gate) -> None:
     array = np.zeros(100, "u1")
     gone = weakref.ref(owner := array.view(Owner))
     borrowed = tenon.from_dlpack(owner)
@@ -258,7 +256,7 @@ def test_borrowed_memory_is_not_let_go_before_work_that_uses_it(stream: tenon.St
     borrowed.record_stream(stream)
     closer = threading.Thread(target=borrowed.close)
     closer.start()
-    # It cannot end before the gate is open. If it did, it would be before this.
+    # The copy must not end before the gate opens.
     closer.join(0.2)
     assert gone() is not None
     assert not borrowed.closed
@@ -297,7 +295,7 @@ def test_a_copy_without_a_stream_waits_for_those_with(device: tenon.Device, gate
         stream.close()
 
 
-def test_so_does_one_that_writes(stream: tenon.Stream) -> None:
+def test_write_without_a_stream_waits_for_those_with(stream: tenon.Stream) -> None:
     pinned, target = tenon.pinned(1000, "uint8"), tenon.zeros(1000, "uint8")
     pinned.fill(1)
     for write in (
@@ -312,15 +310,15 @@ def test_so_does_one_that_writes(stream: tenon.Stream) -> None:
         target.copy_from(pinned, stream)
         writer = threading.Thread(target=write)
         writer.start()
-        # It cannot end before the gate is open. If it did, it would be before this.
+        # The copy must not end before the gate opens.
         writer.join(0.2)
         gate.open()
         writer.join()
         assert target[::2].tolist() == [2] * 500
 
 
-def test_so_does_one_that_needs_memory_for_what_overlaps(device: tenon.Device, stream: tenon.Stream) -> None:
-    """The memory comes from the pool, where work that is queued before may still use it."""
+def test_overlapping_copy_waits_for_those_with_a_stream(device: tenon.Device, stream: tenon.Stream) -> None:
+    """The memory comes from the pool, so earlier queued work may still use it."""
     buffer, pinned, gate = tenon.zeros(512, "uint8"), tenon.pinned(511, "uint8"), Gate()
     before = tenon.empty(511, "uint8", stream=stream)
     gate.hold(stream)
@@ -333,15 +331,15 @@ def test_so_does_one_that_needs_memory_for_what_overlaps(device: tenon.Device, s
 
     shifter = threading.Thread(target=shift)
     shifter.start()
-    # It cannot end before the gate is open. If it did, it would be before this.
+    # The copy must not end before the gate opens.
     shifter.join(0.2)
     assert shifter.is_alive()
     gate.open()
     shifter.join()
 
 
-def test_no_call_reads_what_it_writes(device: tenon.Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Somebody has made an array of an address, of which this package knows nothing."""
+def test_copy_through_an_unknown_alias_does_not_overlap(device: tenon.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A NumPy array was made from an address, so the package does not know that it aliases the buffer."""
     called: list[tuple[int, int, int]] = []
     real = functions.memory_copy_h2d
 
@@ -360,13 +358,13 @@ def test_no_call_reads_what_it_writes(device: tenon.Device, monkeypatch: pytest.
     assert all(abs(to - source) >= size for to, source, size in called)
 
 
-def test_an_array_over_memory_of_a_device_is_not_one_of_the_host(program: Program) -> None:
+def test_array_over_device_memory_is_not_host_memory(program: Program) -> None:
     done = program(
         """
         import numpy, tenon
         one, other = tenon.full(100, 3, "uint8"), tenon.zeros(100, "uint8")
         shown = one.numpy(copy=False)
-        # The layer minds copies from the host that read what is not there.
+        # The layer rejects copies that read invalid host memory.
         other.copy_from(shown)
         other[::-1].copy_from(shown)
         one.fill(4)
@@ -399,7 +397,7 @@ def test_between_two_devices_of_a_plugin(far: tenon.Device) -> None:
 
 
 def test_devices_of_a_plugin_copy_by_themselves(far: tenon.Device) -> None:
-    """Not through the host, which would give the same."""
+    """The copy does not go through the host, although the result would be the same."""
 
     def calls(device: tenon.Device) -> dict[str, int]:
         return {entry.function: entry.calls for entry in device.report() if "copy" in entry.function}
@@ -446,7 +444,7 @@ def test_between_two_processors_of_the_host(program: Program) -> None:
         stream.add_callback(gate.wait)
         there.copy_from(source, stream)
         back.copy_from(there, stream)
-        # The memory of the other device goes while the copies are queued.
+        # The memory of the other device is released while the copies are queued.
         there = None
         again = [tenon.full(1000, 7, "int64", two) for _ in range(4)]
         gate.set()
@@ -464,7 +462,7 @@ def test_between_two_processors_of_the_host(program: Program) -> None:
 
 
 def test_copies_are_refused_in_a_callback(device: tenon.Device, stream: tenon.Stream) -> None:
-    told: list[str] = []
+    reported: list[str] = []
     buffer, array = tenon.zeros(4), np.zeros(4, "f4")
 
     def inside() -> None:
@@ -472,15 +470,15 @@ def test_copies_are_refused_in_a_callback(device: tenon.Device, stream: tenon.St
             try:
                 use()
             except tenon.BusyError as error:
-                told.append(str(error))
+                reported.append(str(error))
 
     stream.add_callback(inside)
     stream.synchronize()
-    assert len(told) == 4
-    assert all("callback" in text for text in told)
+    assert len(reported) == 4
+    assert all("callback" in text for text in reported)
 
 
-def test_what_is_dropped_in_a_callback_is_freed_later(device: tenon.Device, stream: tenon.Stream) -> None:
+def test_memory_dropped_in_a_callback_is_freed_later(device: tenon.Device, stream: tenon.Stream) -> None:
     before = device.memory_stats().in_use
     held = [tenon.zeros(100)]
     stream.add_callback(held.clear)

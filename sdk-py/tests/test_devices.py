@@ -49,7 +49,7 @@ def test_it_is_opened_at_the_first_use_and_closed_by_hand(program: Program) -> N
     )
 
 
-def test_a_closed_device_and_what_was_made_on_it_say_so() -> None:
+def test_closed_device_and_its_objects_are_errors() -> None:
     device = tenon.device("cpu:1")
     device.synchronize()
     stream, event = device.create_stream(), device.create_event()
@@ -63,7 +63,7 @@ def test_a_closed_device_and_what_was_made_on_it_say_so() -> None:
         with pytest.raises(tenon.InvalidHandleError, match="cpu:1: the device is closed"):
             use()
     for what in (stream, event, default):
-        # It would lead nowhere, or to something else.
+        # The handle would be invalid, or belong to another object.
         with pytest.raises(tenon.InvalidHandleError, match="cpu:1: the device is closed"):
             _ = what.handle
     with pytest.raises(tenon.InvalidHandleError, match="cpu:1: the device is closed"), stream:
@@ -77,7 +77,7 @@ def test_a_closed_device_and_what_was_made_on_it_say_so() -> None:
 
 
 def test_a_device_is_not_closed_under_memory_that_is_alive() -> None:
-    """What has memory of a device is a `Resource` with `is_memory`."""
+    """An owner of device memory, as `Resource` with `is_memory`."""
     from tenon import _lifetime
 
     class Memory(_lifetime.Resource):
@@ -99,7 +99,7 @@ def test_a_device_is_not_closed_under_memory_that_is_alive() -> None:
 
 
 @pytest.mark.parametrize("name", ["", ":0", "cpu:", "cpu:x", "cpu:-1", "cpu:0:0", "cpu: 0", "cpu:²"])
-def test_a_name_that_is_none_is_a_value_error(name: str) -> None:
+def test_invalid_device_name_is_a_value_error(name: str) -> None:
     with pytest.raises(ValueError, match="is not a valid device name"):
         tenon.device(name)
 
@@ -113,7 +113,7 @@ def test_wrong_arguments() -> None:
     with pytest.raises(TypeError, match="type of a device must be a str"):
         tenon.Device(0)  # type: ignore[arg-type]
     for far_off in (2**31, 2**32, 2**70):
-        # C would count only the lower bits, which are those of another device.
+        # C would use only the lower bits, which are the number of another device.
         with pytest.raises(tenon.NotFoundError, match=f"there is no device cpu:{far_off}"):
             tenon.Device("cpu", far_off)
         with pytest.raises(tenon.NotFoundError, match=f"there is no device cpu:{far_off}"):
@@ -133,11 +133,11 @@ def test_wrong_arguments() -> None:
         tenon.device("cpu:0").trim_memory(-1)
 
 
-def test_the_number_of_a_device_may_be_numpys() -> None:
+def test_device_number_may_be_a_numpy_integer() -> None:
     assert tenon.Device("cpu", np.int64(0)) is tenon.Device("cpu", 0)  # type: ignore[arg-type]
 
 
-def test_more_than_there_is_may_stay_in_the_pool(device: tenon.Device) -> None:
+def test_trim_accepts_more_than_the_pool_has(device: tenon.Device) -> None:
     tenon.empty(1 << 16, "uint8").close()
     kept = device.memory_stats().cached
     device.trim_memory(2**70)
@@ -145,14 +145,14 @@ def test_more_than_there_is_may_stay_in_the_pool(device: tenon.Device) -> None:
 
 
 @pytest.mark.parametrize(("timeout", "error"), [(-1, ValueError), (math.nan, ValueError), ("1", TypeError)])
-def test_a_timeout_that_is_none_is_told(device: tenon.Device, timeout: Any, error: type[Exception]) -> None:
+def test_invalid_timeout_is_an_error(device: tenon.Device, timeout: Any, error: type[Exception]) -> None:
     for what in (device, device.default_stream, device.create_event()):
         with pytest.raises(error, match=f"timeout must be .* seconds.* not {'str' if timeout == '1' else timeout}"):
             what.synchronize(timeout)
 
 
 @pytest.mark.parametrize("timeout", [math.inf, 1e300, np.float32(60), Fraction(60)], ids=repr)
-def test_a_long_time_is_a_timeout_too(device: tenon.Device, timeout: Any) -> None:
+def test_long_timeout_is_valid(device: tenon.Device, timeout: Any) -> None:
     stream = device.create_stream()
     event = stream.record_event()
     for what in (device, stream, event):
@@ -170,15 +170,15 @@ def test_the_current_device_and_stream_nest(device: tenon.Device) -> None:
             with outer:
                 assert tenon.current_stream() is outer
             with device:
-                # A device alone keeps the stream that is current for it.
+                # Only the device refers to its current stream.
                 assert tenon.current_stream() is inner
             assert tenon.current_stream() is inner
         assert tenon.current_stream() is outer
     assert tenon.current_stream() is device.default_stream
 
 
-def test_what_is_current_need_not_nest(device: tenon.Device) -> None:
-    """A generator waits inside of its `with`, and goes on when its caller is inside of another one, or is out again."""
+def test_current_device_and_stream_need_not_nest(device: tenon.Device) -> None:
+    """A generator is suspended in its `with` block, and resumes while its caller is in or after another one."""
 
     def inside(stream: tenon.Stream) -> Iterator[tenon.Stream]:
         with stream:
@@ -200,7 +200,7 @@ def test_what_is_current_need_not_nest(device: tenon.Device) -> None:
     assert tenon.current_stream() is device.default_stream
 
 
-def test_what_is_current_is_of_one_thread(device: tenon.Device) -> None:
+def test_current_device_and_stream_are_per_thread(device: tenon.Device) -> None:
     seen = []
     with device.create_stream():
         thread = threading.Thread(target=lambda: seen.append(tenon.current_stream()))
@@ -209,13 +209,13 @@ def test_what_is_current_is_of_one_thread(device: tenon.Device) -> None:
     assert seen == [device.default_stream]
 
 
-def test_what_is_current_is_left_when_the_body_raises(device: tenon.Device) -> None:
+def test_current_device_and_stream_are_restored_on_an_exception(device: tenon.Device) -> None:
     with pytest.raises(KeyError), device.create_stream():
         raise KeyError
     assert tenon.current_stream() is device.default_stream
 
 
-def test_what_is_known_of_a_device(device: tenon.Device) -> None:
+def test_device_properties(device: tenon.Device) -> None:
     info = device.info
     assert (info.type, info.ordinal, info.plugin) == ("cpu", 0, device.plugin.name)
     assert info.total_memory >= info.free_memory > 0
@@ -244,12 +244,12 @@ def test_the_report_counts_calls(device: tenon.Device) -> None:
         assert (entry.fallback is not None) == (entry.availability is Availability.FALLBACK)
 
 
-def test_a_device_goes_to_another_process_by_its_name(device: tenon.Device) -> None:
+def test_device_is_pickled_by_its_name(device: tenon.Device) -> None:
     assert pickle.loads(pickle.dumps(device)) is device
     assert copy.deepcopy(device) is device
 
 
-def test_no_time_is_enough_where_nothing_is_left(device: tenon.Device, stream: tenon.Stream, gate: Gate) -> None:
+def test_timeout_zero_succeeds_without_pending_work(device: tenon.Device, stream: tenon.Stream, gate: Gate) -> None:
     stream.record_event()
     device.synchronize()
     device.synchronize(timeout=0)
@@ -283,7 +283,7 @@ def test_a_stream_that_has_failed_does_not_hide_one_with_work(
         assert device._session.is_idle()
 
 
-def test_a_stream_that_is_closed_while_all_are_asked_goes_later(
+def test_stream_closed_during_synchronize_is_destroyed_later(
     device: tenon.Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stream = device.create_stream()
@@ -302,7 +302,7 @@ def test_a_stream_that_is_closed_while_all_are_asked_goes_later(
         assert device._session.is_idle()
     assert handle in asked
     assert stream.closed
-    assert ask(native, handle), "nobody has destroyed it"
+    assert ask(native, handle), "it was destroyed too early"
     device.synchronize()
     with pytest.raises(tenon.DeviceError, match="is not a live stream"):
         ask(native, handle)

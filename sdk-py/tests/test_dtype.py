@@ -21,7 +21,7 @@ ALL = sys.modules["tenon.dtype"].DTYPES
 WITH_NUMPY = [dtype for dtype in ALL if dtype.typestr is not None]
 
 
-def test_there_is_one_for_each_of_the_library() -> None:
+def test_each_type_of_the_library_has_a_dtype() -> None:
     assert {dtype.native for dtype in ALL} == set(DataType) - {DataType.UNDEFINED}
     for dtype in ALL:
         assert tenon.dtype(dtype.name) is dtype
@@ -41,7 +41,7 @@ def test_names_and_lengths_are_those_of_numpy(dtype: tenon.DType) -> None:
 
 
 @pytest.mark.parametrize("dtype", WITH_NUMPY, ids=str)
-def test_equal_is_what_means_the_same(dtype: tenon.DType) -> None:
+def test_dtypes_of_the_same_meaning_are_equal(dtype: tenon.DType) -> None:
     theirs = np.dtype(dtype.name)
     for same in (dtype, dtype.name, theirs, theirs.type):
         assert dtype == same and same == dtype
@@ -58,14 +58,14 @@ def test_equal_is_what_means_the_same(dtype: tenon.DType) -> None:
     assert {dtype: 1, dtype.name: 2} == {dtype: 2}
 
 
-def test_numpy_takes_it_for_its_own() -> None:
+def test_numpy_accepts_a_dtype() -> None:
     for dtype in WITH_NUMPY:
         assert np.empty(3, dtype).dtype == np.dtype(dtype).name == dtype.name
     with_bfloat16 = np.zeros(3, tenon.dtype("bfloat16"))
     assert tenon.Buffer.from_array(with_bfloat16).dtype == "bfloat16"
 
 
-def test_a_type_that_numpy_does_not_have_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dtype_without_a_numpy_type_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ml_dtypes", None)
     bfloat16 = tenon.dtype("bfloat16")
     with pytest.raises(AttributeError, match="pip install ml_dtypes"):
@@ -78,7 +78,7 @@ def test_a_type_that_numpy_does_not_have_is_told_so(monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize(
     ("python", "name"), [(bool, "bool"), (int, "int64"), (float, "float64"), (complex, "complex128")]
 )
-def test_types_of_python_are_what_numpy_takes_them_for(python: type, name: str) -> None:
+def test_python_types_map_as_in_numpy(python: type, name: str) -> None:
     assert tenon.dtype(python).name == name
     assert np.dtype(python).name == name
 
@@ -103,7 +103,7 @@ def test_types_of_python_are_what_numpy_takes_them_for(python: type, name: str) 
     ],
     ids=repr,
 )
-def test_what_is_no_type_is_told_so(wrong: object) -> None:
+def test_object_that_is_not_a_type_is_an_error(wrong: object) -> None:
     with pytest.raises(TypeError, match="must be one of bool, uint8"):
         tenon.dtype(wrong)  # type: ignore[arg-type]
 
@@ -129,7 +129,7 @@ def test_elements_are_packed_as_numpy_packs_them(dtype: tenon.DType, data: st.Da
 
 
 @given(st.floats(width=32))
-def test_bfloat16_is_the_nearest(value: float) -> None:
+def test_bfloat16_rounds_to_nearest(value: float) -> None:
     bfloat16 = tenon.dtype("bfloat16")
     (bits,) = struct.unpack("=H", bfloat16.pack([value]))
     (back,) = bfloat16.unpack(bfloat16.pack([value]))
@@ -141,7 +141,7 @@ def test_bfloat16_is_the_nearest(value: float) -> None:
     if math.isinf(value):
         assert back == value
         return
-    # The numbers above and below in size are not nearer, and of two that are as near the even one is taken.
+    # The neighbours are not nearer, and of two equally near numbers the even one is the result.
     for neighbour in (bits - 1, bits + 1):
         if neighbour & 0x7FFF > 0x7F80 or bits & 0x7FFF == 0 and neighbour < bits:
             continue
@@ -155,14 +155,14 @@ def test_bfloat16_is_the_nearest(value: float) -> None:
 @pytest.mark.parametrize(
     ("wide", "narrow"), [(0x3F808000, 0x3F80), (0x3F818000, 0x3F82), (0x3F808001, 0x3F81), (0xBF818000, 0xBF82)]
 )
-def test_bfloat16_is_even_between_two(wide: int, narrow: int) -> None:
+def test_bfloat16_rounds_half_to_even(wide: int, narrow: int) -> None:
     (value,) = struct.unpack("=f", struct.pack("=I", wide))
     assert struct.unpack("=H", tenon.dtype("bfloat16").pack([value])) == (narrow,)
 
 
 @pytest.mark.parametrize("dtype", ALL, ids=str)
 @pytest.mark.parametrize("value", ["1", b"1", None, [], {}, object()], ids=repr)
-def test_what_is_no_number_is_no_element(dtype: tenon.DType, value: Any) -> None:
+def test_object_that_is_not_a_number_is_not_an_element(dtype: tenon.DType, value: Any) -> None:
     with pytest.raises(TypeError, match=f"is not a valid {dtype}"):
         dtype.pack([value])
 
@@ -175,7 +175,7 @@ def test_numbers_of_numpy_are_elements(value: Any) -> None:
     assert tenon.dtype("bool").pack(truths) == b"\1\0"
 
 
-def test_what_does_not_fit_is_told_so() -> None:
+def test_number_out_of_range_is_an_error() -> None:
     for name in ("float32", "float64", "bfloat16", "complex128"):
         with pytest.raises(ValueError, match=f"range of {name}$"):
             tenon.dtype(name).pack([2**2000])
@@ -187,7 +187,7 @@ def test_what_does_not_fit_is_told_so() -> None:
         tenon.dtype("float16").pack([1e6])
 
 
-def test_nothing_needs_numpy(program: Program) -> None:
+def test_package_works_without_numpy(program: Program) -> None:
     done = program("""
         import sys
         sys.modules["numpy"] = None
@@ -212,7 +212,7 @@ def test_nothing_needs_numpy(program: Program) -> None:
     )
 
 
-def test_numpy_is_not_imported_unless_somebody_asks(program: Program) -> None:
+def test_numpy_is_imported_on_demand(program: Program) -> None:
     done = program("""
         import sys
         import tenon

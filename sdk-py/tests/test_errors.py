@@ -13,7 +13,7 @@ from tenon._native import functions
 from tenon._native.types import Status
 
 
-def test_an_error_of_a_device_tells_where_and_why(device: tenon.Device) -> None:
+def test_device_error_names_function_device_and_reason(device: tenon.Device) -> None:
     with pytest.raises(MemoryError) as raised:
         functions.device_memory_allocate(device.handle, 1 << 60)
     error = raised.value
@@ -24,7 +24,7 @@ def test_an_error_of_a_device_tells_where_and_why(device: tenon.Device) -> None:
     assert str(error).startswith(f"device_memory_allocate on cpu:0: {error.message}")
 
 
-def test_what_a_plugin_says_is_kept(device: tenon.Device) -> None:
+def test_plugin_message_is_kept(device: tenon.Device) -> None:
     with pytest.raises(tenon.DeviceError) as raised:
         functions.destroy_event(device.handle, 0x1234)
     error = raised.value
@@ -51,13 +51,13 @@ def test_every_status_has_an_exception(status: Status) -> None:
         (tenon.LoadFailedError, ImportError),
     ],
 )
-def test_exceptions_are_what_python_has_for_the_case(kind: type[tenon.Error], base: type[Exception]) -> None:
+def test_exceptions_derive_from_builtin_ones(kind: type[tenon.Error], base: type[Exception]) -> None:
     assert issubclass(kind, base)
     assert issubclass(kind, tenon.Error)
 
 
 @pytest.mark.parametrize("kind", [tenon.DeviceError, *errors.BY_STATUS.values()])
-def test_an_exception_survives_the_way_to_another_process(kind: type[tenon.Error]) -> None:
+def test_exception_can_be_pickled(kind: type[tenon.Error]) -> None:
     error = kind("no", function="query_stream", device="cpu:0", plugin="p", plugin_message="never", rule="V001")
     copy = pickle.loads(pickle.dumps(error))
     assert type(copy) is kind
@@ -83,8 +83,8 @@ def test_a_refusal_names_the_rule(program: Program) -> None:
     assert rule.startswith("V")
 
 
-def test_an_error_that_a_finaliser_hid_is_not_told_with_its_story(device: tenon.Device) -> None:
-    """The library remembers one failure for each thread, and a finaliser may fail in between."""
+def test_error_in_a_finaliser_does_not_replace_the_message(device: tenon.Device) -> None:
+    """The library stores one error per thread, and a finaliser may fail in between."""
     from tenon._native.check import failed
 
     with pytest.raises(tenon.OutOfMemoryError):

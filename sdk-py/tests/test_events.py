@@ -9,6 +9,7 @@ import pytest
 
 import tenon
 from support import PATIENCE, Gate, Program
+from tenon._native import functions
 
 
 def test_an_event_that_was_never_recorded_is_done(device: tenon.Device) -> None:
@@ -18,7 +19,7 @@ def test_an_event_that_was_never_recorded_is_done(device: tenon.Device) -> None:
     event.synchronize()
 
 
-def test_it_is_done_when_the_stream_has_passed_it(device: tenon.Device, stream: tenon.Stream, gate: Gate) -> None:
+def test_event_is_done_when_the_stream_has_passed_it(device: tenon.Device, stream: tenon.Stream, gate: Gate) -> None:
     gate.hold(stream)
     event = stream.record_event()
     later = stream.record_event(tenon.Event("cpu:0"))
@@ -30,7 +31,7 @@ def test_it_is_done_when_the_stream_has_passed_it(device: tenon.Device, stream: 
     assert event.query()
 
 
-def test_without_a_stream_it_goes_into_the_current_one(device: tenon.Device, stream: tenon.Stream, gate: Gate) -> None:
+def test_record_without_a_stream_uses_the_current_one(device: tenon.Device, stream: tenon.Stream, gate: Gate) -> None:
     gate.hold(stream)
     with stream:
         event = device.create_event().record()
@@ -57,7 +58,7 @@ def test_another_thread_may_wait(stream: tenon.Stream, gate: Gate) -> None:
     assert seen == [True]
 
 
-def test_it_outlives_the_stream_that_it_was_recorded_on(device: tenon.Device, gate: Gate) -> None:
+def test_event_outlives_its_stream(device: tenon.Device, gate: Gate) -> None:
     stream = device.create_stream()
     gate.hold(stream)
     event = stream.record_event()
@@ -67,19 +68,49 @@ def test_it_outlives_the_stream_that_it_was_recorded_on(device: tenon.Device, ga
     event.synchronize()
 
 
-def test_a_closed_event_says_so(device: tenon.Device) -> None:
+def test_elapsed_time_is_in_order(device: tenon.Device, stream: tenon.Stream) -> None:
+    start, end = stream.record_event(), stream.record_event()
+    stream.synchronize()
+    assert start.elapsed_time(end) >= 0
+    assert end.elapsed_time(start) == -start.elapsed_time(end)
+    assert start.elapsed_time(end) * 1e6 == functions.event_elapsed_time(device.handle, start.handle, end.handle)
+
+
+def test_elapsed_time_needs_events_that_are_done(device: tenon.Device, stream: tenon.Stream, gate: Gate) -> None:
+    start, never = stream.record_event(), device.create_event()
+    start.synchronize()
+    with pytest.raises(tenon.DeviceError, match="never recorded"):
+        start.elapsed_time(never)
+    gate.hold(stream)
+    end = stream.record_event()
+    with pytest.raises(tenon.DeviceError, match="not reached yet"):
+        start.elapsed_time(end)
+    gate.open()
+    wrong: Any = stream
+    with pytest.raises(TypeError, match=r"end must be a tenon\.Event, not"):
+        start.elapsed_time(wrong)
+
+
+def test_closed_event_is_an_error(device: tenon.Device) -> None:
     with device.create_event() as event:
         assert not event.closed
         assert event.handle
     assert event.closed
     event.close()
     assert repr(event) == "<tenon.Event on cpu:0, closed>"
-    for use in (event.query, event.synchronize, event.record, lambda: device.default_stream.wait_event(event)):
+    other = device.create_event()
+    for use in (
+        event.query,
+        event.synchronize,
+        event.record,
+        lambda: device.default_stream.wait_event(event),
+        lambda: other.elapsed_time(event),
+    ):
         with pytest.raises(tenon.InvalidHandleError, match="cpu:0: the event is closed"):
             use()
 
 
-def test_what_is_no_stream_or_event_is_told_so(device: tenon.Device) -> None:
+def test_wrong_argument_types_are_errors(device: tenon.Device) -> None:
     stream, event = device.create_stream(), device.create_event()
     wrong: Any
     for wrong in (0, "cpu:0", device, event):
@@ -94,24 +125,24 @@ def test_what_is_no_stream_or_event_is_told_so(device: tenon.Device) -> None:
             stream.record_event(wrong)
 
 
-def test_it_is_not_closed_in_a_callback(device: tenon.Device, stream: tenon.Stream) -> None:
+def test_close_in_a_callback_is_refused(device: tenon.Device, stream: tenon.Stream) -> None:
     event = device.create_event()
-    told: list[BaseException] = []
+    reported: list[BaseException] = []
 
     def close() -> None:
         try:
             event.close()
         except tenon.BusyError as error:
-            told.append(error)
+            reported.append(error)
 
     stream.add_callback(close)
     stream.synchronize()
-    assert len(told) == 1
+    assert len(reported) == 1
     assert not event.closed
     assert event.query()
 
 
-def test_things_of_two_devices_do_not_mix(program: Program) -> None:
+def test_objects_of_two_devices_do_not_mix(program: Program) -> None:
     done = program(
         """
         import tenon

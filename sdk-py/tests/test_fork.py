@@ -1,4 +1,4 @@
-"""Forked children of a process that uses devices."""
+"""Forked children of processes that use devices."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ buffer, pinned, closed = tenon.zeros(4, "uint8"), tenon.pinned(4, "uint8"), teno
 closed.close()
 pinned.fill(1)
 class OfAnother:
-    # Memory of the device that another package has, as DLPack describes it.
+    # Device memory of another package, as DLPack describes it.
     def __dlpack__(self, **_):
         from tenon import dlpack
         lent = buffer.__dlpack__(max_version=(1, 0))
@@ -102,7 +102,7 @@ borrowed = tenon.from_dlpack(other, device=device)
 """
 
 
-def test_using_it_in_a_child_is_a_clear_error(program: Program) -> None:
+def test_use_in_a_forked_child_is_an_error(program: Program) -> None:
     assert forked(program, OBJECTS, USES) == "child ended with 0\n"
 
 
@@ -143,7 +143,7 @@ for thread in threads: thread.start()
     assert output == "child ended with 0\n"
 
 
-def test_a_child_of_a_process_that_has_not_used_it_may(program: Program) -> None:
+def test_child_of_an_unused_parent_may_use_it(program: Program) -> None:
     output = forked(program, "", "print(tenon.Stream('cpu:0').query(), flush=True)")
     assert output == "True\nchild ended with 0\n"
 
@@ -157,7 +157,7 @@ print(buffer.tolist(), flush=True)
 
 
 def test_a_child_does_not_wait_for_a_lock_of_its_parents_threads(program: Program) -> None:
-    """Another thread is about to begin the library, or uses memory, while its process forks."""
+    """Another thread initialises the library or uses memory while its process forks."""
     output = forked(
         program,
         """
@@ -201,7 +201,7 @@ def test_processes_that_are_spawned_use_devices(program: Program) -> None:
     assert silent(done, "['one', 'two']")
 
 
-def test_processes_that_are_forked_are_told(program: Program) -> None:
+def test_forked_workers_get_an_error(program: Program) -> None:
     done = program(
         """
         import multiprocessing

@@ -19,11 +19,11 @@ REPOSITORY = Path(__file__).parent.parent.parent
 
 
 class Block(NamedTuple):
-    """A block of code between two fences."""
+    """A fenced code block."""
 
     language: str
     first_line: int
-    """The number of its first line in the page, from 1."""
+    """The number of its first line in the page, counted from 1."""
     lines: list[str]
 
     @property
@@ -33,7 +33,7 @@ class Block(NamedTuple):
 
     @property
     def is_session(self) -> bool:
-        """Whether it shows what its lines print."""
+        """True if it shows the output of its lines."""
         return self.source.startswith(">>> ")
 
 
@@ -58,7 +58,7 @@ def blocks(page: str, section: str | None = None) -> list[Block]:
 
 
 def build(page: str, section: str | None, folder: Path) -> None:
-    """Runs the lines of a page that compile something, for which the page's reader is in the repository."""
+    """Runs the shell lines of a page that compile something, in the repository."""
     for block in blocks(page, section):
         for line in block.lines:
             if block.language == "sh" and line.startswith("cc "):
@@ -70,12 +70,12 @@ PAGES = [("docs/src/guide/python.md", None), ("README.md", "In Python")]
 
 
 @pytest.mark.parametrize(("page", "section"), PAGES, ids=[page for page, _ in PAGES])
-def test_sessions_print_what_the_page_says(page: str, section: str | None, tmp_path: Path) -> None:
-    """All sessions of a page are one, in a process of its own, which also has to end well."""
+def test_sessions_print_the_documented_output(page: str, section: str | None, tmp_path: Path) -> None:
+    """All sessions of a page run as one, in a separate process, which must also exit with 0."""
     build(page, section, tmp_path)
     sessions = [block for block in blocks(page, section) if block.language == "python" and block.is_session]
     assert sessions
-    # Every line keeps its number. Where there is prose in the page, an empty line ends what is expected.
+    # Every line keeps its number. Prose becomes an empty line, which ends the expected output.
     lines = [""] * (sessions[-1].first_line + len(sessions[-1].lines))
     for block in sessions:
         lines[block.first_line - 1 : block.first_line - 1 + len(block.lines)] = block.lines
@@ -98,7 +98,7 @@ PROGRAMS = [("README.md", "In Python"), ("docs/src/guide/acl.md", None), ("sdk-p
 
 @pytest.mark.parametrize(("page", "section"), PROGRAMS, ids=[page for page, _ in PROGRAMS])
 def test_programs_succeed(page: str, section: str | None, program: Program) -> None:
-    """Programs that show no output: each ends well, breaks no rule, and each status in it is 0."""
+    """Programs without shown output: each exits with 0, breaks no rule, and gets only statuses of 0."""
     programs = [block for block in blocks(page, section) if block.language == "python" and not block.is_session]
     assert programs
     for block in programs:
@@ -107,15 +107,15 @@ def test_programs_succeed(page: str, section: str | None, program: Program) -> N
 
 
 def test_the_table_of_exceptions_is_complete() -> None:
-    """Each class with its status and what it has of Python's own."""
+    """Each class with its status and its built-in base class."""
     page = (REPOSITORY / "docs/src/guide/python.md").read_text()
-    told = re.findall(r"^\| (\d+)(?: to 4)? \| `(\w+)` \| `(\w+)` \|", page, re.MULTILINE)
+    listed = re.findall(r"^\| (\d+)(?: to 4)? \| `(\w+)` \| `(\w+)` \|", page, re.MULTILINE)
     classes: dict[int, type[Error]] = {1: DeviceError, **BY_STATUS}
-    assert told == [(str(status), kind.__name__, kind.__bases__[1].__name__) for status, kind in classes.items()]
+    assert listed == [(str(status), kind.__name__, kind.__bases__[1].__name__) for status, kind in classes.items()]
 
 
 def checked(source: str) -> str:
-    """A program that says which line it is, if a line of it leaves something else than 0 in `ret`."""
+    """Returns a program that names the line if it sets `ret` to another value than 0."""
     tree = ast.parse(source)
     body: list[ast.stmt] = []
     for statement in tree.body:

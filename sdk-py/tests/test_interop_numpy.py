@@ -61,7 +61,7 @@ def test_the_buffer_protocol() -> None:
         view = memoryview(buffer)
         assert bytes(buffer) == buffer.numpy().tobytes()
     else:
-        # Before, Python asks nothing that is not written in C.
+        # Before 3.12, classes in Python cannot implement the buffer protocol.
         with pytest.raises(TypeError, match="bytes-like"):
             memoryview(buffer)  # type: ignore[arg-type,unused-ignore]
         view = buffer.__buffer__(0)
@@ -75,7 +75,7 @@ def test_the_buffer_protocol() -> None:
 
 
 @pytest.mark.parametrize("dtype", NAMELESS)
-def test_types_that_the_protocol_has_no_name_for(dtype: str) -> None:
+def test_types_without_a_protocol_name(dtype: str) -> None:
     buffer = tenon.zeros((2, 2), dtype)
     with pytest.raises(BufferError, match="use view"):
         buffer.memoryview()
@@ -97,7 +97,7 @@ def test_bfloat16_is_that_of_ml_dtypes() -> None:
     np.testing.assert_array_equal(model[0], np.arange(8, 12))
 
 
-def test_bfloat16_without_it_says_what_to_do(program: Program) -> None:
+def test_bfloat16_without_ml_dtypes_names_the_package(program: Program) -> None:
     done = program("""
         import sys
         sys.modules["ml_dtypes"] = None
@@ -115,7 +115,7 @@ def test_bfloat16_without_it_says_what_to_do(program: Program) -> None:
     assert silent(done, "True\nNumPy has no type bfloat16: use numpy() or view('uint16')\n[16256 16256]")
 
 
-# The life of what is shown
+# Lifetime of shared memory
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_bfloat16_without_it_says_what_to_do(program: Program) -> None:
     ids=["numpy", "asarray", "memoryview", "dlpack", "ctypes", "capsule", "view of a view"],
 )
 @pytest.mark.parametrize("make", [tenon.zeros, tenon.pinned])
-def test_memory_stays_while_somebody_points_into_it(device: tenon.Device, make: Any, show: Any) -> None:
+def test_memory_lives_while_an_array_points_into_it(device: tenon.Device, make: Any, show: Any) -> None:
     gc.collect()
     before = device.memory_stats().in_use
     buffer = make((4, 1000))
@@ -143,7 +143,7 @@ def test_memory_stays_while_somebody_points_into_it(device: tenon.Device, make: 
     buffer.fill(7)
     del buffer
     gc.collect()
-    # What comes next does not get this memory.
+    # The next allocation does not get this memory.
     others = [make((4, 1000)) for _ in range(4)]
     for other in others:
         other.fill(1)
@@ -154,7 +154,7 @@ def test_memory_stays_while_somebody_points_into_it(device: tenon.Device, make: 
     assert device.memory_stats().in_use == before
 
 
-def test_what_is_shown_is_ready(device: tenon.Device, stream: tenon.Stream, gate: Gate) -> None:
+def test_shared_array_waits_for_queued_work(device: tenon.Device, stream: tenon.Stream, gate: Gate) -> None:
     pinned, buffer = tenon.pinned(1000, "uint8"), tenon.zeros(1000, "uint8")
     pinned.fill(5)
     for show in (lambda: buffer.numpy(copy=False), lambda: np.asarray(buffer), buffer.memoryview, buffer.numpy):
@@ -165,7 +165,7 @@ def test_what_is_shown_is_ready(device: tenon.Device, stream: tenon.Stream, gate
         assert bytes(show()) == b"\5" * 1000
 
 
-def test_memory_that_the_host_cannot_reach_is_not_shown(far: tenon.Device) -> None:
+def test_memory_that_the_host_cannot_access_is_not_shared(far: tenon.Device) -> None:
     buffer = tenon.full(3, 2, device=far)
     assert not buffer.host_accessible
     assert not far.info.host_accessible
@@ -176,13 +176,13 @@ def test_memory_that_the_host_cannot_reach_is_not_shown(far: tenon.Device) -> No
     assert buffer.numpy().tolist() == [2, 2, 2]
 
 
-def test_numpy_does_not_go_through_a_buffer_by_itself() -> None:
+def test_numpy_does_not_iterate_over_a_buffer() -> None:
     buffer = tenon.zeros(3)
     with pytest.raises(TypeError):
         np.ones(3) + buffer  # type: ignore[operator]
 
 
-def test_the_library_does_not_end_while_somebody_points_into_memory(program: Program) -> None:
+def test_shutdown_is_refused_while_an_array_points_into_memory(program: Program) -> None:
     done = program("""
         import atexit, numpy, tenon
         kept = tenon.full(1000, 7, "int32").numpy(copy=False)

@@ -12,7 +12,7 @@ import tenon
 
 paddle: Any = pytest.importorskip("paddle", reason="needs PaddlePaddle: pip install paddlepaddle")
 
-# A plugin that is installed beside it may have made its device the default one.
+# An installed plugin may have made its device the default.
 paddle.set_device("cpu")
 
 NAMES = ["bool", "uint8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64"]
@@ -50,7 +50,7 @@ def test_buffers_are_made_of_tensors(dtype: str) -> None:
 
 
 class Capsule:
-    """An array of which only the capsule is there."""
+    """An array that offers only a capsule."""
 
     def __init__(self, capsule: object) -> None:
         self.capsule = capsule

@@ -58,7 +58,7 @@ def test_a_constructor_that_failed_leaves_nothing(device: tenon.Device, monkeypa
 
 
 def test_objects_are_released_in_any_order(device: tenon.Device) -> None:
-    """Things of a device that was closed, dropped after it, and a finaliser that runs inside of `drain`."""
+    """Objects of a closed device are dropped after it, and a finaliser runs inside `drain`."""
     other = tenon.device("cpu:1")
     stream, event = other.create_stream(), other.create_event()
     other.close()
@@ -119,7 +119,7 @@ LEAK = """
     before = resident()
     repeat(10000)
     grown = resident() - before
-    # What leaks 100 bytes each time grows by 1 MB.
+    # A leak of 100 bytes per object would add up to 1 MB.
     print("grown", grown > 900_000)
     KEPT
 """
@@ -128,12 +128,12 @@ KINDS = ["events", "streams", "used_streams", "closed_streams", "callbacks", "cy
 
 
 @pytest.mark.parametrize("kind", [*KINDS, "failures"])
-def test_ten_thousand_leave_no_memory(program: Program, kind: str) -> None:
+def test_ten_thousand_objects_leave_no_memory(program: Program, kind: str) -> None:
     assert silent(program(LEAK.replace("MAKE", kind).replace("KEPT", "")), "grown False")
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_ten_thousand_leave_nothing_that_the_validation_layer_sees(program: Program, kind: str) -> None:
+def test_ten_thousand_objects_leave_no_leak_for_the_validation_layer(program: Program, kind: str) -> None:
     source = LEAK.replace("MAKE", kind).replace("KEPT", "").replace('print("grown", grown > 900_000)', "")
     assert silent(program(source, TENON_LAYERS="validate", TENON_VALIDATE_IGNORE="V030"))
 
@@ -147,8 +147,8 @@ def test_the_validation_layer_would_see_a_leak(program: Program) -> None:
     assert "V040" in done.stderr
 
 
-def test_a_callback_that_asks_for_its_thread_leaves_no_thread_of_pythons(program: Program) -> None:
-    """As `logging` does. Python lists the device's thread as its own then, but the library ends nevertheless."""
+def test_callback_that_calls_current_thread_leaves_no_python_thread(program: Program) -> None:
+    """As `logging` does. Python then lists the device's thread as its own, but the library still shuts down."""
     done = program(
         LEAK.replace("MAKE", "events").replace(
             "KEPT",
@@ -248,13 +248,13 @@ ENDS = {
 
 @pytest.mark.parametrize("how", list(ENDS))
 @pytest.mark.parametrize("layers", ["", "validate"])
-def test_the_interpreter_ends_in_silence(program: Program, how: str, layers: str) -> None:
+def test_interpreter_exits_without_output(program: Program, how: str, layers: str) -> None:
     source = "import gc, sys, threading\nimport tenon\ndevice = tenon.device('cpu:0')\n" + textwrap.dedent(ENDS[how])
     done = program(source, TENON_LAYERS=layers, TENON_VALIDATE_IGNORE="V030")
     assert silent(done, "called" if "called" in source else "")
 
 
-def test_a_daemon_may_look_at_memory_until_the_end(program: Program) -> None:
+def test_daemon_thread_may_read_memory_until_exit(program: Program) -> None:
     """Memory that a thread may still read is not freed while the interpreter ends."""
     done = program(
         """
@@ -285,7 +285,7 @@ def test_a_daemon_may_look_at_memory_until_the_end(program: Program) -> None:
     assert silent(done)
 
 
-def test_the_library_begins_anew_after_a_shutdown(program: Program) -> None:
+def test_library_starts_again_after_a_shutdown(program: Program) -> None:
     done = program(
         """
         import tenon
@@ -304,7 +304,7 @@ def test_the_library_begins_anew_after_a_shutdown(program: Program) -> None:
     assert silent(done, "True True True\nFalse True\ncpu:0: the device is closed")
 
 
-def test_a_shutdown_releases_what_was_dropped_with_work(program: Program) -> None:
+def test_shutdown_releases_objects_dropped_with_pending_work(program: Program) -> None:
     done = program(
         """
         import time, tenon
@@ -322,8 +322,8 @@ def test_a_shutdown_releases_what_was_dropped_with_work(program: Program) -> Non
 
 
 @pytest.mark.parametrize("layers", ["", "validate"])
-def test_the_library_ends_while_acl_uses_it(program: Program, layers: str) -> None:
-    """What `acl` has goes too. Its calls say so, and no address that was given back is used; then it begins anew."""
+def test_library_shuts_down_while_acl_uses_it(program: Program, layers: str) -> None:
+    """The state of `acl` is released too: its calls fail, and it uses no freed address. Then `acl.init` works again."""
     done = program(
         """
         import acl, tenon
@@ -353,7 +353,7 @@ def test_the_library_ends_while_acl_uses_it(program: Program, layers: str) -> No
         tenon.shutdown()
         """,
         TENON_LAYERS=layers,
-        # Its objects were not released, and are reported; invalid handles must not be used.
+        # The layer reports its unreleased objects. Invalid handles must not be used.
         TENON_VALIDATE_IGNORE="V030,V040",
     )
     assert silent(done, "True\n[True, True, True, True]\nTrue 0\n[0.0, 0.0]\n0 0 0\n0 0")
@@ -385,15 +385,15 @@ def test_ctrl_c_ends_a_wait(tmp_path: Path, wait: str) -> None:
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "waiting\n"
-    # A signal that comes before the wait would end the program, and not the wait.
+    # A signal before the wait would end the program instead of the wait.
     time.sleep(0.2)
     process.send_signal(signal.SIGINT)
     output, errors = process.communicate(timeout=PATIENCE)
     assert (output, errors, process.returncode) == ("interrupted True\n", "", 0)
 
 
-def test_ctrl_c_ends_an_end_that_hangs(tmp_path: Path) -> None:
-    """A callback that never returns holds up the end, until somebody presses Ctrl-C."""
+def test_ctrl_c_ends_an_exit_that_hangs(tmp_path: Path) -> None:
+    """A callback that never returns blocks the exit until Ctrl-C."""
     process = start(
         tmp_path / "hangs.py",
         """
@@ -404,15 +404,15 @@ def test_ctrl_c_ends_an_end_that_hangs(tmp_path: Path) -> None:
             begun.set()
             threading.Event().wait()
         stream.add_callback(forever)
-        # One that began after Ctrl-C would meet an interpreter that is gone.
+        # A wait that begins after Ctrl-C would run after the end of the interpreter.
         begun.wait()
         from tenon import _ending
         wait = _ending._wait_for_work
-        def told():
+        def announced():
             print("ending", flush=True)
             wait()
-        # Earlier, Ctrl-C would end something else.
-        _ending._wait_for_work = told
+        # Before the wait, Ctrl-C would interrupt something else.
+        _ending._wait_for_work = announced
         """,
     )
     assert process.stdout is not None
@@ -437,7 +437,7 @@ def test_a_signal_handler_runs_during_a_wait(device: tenon.Device, stream: tenon
             os.kill(os.getpid(), signal.SIGUSR1)
             in_time.append(gate.wait(PATIENCE))
         finally:
-            # Otherwise the main thread would wait for ever.
+            # Otherwise the main thread would wait forever.
             gate.set()
 
     sender = threading.Thread(target=send)

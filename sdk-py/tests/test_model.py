@@ -19,7 +19,7 @@ STREAMS = 3
 
 
 class Memory:
-    """Something that was allocated, with the events behind what was queued on it."""
+    """An allocation, with the events after its queued work."""
 
     def __init__(self, buffer: tenon.Buffer) -> None:
         self.buffer = buffer
@@ -27,7 +27,7 @@ class Memory:
 
 
 class Array:
-    """A buffer, and the array of NumPy that has to be equal to it."""
+    """A buffer, and the NumPy array that must be equal to it."""
 
     def __init__(self, memory: Memory, buffer: tenon.Buffer, model: np.ndarray[Any, Any]) -> None:
         self.memory = memory
@@ -44,7 +44,7 @@ class Array:
 
 
 def numbers(data: st.DataObject, shape: tuple[int, ...], dtype: str) -> np.ndarray[Any, Any]:
-    """An array of small whole numbers, which every type has, laid out in one of several ways."""
+    """An array of small integers, which every type can represent, in one of several layouts."""
     array = data.draw(arrays.arrays(np.int8, shape, elements=st.integers(0, 1)), label="values").astype(dtype)
     layout = data.draw(st.sampled_from(["C", "F", "reversed", "sparse", "broadcast"]), label="layout")
     if layout == "F":
@@ -63,7 +63,7 @@ def numbers(data: st.DataObject, shape: tuple[int, ...], dtype: str) -> np.ndarr
 
 
 class Buffers(RuleBasedStateMachine):
-    """What is done to buffers of one device."""
+    """Random operations on buffers of one device."""
 
     device: tenon.Device
     held = Bundle("held")
@@ -74,14 +74,14 @@ class Buffers(RuleBasedStateMachine):
         self.memories: list[Memory] = []
 
     def begin(self, stream: tenon.Stream | None, *sides: Array) -> None:
-        """Has a stream wait for what was queued on some arrays."""
+        """Makes a stream wait for the queued work of some arrays."""
         for side in sides:
             for event in side.memory.events:
                 if stream is not None and event.device is stream.device:
                     stream.wait_event(event)
 
     def end(self, stream: tenon.Stream | None, *sides: Array) -> None:
-        """Remembers where a stream is with some arrays."""
+        """Records an event of a stream for some arrays."""
         if stream is not None:
             event = stream.record_event()
             for side in sides:
@@ -123,7 +123,7 @@ class Buffers(RuleBasedStateMachine):
     def index(self, array: Array, data: st.DataObject) -> Array:
         assume(array.is_open)
         key = data.draw(arrays.basic_indices(array.model.shape, allow_newaxis=True), label="key")
-        # With a tuple and `...` NumPy gives an array also for one element.
+        # For an index that is a tuple with `...`, NumPy returns an array even for one element.
         whole: Any = (*key, ...) if isinstance(key, tuple) and ... not in key else key if key is ... else (key, ...)
         if isinstance(key, tuple) and ... in key:
             whole = key
@@ -167,7 +167,7 @@ class Buffers(RuleBasedStateMachine):
         source = numbers(data, array.model.shape, array.model.dtype.name)
         array.model[...] = source
         self.begin(stream, array)
-        # Nobody keeps the source.
+        # No reference to the source is kept.
         array.buffer.copy_from(source, stream)
         self.end(stream, array)
 
@@ -243,7 +243,7 @@ class Buffers(RuleBasedStateMachine):
 
     @invariant()
     def contiguity(self) -> None:
-        """What is known of a layout is that of NumPy."""
+        """The layout is that of NumPy."""
         for memory in self.memories[-1:]:
             if not memory.buffer.closed:
                 assert memory.buffer.is_contiguous
@@ -269,9 +269,9 @@ def run(device: tenon.Device, examples: int) -> None:
     )
 
 
-def test_buffers_do_what_numpy_does(device: tenon.Device) -> None:
+def test_buffers_behave_like_numpy(device: tenon.Device) -> None:
     run(device, 60)
 
 
-def test_so_do_those_that_the_host_cannot_reach(far: tenon.Device) -> None:
+def test_buffers_without_host_access_behave_like_numpy(far: tenon.Device) -> None:
     run(far, 40)

@@ -66,17 +66,17 @@ def test_work_on_a_stream_is_done_once_its_event_is(handle: int) -> None:
     functions.destroy_stream(handle, stream)
 
 
-def test_a_callback_gets_numbers(handle: int) -> None:
+def test_callback_gets_integers(handle: int) -> None:
     stream = functions.create_stream(handle)
-    told: list[tuple[object, ...]] = []
+    seen: list[tuple[object, ...]] = []
 
     @types.StreamCallback
     def callback(device: object, stream: object, user_data: object, status: object) -> None:
-        told.append((device, stream, user_data))
+        seen.append((device, stream, user_data))
 
     functions.stream_add_callback(handle, stream, callback, 0xFFFF_FFFF_FFFF_FFF0)
     functions.synchronize_stream(handle, stream)
-    assert told == [(handle, stream, 0xFFFF_FFFF_FFFF_FFF0)]
+    assert seen == [(handle, stream, 0xFFFF_FFFF_FFFF_FFF0)]
     functions.destroy_stream(handle, stream)
 
 
@@ -117,7 +117,7 @@ def test_a_named_number_goes_in_and_comes_out(handle: int, plugin: int) -> None:
         functions.destroy_stream(handle, stream)
 
 
-def test_what_is_filled_is_asked_for_twice(handle: int) -> None:
+def test_list_is_queried_for_its_length_and_its_values(handle: int) -> None:
     stream = functions.create_stream(handle)
     functions.cuda_stream_begin_capture(handle, stream, types.CaptureMode.RELAXED)
     ptr = functions.device_memory_allocate(handle, 64)
@@ -155,7 +155,7 @@ def test_a_pool_counts_what_it_gives(handle: int) -> None:
     assert core.pool_get_statistics(handle).in_use == before
 
 
-def test_a_failure_is_an_exception_that_tells_the_story(handle: int) -> None:
+def test_failure_raises_with_all_attributes(handle: int) -> None:
     with pytest.raises(tenon.OutOfMemoryError) as caught:
         functions.device_memory_allocate(handle, 1 << 60)
     assert caught.value.status == types.Status.OUT_OF_MEMORY
@@ -181,7 +181,7 @@ def test_lists_of_a_call_have_one_length(plugin: int) -> None:
         functions.xccl_all_to_all(plugin, [0, 0], [1], [1, 1], [0, 0], [1, 1], [1, 1], 0, 0, 0)
 
 
-def test_a_number_without_a_name_is_one_nevertheless() -> None:
+def test_unnamed_enum_value_is_kept() -> None:
     unknown = types.DataType(4711)
     assert (unknown, unknown.name) == (4711, "UNKNOWN_4711")
     assert isinstance(unknown, types.DataType) and "4711" in repr(unknown)
@@ -190,7 +190,7 @@ def test_a_number_without_a_name_is_one_nevertheless() -> None:
         types.DataType("float64")  # type: ignore[arg-type]
 
 
-def test_texts_cross_as_they_are() -> None:
+def test_text_is_passed_unchanged() -> None:
     odd = os.fsdecode(b"caf\xc3\xa9/\xff")
     assert text.encode(odd) == b"caf\xc3\xa9/\xff"
     assert text.decode(text.encode(odd)) == odd
@@ -200,7 +200,7 @@ def test_texts_cross_as_they_are() -> None:
         core.load_plugin(odd)
 
 
-def test_options_know_their_size() -> None:
+def test_options_contain_their_size() -> None:
     options = core.LoadOptions(release="3.1", lazy=True)
     assert options.size == ctypes.sizeof(core.LoadOptions)
     assert (options.release, options.name, options.lazy) == (b"3.1", None, True)
@@ -208,18 +208,18 @@ def test_options_know_their_size() -> None:
     assert not layer.before and not layer.finish
 
 
-def test_room_that_has_become_too_small_is_made_anew() -> None:
+def test_buffer_that_became_too_small_is_enlarged() -> None:
     there = [3]
 
     def ask(room: ctypes.Array[ctypes.c_int] | None, count: ctypes.c_size_t) -> int:
         asked, count.value = count.value, there[0]
         if room is None:
-            # What is listed grows between the two calls.
+            # The list grows between the two calls.
             there[0] = 5
             return 0
         if asked < there[0]:
             return int(types.Status.INVALID_ARGUMENT)
-        # And shrinks once there is room.
+        # And it shrinks during the second.
         count.value = 4
         room[:4] = [1, 2, 3, 4]
         return 0
@@ -232,7 +232,7 @@ Run = Callable[[str, str], str]
 
 @pytest.fixture
 def refused(tmp_path: Path) -> Run:
-    """Imports the bindings in a process of its own and gives the message of the import that fails."""
+    """Imports the bindings in a separate process. Returns the message of the failed import."""
 
     def run(name: str, value: str) -> str:
         source = "try:\n    import tenon._native.core\nexcept ImportError as error:\n    print(error)\n"
@@ -246,7 +246,7 @@ def refused(tmp_path: Path) -> Run:
 
 
 def compiled(folder: Path, source: str) -> str:
-    """A library made from C."""
+    """Compiles a library from C."""
     compiler = shutil.which("cc")
     assert compiler, "a C compiler is needed: apt-get install gcc"
     (folder / "fake.c").write_text(source)
@@ -267,7 +267,7 @@ def test_another_library_is_refused(refused: Run, tmp_path: Path) -> None:
     assert "is not libtenon" in refused(library.VARIABLE, path)
 
 
-def test_a_library_that_is_not_there_is_named(refused: Run, tmp_path: Path) -> None:
+def test_missing_library_is_named(refused: Run, tmp_path: Path) -> None:
     missing = str(tmp_path / "missing.so")
     assert f"{library.VARIABLE} is set to `{missing}`, which is not a file" in refused(library.VARIABLE, missing)
     (tmp_path / "text.so").write_text("no library")

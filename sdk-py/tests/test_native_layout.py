@@ -22,7 +22,7 @@ Base = TypeVar("Base")
 
 
 def classes(module: ModuleType, base: type[Base]) -> list[type[Base]]:
-    """The classes that a module has itself."""
+    """Returns the classes that a module defines."""
     found = [value for value in vars(module).values() if isinstance(value, type) and issubclass(value, base)]
     return [value for value in found if value.__module__ == module.__name__]
 
@@ -42,7 +42,7 @@ def fields(structure: type) -> list[str]:
 
 @pytest.fixture(scope="module")
 def from_c(tmp_path_factory: pytest.TempPathFactory) -> dict[str, int]:
-    """What a C compiler says of sizes, offsets and numbers."""
+    """Returns sizes, offsets and values as a C compiler computes them."""
     compiler = shutil.which("cc")
     assert compiler, "a C compiler is needed: apt-get install gcc"
     folder = tmp_path_factory.mktemp("layout")
@@ -62,17 +62,17 @@ def from_c(tmp_path_factory: pytest.TempPathFactory) -> dict[str, int]:
 
 
 def number_name(python: type, member: str) -> str:
-    """The name of a number in C. Statuses have no more than the prefix."""
+    """Returns the name of an enum value in C. Statuses have only the prefix."""
     return f"TENON_{member}" if python is types.Status else f"{c_name(python)}_{member}".upper()
 
 
 @pytest.mark.parametrize("structure", STRUCTURES, ids=lambda structure: structure.__name__)
-def test_a_structure_is_as_long_as_in_c(structure: type, from_c: dict[str, int]) -> None:
+def test_structure_sizes_are_those_of_c(structure: type, from_c: dict[str, int]) -> None:
     assert ctypes.sizeof(structure) == from_c[f"sizeof({c_name(structure)})"]
 
 
 @pytest.mark.parametrize("structure", STRUCTURES, ids=lambda structure: structure.__name__)
-def test_each_field_is_where_c_has_it(structure: type, from_c: dict[str, int]) -> None:
+def test_field_offsets_are_those_of_c(structure: type, from_c: dict[str, int]) -> None:
     name = c_name(structure)
     ours = {field: (getattr(structure, field).offset, getattr(structure, field).size) for field in fields(structure)}
     assert ours == {
@@ -81,11 +81,11 @@ def test_each_field_is_where_c_has_it(structure: type, from_c: dict[str, int]) -
 
 
 @pytest.mark.parametrize("python", ENUMS, ids=lambda python: python.__name__)
-def test_named_numbers_are_those_of_c(python: type[enum.IntEnum], from_c: dict[str, int]) -> None:
+def test_enum_values_are_those_of_c(python: type[enum.IntEnum], from_c: dict[str, int]) -> None:
     assert from_c[f"sizeof({c_name(python)})"] == ctypes.sizeof(ctypes.c_int)
     ours = {member: number.value for member, number in python.__members__.items()}
     assert ours == {member: from_c[number_name(python, member)] for member in ours}
 
 
-def test_there_is_something_to_compare() -> None:
+def test_comparison_is_not_empty() -> None:
     assert len(STRUCTURES) >= 12 and len(ENUMS) >= 8

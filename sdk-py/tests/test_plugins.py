@@ -22,7 +22,7 @@ Build = Callable[[str], Path]
 
 @pytest.fixture(scope="session")
 def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
-    """Compiles a plugin of these tests, or of those of the C SDK, once."""
+    """Compiles a plugin of these tests or of the C SDK's tests, once."""
     built: dict[str, Path] = {}
 
     def build(name: str) -> Path:
@@ -75,7 +75,7 @@ def test_the_built_in_device_is_a_plugin() -> None:
         plugin.unload()
 
 
-def test_what_cannot_be_loaded_says_why(build: Build, tmp_path: Path) -> None:
+def test_load_failure_states_the_reason(build: Build, tmp_path: Path) -> None:
     with pytest.raises(tenon.NotFoundError):
         tenon.load_plugin(tmp_path / "nothing.so")
     no_library = tmp_path / "text.so"
@@ -102,7 +102,7 @@ def test_failures_at_the_start_are_kept(program: Program, build: Build) -> None:
     assert silent(done, "liblacking.so True\n['librequired']")
 
 
-def test_the_library_begins_as_it_is_told(program: Program, build: Build) -> None:
+def test_library_starts_with_the_given_options(program: Program, build: Build) -> None:
     done = program(
         f"""
         import tenon
@@ -127,7 +127,7 @@ def test_the_library_begins_as_it_is_told(program: Program, build: Build) -> Non
     ]
 
 
-def test_layers_come_before_the_first_use(program: Program) -> None:
+def test_layers_must_precede_the_first_use(program: Program) -> None:
     done = program(
         """
         import tenon
@@ -151,7 +151,7 @@ def test_layers_come_before_the_first_use(program: Program) -> None:
     assert silent(done, "True\ntoo late\ntoo late")
 
 
-def test_a_layer_that_there_is_not_is_an_error_each_time(program: Program) -> None:
+def test_unknown_layer_is_an_error_each_time(program: Program) -> None:
     done = program(
         """
         import tenon
@@ -166,7 +166,7 @@ def test_a_layer_that_there_is_not_is_an_error_each_time(program: Program) -> No
     assert silent(done, "True\nTrue")
 
 
-def test_a_plugin_that_cannot_count_is_left_out_with_a_warning(build: Build) -> None:
+def test_plugin_without_a_device_count_is_skipped_with_a_warning(build: Build) -> None:
     plugin = tenon.load_plugin(build("required"))
     plugin.devices()
     ctypes.CDLL(str(build("required"))).required_fail(1)
@@ -179,7 +179,7 @@ def test_a_plugin_that_cannot_count_is_left_out_with_a_warning(build: Build) -> 
 
 
 class TestDeviceThatCannotTell:
-    """A device that has no way to ask whether work is done: the library waits where it is asked."""
+    """A device without functions to query whether work is done: the library waits instead."""
 
     def test_waits_end_with_a_timeout(self, build: Build) -> None:
         device = tenon.load_plugin(build("waiting")).device()
@@ -190,7 +190,7 @@ class TestDeviceThatCannotTell:
             for wait in (event.synchronize, stream.synchronize, device.synchronize):
                 with pytest.raises(TimeoutError):
                     wait(timeout=0.01)
-            # The threads that wait for them are still there.
+            # The waiting threads still exist.
             while control.waiting_count() < 3:
                 pass
             waited = threading.Thread(target=event.synchronize)
@@ -211,7 +211,7 @@ class TestDeviceThatCannotTell:
             device.close()
             device.plugin.unload()
 
-    def test_dropping_a_stream_waits_for_nobody(self, build: Build) -> None:
+    def test_dropping_a_stream_does_not_wait(self, build: Build) -> None:
         device = tenon.load_plugin(build("waiting")).device()
         control = ctypes.CDLL(str(build("waiting")))
         control.waiting_set(0)
@@ -225,7 +225,7 @@ class TestDeviceThatCannotTell:
             device.close()
             device.plugin.unload()
 
-    def test_calling_back_is_unsupported(self, build: Build) -> None:
+    def test_callbacks_are_unsupported(self, build: Build) -> None:
         device = tenon.load_plugin(build("required")).device()
         try:
             with pytest.raises(tenon.UnsupportedError, match="stream_add_callback on required:0"):

@@ -35,7 +35,7 @@ def test_a_callback_runs_in_a_thread_of_the_device(stream: tenon.Stream) -> None
     assert seen != [threading.get_ident()]
 
 
-def test_query_tells_whether_work_is_left(stream: tenon.Stream, gate: Gate) -> None:
+def test_query_is_false_while_work_is_pending(stream: tenon.Stream, gate: Gate) -> None:
     assert stream.query()
     gate.hold(stream)
     assert not stream.query()
@@ -44,7 +44,7 @@ def test_query_tells_whether_work_is_left(stream: tenon.Stream, gate: Gate) -> N
     assert stream.query()
 
 
-def test_a_wait_has_a_timeout(stream: tenon.Stream, gate: Gate) -> None:
+def test_wait_has_a_timeout(stream: tenon.Stream, gate: Gate) -> None:
     gate.hold(stream)
     with pytest.raises(TimeoutError, match="is not done after 0 s"):
         stream.synchronize(timeout=0)
@@ -70,7 +70,7 @@ def test_a_stream_waits_for_an_event_of_another(device: tenon.Device, stream: te
     assert seen == ["first", "second", "third"]
 
 
-def test_closing_waits_and_is_done_once(device: tenon.Device, gate: Gate) -> None:
+def test_close_waits_and_runs_once(device: tenon.Device, gate: Gate) -> None:
     stream = device.create_stream()
     seen: list[int] = []
     gate.hold(stream)
@@ -88,26 +88,26 @@ def test_closing_waits_and_is_done_once(device: tenon.Device, gate: Gate) -> Non
     assert repr(stream) == "<tenon.Stream on cpu:0, closed>"
 
 
-def test_others_are_told_that_it_is_closed_before_it_goes(
+def test_other_threads_see_it_closed_before_it_is_destroyed(
     device: tenon.Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stream = device.create_stream()
     destroy = functions.destroy_stream
-    told = []
+    reported = []
 
     def destroyed(native: int, handle: int) -> None:
         with pytest.raises(tenon.InvalidHandleError, match="cpu:0: the stream is closed"):
             stream.query()
-        told.append(handle)
+        reported.append(handle)
         destroy(native, handle)
 
     with monkeypatch.context() as patched:
         patched.setattr(functions, "destroy_stream", destroyed)
         stream.close()
-    assert len(told) == 1
+    assert len(reported) == 1
 
 
-def test_many_threads_may_close_it(device: tenon.Device) -> None:
+def test_concurrent_close_is_safe(device: tenon.Device) -> None:
     stream = device.create_stream()
     failures: list[BaseException] = []
 
@@ -125,8 +125,8 @@ def test_many_threads_may_close_it(device: tenon.Device) -> None:
     assert not failures
 
 
-def test_a_dropped_stream_with_work_is_left_to_its_end(device: tenon.Device, gate: Gate) -> None:
-    """Dropping a reference waits for nobody: a callback may need a lock that the thread holds."""
+def test_dropped_stream_finishes_its_work(device: tenon.Device, gate: Gate) -> None:
+    """Dropping a reference does not wait: a callback may need a lock that the thread holds."""
     stream = device.create_stream()
     native = stream.handle
     seen: list[int] = []
@@ -140,7 +140,7 @@ def test_a_dropped_stream_with_work_is_left_to_its_end(device: tenon.Device, gat
     assert native not in device._session.streams
 
 
-def test_the_default_stream_stays(device: tenon.Device) -> None:
+def test_default_stream_stays_open_after_close(device: tenon.Device) -> None:
     stream = device.default_stream
     assert stream.handle == 0
     stream.close()
@@ -149,32 +149,32 @@ def test_the_default_stream_stays(device: tenon.Device) -> None:
     assert repr(stream) == "<tenon.Stream default on cpu:0>"
 
 
-def test_a_stream_is_not_copied(stream: tenon.Stream) -> None:
+def test_copy_of_a_stream_is_an_error(stream: tenon.Stream) -> None:
     with pytest.raises(TypeError, match="cannot pickle or copy a Stream"):
         copy.copy(stream)
 
 
-def test_what_is_no_function_is_not_queued(stream: tenon.Stream) -> None:
+def test_callback_must_be_callable(stream: tenon.Stream) -> None:
     with pytest.raises(TypeError, match="function must be callable, not int"):
         stream.add_callback(1)  # type: ignore[arg-type]
 
 
 class Thing:
-    """Something that can be watched."""
+    """An object that can be referenced weakly."""
 
 
-def test_a_callback_and_its_arguments_are_let_go(stream: tenon.Stream) -> None:
+def test_callback_and_its_arguments_are_released(stream: tenon.Stream) -> None:
     thing = Thing()
     watched = weakref.ref(thing)
     stream.add_callback(lambda _: None, thing)
     del thing
     stream.synchronize()
-    # The stream is done when the callback has returned, and Python's side of it a moment before.
+    # The stream is done when the callback has returned to the device, which is after the Python function.
     gc.collect()
     assert watched() is None
 
 
-def test_a_callback_that_was_not_queued_is_let_go(device: tenon.Device) -> None:
+def test_callback_that_was_not_queued_is_released(device: tenon.Device) -> None:
     stream = device.create_stream()
     from tenon._native import functions
 
@@ -196,11 +196,11 @@ def failing(number: int) -> None:
 def test_an_exception_goes_to_the_hook_and_the_stream_goes_on(
     stream: tenon.Stream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told: list[Any] = []
+    reported: list[Any] = []
     monkeypatch.setattr(
         sys,
         "unraisablehook",
-        lambda args: told.append(
+        lambda args: reported.append(
             SimpleNamespace(
                 error=args.exc_value, kind=args.exc_type, origin=repr(args.object), trace=args.exc_traceback
             )
@@ -211,7 +211,7 @@ def test_an_exception_goes_to_the_hook_and_the_stream_goes_on(
     stream.add_callback(seen.append, 1)
     stream.synchronize()
     assert seen == [1]
-    (one,) = told
+    (one,) = reported
     assert one.kind is ArithmeticError
     assert one.error.args == (7,)
     assert "failing" in one.origin
@@ -240,7 +240,7 @@ def test_the_hook_of_python_prints_it(program: Program) -> None:
     assert done.stderr.rstrip().endswith("ArithmeticError: 7")
 
 
-def test_nothing_calls_a_device_from_a_callback(device: tenon.Device, stream: tenon.Stream) -> None:
+def test_device_calls_in_a_callback_are_refused(device: tenon.Device, stream: tenon.Stream) -> None:
     event = device.create_event()
     other = device.create_stream()
     refused: list[str] = []
@@ -275,10 +275,10 @@ def test_nothing_calls_a_device_from_a_callback(device: tenon.Device, stream: te
     assert not other.closed
 
 
-def test_a_failure_is_told_although_nothing_is_left_to_wait_for(
+def test_failure_of_an_idle_device_is_reported_by_a_wait(
     device: tenon.Device, stream: tenon.Stream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A device that has failed is done too, and says so only when somebody waits."""
+    """A failed device is idle too, and only a wait reports the failure."""
     event = stream.record_event()
     device.synchronize()
 
@@ -293,8 +293,8 @@ def test_a_failure_is_told_although_nothing_is_left_to_wait_for(
                 what.synchronize()
 
 
-def test_what_a_callback_drops_is_released_later(device: tenon.Device, stream: tenon.Stream, gate: Gate) -> None:
-    """The last reference to a stream and an event goes in the callback, where nothing can be released."""
+def test_object_dropped_in_a_callback_lives_on(device: tenon.Device, stream: tenon.Stream, gate: Gate) -> None:
+    """The callback drops the last reference to a stream and an event, but nothing can be released there."""
     other = device.create_stream()
     native = other.handle
     gate.hold(stream)
@@ -309,8 +309,8 @@ def test_what_a_callback_drops_is_released_later(device: tenon.Device, stream: t
     assert native not in device._session.streams
 
 
-def test_a_callback_and_a_thread_with_a_lock_do_not_wait_for_each_other(device: tenon.Device) -> None:
-    """Dropping a busy stream under a lock that its callback wants."""
+def test_callback_and_thread_with_a_lock_do_not_deadlock(device: tenon.Device) -> None:
+    """Drops a busy stream under a lock that its callback needs."""
     lock = threading.Lock()
     seen: list[int] = []
 

@@ -14,7 +14,7 @@ ROUNDS = 200
 
 
 def at_once(work: Callable[[int], None]) -> None:
-    """Runs something in several threads; what one raises is raised here."""
+    """Runs a function in several threads, and raises the first exception of any of them."""
     failures: list[BaseException] = []
     barrier = threading.Barrier(THREADS)
 
@@ -91,7 +91,7 @@ def test_streams_and_events_of_each_thread(device: tenon.Device) -> None:
     at_once(use)
 
 
-def test_what_one_thread_makes_another_may_drop(device: tenon.Device) -> None:
+def test_objects_may_be_dropped_by_another_thread(device: tenon.Device) -> None:
     before = len(device._session.live)
     shared: list[object] = []
 
@@ -108,7 +108,7 @@ def test_what_one_thread_makes_another_may_drop(device: tenon.Device) -> None:
 
 
 def test_threads_that_use_a_device_while_it_is_closed() -> None:
-    """Each call either succeeds or says that the device is closed; the device is closed once."""
+    """Each call either succeeds or raises because the device is closed."""
     device = tenon.device("cpu:1")
     device.synchronize()
 
@@ -123,7 +123,7 @@ def test_threads_that_use_a_device_while_it_is_closed() -> None:
             except tenon.InvalidHandleError:
                 return
             except tenon.DeviceError as error:
-                # The stream went between two calls of this thread.
+                # The stream was destroyed between two calls of this thread.
                 assert device.closed, error
 
     at_once(use)

@@ -1,4 +1,4 @@
-"""Pictures of the command `tenon` for the docs: what it writes to a terminal, as SVG, and what `bench --plot` draws.
+"""Draws pictures of the command `tenon` for the docs: its terminal output as SVG, and the plot of `bench --plot`.
 
 python pictures.py FOLDER PLUGIN.so    writes tenon-info.svg, tenon-bench.svg and tenon-bench.png
 """
@@ -19,7 +19,7 @@ from pathlib import Path
 from tenon import _cli
 
 CHARACTER, LINE, MARGIN, BAR = 8.43, 20, 18, 34
-"""Pixels: the width of a character of 14 pixels, the height of a line, and what is around them."""
+"""Pixels: the width of a character of 14 pixels, the height of a line, the margin, and the height of the title bar."""
 
 STYLES = {"0": "", "1": "strong", "2": "faint", "31": "bad"}
 SHEET = """\
@@ -29,7 +29,7 @@ text { font: 14px 'DejaVu Sans Mono', Menlo, Consolas, 'Liberation Mono', monosp
 
 
 def terminal(arguments: list[str], folder: Path, **variables: str) -> str:
-    """What a command writes to a terminal that is as wide as it likes."""
+    """Returns the output of a command in a terminal of unlimited width."""
     ours, theirs = pty.openpty()
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("TENON_", "NO_COLOR"))}
     command = subprocess.Popen(
@@ -41,7 +41,7 @@ def terminal(arguments: list[str], folder: Path, **variables: str) -> str:
         while part := os.read(ours, 65536):
             written += part
     except OSError:
-        # So a terminal says that nobody writes to it any more.
+        # Linux reports the end of a terminal as an error.
         pass
     os.close(ours)
     if command.wait() != 0:
@@ -50,7 +50,7 @@ def terminal(arguments: list[str], folder: Path, **variables: str) -> str:
 
 
 def spans(line: str) -> Iterator[tuple[str, str]]:
-    """The pieces of a line, each with its style."""
+    """Yields the pieces of a line, each with its style."""
     style = ""
     for index, part in enumerate(re.split(r"\x1b\[(\d+)m", line)):
         if index % 2:
@@ -60,7 +60,7 @@ def spans(line: str) -> Iterator[tuple[str, str]]:
 
 
 def svg(title: str, lines: list[str]) -> str:
-    """Lines of a terminal as a picture."""
+    """Returns lines of a terminal as a picture."""
     columns = max(len(re.sub(r"\x1b\[\d+m", "", line)) for line in lines)
     width, height = round(columns * CHARACTER) + 2 * MARGIN, len(lines) * LINE + BAR + 2 * MARGIN - 6
     drawn = [
@@ -73,7 +73,7 @@ def svg(title: str, lines: list[str]) -> str:
     for index, colour in enumerate(("#ef6b73", "#e5c07b", "#7bc275")):
         drawn.append(f'<circle cx="{MARGIN + 4 + index * 20}" cy="20" r="6" fill="{colour}"/>')
     for number, line in enumerate(lines):
-        # Not every program that draws SVG keeps more than one space, or knows of `white-space`.
+        # Some SVG renderers collapse spaces and ignore `white-space`.
         text = "".join(
             f'<tspan class="{style}">{html.escape(part)}</tspan>' if style else html.escape(part)
             for style, part in spans(line.replace(" ", "\u00a0"))
@@ -83,12 +83,12 @@ def svg(title: str, lines: list[str]) -> str:
 
 
 def picture(command: str, written: str, to: Path) -> None:
-    """Draws a command and what it wrote."""
+    """Draws a command and its output."""
     to.write_text(svg(command, [f"\x1b[1m$ {command}\x1b[0m", "", *written.split("\n")]), encoding="utf-8")
 
 
 def main(folder: Path, plugin: Path) -> None:
-    """Runs the commands where nothing of this machine is seen, and draws them."""
+    """Runs the commands and draws them, without paths of this machine."""
     site = str(Path(_cli.__file__).parents[2])
     with tempfile.TemporaryDirectory() as scratch:
         plugins = Path(scratch) / "plugins"

@@ -1,4 +1,4 @@
-//! Write a device once, in Rust, and plug it into every framework that Tenon knows.
+//! Write a device once, in Rust, and use it in every framework that Tenon supports.
 //!
 //! [`device`](mod@device) is the interface: the trait [`device::Device`] and its types, generated from `spec/device`. An
 //! implementation with [`plugin`](macro@plugin) on it becomes a plugin:

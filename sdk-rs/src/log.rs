@@ -17,7 +17,7 @@ pub enum LogLevel {
     Off,
     /// Logs the message of each failed call.
     Error,
-    /// Also logs each plugin that is handed over, with the release of its host.
+    /// Also logs each plugin that a host loads, with the release of the host.
     Info,
 }
 
@@ -81,7 +81,7 @@ pub fn write_line(line: fmt::Arguments<'_>) {
     let _ = catch_unwind(AssertUnwindSafe(|| eprintln!("tenon: {line}")));
 }
 
-/// Logs at [`LogLevel::Info`] that a plugin was handed over.
+/// Logs at [`LogLevel::Info`] that a host loaded a plugin.
 pub fn log_handed_over(device_type: &std::ffi::CStr, release: &str) {
     if writes(LogLevel::Info) {
         let device_type = device_type.to_string_lossy();

@@ -6,7 +6,7 @@ macro_rules! pointer {
     ($($(#[$doc:meta])* $name:ident)*) => {$(
         $(#[$doc])*
         ///
-        /// To Rust it is a number: making and comparing one is safe, dereferencing it is not.
+        /// For Rust it is a number: creating and comparing one is safe, dereferencing it is not.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(transparent)]
         pub struct $name(usize);

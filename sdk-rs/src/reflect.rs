@@ -32,7 +32,7 @@ pub struct FunctionInfo {
 }
 
 impl FunctionInfo {
-    /// An optional function with nothing else to say: what generated entries leave out.
+    /// The default entry: an optional function. Generated entries omit equal fields.
     pub const OPTIONAL: Self = Self {
         name: "",
         group: "",
@@ -119,6 +119,21 @@ pub struct ParamInfo {
     pub since: Option<&'static str>,
     /// Last release whose signature has it; `None`: the newest known one.
     pub until: Option<&'static str>,
+}
+
+impl ParamInfo {
+    /// Returns true if the parameter is the address of memory that the caller names, rather than of a place for an
+    /// output.
+    pub fn is_memory(&self) -> bool {
+        matches!(self.kind, Kind::Pointer)
+            && self.context_of.is_none()
+            && !(self.role == Role::Creates && self.direction == Direction::Out)
+    }
+
+    /// Returns true if the function writes an output to the place that the parameter points to.
+    pub fn is_output(&self) -> bool {
+        self.direction != Direction::In && !self.is_memory()
+    }
 }
 
 /// Generated entries are built with these: each says what sets a parameter apart from a plain input.

@@ -220,7 +220,7 @@ impl<T> Pointer for *mut T {
     }
 }
 
-/// Reads what a pointer leads to, unless it is null.
+/// Reads the value behind a pointer, unless it is null.
 #[inline]
 pub fn nullable<P: Pointer, T, E>(pointer: P, read: impl FnOnce(P) -> Result<T, E>) -> Result<Option<T>, E> {
     if pointer.is_null_pointer() { Ok(None) } else { read(pointer).map(Some) }
@@ -547,21 +547,29 @@ pub fn lend(kept: &'static LocalKey<KeptText>, text: Option<Cow<'static, CStr>>)
     }
 }
 
+/// Address space that has to be free, in bytes.
+const ROOM: usize = 16 << 20;
+
+/// Number of calls of a thread between two checks of the room.
+///
+/// The check costs two calls of the system. An object takes less than 4 KiB, so that the room lasts until the next one.
+const CALLS_PER_CHECK: u16 = 2047;
+
 /// Returns true if the host has memory for the small objects that a few calls need, such as the description of an event.
 ///
 /// Small objects are allocated by code that cannot fail. So functions that create an object or queue work ask first, and
-/// answer that memory has run out. The memory is only asked for every sixteenth time on a thread. Other threads may take it
-/// in between.
+/// answer that memory has run out. The check is made once in 2048 calls on a thread. Other threads may take the memory in
+/// between.
 #[inline]
 pub fn has_room() -> bool {
     thread_local! {
-        static CALLS: Cell<u8> = const { Cell::new(0) };
+        static CALLS: Cell<u16> = const { Cell::new(0) };
     }
     CALLS
         .try_with(|calls| match calls.get() {
             0 => {
-                let is_there = can_reserve(64 << 10);
-                calls.set(if is_there { 15 } else { 0 });
+                let is_there = can_map(ROOM);
+                calls.set(if is_there { CALLS_PER_CHECK } else { 0 });
                 is_there
             }
             left => {
@@ -573,13 +581,19 @@ pub fn has_room() -> bool {
         .unwrap_or(true)
 }
 
+/// Returns true if the process can map so much more memory.
+///
+/// An allocation of that size would not show it: `malloc` asks two of its arenas, and not the same two each time, so that
+/// it may find room for a large block and soon after none for a small one. From new memory every arena can grow.
 #[cold]
-fn can_reserve(bytes: usize) -> bool {
-    let mut room = Vec::<u8>::new();
-    let is_there = room.try_reserve_exact(bytes).is_ok();
-    // An allocation without a use could be removed.
-    std::hint::black_box(&mut room);
-    is_there
+fn can_map(bytes: usize) -> bool {
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    // SAFETY: the new mapping is at a place of its own, and nothing uses it before it is removed.
+    unsafe {
+        let place = libc::mmap(std::ptr::null_mut(), bytes, protection, flags, -1, 0);
+        place != libc::MAP_FAILED && libc::munmap(place, bytes) == 0
+    }
 }
 
 /// Calls a function of a plugin. If an exception or a panic leaves it, the process ends with a message that names the

@@ -64,6 +64,16 @@ fn copies_of_every_kind_fall_back_to_the_two_that_are_required() {
 }
 
 #[test]
+fn elapsed_time_has_no_emulation() {
+    let device = whole();
+    let event = device.create_event(ID).unwrap();
+    let error = device.event_elapsed_time(ID, event, event).unwrap_err();
+    assert_eq!(error.status, Status::FAILED);
+    assert_eq!(error.message, "This device does not measure the time between events.");
+    device.destroy_event(ID, event).unwrap();
+}
+
+#[test]
 fn fill_repeats_the_pattern_in_every_length() {
     let device = whole();
     for (pattern, count) in [(&b"x"[..], 7), (b"ab", 3), (b"abcdefgh", 30_000), (b"0123456789abcdef", 4097)] {

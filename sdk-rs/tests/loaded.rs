@@ -57,6 +57,10 @@ minimal!(tenon::device => Rich {
         }
     }
 
+    fn event_elapsed_time(&self, _: DeviceId, start: Event, end: Event) -> Result<i64> {
+        Ok(end.addr() as i64 - start.addr() as i64)
+    }
+
     fn device_memory_stats(&self, _: DeviceId) -> Result<DeviceMemoryStats> {
         Ok(DeviceMemoryStats { total_memory: 64, free_memory: 32 })
     }
@@ -241,16 +245,31 @@ fn function_of_the_extension_is_called() {
     device.async_memory_fill(ID, Stream::NULL, DevicePtr::from_addr(64), b"ab", 6).unwrap();
     let error = device.async_memory_fill(ID, Stream::NULL, DevicePtr::from_addr(64), b"ab", 4).unwrap_err();
     assert_eq!(error.message, "async_memory_fill: other arguments");
+    let [earlier, later] = [Event::from_addr(16), Event::from_addr(48)];
+    assert_eq!(device.event_elapsed_time(ID, earlier, later), Ok(32));
+    assert_eq!(device.event_elapsed_time(ID, later, earlier), Ok(-32));
 }
 
 #[test]
 fn extension_is_read_as_far_as_both_sides_know_it() {
     let whole = extension::<Rich>();
-    let has = |table: ffi::TenonDeviceExtension| with_extension(&table).has(Function::AsyncMemoryFill);
-    assert!(has(ffi::TenonDeviceExtension { size: whole.size + 8, minor: 7, ..whole }), "a newer plugin");
-    assert!(!has(ffi::TenonDeviceExtension { size: whole.size - 8, ..whole }), "an older plugin");
-    assert!(!has(ffi::TenonDeviceExtension { size: 8, ..whole }), "no version");
-    assert!(!has(ffi::TenonDeviceExtension { major: 2, ..whole }), "another major version");
+    let has = |table: ffi::TenonDeviceExtension| {
+        let device = with_extension(&table);
+        [Function::AsyncMemoryFill, Function::EventElapsedTime].map(|function| device.has(function))
+    };
+    let (newer, older) = (whole.size + 8, whole.size - 8);
+    assert_eq!(
+        has(ffi::TenonDeviceExtension { size: newer, minor: 7, ..whole }),
+        [true, true],
+        "a newer plugin"
+    );
+    assert_eq!(
+        has(ffi::TenonDeviceExtension { size: older, minor: 0, ..whole }),
+        [true, false],
+        "an older plugin"
+    );
+    assert_eq!(has(ffi::TenonDeviceExtension { size: 8, ..whole }), [false, false], "no version");
+    assert_eq!(has(ffi::TenonDeviceExtension { major: 2, ..whole }), [false, false], "another major version");
     // SAFETY: null is allowed.
     let none = unsafe { loaded(Release::NEWEST, true).with_extension(std::ptr::null()) };
     assert!(!none.has(Function::AsyncMemoryFill));

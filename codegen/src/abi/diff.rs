@@ -10,9 +10,9 @@ pub struct Change {
     pub function: Option<FunctionId>,
     /// A change.
     pub kind: ChangeKind,
-    /// A plugin built for the older release breaks in a host of the newer one, if nobody translates.
+    /// A plugin built for the older release breaks in a host of the newer one, unless it is adapted.
     pub breaks_plugin: bool,
-    /// A host of the older release breaks with a plugin built for the newer one, if nobody translates.
+    /// A host of the older release breaks with a plugin built for the newer one, unless it is adapted.
     pub breaks_host: bool,
 }
 

@@ -1,11 +1,11 @@
-//! Enums: their numbers, and what the values of a status mean.
+//! Enums: their numbers, and the meanings of status values.
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{EnumValue, Meaning, Type, TypeKind};
 
 use super::Check;
 
-/// Two names have two numbers, unless one says that it is an alias.
+/// Two names have different numbers, unless one is an `alias`.
 pub(super) fn check_numbers_are_distinct(check: &Check) {
     for (_, values) in enums(check) {
         for (index, value) in values.iter().enumerate().filter(|(_, value)| !value.alias) {
@@ -46,7 +46,7 @@ pub(super) fn check_range(check: &Check) {
     }
 }
 
-/// Generated code has one answer for each occasion.
+/// Each meaning belongs to at most one value, since generated code returns it.
 pub(super) fn check_meanings(check: &Check) {
     for (_, values) in enums(check) {
         for meaning in [Meaning::InvalidArgument, Meaning::Unsupported, Meaning::Internal] {

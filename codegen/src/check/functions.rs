@@ -1,11 +1,11 @@
-//! Functions as a whole: what they need, and how they answer.
+//! Functions as a whole: requirements and results.
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Direction, Function, Need, Param, ResultKind, TypeKind};
 
 use super::Check;
 
-/// A required function is always there, so that nothing would ever stand in for it.
+/// A required function is always there, so its fallback would never run.
 pub(super) fn check_required_has_no_fallback(check: &Check) {
     for function in check.interface.functions.iter().filter(|function| !function.is_optional()) {
         if let Some(place) = function.places.get("fallback") {
@@ -18,7 +18,7 @@ pub(super) fn check_required_has_no_fallback(check: &Check) {
     }
 }
 
-/// A slot is filled with a fallback, in a table, where there may be nothing else.
+/// `fill` needs a table, an optional function and a fallback.
 pub(super) fn check_fill(check: &Check) {
     for function in check.interface.functions.iter().filter(|function| function.fill_always) {
         let name = &function.name.value;
@@ -58,7 +58,22 @@ pub(super) fn check_unsound_null(check: &Check) {
     }
 }
 
-/// A host that refuses the plugin does nothing else with the null pointer.
+/// The spec states what hosts do without an optional function of their table.
+pub(super) fn check_null_is_explained(check: &Check) {
+    let Some(table) = check.interface.table() else { return };
+    let of_extension: Vec<_> = table.extension.iter().flat_map(|extension| extension.functions()).collect();
+    for (id, function) in check.interface.function_ids() {
+        let is_known_to_hosts = !of_extension.iter().any(|owner| owner.value == id);
+        if function.is_optional() && is_known_to_hosts && !function.places.has("when_null") {
+            let message = format!("nothing says what a host does without `{}`", function.name.value);
+            Diagnostic::new(Code::UnsoundNull, function.name.span, message)
+                .label("this needs `when_null`")
+                .report(check);
+        }
+    }
+}
+
+/// `when_null` does not go with `required: load`: the host refuses the plugin.
 pub(super) fn check_refused_plugin(check: &Check) {
     for function in check.interface.functions.iter().filter(|function| function.need == Need::Load) {
         if let Some(place) = function.places.get("when_null") {
@@ -71,7 +86,7 @@ pub(super) fn check_refused_plugin(check: &Check) {
     }
 }
 
-/// Something stands in for an optional function of a table, or there is a reason why nothing can.
+/// An optional function of a table has a fallback, or a reason for having none.
 pub(super) fn check_fallback_is_there(check: &Check) {
     for function in &check.interface.functions {
         let name = &function.name.value;
@@ -123,7 +138,7 @@ pub(super) fn check_answers(check: &Check) {
         let is_written = |param: &Param| param.dir != Direction::In || param.constness == Some(false);
         let writes = function.params.iter().any(|param| is_written(param) && !param.is_status);
         let yields = function.places.has("status_as_bool") || matches!(function.result, ResultKind::Value(_));
-        // A function that hands its answer to a callback yields it there.
+        // A function with a callback may pass its result to the callback.
         let calls = function
             .params
             .iter()
@@ -142,7 +157,7 @@ fn asks(name: &str) -> bool {
     name.split('_').any(|word| matches!(word, "get" | "query"))
 }
 
-/// The answer of a question is the status and nothing else.
+/// The result of a function with `status_as_bool` is only the status.
 pub(super) fn check_question(check: &Check) {
     for function in &check.interface.functions {
         let Some(place) = function.places.get("status_as_bool") else { continue };

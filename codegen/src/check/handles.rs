@@ -1,11 +1,11 @@
-//! Handles: where C points to const.
+//! Handles: `const` in C.
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{HandleForm, TypeKind};
 
 use super::Check;
 
-/// A handle says in the way of its form where the object may only be read.
+/// How a handle type declares read-only objects depends on its form.
 pub(super) fn check_form(check: &Check) {
     for ty in &check.interface.types {
         let TypeKind::Handle { form, .. } = &ty.kind else { continue };
@@ -26,7 +26,7 @@ pub(super) fn check_form(check: &Check) {
     }
 }
 
-/// A parameter takes a handle with a tag as const only under the name that C has for that.
+/// A handle with a tag can only be `const: true` if its type has `c_const`.
 pub(super) fn check_use(check: &Check) {
     let params = check.params().into_iter().map(|(_, param)| param);
     for param in params.chain(check.results()) {

@@ -1,11 +1,11 @@
-//! Headers: which ones there are, and that none needs itself.
+//! Headers: their places, and no cycles between them.
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::language::headers::Headers;
 
 use super::Check;
 
-/// A header of a group stands before those that need it, and the interface's own behind all.
+/// The header of a group is included before those that need it; the interface's own comes last.
 pub(super) fn check_no_circle(check: &Check) {
     let headers = Headers::of(check.spec, check.interface);
     let names = headers.names();

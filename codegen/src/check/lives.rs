@@ -1,11 +1,13 @@
-//! Handles and memory: their lives, and the parameters that bear their names.
+//! Lifetimes of handles and memory, and parameters named after handles.
 
 use std::collections::HashMap;
 
 use heck::ToSnakeCase;
 
 use crate::diagnostic::{Code, Diagnostic};
-use crate::model::{ErrorObject, Function, Length, Param, Role, Space, Ty, Type, TypeId, TypeKind};
+use crate::model::{
+    Direction, ErrorObject, Function, Length, Param, Role, Space, Ty, Type, TypeId, TypeKind,
+};
 
 use super::{Check, ParamsOf};
 
@@ -27,7 +29,14 @@ impl Life<'_> {
         reaches && self.owner == end.owner
     }
 
-    /// True if it is more than a borrowed address: a handle, or memory of a known length.
+    /// Returns true if what begins here is the reason why the end exists: in the same memory, not only in one that the
+    /// end also takes.
+    fn is_meant_for(self, end: Life) -> bool {
+        let is_any = end.param.space == Some(Space::Any);
+        self.can_end_in(end) && (is_any || self.param.space == end.param.space)
+    }
+
+    /// Returns true if it must be destroyed: a handle, or memory of a known length, but not a borrowed address.
     fn has_to_end(self) -> bool {
         self.param.ty != Ty::Pointer || matches!(self.param.length, Some(Length::Bytes(_)))
     }
@@ -47,7 +56,7 @@ impl Life<'_> {
     }
 }
 
-/// A handle that some function creates is destroyed by another one, and the reverse.
+/// If one function creates a handle type, another destroys it, and the reverse.
 pub(super) fn check_handles_live(check: &Check) {
     let lives = Lives::new(check);
     for (index, ty) in check.interface.types.iter().enumerate() {
@@ -80,7 +89,7 @@ pub(super) fn check_handles_live(check: &Check) {
     }
 }
 
-/// Space and owner of what is destroyed are those of what was created.
+/// Objects are destroyed with the memory space and owner with which they were created.
 pub(super) fn check_ends_fit(check: &Check) {
     if !check.before.is_empty() {
         return;
@@ -89,7 +98,8 @@ pub(super) fn check_ends_fit(check: &Check) {
     for function in &check.interface.functions {
         for end in lives_in(function, Role::Destroys) {
             let begins = lives.of(Role::Creates, end.param.ty);
-            if let Some(first) = begins.first().filter(|_| !begins.iter().any(|begin| begin.can_end_in(end)))
+            if let Some(first) =
+                begins.first().filter(|_| !begins.iter().any(|begin| begin.is_meant_for(end)))
             {
                 let message = format!("no function creates {}", end.show(check));
                 Diagnostic::new(Code::LifeDiffers, end.param.places.span("role"), message)
@@ -102,7 +112,7 @@ pub(super) fn check_ends_fit(check: &Check) {
             let ends = lives.of(Role::Destroys, begin.param.ty);
             let is_handle = begin.param.ty != Ty::Pointer;
             let begins = lives.of(Role::Creates, begin.param.ty);
-            // An end that fits no beginning has been told already, and is most likely the one that is meant.
+            // A destroyer without a creator has been reported already, and is most likely the one that is meant.
             let is_told = |end: &Life| !begins.iter().any(|begin| begin.can_end_in(*end));
             let ends_here = |end: &Life| begin.can_end_in(*end) || is_told(end);
             if ends.iter().any(ends_here) || (is_handle && ends.is_empty()) {
@@ -120,7 +130,51 @@ pub(super) fn check_ends_fit(check: &Check) {
     }
 }
 
-/// Every begin and end in all interfaces, by type: one interface may create what another one describes.
+/// A function with `create`, `destroy` or `delete` in its name has a parameter or result with the role.
+pub(super) fn check_roles_are_named(check: &Check) {
+    if !check.before.is_empty() {
+        return;
+    }
+    let lives = Lives::new(check);
+    for function in &check.interface.functions {
+        let Some(role) = role_of_name(&function.name.value) else { continue };
+        let params = function.params.iter();
+        let result = function.result.value();
+        let is_callback = |param: &Param| matches!(check.kind(param.ty), Some(TypeKind::Callback { .. }));
+        // A function that takes a callback may register it for the event that its name mentions.
+        if params.clone().chain(result).any(|param| param.places.has("role") || is_callback(param)) {
+            continue;
+        }
+        let mut candidates: Vec<&Param> = match role {
+            Role::Creates => params.filter(|param| param.dir != Direction::In).chain(result).collect(),
+            _ => params.filter(|param| param.dir != Direction::Out).collect(),
+        };
+        candidates.retain(|param| matches!(param.ty, Ty::Named(_)) && !lives.of(role, param.ty).is_empty());
+        let [param, ..] = candidates[..] else { continue };
+        let (verb, key) = match role {
+            Role::Creates => ("create", "creates"),
+            _ => ("destroy", "destroys"),
+        };
+        let other = lives.of(role, param.ty)[0].function;
+        let message = format!("`{}` {key} nothing", function.name.value);
+        Diagnostic::new(Code::RoleOfName, function.name.span, message)
+            .label(format!("{} with `role: {key}` is expected", check.show_a(param.ty)))
+            .related(other.name.span, format!("this {key} one"))
+            .help(format!("`role: uses` on the parameter says that the call does not {verb} it"))
+            .report(check);
+    }
+}
+
+/// The role that a name promises.
+fn role_of_name(name: &str) -> Option<Role> {
+    name.split('_').find_map(|word| match word {
+        "create" => Some(Role::Creates),
+        "destroy" | "delete" => Some(Role::Destroys),
+        _ => None,
+    })
+}
+
+/// Every creation and destruction in all interfaces, by type: an interface may create types of another one.
 struct Lives<'a>(HashMap<(Role, Ty), Vec<Life<'a>>>);
 
 impl<'a> Lives<'a> {
@@ -151,7 +205,7 @@ fn lives_in(function: &Function, role: Role) -> Vec<Life<'_>> {
         .collect()
 }
 
-/// A parameter with the name of a handle is one.
+/// A parameter with the name of a handle type has this type.
 pub(super) fn check_handle_names(check: &Check) {
     let mut handles: HashMap<String, &Type> = HashMap::new();
     for ty in check.interface.types.iter().filter(|ty| matches!(ty.kind, TypeKind::Handle { .. })) {

@@ -31,7 +31,7 @@ use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::model::{Function, Interface, InterfaceId, Param, Places, Spec, Ty, Type, TypeKind};
 use crate::source::Sources;
 
-/// Rules about what is described.
+/// Rules about types, functions and tables.
 const DESCRIPTIONS: &[fn(&Check)] = &[
     names::check_names_are_distinct,
     names::check_values_are_distinct,
@@ -69,6 +69,7 @@ const DESCRIPTIONS: &[fn(&Check)] = &[
     lives::check_handles_live,
     lives::check_ends_fit,
     lives::check_handle_names,
+    lives::check_roles_are_named,
     sizes::check_arrays,
     sizes::check_reserves,
     sizes::check_sizes_are_lengths,
@@ -118,7 +119,7 @@ const DESCRIPTIONS: &[fn(&Check)] = &[
     rust::check_standard_headers,
 ];
 
-/// Rules about what stands in for what is missing; they build on descriptions that are sound.
+/// Rules about fallbacks. They rely on the rules about descriptions.
 const FALLBACKS: &[fn(&Check)] = &[
     fallbacks::form::check_keys,
     fallbacks::form::check_reason,
@@ -137,10 +138,11 @@ const FALLBACKS: &[fn(&Check)] = &[
     fallbacks::results::check_answer,
 ];
 
-/// Rules about what is still missing. They are told once the rest is sound: a wrong entry is to be put right
+/// Rules about missing text. They run only if there are no other errors: a wrong entry should be corrected
 /// before it is documented.
 const COMPLETENESS: &[fn(&Check)] = &[
     functions::check_fallback_is_there,
+    functions::check_null_is_explained,
     owners::check_owner_is_named,
     prose::check_docs_are_there,
     prose::check_docs_are_done,
@@ -185,13 +187,13 @@ impl Diagnostic {
     }
 }
 
-/// One interface under the rules.
+/// The interface that the rules check.
 struct Check<'a> {
     spec: &'a Spec,
     sources: &'a Sources,
     interface: &'a Interface,
     id: InterfaceId,
-    /// Errors that were found before these rules: a rule says nothing more about such a place.
+    /// Errors that were found before; rules report nothing more about their places.
     before: &'a Diagnostics,
     found: RefCell<Vec<Diagnostic>>,
 }
@@ -201,7 +203,7 @@ impl<'a> Check<'a> {
         self.found.borrow_mut().push(diagnostic);
     }
 
-    /// Returns true if everything below a key resolved; so it has where the key was left out.
+    /// Returns true if everything below a key resolved, or if the key is absent.
     fn trusts(&self, places: &Places, key: &str) -> bool {
         places.get(key).is_none_or(|places| self.before.trusts(places.extent))
     }

@@ -1,4 +1,4 @@
-//! Names: what may be called the same, and what may not be called that at all.
+//! Names: uniqueness and reserved words.
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::language::c::keyword_of;
@@ -30,7 +30,7 @@ pub(super) fn check_values_are_distinct(check: &Check) {
     }
 }
 
-/// Types, enumerators and exported functions share C's one space of names, also with the interfaces that are
+/// Types, enumerators and exported functions share C's global namespace, also with the interfaces that are
 /// used.
 pub(super) fn check_symbols_are_distinct(check: &Check) {
     let used = check.interface.uses.iter().map(|id| &check.spec.interfaces[id.0]);
@@ -38,7 +38,7 @@ pub(super) fn check_symbols_are_distinct(check: &Check) {
     check.report_repeats("the C symbol", symbols);
 }
 
-/// Struct tags have a space of names of their own.
+/// Struct tags are a separate namespace.
 pub(super) fn check_tags_are_distinct(check: &Check) {
     let tags = check.interface.types.iter().filter_map(|ty| match &ty.kind {
         TypeKind::Handle { form, .. } => Some((form.tag()?, ty.places.span("tag"), ty.availability)),
@@ -76,7 +76,7 @@ pub(super) fn check_outputs_are_distinct(check: &Check) {
     check.report_repeats("the trait", traits.collect::<Vec<_>>());
 }
 
-/// Names that a C header uses as they are must be free in C and in C++.
+/// Names that a C header uses unchanged must not be keywords in C or C++.
 pub(super) fn check_keywords(check: &Check) {
     let names = symbols(check.interface).chain(functions(check.interface));
     let names = names.map(|(name, span, _)| (name, span)).chain(tags(check));
@@ -113,7 +113,7 @@ pub(super) fn types_of_c<'a>(check: &Check<'a>) -> impl Iterator<Item = (&'a str
 }
 
 impl<'a> Check<'a> {
-    /// Reports each name that stood there before, unless the two are never there together.
+    /// Reports each name that occurs twice, unless no release has both.
     fn report_repeats(&self, what: &str, names: impl IntoIterator<Item = Named<'a>>) {
         let mut seen: Vec<Named> = Vec::new();
         for (name, span, availability) in names.into_iter().filter(|(name, ..)| !name.is_empty()) {
@@ -147,7 +147,7 @@ impl<'a> Check<'a> {
     }
 }
 
-/// The names that an interface puts into C's one space of names.
+/// The names that an interface adds to C's global namespace.
 pub(super) fn symbols(interface: &Interface) -> impl Iterator<Item = Named<'_>> {
     let types = interface.types.iter().map(|ty| (&*ty.c_name, ty.places.span("c"), ty.availability));
     let types = types.chain(interface.types.iter().filter_map(|ty| match &ty.kind {

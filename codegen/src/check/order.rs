@@ -1,4 +1,4 @@
-//! Streams: who has them, and what is held until they have passed.
+//! Streams: work in their order, and the memory that they hold.
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Function, Param, ParamId, Role, Ty, TypeKind};
@@ -24,7 +24,7 @@ pub(super) fn check_waits_or_queues(check: &Check) {
 
 /// Work runs in the order of a stream.
 pub(super) fn check_streams(check: &Check) {
-    // A type that lacks the word is named once, and not at each of its uses.
+    // A type without `orders` is reported once, and not at each of its uses.
     let mut told: Vec<Ty> = Vec::new();
     let mut check_once = |stream: &Param, span: Span| {
         if !told.contains(&stream.ty) && check_stream(check, stream, span) {
@@ -60,7 +60,7 @@ fn check_stream(check: &Check, stream: &Param, span: Span) -> bool {
     true
 }
 
-/// Memory is held where work is queued, and nowhere else.
+/// Memory is held if and only if work is queued.
 pub(super) fn check_held(check: &Check) {
     for (list, param) in check.params() {
         let ParamsOf::Function(function) = list.of else { continue };

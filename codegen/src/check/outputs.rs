@@ -1,4 +1,4 @@
-//! Places of outputs: no two are one file, and none lies where something else belongs.
+//! Places of outputs: no two are the same file, and none is in a place of other files.
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::language::headers::Headers;
@@ -29,7 +29,7 @@ struct File {
     folded: String,
     span: Span,
     is_header: bool,
-    /// True if another rule holds its name against those of other interfaces.
+    /// True if another rule compares its name with those of other interfaces.
     is_main_header: bool,
 }
 
@@ -136,7 +136,7 @@ fn check_folders(folders: &[Folder], found: &mut Findings) {
             continue;
         }
         for (other, folder) in folders.iter().enumerate().filter(|(other, _)| *other != index) {
-            // Of two that are the same, the second one is reported.
+            // Reports the second of two equal paths.
             let is_first = folder.folded == own.folded && folder.is_own() && other < index;
             if is_within(&folder.folded, &own.folded) && !is_first {
                 found.push(overlap(own.place, &folder.place.path.value, folder.place.path.span));
@@ -209,7 +209,7 @@ fn check_exported(spec: &Spec, found: &mut Findings) {
     }
 }
 
-/// No output takes the place of a file that another one is made from.
+/// No output overwrites a file that the generator reads.
 fn check_read(spec: &Spec, found: &mut Findings) {
     for place in &spec.outputs.places {
         let to = &place.path;

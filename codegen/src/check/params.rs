@@ -1,11 +1,11 @@
-//! Parameters, fields and results by themselves: direction, life, memory and length.
+//! Individual parameters, fields and results: direction, lifetime, memory and length.
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Direction, Extent, FunctionId, Length, Param, ResultKind, Role, Ty, TypeKind};
 
 use super::{Check, ParamsOf};
 
-/// Only what C passes by pointer can be written.
+/// Only parameters that C passes by pointer can be written.
 pub(super) fn check_direction(check: &Check) {
     for (list, param) in check.params() {
         if param.dir == Direction::In {
@@ -29,7 +29,7 @@ pub(super) fn check_direction(check: &Check) {
     }
 }
 
-/// A life begins in what a function writes, and ends in what it is given.
+/// `role: creates` goes with an output, and `role: destroys` with an input.
 pub(super) fn check_life(check: &Check) {
     for (_, param) in check.params() {
         let (ending, right) = match (param.role, param.dir) {
@@ -66,7 +66,7 @@ fn has_life(check: &Check, ty: Ty) -> bool {
     }
 }
 
-/// Only a pointer points into one memory or another.
+/// Only a pointer has a memory space.
 pub(super) fn check_space(check: &Check) {
     let params = check.params().into_iter().map(|(_, param)| param);
     for param in params.chain(check.results()) {
@@ -108,7 +108,7 @@ fn can_be_null(check: &Check, ty: Ty) -> bool {
     }
 }
 
-/// Only memory without a type is measured in bytes, and a `char` never stands alone.
+/// Only untyped memory has a length in bytes, and a `char` needs a length.
 pub(super) fn check_length_place(check: &Check) {
     let params = check.params().into_iter().map(|(_, param)| param);
     for param in params.chain(check.results()) {
@@ -154,7 +154,7 @@ pub(super) fn check_length_type(check: &Check) {
     }
 }
 
-/// A length that a function tells is the one whole number that it yields without being asked anything.
+/// A `call` length names a function with no inputs and exactly one integer output.
 pub(super) fn check_length_call(check: &Check) {
     for (list, param) in check.params() {
         let Some((Extent::Call(id), key)) = extent(param) else { continue };
@@ -186,7 +186,7 @@ fn extent(param: &Param) -> Option<(&Extent, &'static str)> {
 }
 
 impl<'a> Check<'a> {
-    /// The one value that a function yields, if it takes nothing for it.
+    /// The single result of a function without inputs.
     pub(super) fn told(&self, id: FunctionId) -> Option<&'a Param> {
         let function = self.interface.function(id);
         let told = function.outputs().map(|(_, param)| param).chain(function.result.value());
@@ -199,7 +199,7 @@ impl<'a> Check<'a> {
     }
 }
 
-/// The parameter through which a call reports is written, is a status, and is the only one that says how it went.
+/// A parameter with `status: true` is an output of the status type, and the only status of the call.
 pub(super) fn check_status_parameter(check: &Check) {
     for list in check.lists() {
         let mut first: Option<&Param> = None;

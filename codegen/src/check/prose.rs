@@ -1,4 +1,4 @@
-//! Prose: each parameter has some, none of it is left to do, and the names in it exist.
+//! Prose: each parameter has a doc, no doc is unfinished, and the names in docs exist.
 
 use std::collections::HashSet;
 
@@ -95,7 +95,7 @@ pub(super) fn check_summaries(check: &Check) {
     }
 }
 
-/// An identifier in code marks is one that somebody has given.
+/// An identifier in code marks is known.
 pub(super) fn check_names_exist(check: &Check) {
     let known = known_names(check.spec);
     for text in texts(check.interface) {
@@ -131,7 +131,7 @@ fn is_identifier(word: &str) -> bool {
         && word.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
 }
 
-/// A word behind a mark, in the text as it was written; where the text begins if it cannot be found there.
+/// The span of a word after a mark in the source text; if it is not found, the start of the text.
 fn find(check: &Check, place: Span, mark: &str, word: &str) -> Span {
     let source = &check.sources.file(place.file).text;
     let marked = format!("{mark}{word}");

@@ -1,4 +1,4 @@
-//! The Python package of an export: where each function is, and what it takes and returns.
+//! The Python package of an export: the module, arguments and results of each function.
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::language::python::{Form, form, is_keyword, is_output, list_of};
@@ -19,7 +19,7 @@ pub(super) fn check_place(check: &Check) {
     }
 }
 
-/// Parameters that C reads are arguments, parameters that it writes are results, and none is left over.
+/// Parameters that C reads are arguments, and parameters that it writes are results; each is one of both.
 pub(super) fn check_parameters(check: &Check) {
     for (function, python) in generated(check) {
         let Some(place) = function.places.get("python") else { continue };
@@ -76,7 +76,7 @@ pub(super) fn check_parameters(check: &Check) {
     }
 }
 
-/// Everything that goes in and out has a form in Python.
+/// Every argument and result has a form in Python.
 pub(super) fn check_forms(check: &Check) {
     for (function, python) in generated(check) {
         check_room(check, function, python);
@@ -125,7 +125,7 @@ fn check_room(check: &Check, function: &Function, python: &PythonFunction) {
     }
 }
 
-/// A function has its name in a module to itself, and Python does not keep it.
+/// The name of a function is unique in its module and no keyword of Python.
 pub(super) fn check_names(check: &Check) {
     let Some(package) = &check.interface.python else { return };
     let functions = check.interface.functions.iter().filter_map(|function| function.python.as_ref());

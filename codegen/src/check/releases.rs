@@ -1,4 +1,4 @@
-//! Releases: what is there when, and what stands in when it is not.
+//! Releases: availability of types and parameters, and the values for absent parameters.
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{
@@ -30,7 +30,7 @@ pub(super) fn check_types_are_there(check: &Check) {
     }
 }
 
-/// Releases are those of one interface, so that only its own types can be compared.
+/// Releases of different interfaces cannot be compared, so only the interface's own types are checked.
 fn named_here(check: &Check, ty: Ty) -> Option<TypeId> {
     match ty {
         Ty::Named(id) if id.interface == check.id => Some(id),
@@ -38,7 +38,7 @@ fn named_here(check: &Check, ty: Ty) -> Option<TypeId> {
     }
 }
 
-/// The releases in which both are there.
+/// The releases that have both.
 fn meet(a: Availability, b: Availability) -> Availability {
     let until = match (a.until, b.until) {
         (Some(a), Some(b)) => Some(a.min(b)),
@@ -55,7 +55,7 @@ impl Check<'_> {
             let span = param.places.span("type");
             self.report(
                 Diagnostic::new(Code::NewerType, span, message)
-                    .label("but this is there then")
+                    .label("this uses it")
                     .related(ty.name.span, "described here"),
             );
         }
@@ -63,7 +63,7 @@ impl Check<'_> {
 
     /// When `user` is there and `used` is not: `before 3.1`, `after 3.0`.
     pub(super) fn gap(&self, user: Availability, used: Availability) -> Option<String> {
-        // A window that begins with the first release has no beginning.
+        // There is no release before the first one.
         let begin = |it: Availability| it.since.filter(|since| since.0 > 0);
         let end = |it: Availability| it.until.filter(|until| Some(*until) != self.interface.newest());
         match (begin(used), end(used)) {
@@ -90,7 +90,7 @@ pub(super) fn check_absent_is_given(check: &Check) {
             let message = format!("nothing says what `{}` is {gap}", param.name.value);
             Diagnostic::new(Code::Absent, param.places.span(key), message)
                 .label("`absent` is needed beside this")
-                .help("`absent: { call: … }` takes what a function tells, `absent: 0` a constant")
+                .help("`absent: { call: … }` takes the result of a function, `absent: 0` a constant")
                 .report(check);
         }
     }
@@ -103,15 +103,17 @@ fn is_given(param: &Param) -> bool {
     }
 }
 
-/// `absent` stands where a release may lack the parameter.
+/// `absent` is only allowed if a release lacks the parameter.
 pub(super) fn check_absent_is_of_use(check: &Check) {
     for (list, param) in check.params() {
         let Some(place) = param.places.get("absent") else { continue };
         let message = match list.of {
-            ParamsOf::Callback(_) => format!("`{}` is given to a callback, not by a host", param.name.value),
-            ParamsOf::Struct(_) => format!("the field `{}` is not passed to anybody", param.name.value),
+            ParamsOf::Callback(_) => {
+                format!("`{}` is a parameter of a callback, not of a function", param.name.value)
+            }
+            ParamsOf::Struct(_) => format!("the field `{}` is not passed to a function", param.name.value),
             ParamsOf::Function(_) if !is_given(param) => {
-                format!("`{}` is not given but asked for", param.name.value)
+                format!("`{}` is an output, which a host does not pass", param.name.value)
             }
             ParamsOf::Function(_) if param.places.has("since") || param.places.has("until") => continue,
             ParamsOf::Function(_) => format!("`{}` is there in every release", param.name.value),
@@ -160,7 +162,7 @@ impl Check<'_> {
                     self.show_a(param.ty)
                 )
             }
-            None => format!("`{name}` does not just tell a value"),
+            None => format!("`{name}` does not return exactly one value"),
             Some(_) => match self.gap(function.availability, teller.availability) {
                 Some(gap) => format!("there is no `{name}` {gap}"),
                 None if fallbacks::may_be_absent(self, teller) => format!("`{name}` may be absent itself"),
@@ -169,7 +171,7 @@ impl Check<'_> {
         };
         self.report(
             Diagnostic::new(Code::Absent, span, message)
-                .label(format!("a function that takes nothing and yields one {expected} is expected"))
+                .label(format!("a function without inputs that returns one {expected} is expected"))
                 .related(teller.name.span, "described here"),
         );
     }

@@ -1,6 +1,6 @@
-//! Names in the generated Rust: which it keeps for itself, and which would become one.
+//! Names in the generated Rust: reserved names, and collisions.
 //!
-//! The expansion names all else by absolute paths, so that a type may well be called `Option` or `Send`.
+//! The expansion uses absolute paths for everything else, so a type may be called `Option` or `Send`.
 
 use heck::ToPascalCase;
 
@@ -10,7 +10,7 @@ use crate::source::Span;
 
 use super::{Check, ParamsOf};
 
-/// A type has a name that the module of its interface does not give to something else.
+/// The name of a type is not used for something else in the module of its interface.
 pub(super) fn check_types(check: &Check) {
     for ty in &check.interface.types {
         if let Some(label) = taken_type(check, &ty.name.value) {
@@ -207,7 +207,7 @@ fn kept_type(check: &Check, name: &str) -> Option<String> {
     is_public.then(|| format!("the module of `{}` has its own `{name}`", interface.name.value))
 }
 
-/// Returns true if what a function yields is a struct of its own.
+/// Returns true if a function has a struct for its results.
 fn yields_struct(function: &Function) -> bool {
     function.params.iter().filter(|param| param.is_output()).count() > 1
 }

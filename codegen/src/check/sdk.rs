@@ -1,4 +1,4 @@
-//! The SDK's face: whether what an interface has can be offered under the SDK's own handles, statuses and names.
+//! The SDK's view of an interface: checks that the SDK can export it with its own handles, statuses and names.
 
 use std::collections::BTreeMap;
 
@@ -20,13 +20,13 @@ impl<'a> Check<'a> {
         self.report(Diagnostic::new(Code::SdkMisfit, span, message).label(label));
     }
 
-    /// The same of two places that do not go together.
+    /// The same for two places that contradict each other.
     fn misfit_with(&self, span: Span, message: String, label: &str, other: (Span, &str)) {
         self.report(Diagnostic::new(Code::SdkMisfit, span, message).label(label).related(other.0, other.1));
     }
 }
 
-/// The SDK has one face, of an interface that stands by itself.
+/// At most one interface has `sdk`, and it uses no other interface.
 pub(super) fn check_place(check: &Check) {
     if check.face().is_none() {
         return;
@@ -76,7 +76,7 @@ pub(super) fn check_statuses(check: &Check) {
     }
 }
 
-/// A function answers with a status, and hands out a device only where the plugin is known.
+/// A function returns a status, and outputs a device only if the plugin is known.
 pub(super) fn check_functions(check: &Check) {
     let Some(face) = check.face() else { return };
     for function in &check.interface.functions {
@@ -157,7 +157,7 @@ pub(super) fn check_callbacks(check: &Check) {
     }
 }
 
-/// A struct goes through as it is, so that no handle of the SDK fits into it.
+/// A struct is passed on unchanged, so it cannot contain a handle of the SDK.
 pub(super) fn check_fields(check: &Check) {
     let Some(face) = check.face() else { return };
     for ty in face.types() {

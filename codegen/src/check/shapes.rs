@@ -120,7 +120,7 @@ pub(super) fn check_error_object(check: &Check) {
     }
 }
 
-/// The members of a struct of arguments come one after the other, and none goes.
+/// A struct of arguments only grows at its end.
 pub(super) fn check_args(check: &Check) {
     for function in check.interface.functions.iter().filter(|function| function.args.is_some()) {
         let mut last = None;

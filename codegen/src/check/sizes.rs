@@ -1,4 +1,4 @@
-//! Sizes: a number in a spec becomes that much code or memory, so that it has a bound.
+//! Sizes: numbers in a spec determine the amount of code or memory, so they are bounded.
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Direction, Extent, Function, Length, Param, ParamId, Ty};
@@ -11,7 +11,7 @@ const MOST_ELEMENTS: u64 = 65_536;
 /// The most slots of a reserve.
 const MOST_SLOTS: u64 = 1024;
 
-/// A fixed array is of a size that a struct or a stack can have.
+/// A fixed array fits into a struct or on a stack.
 pub(super) fn check_arrays(check: &Check) {
     let params = check.params().into_iter().map(|(_, param)| param);
     for param in params.chain(check.results()) {
@@ -42,7 +42,7 @@ pub(super) fn check_reserves(check: &Check) {
     }
 }
 
-/// A size that a function takes is the length of the memory that it takes.
+/// A `size` parameter is the length of a pointer parameter.
 pub(super) fn check_sizes_are_lengths(check: &Check) {
     for function in &check.interface.functions {
         let Some(pointer) = function.params.iter().find(|param| has_no_length(check, param)) else {
@@ -68,7 +68,7 @@ pub(super) fn check_sizes_are_lengths(check: &Check) {
     }
 }
 
-/// Returns true for a pointer into a known memory space that says nothing of how far it reaches.
+/// Returns true for a pointer into a known memory space that has no length.
 fn has_no_length(check: &Check, param: &Param) -> bool {
     check.is_sound(param) && param.ty == Ty::Pointer && param.space.is_some() && param.length.is_none()
 }

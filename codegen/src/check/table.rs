@@ -1,4 +1,4 @@
-//! The table: who has which slot, what is left of a reserve, and the hand-over.
+//! The table: slots, reserves and the hand-over.
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Block, FunctionId, Param, Slot, Table, Ty, TypeKind};
@@ -6,7 +6,7 @@ use crate::source::At;
 
 use super::Check;
 
-/// In each release, one function at most has a slot.
+/// In each release, at most one function has a slot.
 pub(super) fn check_slot_owners(check: &Check) {
     for slot in slots(check) {
         for (index, later) in slot.functions.iter().enumerate() {
@@ -26,7 +26,7 @@ pub(super) fn check_slot_owners(check: &Check) {
     }
 }
 
-/// A function stands in one slot.
+/// A function has only one slot.
 pub(super) fn check_slots_are_distinct(check: &Check) {
     let mut seen: Vec<&At<FunctionId>> = Vec::new();
     for owner in check.interface.table().into_iter().flat_map(Table::slot_owners) {
@@ -41,7 +41,7 @@ pub(super) fn check_slots_are_distinct(check: &Check) {
 
 /// The order of the ABI has a place for each function.
 pub(super) fn check_every_function_has_a_slot(check: &Check) {
-    // A slot that could not be read may well be the one that is missing.
+    // The missing slot may be one that could not be read.
     let places = &check.interface.places;
     let Some(table) = check.interface.table() else { return };
     if !check.trusts(places, "table") || !check.trusts(places, "extension") {
@@ -86,7 +86,7 @@ pub(super) fn check_extension(check: &Check) {
     }
 }
 
-/// A reserve gives no more slots than it had.
+/// At most as many functions as a reserve has slots take their slot from it.
 pub(super) fn check_reserves(check: &Check) {
     let Some(table) = check.interface.table() else { return };
     for block in &table.blocks {
@@ -109,7 +109,7 @@ pub(super) fn check_reserves(check: &Check) {
     }
 }
 
-/// The first function that takes more than a reserve of `count` slots has, in the first release where that is so.
+/// The first function that exceeds a reserve of `count` slots, in the first such release.
 fn overdrawing<'a>(check: &Check<'a>, block: &'a Block, count: u64) -> Option<&'a At<FunctionId>> {
     let releases = check.interface.release_ids().map(|(id, _)| Some(id));
     let releases: Vec<_> = if check.interface.releases.is_empty() { vec![None] } else { releases.collect() };
@@ -137,10 +137,10 @@ pub(super) fn check_plugin_struct(check: &Check) {
     }
 }
 
-/// A key of the hand-over, the field that it names, and what that has to be.
+/// A key of the hand-over, the field that it names, and the type that the field must have.
 type Named<'a> = (&'a str, Option<&'a str>, &'a dyn Fn(Ty) -> bool, &'a str);
 
-/// The hand-over names fields of its struct that can hold what it puts there.
+/// The hand-over names fields of its struct that have suitable types.
 pub(super) fn check_plugin_fields(check: &Check) {
     let Some(plugin) = check.interface.table().and_then(|table| table.plugin()) else { return };
     let TypeKind::Struct { fields, .. } = &check.spec.ty(plugin.params).kind else { return };

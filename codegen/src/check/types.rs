@@ -1,4 +1,4 @@
-//! Types: the status of an interface, ids, and what a type is made of.
+//! Types: the status of an interface, ids, and members.
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Direction, Extent, Length, Param, Ty, TypeId, TypeKind};
@@ -50,12 +50,12 @@ pub(super) fn check_id(check: &Check) {
     }
 }
 
-/// No type is, directly or through others, a part of itself.
+/// No type contains itself, directly or through others.
 pub(super) fn check_containment(check: &Check) {
     for (index, ty) in check.interface.types.iter().enumerate() {
         let id = TypeId { interface: check.id, index };
         let Some((part, path)) = path_to_itself(check, id) else { continue };
-        // A circle is reported once, at the type that comes first.
+        // A cycle is reported once, at its first type.
         if path.iter().any(|other| *other < id) {
             continue;
         }

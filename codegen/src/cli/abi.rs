@@ -102,7 +102,7 @@ fn all(interface: &Interface) -> String {
     table.render() + note
 }
 
-/// Functions in the order of the newest layout, and those that are gone behind them.
+/// Functions in the order of the newest layout, then those that were removed.
 fn in_abi_order(
     interface: &Interface,
 ) -> impl Iterator<Item = (crate::model::FunctionId, &crate::model::Function)> {

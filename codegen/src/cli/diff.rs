@@ -104,7 +104,7 @@ impl Page<'_> {
         }
     }
 
-    /// Moves are many and all of a kind, so they stand in a table.
+    /// Moves are many and alike, so they are shown in a table.
     fn moves(&self, out: &mut String) {
         let mut changes = self.of(Kind::Moved).peekable();
         if changes.peek().is_none() {

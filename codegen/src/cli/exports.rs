@@ -1,5 +1,5 @@
-//! The exports that are written by hand: what emitters see of them, and their header. cbindgen reads them for that, and
-//! what it writes is put into the form of the other headers.
+//! The exports that are written by hand: the data for emitters, and their header. cbindgen writes it, and
+//! the result is formatted like the other headers.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use crate::model::OutputPlace;
 /// Width of a comment's text, as in the other headers.
 const WIDTH: usize = 96;
 
-/// Why there is no header.
+/// An error in the exports that are written by hand.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ExportsError {
     #[error("cannot use `{}`: {reason}", path.display())]
@@ -38,8 +38,8 @@ pub(super) fn read(root: &Path, place: &OutputPlace) -> Result<Exports, ExportsE
     Ok(exports)
 }
 
-/// Brings what cbindgen has written into the form of the other headers: comments that fit on a line are on one, say
-/// what is brief, and say nothing of Rust; the star of a pointer stands with its type.
+/// Reformats the output of cbindgen like the other headers: comments that fit on a line are on one, say
+/// what is brief, and do not mention Rust; the star of a pointer is next to its type.
 fn tidy(written: &str) -> String {
     let mut text = String::with_capacity(written.len());
     let mut lines = written.lines();
@@ -86,7 +86,7 @@ fn write_comment(text: &mut String, margin: &str, comment: &[&str]) {
     text.push_str(&format!("{margin} */\n"));
 }
 
-/// The lines that callers from C read, without the marks of what is for them alone.
+/// The lines for callers from C, without the marker `[C]`.
 fn for_c(comment: &[&str]) -> Vec<String> {
     let mut is_for_python = false;
     let lines = comment.iter().take_while(|line| !line.starts_with("# Safety")).filter(|line| {

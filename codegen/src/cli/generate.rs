@@ -122,13 +122,13 @@ pub(super) fn run(common: &Common, options: &Options) -> Result<Answer, Failure>
     }
 }
 
-/// Shows what is wrong with the places of outputs.
+/// Shows errors in the places of outputs.
 fn refused(common: &Common, loaded: Loaded, diagnostics: Vec<Diagnostic>) -> Answer {
     common.show_mistakes(&Mistakes { diagnostics, sources: loaded.sources }, "nothing was written");
     Answer::refused()
 }
 
-/// The folder that holds another one; `spec` lies in `.`.
+/// The parent of a folder; that of `spec` is `.`.
 fn beside(folder: &Path) -> PathBuf {
     let ends_in_name = folder.file_name().is_some();
     match folder.parent() {

@@ -1,4 +1,4 @@
-//! The command line: what is asked for, and how answers and failures are shown.
+//! The command line: options, output and errors.
 
 mod abi;
 mod diff;
@@ -167,7 +167,7 @@ impl Common {
         }
     }
 
-    /// Loads the spec; mistakes are shown, and `None` is what is left.
+    /// Loads the spec; shows mistakes and returns `None` if there are any.
     fn load(&self) -> Result<Option<Loaded>, Failure> {
         let folder = self.folder()?;
         match crate::load(&Folder::new(&folder)) {
@@ -228,7 +228,7 @@ fn pick_interface<'a>(spec: &'a Spec, name: Option<&str>) -> Result<&'a Interfac
 /// Names that can be listed on one line.
 const FEW: usize = 8;
 
-/// There is nothing of that name; the help names what is near.
+/// The error for an unknown name; the help lists similar names.
 fn unknown<'a>(kind: &str, name: &str, known: impl Iterator<Item = &'a str>) -> Failure {
     let known: Vec<&str> = known.collect();
     let near = crate::emit::text::nearest_few(name, &known);

@@ -1,4 +1,4 @@
-//! Diagnostics about places of outputs that only the emitted outputs or the disk can tell.
+//! Diagnostics about places of outputs that depend on the emitted outputs or on the disk.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -2,7 +2,7 @@
 
 use super::bold;
 
-/// Rows whose columns stand below each other.
+/// A table with aligned columns.
 pub(super) struct Table {
     head: Vec<String>,
     rows: Vec<Vec<String>>,
@@ -19,7 +19,7 @@ impl Table {
         }
     }
 
-    /// Columns that stand to the right: numbers.
+    /// Columns that are aligned to the right: numbers.
     pub(super) fn right(mut self, columns: impl IntoIterator<Item = usize>) -> Self {
         columns.into_iter().for_each(|column| self.right[column] = true);
         self

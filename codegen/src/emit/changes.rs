@@ -21,9 +21,9 @@ pub struct Explained {
     pub old_plugin: Option<String>,
     /// The consequence for a plugin of the newer release in a host of the older one.
     pub new_plugin: Option<String>,
-    /// True if the former does harm, if nobody translates.
+    /// True if the former breaks without adaptation.
     pub breaks_plugin: bool,
-    /// True if the latter does harm, if nobody translates.
+    /// True if the latter breaks without adaptation.
     pub breaks_host: bool,
 }
 
@@ -60,7 +60,7 @@ pub fn changes(spec: &Spec, interface: &Interface, older: ReleaseId, newer: Rele
     all
 }
 
-/// Which function a pointer stands for where the other release's layout is in force.
+/// The function that a pointer is taken for by a side with the other release's layout.
 enum Place<'a> {
     Function(&'a str),
     Reserve(&'a str),

@@ -47,7 +47,7 @@ pub enum Takes {
     FileFrom(&'static Shape),
 }
 
-/// The inputs of emitters beside the model.
+/// The inputs of emitters besides the model.
 #[derive(Debug)]
 pub struct Inputs<'a> {
     /// The spec.
@@ -69,7 +69,7 @@ pub struct Job<'a> {
     pub stamp: &'a Stamp,
     /// The templates of all emitters.
     pub templates: &'a Environment<'static>,
-    /// The inputs beside the model.
+    /// The inputs besides the model.
     pub inputs: &'a Inputs<'a>,
 }
 

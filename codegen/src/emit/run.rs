@@ -29,7 +29,7 @@ pub enum EmitError {
 /// Writes every output that the spec asks for.
 ///
 /// # Errors
-/// When two outputs share a path; anything else is a mistake of ours or in the table of contents.
+/// If two outputs share a path; other errors are bugs in the generator, or are in the table of contents.
 pub fn emit(inputs: &Inputs) -> Result<FileMap, EmitError> {
     let spec = &inputs.loaded.spec;
     let job =

@@ -1,4 +1,4 @@
-//! The first line of every output: where it comes from, and what to run instead of editing it.
+//! The first line of every output: its source, and the command that updates it.
 
 use std::collections::BTreeMap;
 
@@ -47,7 +47,7 @@ impl Stamp {
         self.line(&format!("{}/{name}{hash}", self.folder))
     }
 
-    /// For one of the many pages of a group. Without a hash, so that a change of one function changes one page.
+    /// The marker of a page of a group. It has no hash, so that a change of one function changes one page.
     pub fn group(&self, interface: &Interface, group: &Group) -> String {
         self.line(&format!("{}/{}/{}.yaml", self.folder, interface.name.value, group.name))
     }
@@ -57,12 +57,12 @@ impl Stamp {
         self.line(&format!("{}/{}", self.folder, operators.name.value))
     }
 
-    /// For an output that is made from a file that is no spec.
+    /// For an output that is made from a file outside of the spec.
     pub fn file(&self, file: &str) -> String {
         self.line(file)
     }
 
-    /// For an output that speaks of the whole spec.
+    /// For an output about the whole spec.
     pub fn spec(&self) -> String {
         self.line(&self.folder)
     }
@@ -77,7 +77,7 @@ impl Stamp {
     }
 }
 
-/// The line itself. Readers go by it, the generator never does.
+/// The line, for readers only: the generator does not parse it.
 pub fn marker(project: &str, source: &str, command: &str) -> String {
     format!("{MARKER} for {project} from {source}. Do not edit: {command}")
 }

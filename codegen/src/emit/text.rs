@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 
-/// One line of a text that was written over several.
+/// Joins the lines of a text.
 pub fn collapse(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -45,7 +45,7 @@ pub fn sentences(text: &str) -> Vec<String> {
 fn end_of_first(text: &str) -> Option<usize> {
     text.match_indices(". ")
         .map(|(index, _)| index)
-        // `e.g. ` and the like do not end a sentence; a capital behind the space tells.
+        // A sentence begins with a capital, unlike the text after `e.g. `.
         .find(|index| text[index + 2..].starts_with(|c: char| c.is_uppercase() || c == '`'))
 }
 
@@ -71,7 +71,7 @@ pub fn capital(text: &str) -> String {
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
 
-/// A title or a sentence of ours inside of another: abbreviations keep their capitals.
+/// A title or a sentence inside of another: abbreviations keep their capitals.
 pub fn uncapital(text: &str) -> String {
     let mut letters = text.chars();
     match (letters.next(), letters.clone().next()) {
@@ -104,7 +104,7 @@ pub fn count(number: usize, noun: &str) -> String {
     if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
 }
 
-/// Up to three of the known names that somebody who wrote `name` may have meant, nearest first.
+/// Up to three known names that resemble `name`, nearest first.
 pub fn nearest_few<'a>(name: &str, known: &[&'a str]) -> Vec<&'a str> {
     let mut ranked: Vec<(usize, &str)> = known
         .iter()

@@ -1,5 +1,7 @@
 //! Texts about the data of a spec: used by C comments, by the reference and by the command.
 
+pub mod operator;
+
 use super::text::{capital, collapse, ended, enumerate, sentence};
 use crate::model::*;
 
@@ -32,7 +34,7 @@ impl<'a> Words<'a> {
         &self.spec.status_values(self.interface)[status.0]
     }
 
-    /// The status that says that a call did its work.
+    /// The status of success.
     pub fn success(self) -> Option<&'a EnumValue> {
         self.spec.status_values(self.interface).iter().find(|value| value.value == 0)
     }
@@ -99,10 +101,10 @@ impl<'a> Words<'a> {
         })
     }
 
-    /// A doc of a parameter with what its reader has to know beside it, as sentences.
+    /// A doc of a parameter with additional facts, as sentences.
     pub fn param(self, param: &Param, params: &[Param], doc: &str) -> String {
         let facts = self.memory(param, params).into_iter().chain(self.life(param, params));
-        // A doc that says what null means need not say that it is allowed.
+        // If a doc explains null, it need not also say that null is allowed.
         let nullable = (param.nullable && !doc.contains("`null`")).then(|| "may be null".to_owned());
         with_facts(doc, facts.chain(nullable))
     }
@@ -255,7 +257,7 @@ impl<'a> Words<'a> {
     }
 }
 
-/// A doc with facts behind it, as sentences.
+/// A doc followed by facts, as sentences.
 pub fn with_facts(doc: &str, facts: impl Iterator<Item = String>) -> String {
     facts.fold(sentence(doc), |text, fact| format!("{text} {}.", capital(&fact)))
 }

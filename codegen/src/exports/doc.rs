@@ -1,6 +1,6 @@
 //! Documentation of exports: prose, and the tags of Doxygen behind it.
 //!
-//! What follows `[C]` in a paragraph or a tag is for callers from C alone, and what follows `[Python]` for those from Python:
+//! Text after `[C]` in a paragraph or a tag is only for callers from C, and text after `[Python]` only for callers from Python:
 //! the header has the former, and [`Doc`] the latter. The line of `[Python]` begins with it.
 
 use crate::emit::text::collapse;
@@ -35,7 +35,7 @@ impl Doc {
     /// Reads the lines of a documentation comment.
     ///
     /// # Errors
-    /// What is wrong with a tag.
+    /// An error in a tag.
     pub fn parse(lines: &[String]) -> Result<Self, String> {
         let mut doc = Doc::default();
         for block in blocks(lines) {
@@ -64,7 +64,7 @@ impl Doc {
     }
 }
 
-/// Paragraphs and tags with what belongs to each, on one line each; what is said to users of Rust is left out.
+/// Paragraphs and tags, each on one line; text for users of Rust is left out.
 fn blocks(lines: &[String]) -> Vec<String> {
     let mut blocks: Vec<String> = Vec::new();
     let mut open = false;

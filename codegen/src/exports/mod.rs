@@ -21,7 +21,7 @@ pub struct Exports {
     pub types: Vec<Type>,
     /// Exported functions.
     pub functions: Vec<Function>,
-    /// C names of what has another one in Rust, and of the types that are exported elsewhere.
+    /// C names of items that have another name in Rust, and of types that are exported elsewhere.
     pub renamed: BTreeMap<String, String>,
     /// Their C header, without its first line.
     pub header: String,

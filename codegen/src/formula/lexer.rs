@@ -14,7 +14,7 @@ pub(super) enum Token<'a> {
     End,
 }
 
-/// The symbols; longer ones stand before those that they begin with.
+/// The symbols. A longer symbol comes before its prefixes, since the first match counts.
 const SYMBOLS: [&str; 14] = ["==", "!=", "<=", ">=", "<", ">", "+", "-", "*", "/", "(", ")", ",", "%"];
 
 /// Splits a text into words, each with its range; the last one is [`Token::End`].

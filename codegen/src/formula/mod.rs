@@ -1,4 +1,4 @@
-//! The expression language of operators: what an element of the result is, from the elements of the inputs.
+//! The expression language of operators: computes an element of the result from the elements of the inputs.
 //!
 //! [`parse`] reads an expression, resolves its names and gives each part its type. There are two types, numbers and
 //! truth values. [`Elements`] says which elements the numbers stand for, and so which functions there are.
@@ -141,7 +141,7 @@ pub enum Elements {
     Floats,
     /// Integers and truth values alone.
     Integers,
-    /// Both, so that the expression has to mean something for either.
+    /// Both, so that the expression must be valid for either.
     Both,
 }
 

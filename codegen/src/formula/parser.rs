@@ -8,7 +8,7 @@ use super::{
 };
 use crate::diagnostic::nearest;
 
-/// Parts in brackets and behind signs may be this deep; the bound keeps the parser's own stack small.
+/// The maximum nesting of brackets and signs, which bounds the parser's stack.
 const DEPTH: usize = 64;
 /// A long sum is as deep as it has terms once it is read.
 const LENGTH: usize = 4096;
@@ -231,7 +231,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Reads what is one level deeper.
+    /// Parses one nesting level deeper.
     fn nested(&mut self, read: impl FnOnce(&mut Self) -> Result<Expr, Mistake>) -> Result<Expr, Mistake> {
         if self.depth == DEPTH {
             return Err(syntax(self.range(), format!("the expression is nested more than {DEPTH} deep")));

@@ -22,18 +22,34 @@ static KERNEL: Shape = Shape {
         key("op", Value::Snake, "The operator; left out: the one of the same name."),
         key(
             "inputs",
-            Value::List(&Value::Snake),
+            Value::List(&Value::Any(&[Value::Snake, Value::Shape(&TENSOR)])),
             "Its tensors, in the order of the host: inputs of the operator, its output `y` or the gradient `dy` of it; left out: the inputs of the operator.",
         ),
         key(
             "attributes",
             Value::Map(&Value::Any(&[Value::Word(TYPES), Value::Shape(&ATTRIBUTE)])),
-            "Its attributes, in the order of the host: name of the operator's attribute → the type in the host. The name `axis` is for the first dimension of the larger shape that the smaller one is aligned with.",
+            "Its attributes, in the order of the host: name of the operator's attribute → the type in the host. The name `axis` is for the first dimension of the larger shape that the smaller one is aligned with, the name `seed` for a seed of random numbers in place of the generator's.",
         ),
         key(
             "outputs",
-            Value::List(&Value::Snake),
-            "What it computes: the output of the operator, or gradients such as `dx`; left out: the output.",
+            Value::List(&Value::Any(&[Value::Snake, Value::Shape(&TENSOR)])),
+            "What it computes: outputs of the operator, or gradients such as `dx`; left out: the outputs.",
+        ),
+        key(
+            "constants",
+            Value::Map(&Value::Any(&[
+                Value::Bool,
+                Value::Integer,
+                Value::Float,
+                Value::Line,
+                Value::List(&Value::Any(&[Value::Integer, Value::Float])),
+            ])),
+            "Attribute of the operator that the host does not pass → its value.",
+        ),
+        key(
+            "types",
+            Value::List(&Value::Word(&["float", "integer", "bool", "complex"])),
+            "The types of elements that the host asks for it with, if they are not those of the operator.",
         ),
         SINCE,
         UNTIL,
@@ -41,7 +57,32 @@ static KERNEL: Shape = Shape {
 };
 
 /// The types of attributes.
-const TYPES: &[&str] = &["bool", "i32", "i64", "f32", "f64", "scalar", "string", "data_type"];
+pub(crate) const TYPES: &[&str] = &[
+    "bool",
+    "i32",
+    "i64",
+    "f32",
+    "f64",
+    "scalar",
+    "string",
+    "data_type",
+    "int_array",
+    "list_i32",
+    "list_i64",
+    "list_f32",
+    "list_f64",
+    "list_string",
+];
+
+static TENSOR: Shape = Shape {
+    name: "a tensor that makes no difference",
+    keys: &[
+        needed("name", Value::Snake, "Its name."),
+        needed("ignored", Value::Line, "Why it makes no difference."),
+        key("optional", Value::Bool, "It may be left out."),
+        key("list", Value::Bool, "It is any number of tensors."),
+    ],
+};
 
 static ATTRIBUTE: Shape = Shape {
     name: "an attribute of a kernel",

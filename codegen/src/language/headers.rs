@@ -1,6 +1,6 @@
-//! The C headers of an interface: which one declares what, and which others each includes.
+//! The C headers of an interface: the declarations and includes of each.
 //!
-//! Mostly there is one. A group of an export may name another, and the interface's own header includes all of
+//! Most interfaces have one. A group of an export may name another, and the interface's own header includes all of
 //! them.
 
 use crate::model::{Function, Group, GroupId, Interface, ResultKind, Spec, Type, TypeId};
@@ -54,7 +54,7 @@ impl<'a> Headers<'a> {
         self.names.iter().copied().filter(|other| *other != header && self.needs(header, other)).collect()
     }
 
-    /// Returns true if a header names a type of another one.
+    /// Returns true if a header uses a type that another header declares.
     pub fn needs(&self, header: &str, other: &str) -> bool {
         self.named_in(header).any(|id| self.declares(other, id))
     }
@@ -64,7 +64,7 @@ impl<'a> Headers<'a> {
             && self.has_group(header, self.interface.types[id.index].group)
     }
 
-    /// The types that the declarations of a header name.
+    /// The types that the declarations of a header use.
     fn named_in(&self, header: &str) -> impl Iterator<Item = TypeId> {
         let interface = self.interface;
         let is_here = |group| self.has_group(header, group);

@@ -1,4 +1,4 @@
-//! Facts about output languages that rules need, too: so that what a rule accepts is what an emitter can write.
+//! Facts about output languages that rules and emitters share, so that emitters can write every spec that rules accept.
 
 pub mod c;
 pub mod headers;

@@ -1,4 +1,4 @@
-//! An export's face in Python: which form each parameter has there.
+//! The Python form of each parameter of an export.
 //!
 //! The rules and the emitters both ask here, so that what a rule lets pass is what an emitter can write.
 
@@ -60,7 +60,7 @@ fn item(spec: &Spec, ty: Ty) -> Option<Item> {
         Ty::Named(id) => match &spec.ty(id).kind {
             TypeKind::Handle { .. } => Some(Item::Address),
             TypeKind::Enum { .. } => Some(Item::Number(ty)),
-            // Which member of a union holds something is for a person to say.
+            // Only a person knows which member of a union is valid.
             TypeKind::Struct { is_union: true, .. } => None,
             TypeKind::Struct { fields, .. } => {
                 fields.iter().all(|field| form(spec, field).is_some()).then_some(Item::Dict(id))

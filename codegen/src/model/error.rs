@@ -1,8 +1,8 @@
-//! Error objects: what functions return in the place of a status.
+//! Error objects, which functions return instead of a status.
 
 use super::{FunctionId, TypeId};
 
-/// A pointer to an object that says why a call failed; null is success.
+/// A pointer to an object with the reason of a failure; null is success.
 #[derive(Clone, Copy, Debug)]
 pub struct ErrorObject {
     /// The handle.

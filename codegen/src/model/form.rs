@@ -1,6 +1,6 @@
 //! The form of each parameter for safe callers, computed once for every emitter.
 //!
-//! This is where safe signatures come from: a length that a slice carries is no parameter, what the function
+//! Safe signatures follow from it: the length of a slice is no parameter, what the function
 //! yields is its result, and a callback takes its context along.
 
 use super::{
@@ -11,7 +11,7 @@ use super::{
 /// The form of a parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// No parameter of its own: another one carries it.
+    /// No parameter of the signature: another one carries it.
     Carried(Carrier),
     /// A value: a scalar, a handle, an id, an enum, an address.
     Value,
@@ -76,7 +76,7 @@ pub enum Output {
     Vec(FunctionId),
     /// A text in a buffer of fixed size.
     Text(u64),
-    /// A list that belongs to somebody else, with the name of the parameter that has its length.
+    /// A list that the callee owns, with the name of the parameter that has its length.
     Lent {
         /// The parameter.
         count: String,
@@ -121,7 +121,7 @@ fn form(spec: &Spec, function: &Function, id: ParamId, param: &Param) -> Form {
         match &spec.ty(ty).kind {
             TypeKind::Struct { fields, .. } if is_byte_buffer(fields) => return Form::ByteBuffer { mutable },
             TypeKind::Struct { .. } if param.dir != Direction::Out => return Form::StructRef { mutable },
-            // C also changes a value that it passes by address; only what is made comes back.
+            // C also passes values by address; only a created object is a result.
             TypeKind::Handle { form: HandleForm::Pointee(_), .. } if param.role != Role::Creates => {
                 return Form::Value;
             }
@@ -148,7 +148,7 @@ fn form(spec: &Spec, function: &Function, id: ParamId, param: &Param) -> Form {
             Form::Bytes { len: len.clone(), mutable }
         }
         (Some(Length::Bytes(len)), Ty::String) if mutable => Form::Bytes { len: len.clone(), mutable },
-        // The array of addresses is the caller's to keep; `dir` speaks of the memory behind them.
+        // The caller keeps the array of addresses; `dir` applies to the memory behind them.
         (Some(Length::Count(len)), Ty::Pointer) => Form::Slice { len: len.clone(), mutable: false },
         (Some(Length::Count(len)), _) => Form::Slice { len: len.clone(), mutable },
         (_, Ty::String) => Form::Text,

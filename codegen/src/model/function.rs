@@ -1,4 +1,4 @@
-//! Functions, and what stands in for those that are absent.
+//! Functions and their fallbacks.
 
 use super::{
     Availability, Constant, Form, FunctionId, GroupId, Param, ParamId, Places, Prose, PythonFunction,
@@ -48,26 +48,26 @@ pub struct Function {
     pub result: ResultKind,
     /// True if an implementation must have it.
     pub need: Need,
-    /// The behaviour of hosts when the pointer is null; of a table's function that is required to load, that
+    /// The behaviour of hosts when the pointer is null; for `required: load`, that
     /// they refuse.
     pub when_null: String,
     /// True if the slot is filled with the fallback unasked.
     pub fill_always: bool,
-    /// When it is there.
+    /// The releases that have it.
     pub availability: Availability,
     /// True if the caller waits for device work.
     pub blocking: bool,
     /// The stream in whose order the work runs.
     pub stream_ordered: Option<ParamId>,
-    /// The status as an answer: (yes, no).
+    /// The statuses of a boolean result: (yes, no).
     pub question: Option<(StatusValue, StatusValue)>,
     /// The fallback.
     pub fallback: Option<Fallback>,
-    /// Why nothing stands in, where that is said.
+    /// Why there is no fallback, if the spec gives a reason.
     pub no_fallback: String,
     /// When each status is returned.
     pub returns: Vec<(StatusValue, Prose)>,
-    /// Its names elsewhere.
+    /// Its names in other APIs.
     pub analogue: Vec<(String, String)>,
     /// The form in the Python package, if it has one.
     pub python: Option<PythonFunction>,
@@ -81,7 +81,7 @@ pub struct Function {
 
 /// A struct of arguments, which the ABI passes by its address.
 ///
-/// It begins with the number of bytes that the caller has: members behind them are neither read nor written.
+/// It begins with its size in the caller's release; members beyond that size are neither read nor written.
 #[derive(Clone, Debug)]
 pub struct ArgsStruct {
     /// Its name in C.
@@ -127,7 +127,7 @@ pub enum FallbackKind {
     Constant(Vec<(ParamId, Constant)>),
     /// The value of another function.
     Call(Call),
-    /// Calls, one after the other.
+    /// Calls in sequence.
     Sequence {
         /// Host buffers.
         buffers: Vec<Buffer>,

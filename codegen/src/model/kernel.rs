@@ -1,6 +1,9 @@
 //! Kernels: which kernel of a host is which operator.
 
-use super::{Availability, Operator, Operators};
+use super::{
+    Arity, AttributeType, AttributeValue, Availability, ElementType, Elementwise, Formula, Operator,
+    Operators, gradient_name,
+};
 use crate::formula::Variable;
 use crate::source::At;
 
@@ -26,17 +29,39 @@ pub struct Kernel {
     pub name: At<String>,
     /// The operator.
     pub operator: OperatorId,
-    /// Its tensors, in the order of the host: inputs of the operator, its output, or the gradient of that.
-    pub inputs: Vec<Variable>,
+    /// Its tensors, in the order of the host.
+    pub inputs: Vec<KernelInput>,
     /// Its attributes, in the order of the host.
     pub attributes: Vec<KernelAttribute>,
-    /// What it computes, in the order of the host.
+    /// Its outputs, in the order of the host.
     pub outputs: Vec<KernelOutput>,
+    /// Attributes of the operator that the host does not pass: index into them, and the value.
+    pub constants: Vec<(usize, AttributeValue)>,
+    /// The types of elements that the host asks for it with, if they are not those of the operator.
+    pub types: Option<Vec<ElementType>>,
     /// The releases that have it in this form.
     pub available: Availability,
 }
 
-/// Where an operator is.
+/// A tensor that a kernel takes.
+#[derive(Debug)]
+pub enum KernelInput {
+    /// An input of the operator, its output, or the gradient of that.
+    Variable(Variable),
+    /// An attribute that makes no difference.
+    Ignored(IgnoredTensor),
+}
+
+/// A tensor of a kernel that makes no difference.
+#[derive(Debug)]
+pub struct IgnoredTensor {
+    /// Its name.
+    pub name: String,
+    /// The number of its tensors.
+    pub arity: Arity,
+}
+
+/// The position of an operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct OperatorId {
     /// Index into [`Operators::groups`].
@@ -52,17 +77,19 @@ pub struct KernelAttribute {
     pub name: String,
     /// Its type in the host.
     pub ty: KernelType,
-    /// What it is for.
+    /// Its purpose.
     pub role: KernelRole,
 }
 
-/// What an attribute of a kernel is for.
+/// The purpose of an attribute of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KernelRole {
     /// Index into the attributes of the operator.
     Attribute(usize),
     /// The first dimension of the larger shape that the smaller one is aligned with; -1: the last dimensions agree.
     Axis,
+    /// The seed of random numbers; 0: the host's generator has one.
+    Seed,
     /// Its value makes no difference.
     Ignored,
 }
@@ -86,38 +113,155 @@ pub enum KernelType {
     String,
     /// A type of elements.
     DataType,
+    /// Integers, which the host may keep in tensors.
+    IntArray,
+    /// 32-bit integers.
+    ListI32,
+    /// 64-bit integers.
+    ListI64,
+    /// 32-bit numbers.
+    ListF32,
+    /// 64-bit numbers.
+    ListF64,
+    /// Texts.
+    ListString,
 }
 
 impl KernelType {
+    /// The words of the grammar.
+    pub const WORDS: &[(&str, Self)] = &[
+        ("bool", KernelType::Bool),
+        ("i32", KernelType::I32),
+        ("i64", KernelType::I64),
+        ("f32", KernelType::F32),
+        ("f64", KernelType::F64),
+        ("scalar", KernelType::Scalar),
+        ("string", KernelType::String),
+        ("data_type", KernelType::DataType),
+        ("int_array", KernelType::IntArray),
+        ("list_i32", KernelType::ListI32),
+        ("list_i64", KernelType::ListI64),
+        ("list_f32", KernelType::ListF32),
+        ("list_f64", KernelType::ListF64),
+        ("list_string", KernelType::ListString),
+    ];
+
     /// The type of a word of the grammar.
     pub fn of(word: &str) -> Option<Self> {
-        Some(match word {
-            "bool" => KernelType::Bool,
-            "i32" => KernelType::I32,
-            "i64" => KernelType::I64,
-            "f32" => KernelType::F32,
-            "f64" => KernelType::F64,
-            "scalar" => KernelType::Scalar,
-            "string" => KernelType::String,
-            "data_type" => KernelType::DataType,
-            _ => return None,
-        })
+        Self::WORDS.iter().find(|(known, _)| *known == word).map(|(_, ty)| *ty)
+    }
+
+    /// Returns true if an attribute of an operator can come from this type.
+    pub fn gives(self, ty: AttributeType) -> bool {
+        match ty {
+            AttributeType::Bool => matches!(self, KernelType::Bool | KernelType::Scalar),
+            AttributeType::I64 => matches!(self, KernelType::I32 | KernelType::I64 | KernelType::Scalar),
+            AttributeType::F64 => matches!(
+                self,
+                KernelType::I32 | KernelType::I64 | KernelType::F32 | KernelType::F64 | KernelType::Scalar
+            ),
+            AttributeType::Integers => {
+                matches!(self, KernelType::IntArray | KernelType::ListI32 | KernelType::ListI64)
+            }
+            AttributeType::Numbers => matches!(self, KernelType::ListF32 | KernelType::ListF64),
+            AttributeType::Text => self == KernelType::String,
+            AttributeType::Texts => self == KernelType::ListString,
+        }
     }
 }
 
-/// What a kernel computes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// An output of a kernel.
+#[derive(Debug)]
 pub enum KernelOutput {
-    /// The output of the operator.
-    Result,
-    /// Index into the gradients of the operator.
+    /// Index into the outputs of the operator.
+    Output(usize),
+    /// Index into the gradients of an elementwise operator.
     Gradient(usize),
+    /// A tensor that the host does not need; nothing is stored.
+    Ignored(IgnoredTensor),
+}
+
+impl Kernel {
+    /// Returns true if the host passes a tensor of the operator.
+    pub fn takes(&self, tensor: Variable) -> bool {
+        self.inputs
+            .iter()
+            .any(|input| matches!(input, KernelInput::Variable(variable) if *variable == tensor))
+    }
+
+    /// Returns true if the host asks for an output of the operator.
+    pub fn gives(&self, output: usize) -> bool {
+        self.outputs.iter().any(|given| matches!(given, KernelOutput::Output(index) if *index == output))
+    }
+
+    /// The attribute from which one of the operator comes.
+    pub fn source(&self, attribute: usize) -> Option<&KernelAttribute> {
+        self.attributes.iter().find(|given| given.role == KernelRole::Attribute(attribute))
+    }
+
+    /// The value of an attribute of the operator that the host does not pass.
+    pub fn constant<'a>(&'a self, operator: &'a Operator, attribute: usize) -> Option<&'a AttributeValue> {
+        let constant = self.constants.iter().find(|(index, _)| *index == attribute).map(|(_, value)| value);
+        constant.or(operator.attributes[attribute].default.as_ref())
+    }
+
+    /// Returns true if an attribute of the operator has a value.
+    pub fn knows(&self, operator: &Operator, attribute: usize) -> bool {
+        self.source(attribute).is_some() || self.constant(operator, attribute).is_some()
+    }
+
+    /// The types of elements that the host asks for it with.
+    pub fn element_types<'a>(&'a self, operators: &'a Operators) -> &'a [ElementType] {
+        match &self.types {
+            Some(types) => types,
+            None if self.is_gradient() => &[ElementType::Float],
+            None => &operators.operator(self.operator).types,
+        }
+    }
+
+    /// Returns true if it computes gradients.
+    pub fn is_gradient(&self) -> bool {
+        self.outputs.iter().any(|output| matches!(output, KernelOutput::Gradient(_)))
+    }
+}
+
+impl Operator {
+    /// The name of an output of a kernel: that of the operator's output, or `dx` for the gradient by `x`.
+    pub fn output_name(&self, output: &KernelOutput) -> String {
+        match output {
+            KernelOutput::Output(index) => self.outputs[*index].name.clone(),
+            KernelOutput::Gradient(index) => {
+                let gradients = self.elementwise().map_or(&[][..], |formulas| &formulas.gradients);
+                gradient_name(&self.inputs[gradients[*index].input].name)
+            }
+            KernelOutput::Ignored(ignored) => ignored.name.clone(),
+        }
+    }
+}
+
+impl Elementwise {
+    /// The formula of an output of a kernel.
+    pub fn formula_of(&self, output: &KernelOutput) -> Option<&Formula> {
+        match output {
+            KernelOutput::Output(_) => Some(&self.formula),
+            KernelOutput::Gradient(index) => Some(&self.gradients[*index].formula),
+            KernelOutput::Ignored(_) => None,
+        }
+    }
 }
 
 impl Operators {
     /// The operator of an id.
     pub fn operator(&self, id: OperatorId) -> &Operator {
         &self.groups[id.group].operators[id.index]
+    }
+
+    /// All operators, in the order of the docs.
+    pub fn ids(&self) -> impl Iterator<Item = OperatorId> {
+        let groups = self.groups.iter().enumerate();
+        groups.flat_map(|(group, entries)| {
+            (0..entries.operators.len()).map(move |index| OperatorId { group, index })
+        })
     }
 
     /// The operator of a name.

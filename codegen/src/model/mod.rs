@@ -1,6 +1,6 @@
 //! The resolved spec: the only thing that checks and emitters see.
 //!
-//! Names have become ids, defaults have been filled in, and what was left out has a meaning. Spans stay where
+//! Names have become ids, and defaults have been filled in. Spans are kept where
 //! a rule may have to point at something.
 
 mod error;
@@ -21,10 +21,13 @@ pub use form::{Carrier, Form, Output, is_byte_buffer};
 pub use function::{
     ArgsStruct, Argument, Buffer, Call, Fallback, FallbackKind, Function, Need, ResultKind, Rule, StatusValue,
 };
-pub use kernel::{Kernel, KernelAttribute, KernelGroup, KernelOutput, KernelRole, KernelType, OperatorId};
+pub use kernel::{
+    IgnoredTensor, Kernel, KernelAttribute, KernelGroup, KernelInput, KernelOutput, KernelRole, KernelType,
+    OperatorId,
+};
 pub use operator::{
-    Attribute, AttributeValue, ElementType, Formula, Gradient, Operand, Operator, OperatorGroup, Operators,
-    gradient_name,
+    Arity, Attribute, AttributeType, AttributeValue, Body, ElementType, Elementwise, Formula, Gradient,
+    Operand, Operator, OperatorGroup, Operators, OutputType, gradient_name,
 };
 pub use param::{Absent, Constant, Direction, Extent, Length, Param, Role, Space};
 pub use prose::{Part, Prose};
@@ -123,7 +126,7 @@ pub struct TypeId {
 pub struct Places {
     /// The key; of an entry of a list, its name.
     pub key: Span,
-    /// The value; of a block, only where it begins.
+    /// The value; for a block, only its first token.
     pub value: Span,
     /// From the first byte of the value to the last.
     pub extent: Span,
@@ -186,9 +189,9 @@ pub struct Interface {
 pub struct Sdk {
     /// The prefix of C names of functions and types.
     pub prefix: String,
-    /// The id whose place the SDK's own handle of a device takes.
+    /// The id that the SDK replaces by its own device handle.
     pub device: TypeId,
-    /// Functions that the SDK calls by itself, and that it refuses to its users.
+    /// Functions that only the SDK itself may call; it refuses calls by its users.
     pub manages: Vec<FunctionId>,
 }
 
@@ -217,7 +220,7 @@ pub struct Release {
     pub note: String,
 }
 
-/// From when to when something is there; both ends included.
+/// A range of releases, including both ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Availability {
     /// `None`: from the first release.

@@ -75,7 +75,7 @@ pub struct Param {
     pub space: Option<Space>,
     /// The size of the memory that it points to.
     pub length: Option<Length>,
-    /// True if the function hands out the address of a list of its own.
+    /// True if the function returns the address of its own list.
     pub lent: bool,
     /// True if null is allowed.
     pub nullable: bool,
@@ -85,19 +85,19 @@ pub struct Param {
     pub role: Role,
     /// The parameter that owns it.
     pub of: Option<ParamId>,
-    /// The stream that must have passed before the memory may go.
+    /// The stream whose work must finish before the memory may be freed.
     pub held: Option<ParamId>,
     /// The callback that gets it.
     pub context_of: Option<ParamId>,
     /// True if the call reports through it.
     pub is_status: bool,
-    /// Of a result: what is returned when the call failed.
+    /// Of a result: the value that is returned if the call failed.
     pub failure: i64,
-    /// True if the ABI points to const, where it is not as `dir` says.
+    /// True if the ABI points to const, if that differs from the default of `dir`.
     pub constness: Option<bool>,
-    /// The C++ spelling, where C cannot say it.
+    /// The C++ spelling, if C has none.
     pub upstream: Option<String>,
-    /// When it is there.
+    /// The releases that have it.
     pub availability: Availability,
     /// The value for the implementation in releases without it.
     pub absent: Option<Absent>,

@@ -1,4 +1,4 @@
-//! Questions that more than one emitter asks of the model.
+//! Queries of the model that several emitters need.
 
 use super::*;
 
@@ -13,7 +13,7 @@ impl Spec {
         ty.id().map(|id| &self.ty(id).kind)
     }
 
-    /// What a handle by pointer, or with a name for objects that are only read, is: `(is_const, const_name)`.
+    /// The constness of a handle by pointer or of one with `c_const`: `(is_const, const_name)`.
     fn handle_constness(&self, ty: Ty) -> Option<(bool, Option<&str>)> {
         let Ty::Named(id) = ty else { return None };
         match &self.ty(id).kind {
@@ -246,12 +246,12 @@ impl Places {
         self.below.iter().find(|(known, _)| known == key).map(|(_, places)| places)
     }
 
-    /// A key; the entry itself where it was left out.
+    /// The place of a key; if it is absent, that of the entry.
     pub fn at(&self, key: &str) -> &Places {
         self.get(key).unwrap_or(self)
     }
 
-    /// Returns the values of a key; the name of the entry where the key was left out.
+    /// Returns the place of a key's value; if the key is absent, that of the entry's name.
     pub fn span(&self, key: &str) -> Span {
         self.get(key).map_or(self.key, |places| places.value)
     }
@@ -349,7 +349,7 @@ impl Function {
 
     /// The releases in which its signature changes, with the one before each.
     pub fn signature_changes(&self, releases: usize) -> Vec<(ReleaseId, ReleaseId)> {
-        // Members that come to a struct of arguments leave the signature as it is.
+        // New members of a struct of arguments do not change the signature.
         let releases = if self.args.is_some() { 0 } else { releases };
         (1..releases)
             .map(|index| (ReleaseId(index - 1), ReleaseId(index)))
@@ -370,7 +370,7 @@ impl Param {
         self.dir == Direction::Out && !self.is_status && !self.is_caller_memory()
     }
 
-    /// Returns true if it is an address that a callback gets back, which nobody but its owner follows.
+    /// Returns true if it is the context of a callback, which only the callback dereferences.
     pub fn is_context(&self) -> bool {
         self.ty == Ty::Pointer && self.space.is_none() && self.length.is_none()
     }

@@ -46,7 +46,7 @@ pub struct TableField {
     pub align: u64,
 }
 
-/// The means by which host and plugin get the table.
+/// How host and plugin get the table.
 #[derive(Debug)]
 pub enum HandOver {
     /// The spec does not say.
@@ -95,7 +95,7 @@ pub struct ExtensionRelease {
 /// One pointer of a table.
 #[derive(Debug)]
 pub struct Slot {
-    /// The functions that had it, one after the other.
+    /// The functions that had it in successive releases.
     pub functions: Vec<At<FunctionId>>,
     /// True if it came out of the reserve.
     pub from_reserve: bool,

@@ -16,7 +16,7 @@ pub struct Type {
     pub summary: String,
     /// Longer, in Markdown.
     pub doc: String,
-    /// When it is there.
+    /// The releases that have it.
     pub availability: Availability,
     /// The group that describes it.
     pub group: GroupId,
@@ -128,7 +128,7 @@ pub struct EnumValue {
     pub alias: bool,
     /// The role in generated code.
     pub means: Option<Meaning>,
-    /// When it is there.
+    /// The releases that have it.
     pub availability: Availability,
     /// The spans of its keys.
     pub places: Places,
@@ -139,7 +139,7 @@ pub struct EnumValue {
 pub enum Meaning {
     /// An argument is null, out of range or stale.
     InvalidArgument,
-    /// The function is not there.
+    /// The release does not have the function.
     Unsupported,
     /// The implementation panicked.
     Internal,

@@ -45,12 +45,12 @@ fn present<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     }
 }
 
-/// A path through a file leads to nothing, as one through a folder that is not there.
+/// A path through a file does not exist, like a path through a missing folder.
 fn is_absence(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-/// A path without links, as far as it is there.
+/// A path without links, as far as it exists.
 pub(super) fn real(path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let mut missing = Vec::new();
@@ -85,7 +85,7 @@ pub(super) fn replace(path: &Path, text: &str) -> Result<(), OutputError> {
         fs::rename(&new, path)
     });
     written.map_err(|error| {
-        // The error that is reported is the one above; what this leaves behind, the next run removes.
+        // The first error is reported; the next run removes the temporary file.
         let _ = fs::remove_file(&new);
         failed("write", path)(error)
     })

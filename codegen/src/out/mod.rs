@@ -88,7 +88,7 @@ impl FileMap {
     /// Adds an output; `origin` is the span in the spec that requests it.
     ///
     /// # Errors
-    /// When there is one of that path already. Some file systems ignore the case of letters, so case does not
+    /// If there is one with that path already. Some file systems ignore the case of letters, so case does not
     /// matter.
     pub fn add(&mut self, output: Output, origin: Span) -> Result<(), DuplicatePath> {
         let index = self.files.len();

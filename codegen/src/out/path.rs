@@ -15,7 +15,7 @@ pub enum PathError {
     /// Its `..` go further up than its folders go down.
     #[error("it leads out of it")]
     Outside,
-    /// It is the root itself, where a file is wanted.
+    /// It is the root itself, but a file is expected.
     #[error("it names no file")]
     NoFile,
 }
@@ -73,7 +73,7 @@ pub fn is_within(path: &str, folder: &str) -> bool {
         || path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Equal for paths that are one file where the file system ignores the case of letters.
+/// Returns the same for paths that are one file if the file system ignores case.
 pub fn without_case(path: &str) -> String {
     match path.bytes().any(|byte| !byte.is_ascii() || byte.is_ascii_uppercase()) {
         true => path.to_lowercase(),

@@ -1,4 +1,4 @@
-//! The plan of a run: what it writes, what it removes, and what is in its way.
+//! The plan of a run: files to write and to remove, and obstacles.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,7 +41,7 @@ pub enum Difference {
     Stray(String),
 }
 
-/// Which outputs a plan is about.
+/// The outputs that a plan covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scope {
     /// All.
@@ -59,7 +59,7 @@ pub(super) struct Plan<'a> {
     pub(super) after: Manifest,
     /// The others of this one.
     pub(super) uncommitted: Manifest,
-    /// Each output, where it really is, and what is there.
+    /// Each output, its real path, and the file that exists there.
     pub(super) outputs: Vec<(&'a Output, PathBuf, State)>,
     /// Files that are no outputs any more and are unchanged.
     pub(super) gone: Vec<(String, PathBuf)>,
@@ -82,7 +82,7 @@ pub(super) enum State {
     Outdated(Vec<u8>),
     /// An output that was changed since.
     Edited(Vec<u8>),
-    /// A file of somebody else's.
+    /// A file that this spec did not write.
     Foreign(Vec<u8>),
 }
 
@@ -311,7 +311,7 @@ fn claims(target: &Target, folders: &mut Folders) -> Result<Claims, OutputError>
     Ok(Claims(claims))
 }
 
-/// Equal for paths that are one file where the file system ignores the case of letters.
+/// Returns the same for paths that are one file if the file system ignores case.
 fn fold(path: &Path) -> PathBuf {
     PathBuf::from(without_case(&path.to_string_lossy()))
 }

@@ -13,9 +13,9 @@ pub enum Fate {
     Updated,
     /// It had this text already.
     Unchanged,
-    /// It is no output any more.
+    /// It is no longer an output.
     Removed,
-    /// It is no output any more, but has been changed since it was written: from now on it is the user's.
+    /// It is no longer an output, but was changed since it was written, so it now belongs to the user.
     Left,
 }
 

@@ -1,4 +1,4 @@
-//! Reads YAML and keeps where everything stood. Knows nothing of what a spec means.
+//! Reads YAML and keeps the place of each value. It does not interpret the spec.
 
 mod node;
 pub mod shape;
@@ -35,7 +35,7 @@ pub struct At<T> {
 /// A file of a spec, kept so that diagnostics can quote it.
 #[derive(Debug)]
 pub struct SourceFile {
-    /// As it is shown to people: relative to where the command runs, if it can be.
+    /// The path in messages: relative to the current folder if possible.
     pub path: PathBuf,
     /// The whole text.
     pub text: String,
@@ -86,7 +86,7 @@ pub trait Files {
     fn list(&self, folder: &str) -> Vec<String>;
 }
 
-/// Returns true if a file is meant to be YAML; those of a spec end in `.yaml`, and the other ending is a
+/// Returns true if a file is meant to be YAML. Files of a spec end in `.yaml`; `.yml` is a
 /// slip.
 fn is_yaml(name: &str) -> bool {
     name.ends_with(".yaml") || name.ends_with(".yml")
@@ -105,7 +105,7 @@ impl Folder {
         Folder { root: root.as_ref().to_owned(), shown: root.as_ref().to_owned() }
     }
 
-    /// The same, named otherwise in messages: as the person who reads them wrote it.
+    /// Sets the path that messages show: as the user wrote it.
     pub fn shown_as(self, path: impl AsRef<Path>) -> Self {
         Folder { shown: path.as_ref().to_owned(), ..self }
     }

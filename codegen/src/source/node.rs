@@ -10,7 +10,7 @@ use super::text::{indenting_tab, traces};
 use super::{At, FileId, Span};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 
-/// A YAML value and where it stood.
+/// A YAML value and its place.
 #[derive(Clone, Debug)]
 pub struct Node {
     /// The span.
@@ -30,7 +30,7 @@ pub enum Content {
     Integer(i64),
     /// A number with a point.
     Float(f64),
-    /// A whole number that cannot be taken as it is written.
+    /// An integer whose notation is ambiguous or too large.
     Misread(Misread),
     /// Text.
     Text(String),
@@ -40,7 +40,7 @@ pub enum Content {
     Map(Vec<(At<String>, Node)>),
 }
 
-/// Why a whole number cannot be taken.
+/// Why an integer is not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Misread {
     /// `010` is 8 in YAML 1.1 and 10 in YAML 1.2.
@@ -55,7 +55,7 @@ pub enum Misread {
 }
 
 impl Misread {
-    /// Why `text`, which looks like a whole number, was taken for something else.
+    /// Why `text`, which looks like an integer, is not accepted as one.
     fn of(text: &str) -> Option<Misread> {
         let digits = text.trim_start_matches(['-', '+']).replace('_', "");
         let in_radix = |prefix, radix| {
@@ -173,7 +173,7 @@ pub fn parse(file: FileId, text: &str, diagnostics: &mut Diagnostics) -> Option<
         traces.into_iter().for_each(|trace| diagnostics.push(trace));
         return None;
     }
-    // The parser stops at the first key that is given twice; this way it hands over all of them.
+    // By default, the parser stops at the first duplicate key. With this option it returns all of them.
     let options = serde_saphyr::options! { duplicate_keys: DuplicateKeyPolicy::LastWins };
     match serde_saphyr::from_str_with_options::<Raw>(text, options) {
         Ok(raw) => Some(raw.place(file, text, diagnostics)),

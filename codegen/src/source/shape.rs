@@ -25,7 +25,7 @@ pub struct Key {
     pub doc: &'static str,
     /// The allowed values.
     pub value: Value,
-    /// True if the mapping means nothing without it.
+    /// True if the key is required.
     pub needed: bool,
     /// An example, if the required keys of a mapping do not show the form.
     pub example: Option<&'static str>,
@@ -127,12 +127,12 @@ impl Value {
     }
 }
 
-/// Checks a tree against what it should be.
+/// Checks a tree against a shape.
 pub fn check(node: &Node, value: &Value, diagnostics: &mut Diagnostics) {
     check_value(node, value, None, diagnostics);
 }
 
-/// The same of what a key takes, whose own words help to mend it.
+/// The same for the value of a key, whose doc becomes the help.
 fn check_value(node: &Node, value: &Value, key: Option<&Key>, diagnostics: &mut Diagnostics) {
     match value {
         Value::Any(values) => match values.iter().find(|value| value.accepts(&node.content)) {
@@ -168,7 +168,7 @@ fn check_shape(node: &Node, shape: &Shape, diagnostics: &mut Diagnostics) {
         }
     }
     for key in shape.keys.iter().filter(|key| key.needed && node.get(key.name).is_none()) {
-        // The first entry stands for the whole: a caret under forty lines points at nothing.
+        // Only the first entry is marked: a marker under forty lines would not help.
         let span = node.entries().first().map_or(node.span, |(name, _)| name.span);
         Diagnostic::new(Code::MissingKey, span, format!("{} needs the key `{}`", shape.name, key.name))
             .label(format!("`{}` takes {}", key.name, key.value.expected()))
@@ -253,7 +253,7 @@ fn with_doc(diagnostic: Diagnostic, key: Option<&Key>) -> Diagnostic {
     }
 }
 
-/// Why a whole number is none.
+/// Why an integer is not accepted.
 fn explain(diagnostic: Diagnostic, misread: Misread) -> Diagnostic {
     match misread {
         Misread::TooLarge => diagnostic.label(format!("a whole number is from {} to {}", i64::MIN, i64::MAX)),

@@ -22,7 +22,7 @@ pub enum Encoding {
     Utf8,
     /// Two bytes for most characters.
     Utf16,
-    /// One byte for each character, in some of them at least.
+    /// One byte for each character, at least for some.
     Latin1 {
         /// The position of the first character that is not UTF-8.
         first: usize,
@@ -31,10 +31,10 @@ pub enum Encoding {
     },
 }
 
-/// Takes what [`super::Files::read`] answered for text, in whichever encoding it is.
+/// Decodes the result of [`super::Files::read`] in any known encoding.
 ///
 /// # Errors
-/// What `read` answered, unless it is about the encoding.
+/// Errors of `read`, except about the encoding.
 pub fn decode(read: io::Result<String>) -> io::Result<Decoded> {
     match read {
         Ok(text) => Ok(match utf16(text.as_bytes()) {
@@ -176,7 +176,7 @@ fn invisible(file: FileId, text: &str) -> Vec<Diagnostic> {
     seen.into_iter().filter_map(diagnostic).collect()
 }
 
-/// The name of a character that looks like another one, or is invisible.
+/// The name of a character that is invisible or looks like another one.
 fn name(c: char) -> Option<&'static str> {
     match c {
         '\t' | '\n' | '\r' | ' '..='~' => None,

@@ -1,5 +1,5 @@
-//! Runs of the generator among files of other people, at random: no foreign byte, file, link or folder ever changes, and
-//! former outputs go.
+//! Random runs of the generator beside foreign files: no foreign byte, file, link or folder ever changes, and
+//! former outputs are removed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -15,10 +15,10 @@ use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 
 use crate::project::{collect, copy};
 
-/// Two specs that write to the same root. Each is a project of its own.
+/// Two specs that write to the same root. Each is a separate project.
 const SPECS: [&str; 2] = ["first", "second"];
 
-/// Places where people have files: beside outputs, in their way, and where their folders would be.
+/// Places of foreign files: beside outputs, at the paths of outputs, and at the paths of their folders.
 const PLACES: [&str; 16] = [
     "include/board.h",
     "include/kit.h",
@@ -38,7 +38,7 @@ const PLACES: [&str; 16] = [
     "first/board.h",
 ];
 
-/// Places where people have links.
+/// Places of foreign links.
 const LINKS: [&str; 6] = ["include", "out", "reference", "rust", "include/board.h", "docs"];
 
 /// The outputs that a spec asks for.
@@ -56,15 +56,15 @@ struct Settings {
 enum Step {
     /// A run of one of the specs.
     Run { spec: usize, settings: Settings, edits: Edits },
-    /// Somebody writes a file.
+    /// A user writes a file.
     Write { place: &'static str, text: u8 },
-    /// Somebody changes an output.
+    /// A user changes an output.
     Edit(usize),
-    /// Somebody removes an output.
+    /// A user removes an output.
     Remove(usize),
-    /// Somebody makes a folder.
+    /// A user creates a folder.
     Folder(&'static str),
-    /// Somebody makes a link.
+    /// A user creates a link.
     Link { place: &'static str, to: &'static str },
 }
 
@@ -119,13 +119,13 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Everything below a folder: files with their bytes, links with where they lead, empty folders.
+/// Everything below a folder: files with their bytes, links with their targets, empty folders.
 type Tree = BTreeMap<String, Vec<u8>>;
 
-/// A folder with outputs, files of other people, and a folder beside it that no run may touch.
+/// A folder with outputs and foreign files, and a folder beside it that no run may touch.
 struct World {
     folder: PathBuf,
-    /// Of each spec, the outputs of its last run, where they really are.
+    /// For each spec, the real paths of the outputs of its last run.
     owned: [Tree; 2],
     /// Runs that wrote their outputs.
     done: usize,
@@ -156,7 +156,7 @@ impl World {
         tree
     }
 
-    /// A path without links; one that leads nowhere as it is.
+    /// A path without links; a dangling link stays as it is.
     fn real(&self, path: &str) -> PathBuf {
         let path = self.folder.join(path);
         path.canonicalize().unwrap_or(path)
@@ -165,7 +165,7 @@ impl World {
     fn take(&mut self, step: &Step) {
         match step {
             Step::Run { spec, settings, edits } => self.run(*spec, settings, *edits),
-            // What cannot be done is not done: a file may stand where a folder has to be.
+            // Ignores failures: a file may be in the place of a folder.
             Step::Write { place, text } => self.put(place, |path| fs::write(path, format!("mine {text}\n"))),
             Step::Folder(place) => self.put(place, |path| fs::create_dir(path)),
             Step::Link { place, to } => {
@@ -185,7 +185,7 @@ impl World {
         }
     }
 
-    /// Does something to a place where there is nothing, or a file.
+    /// Acts on a place that is empty or has a file.
     fn put(&self, place: &str, make: impl Fn(&Path) -> std::io::Result<()>) {
         let path = self.root().join(place);
         let Some(folder) = path.parent() else { return };
@@ -195,14 +195,14 @@ impl World {
         }
     }
 
-    /// One of the outputs that are there.
+    /// An existing output.
     fn output(&self, index: usize) -> Option<PathBuf> {
         let paths: Vec<&String> = self.owned.iter().flat_map(Tree::keys).collect();
         let path = self.folder.join(paths.get(index % paths.len().max(1))?);
         path.symlink_metadata().is_ok_and(|data| data.is_file()).then_some(path)
     }
 
-    /// The outputs of a spec; `None` where it is refused.
+    /// The outputs of a spec; `None` if it is refused.
     fn outputs(&self, spec: usize, settings: &Settings) -> Option<(FileMap, Target)> {
         let folder = self.root().join(SPECS[spec]);
         let mut text = format!("project: {}\nsummary: A spec.\n", SPECS[spec]);
@@ -248,7 +248,7 @@ impl World {
         let owned = &self.owned[spec];
         let other = &self.owned[1 - spec];
         let paths: BTreeSet<&str> = files.outputs().iter().map(|output| &*output.path).collect();
-        // A link may lead from an output's folder to another one inside of the root.
+        // A link may lead from an output's folder to another folder in the root.
         let real: BTreeSet<PathBuf> = paths.iter().map(|name| self.real(&format!("root/{name}"))).collect();
         for (path, bytes) in &before {
             let is_changed = owned.get(path).is_some_and(|text| text != bytes);
@@ -286,7 +286,7 @@ impl World {
 
 impl Drop for World {
     fn drop(&mut self) {
-        // The folder of a failed case stays, so that one can look at it.
+        // The folder of a failed case is kept for inspection.
         if !std::thread::panicking() {
             drop(fs::remove_dir_all(&self.folder));
         }
@@ -303,7 +303,7 @@ fn link(_to: &Path, _path: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// `ROUNDS` multiplies how much is tried.
+/// `ROUNDS` multiplies the number of attempts.
 fn rounds() -> u32 {
     std::env::var("ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(1)
 }

@@ -1,4 +1,4 @@
-//! The command as people and scripts use it: what it writes, what it says, and how it exits.
+//! The command as users and scripts run it: outputs, messages and exit status.
 
 mod foreign;
 mod outputs;
@@ -121,7 +121,7 @@ fn what_the_command_cannot_do_exits_with_2() {
     assert_eq!(project.run(&["--nonsense"]).code, 2);
     assert_eq!(project.run(&["--check", "abi"]).code, 2);
 
-    // A file stands where a folder has to be.
+    // A file is in the place of a folder.
     fs::write(project.path("include"), "in the way").expect("the folder for tests can be written");
     let said = project.run(&[]);
     assert_eq!(said.code, 2);

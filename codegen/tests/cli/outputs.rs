@@ -1,10 +1,10 @@
-//! Outputs beside files of other people: the command changes only what it wrote.
+//! Outputs beside foreign files: the command changes only files that it wrote.
 
 use std::fs;
 
 use crate::project::{MANIFEST, Project};
 
-/// The path of the header that most of these tests look at.
+/// The path of the header that most of these tests use.
 const HEADER: &str = "include/sensor_bus.h";
 
 #[test]
@@ -69,7 +69,7 @@ fn former_output_goes_and_an_edited_one_stays() {
     assert!(said.out.contains("left       rust/sensor_bus.rs"), "{}", said.out);
     assert!(!project.path("rust/sensor_log.rs").exists());
     assert!(project.read("rust/sensor_bus.rs").starts_with("// mine"));
-    // From now on it is the user's.
+    // The file now belongs to the user.
     assert_eq!(project.run(&["--check"]).code, 0);
 }
 
@@ -157,7 +157,7 @@ fn two_specs_share_a_folder() {
     }
     let before = project.files();
 
-    // The same name of a header is the other's.
+    // The header of this name belongs to the other spec.
     let said = project.run(&["--spec", "second"]);
     assert_eq!(said.code, 2);
     assert!(said.err.contains("`include/sensor_bus.h` belongs to the project `fieldwork`"), "{}", said.err);
@@ -259,7 +259,7 @@ fn merged_manifest_and_either_side_of_a_conflict_need_no_help() {
     assert_eq!(project.read(MANIFEST), theirs);
 }
 
-/// A run may be killed between any two of its steps; the next one goes on from there, also with a changed spec.
+/// A run may be killed between any two of its steps. The next run continues, also with a changed spec.
 #[test]
 fn killed_run_is_finished_by_the_next() {
     let project = Project::new("killed");

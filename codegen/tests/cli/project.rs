@@ -1,4 +1,4 @@
-//! A spec in a folder of a test's own.
+//! A spec in a temporary folder of a test.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -25,12 +25,12 @@ pub fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// A copy of the example's spec in a folder of the test's own, with Rust files among its outputs, none of them written.
+/// A copy of the example's spec in a temporary folder, with Rust files among its outputs. No output is written yet.
 pub struct Project {
     pub root: PathBuf,
 }
 
-/// What the command said.
+/// The output of the command.
 pub struct Said {
     pub code: i32,
     pub out: String,
@@ -89,13 +89,13 @@ impl Project {
         fs::read_to_string(self.path(path)).unwrap_or_else(|error| panic!("`{path}`: {error}"))
     }
 
-    /// Adds a line to the manifest, as a run leaves it that wrote such a file.
+    /// Adds a line to the manifest, as if a run had written such a file.
     pub fn list(&self, path: &str, text: &str) {
         let manifest = self.read(MANIFEST);
         self.write(MANIFEST, &format!("{manifest}{} {path}\n", Hash::of(text.as_bytes())));
     }
 
-    /// Every file below the folder but for those of the spec, with its bytes; of a link, where it leads.
+    /// Every file below the folder except the spec's, with its bytes; for a link, its target.
     pub fn files(&self) -> BTreeMap<String, Vec<u8>> {
         let mut files = BTreeMap::new();
         collect(&self.root, &self.root, &mut files);
@@ -107,7 +107,7 @@ impl Project {
 /// The manifest of the example.
 pub const MANIFEST: &str = ".codegen/fieldwork.manifest";
 
-/// The entries below a folder. A folder counts as an entry where it is empty.
+/// The entries below a folder. Only an empty folder is an entry itself.
 pub fn collect(root: &Path, folder: &Path, files: &mut BTreeMap<String, Vec<u8>>) {
     let entries: Vec<_> = fs::read_dir(folder).expect("the folder is there").collect();
     let name = |path: &Path| path.strip_prefix(root).expect("it lies below").to_string_lossy().into_owned();

@@ -1,26 +1,26 @@
-//! Changes to the text of a spec: a key that goes away, a value that becomes another.
+//! Edits of the text of a spec: removed keys, changed values.
 
 use std::ops::Range;
 
 use codegen::source::{At, Node};
 
-/// Pieces of a text and what stands there afterwards.
+/// Replacements of ranges of a text.
 #[derive(Clone, Debug)]
 pub struct Edit(Vec<(Range<usize>, String)>);
 
 impl Edit {
-    /// A text for a piece.
+    /// Replaces one range.
     pub fn one(range: Range<usize>, text: impl Into<String>) -> Self {
         Edit(vec![(range, text.into())])
     }
 
-    /// Both.
+    /// Combines two edits.
     pub fn and(mut self, other: Edit) -> Self {
         self.0.extend(other.0);
         self
     }
 
-    /// The text afterwards.
+    /// Applies the edit to a text.
     pub fn apply(&self, text: &str) -> String {
         let mut pieces = self.0.clone();
         pieces.sort_by_key(|(range, _)| std::cmp::Reverse(range.start));
@@ -32,12 +32,12 @@ impl Edit {
     }
 }
 
-/// Returns true if a key stands in `{ … }`.
+/// Returns true if a key is in `{ … }`.
 fn is_flow(text: &str, key: usize) -> bool {
     text[..key].trim_end().ends_with(['{', ','])
 }
 
-/// Where what begins at `start` in `{ … }` or `[ … ]` ends: at the next comma or closing bracket of its
+/// The end of the element that begins at `start` in `{ … }` or `[ … ]`: the next comma or closing bracket of its
 /// level.
 fn flow_end(text: &str, start: usize) -> usize {
     let (mut depth, mut quote) = (0_usize, None);
@@ -55,7 +55,7 @@ fn flow_end(text: &str, start: usize) -> usize {
     text.len()
 }
 
-/// Where the block below a key ends: at the next line that is no further right than the key.
+/// The end of the block below a key: the next line that is not indented further than the key.
 fn block_end(text: &str, key: usize) -> usize {
     let line = text[..key].rfind('\n').map_or(0, |newline| newline + 1);
     let column = key - line;
@@ -70,7 +70,7 @@ fn block_end(text: &str, key: usize) -> usize {
     end
 }
 
-/// Takes a key and its value away; `None` for the first key of an item of a list.
+/// Removes a key and its value; `None` for the first key of an item of a list.
 pub fn drop_key(text: &str, key: &At<String>) -> Option<Edit> {
     let start = key.span.start;
     if is_flow(text, start) {
@@ -81,7 +81,7 @@ pub fn drop_key(text: &str, key: &At<String>) -> Option<Edit> {
     (!is_first).then(|| Edit::one(line..block_end(text, start), ""))
 }
 
-/// Takes an element of `{ … }` or `[ … ]` away, with one comma.
+/// Removes an element of `{ … }` or `[ … ]`, with one comma.
 fn drop_flow(text: &str, start: usize) -> Edit {
     let end = flow_end(text, start);
     if text[end..].starts_with(',') {
@@ -92,7 +92,7 @@ fn drop_flow(text: &str, start: usize) -> Edit {
     Edit::one(before.strip_suffix(',').unwrap_or(before).len()..end, "")
 }
 
-/// Takes an element of a list away.
+/// Removes an element of a list.
 pub fn drop_item(text: &str, item: &Node) -> Edit {
     let start = item.span.start;
     let line = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
@@ -105,12 +105,12 @@ pub fn drop_item(text: &str, item: &Node) -> Edit {
     }
 }
 
-/// Another name for a key.
+/// Renames a key.
 pub fn rename_key(key: &At<String>, name: &str) -> Edit {
     Edit::one(key.span.start..key.span.end, name)
 }
 
-/// Another scalar for a scalar.
+/// Replaces a scalar.
 pub fn set(text: &str, value: &Node, new: &str) -> Option<Edit> {
     let range = value.span.start..value.span.end;
     let old = text.get(range.clone())?;
@@ -121,7 +121,7 @@ pub fn set(text: &str, value: &Node, new: &str) -> Option<Edit> {
     Some(Edit::one(range, if quoted { format!("\"{new}\"") } else { new.to_owned() }))
 }
 
-/// A further key beside another one.
+/// Adds a key after another one.
 pub fn add_key(text: &str, beside: &At<String>, key_and_value: &str) -> Option<Edit> {
     let start = beside.span.start;
     if is_flow(text, start) {

@@ -1,10 +1,10 @@
-//! The kinds of slips: each changes what an entry means, and nothing else.
+//! The kinds of slips: each changes the meaning of an entry, and nothing else.
 
 use codegen::source::{At, Node};
 
 use crate::edit::{Edit, add_key, drop_item, drop_key, rename_key, set};
 
-/// An entry of a spec, with what it may be mixed up with.
+/// An entry of a spec, with the names that it may be confused with.
 pub struct Entry<'a> {
     /// The text of its file.
     pub text: &'a str,
@@ -20,17 +20,17 @@ pub struct Entry<'a> {
 
 /// A kind of slip.
 pub struct Kind {
-    /// What happened.
+    /// The description of the slip.
     pub name: &'static str,
-    /// What else holds it, where nothing in the spec says it a second time.
+    /// What detects it instead, if the spec does not contain the information twice.
     pub held_by: Option<&'static str>,
-    /// Every way in which it may happen to an entry.
+    /// Every possible edit of an entry.
     pub edits: fn(&Entry) -> Vec<Edit>,
 }
 
-/// The tests that hold the spec to the headers that it describes.
+/// The tests that compare the spec with the headers that it describes.
 pub const HEADERS: Option<&str> = Some("the headers");
-/// Nothing but people who read it.
+/// Only human review.
 const REVIEW: Option<&str> = Some("review");
 
 /// All kinds.
@@ -116,7 +116,7 @@ fn below_params(entry: &Entry, key: &str) -> Vec<Edit> {
     found.filter_map(|(key, _)| drop_key(entry.text, key)).collect()
 }
 
-/// The values of a key in every parameter that has it, changed.
+/// Changes the value of a key in every parameter that has it.
 fn change_params(entry: &Entry, key: &str, change: impl Fn(&str) -> Option<String>) -> Vec<Edit> {
     let values = params(entry).into_iter().filter_map(|(_, param)| param.get(key));
     values.filter_map(|value| set(entry.text, value, &change(value.text()?)?)).collect()
@@ -175,7 +175,7 @@ fn role_turned(entry: &Entry) -> Vec<Edit> {
     })
 }
 
-/// The first release that another one is not.
+/// The newest release other than `release`.
 fn other_release(entry: &Entry, release: &str) -> Option<String> {
     entry.releases.iter().rev().find(|other| *other != release).cloned()
 }
@@ -225,7 +225,7 @@ fn calls<'a>(entry: &Entry<'a>) -> Vec<&'a Node> {
 fn step_left_out(entry: &Entry) -> Vec<Edit> {
     let sequence = entry.node.get("fallback").and_then(|fallback| fallback.get("sequence"));
     let steps = sequence.map_or(&[][..], Node::items);
-    // The only step leaves a list without items, which is another kind of slip.
+    // Removing the only step leaves an empty list, which is another kind of slip.
     if steps.len() < 2 { Vec::new() } else { steps.iter().map(|step| drop_item(entry.text, step)).collect() }
 }
 
@@ -269,7 +269,7 @@ fn reference_misspelt(entry: &Entry) -> Vec<Edit> {
     see.iter().filter_map(|node| set(entry.text, node, &format!("{}_other", node.text()?))).collect()
 }
 
-/// The second letter of a name in code marks is left out.
+/// Removes the second letter of a name in code marks.
 fn name_misspelt(entry: &Entry) -> Vec<Edit> {
     let (start, end) = (entry.node.span.start, entry.node.extent().end);
     let Some(text) = entry.text.get(start..end) else { return Vec::new() };

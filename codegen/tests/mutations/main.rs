@@ -1,7 +1,7 @@
-//! How many slips in our own specs the rules see.
+//! Measures how many slips in our own specs the rules detect.
 //!
 //! Functions and types are changed, each once, by one of [`kinds::KINDS`], and the spec is loaded. A slip is
-//! chosen for an entry so that every kind is tried as often as the others, where it can happen at all. The
+//! chosen for an entry so that every kind is tried about as often, as far as it can occur. The
 //! device table and the kernel API are tried whole. ACL, which is larger than both, is tried at every sixth
 //! entry. `cargo test -p codegen --test mutations -- --nocapture` prints the figures; `ALL=1` takes every
 //! entry of ACL, `NAMES=1` names the entries whose slips are accepted.
@@ -25,9 +25,9 @@ use texts::Texts;
 /// An interface whose entries are changed.
 struct Subject {
     interface: &'static str,
-    /// The interfaces that are loaded with it: those whose types and names it uses.
+    /// The interfaces that are loaded with it, whose types and names it uses.
     with: &'static [&'static str],
-    /// Every how many entries one is changed.
+    /// Changes every `step`-th entry.
     step: usize,
 }
 
@@ -37,11 +37,11 @@ const SUBJECTS: [Subject; 3] = [
     Subject { interface: "acl", with: &["acl"], step: 6 },
 ];
 
-/// The most slips in percent that the rules may let pass, of those in what the spec alone knows.
-const MOST_ACCEPTED_ALONE: f64 = 36.0;
+/// The highest accepted percentage of slips in information that only the spec has.
+const MOST_ACCEPTED_ALONE: f64 = 32.0;
 
-/// The most of all, with those in what only the headers say, which other tests hold the spec to.
-const MOST_ACCEPTED: f64 = 46.0;
+/// The same for all slips, including those that only a comparison with the headers can detect.
+const MOST_ACCEPTED: f64 = 45.0;
 
 /// A spec after a slip.
 struct Mutant {
@@ -50,14 +50,14 @@ struct Mutant {
     texts: Texts,
 }
 
-/// The spec with a few interfaces of it.
+/// The spec with only some of its interfaces.
 fn part(spec: &Texts, interfaces: &[&str]) -> Texts {
     let mut part = spec.clone();
     part.0.retain(|path, _| {
         path.split_once('/').is_none_or(|(folder, _)| folder == "ops" || interfaces.contains(&folder))
     });
     let head = part.0.get_mut("spec.yaml").expect("a spec has a head");
-    // These name interfaces that the part may lack.
+    // The `rust` outputs name interfaces that the part may lack.
     let lines = head.lines().filter(|line| !line.starts_with("  rust"));
     let lines = lines.map(|line| match line.starts_with("interfaces:") {
         true => format!("interfaces: [{}]\n", interfaces.join(", ")),
@@ -116,7 +116,7 @@ fn mutants(spec: &Texts, subject: &Subject, used: &mut [usize]) -> Vec<Mutant> {
                 .collect();
             let Some((kind, edits)) = possible.iter().min_by_key(|(kind, _)| used[*kind]) else { continue };
             used[*kind] += 1;
-            // Another place each time, so that a kind is not always about the first parameter.
+            // Picks another place each time, so that a kind does not always change the first parameter.
             let edit = &edits[used[*kind] % edits.len()];
             let mut texts = base.clone();
             texts.0.insert((*path).clone(), edit.apply(text));
@@ -126,7 +126,7 @@ fn mutants(spec: &Texts, subject: &Subject, used: &mut [usize]) -> Vec<Mutant> {
     mutants
 }
 
-/// Which mutants load, on as many threads as there are.
+/// Returns which mutants load. Uses all processors.
 fn accepted(mutants: &[Mutant]) -> Vec<bool> {
     let next = AtomicUsize::new(0);
     let work = || {
@@ -148,7 +148,7 @@ fn accepted(mutants: &[Mutant]) -> Vec<bool> {
     done.into_iter().map(|(_, accepted)| accepted).collect()
 }
 
-/// Prints what became of each kind.
+/// Prints the results of each kind.
 fn report(mutants: &[Mutant], accepted: &[bool]) -> (Tally, Tally) {
     println!("{:<50} {:>8} {:>8}   held by", "slip", "refused", "accepted");
     for (index, kind) in KINDS.iter().enumerate() {

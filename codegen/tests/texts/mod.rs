@@ -1,4 +1,4 @@
-//! A spec in memory, which tests change before it is read.
+//! A spec in memory, which tests modify.
 
 use std::collections::BTreeMap;
 use std::io;

@@ -1,4 +1,4 @@
-//! Programs that tests start: a missing one is named, with the line that installs it.
+//! Programs that tests start. An error about a missing program shows how to install it.
 #![allow(dead_code, reason = "no test uses all of it")]
 
 use std::io::ErrorKind;

@@ -234,7 +234,7 @@ PLAIN: dict[str, Callable[[], Any]] = {
     ],
     "casts": lambda: [
         paddle.to_tensor(A * 9).astype(dtype)
-        for dtype in ("int8", "int32", "int64", "bool", "float16", "float64")
+        for dtype in ("int8", "int32", "int64", "bool", "float64")
     ],
     "doubles": lambda: [
         paddle.matmul(
@@ -261,6 +261,12 @@ PLAIN: dict[str, Callable[[], Any]] = {
 @pytest.mark.parametrize("operator", PLAIN)
 def test_values(operator: str) -> None:
     close(*on_both(PLAIN[operator]))
+
+
+def test_casts_to_half_precision_round_to_nearest() -> None:
+    """The CPU of Paddle 2.6 cuts digits off."""
+    half = paddle.to_tensor(A * 9).astype("float16")
+    np.testing.assert_array_equal(half.numpy(), (A * 9).astype("float16"))
 
 
 def _in_place(change: Callable[[Any], Any]) -> Callable[[], Any]:

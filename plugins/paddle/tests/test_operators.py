@@ -283,14 +283,14 @@ SPEC = Path(__file__).parents[3] / "spec" / "paddle" / "kernels"
 def kernels_of_the_spec() -> list[str]:
     """Returns the names of the kernels that the plugin registers for this release from the spec."""
 
-    def is_current(line: str) -> bool:
-        since, until = (re.search(rf'{key}: "(\d+)\.(\d+)"', line) for key in ("since", "until"))
+    def is_current(entry: str) -> bool:
+        since, until = (re.search(rf'{key}: "(\d+)\.(\d+)"', entry) for key in ("since", "until"))
         first = (int(since[1]), int(since[2])) if since else RELEASE
         last = (int(until[1]), int(until[2])) if until else RELEASE
         return first <= RELEASE <= last
 
-    lines = [line for file in SPEC.glob("*.yaml") for line in file.read_text().splitlines()]
-    kernels = (re.search(r"kernel: (\w+)", line) for line in lines if is_current(line))
+    entries = [entry for file in SPEC.glob("*.yaml") for entry in file.read_text().split("\n  - ")]
+    kernels = (re.search(r"kernel: (\w+)", entry) for entry in entries if is_current(entry))
     return sorted({kernel[1] for kernel in kernels if kernel})
 
 
@@ -299,65 +299,3 @@ def test_every_kernel_of_the_spec_is_one_of_paddle() -> None:
     known = core._get_registered_phi_kernels("all")
     missing = [name for name in kernels_of_the_spec() if name not in known]
     assert missing == []
-
-
-VIEWS: dict[str, Callable[[Any], Any]] = {
-    "whole": lambda x: x,
-    "rows": lambda x: x[1:3],
-    "row": lambda x: x[2],
-    "column": lambda x: x[:, 1],
-    "every second row": lambda x: x[::2],
-    "transposed": lambda x: x.transpose([1, 0]),
-    "reshaped": lambda x: paddle.reshape(x, [3, 8]),
-    "with one more dimension": lambda x: paddle.unsqueeze(x, 0),
-    "flat": paddle.flatten,
-    "half": lambda x: paddle.split(x, 2)[1],
-    "without a dimension": lambda x: paddle.squeeze(x[1:2], 0),
-}
-"""Tensors that may share the memory of another one."""
-
-IN_PLACE: dict[str, Callable[[Any], Any]] = {
-    "add_": lambda x: x.add_(paddle.ones_like(x)),
-    "subtract_": lambda x: x.subtract_(paddle.ones_like(x)),
-    "scale_": lambda x: x.scale_(2.0),
-    "exp_": lambda x: x.exp_(),
-    "clip_": lambda x: x.clip_(-0.2, 0.3),
-    "tanh_": lambda x: x.tanh_(),
-    "reciprocal_": lambda x: x.reciprocal_(),
-    "relu_": F.relu_,
-    "fill_": lambda x: x.fill_(3.0),
-    "assign": lambda x: paddle.assign(paddle.ones_like(x) * 7, output=x),
-    "an index": lambda x: x.__setitem__(0, 5.0),
-    "a slice": lambda x: x.__setitem__(slice(None, None, 2), 6.0),
-    "a tensor at an index": lambda x: x.__setitem__(-1, paddle.ones_like(x)[-1] * 8),
-}
-"""Operations that write a tensor."""
-
-
-SHARED = of_release(
-    {
-        # Slices are copies on a custom device, and `assign` runs on the CPU.
-        (2, 6): [
-            (operation, view)
-            for view in ("whole", "reshaped", "with one more dimension", "flat", "half")
-            for operation in IN_PLACE
-            if operation != "assign"
-        ],
-        (3, 0): [(operation, view) for view in VIEWS for operation in IN_PLACE],
-    }
-)
-"""Operations, and the views that share memory on the CPU and on the device."""
-
-
-@pytest.mark.parametrize(("operation", "view"), SHARED)
-def test_writes_through_views_are_those_of_the_cpu(operation: str, view: str) -> None:
-    """Releases differ in which views share memory, so the CPU of the same one is the reference."""
-
-    def compute() -> list[Any]:
-        whole = paddle.to_tensor(np.arange(24, dtype="float32").reshape(4, 6) * 0.1 - 0.75)
-        with paddle.no_grad():
-            part = VIEWS[view](whole)
-            IN_PLACE[operation](part)
-        return [whole.numpy(), part.numpy()]
-
-    assert_same(compute, 1e-6)

@@ -1,8 +1,9 @@
 //! The CPU presented as one or more accelerators: asynchronous streams, events, budgeted
 //! device memory, graphs and a profiler.
 //!
-//! [`Cpu`] implements [`tenon::device::Device`]. Its own methods add what the table of functions
-//! cannot express: closures as kernels and callbacks, times of events, nodes of graphs, and traces. The crate has no C types, no operators, and nothing of any framework.
+//! [`Cpu`] implements [`tenon::device::Device`]. Its own methods add what the table of functions cannot express: closures
+//! as kernels and callbacks, times of events, nodes of graphs, and traces. The crate contains no C types, no operators, and
+//! no code for a certain framework.
 //!
 //! ```
 //! # #[cfg(not(loom))] {
@@ -49,9 +50,10 @@ mod sync;
 pub use config::Config;
 pub use cpu::Cpu;
 pub use error::{Error, ErrorKind, Result};
-pub use executor::work::{CopyKind, INLINE_BYTES, TaskResult};
+pub use executor::work::{INLINE_BYTES, TaskResult};
 pub use graph::{CaptureInfo, NodeInfo};
 pub use handle::HandleKind;
+pub use memory::CopyKind;
 pub use memory::{HostStats, MemoryStats, PointerInfo, Space};
 pub use profiler::{Activity, Trace, TraceRecord};
 

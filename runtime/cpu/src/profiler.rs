@@ -1,6 +1,6 @@
 //! A bounded record of what ran on the streams while tracing was on.
 
-use crate::executor::work::CopyKind;
+use crate::memory::CopyKind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tenon::device::DeviceId;

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Gate, Log, block, cpu, download, upload};
+use common::{Gate, Log, block, cpu, download, fails, upload};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
@@ -175,7 +175,7 @@ fn ten_thousand_events() {
     assert!(log.read().len() >= 5);
     cpu.synchronize_stream(DeviceId(0), stream).unwrap();
     for pair in events.windows(2) {
-        assert!(cpu.event_elapsed_ns(pair[0], pair[1]).unwrap() >= 0);
+        assert!(cpu.event_elapsed_time(DeviceId(0), pair[0], pair[1]).unwrap() >= 0);
     }
     events.into_iter().for_each(|event| cpu.destroy_event(DeviceId(0), event).unwrap());
 }
@@ -224,13 +224,20 @@ fn times_of_events() {
     cpu.record_event(DeviceId(0), stream, start).unwrap();
     let gate = block(&cpu, 0, stream);
     cpu.record_event(DeviceId(0), stream, end).unwrap();
-    assert_eq!(cpu.event_elapsed_ns(start, end), Err(Error::EventNotReady { event: end.addr() }));
-    assert_eq!(cpu.event_time_ns(never), Err(Error::EventNotRecorded { event: never.addr() }));
+    let elapsed = |start, end| cpu.event_elapsed_time(DeviceId(0), start, end);
+    let not_ready = Error::EventNotReady { event: end.addr() };
+    assert_eq!(elapsed(start, end), Err(not_ready.into()));
+    let never_recorded = Error::EventNotRecorded { event: never.addr() };
+    assert_eq!(cpu.event_time_ns(never), Err(never_recorded.clone()));
     gate.open();
     cpu.synchronize_event(DeviceId(0), end).unwrap();
-    let elapsed = cpu.event_elapsed_ns(start, end).unwrap();
-    assert!(elapsed > 0);
-    assert_eq!(cpu.event_elapsed_ns(end, start), Ok(-elapsed));
+    let time = elapsed(start, end).unwrap();
+    assert!(time >= 0);
+    assert_eq!(elapsed(end, start), Ok(-time));
+    assert_eq!(elapsed(start, start), Ok(0));
+    assert_eq!(elapsed(never, end), Err(never_recorded.clone().into()));
+    assert_eq!(elapsed(start, never), Err(never_recorded.into()));
+    assert!(fails(cpu.event_elapsed_time(DeviceId(1), start, end), "belongs to device 0, not to device 1"));
     assert!(before <= cpu.event_time_ns(start).unwrap());
     assert!(cpu.event_time_ns(end).unwrap() <= cpu.now_ns().unwrap());
 }

@@ -1,4 +1,4 @@
-//! Casts between the types of elements and the types that are computed in.
+//! Casts between types of elements, and between them and the types that are computed in.
 
 use std::convert::identity;
 use std::num::Wrapping;
@@ -6,15 +6,99 @@ use std::num::Wrapping;
 use bytemuck::Pod;
 use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
+use num_complex::Complex;
 
-use crate::element::Bool;
+use crate::dtype::DType;
+use crate::element::{Bool, FromNumber, Number};
+use crate::error::{Error, Result};
+use crate::formulas;
+use crate::tensor::{View, ViewMut};
+
+/// Casts each element to the type of the output, which has the shape of the input and may share its memory.
+///
+/// Numbers become elements as [`elementwise`](crate::elementwise) has it. A real number becomes a complex one with the
+/// imaginary part 0; a complex number loses its imaginary part, and as a truth value it is whether one of its parts is other
+/// than zero.
+///
+/// # Errors
+/// [`Error::Shape`].
+pub fn cast(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
+    if out.dims() != x.dims() {
+        return Err(Error::Shape { expected: x.dims().to_vec(), actual: out.dims().to_vec() });
+    }
+    if out.is_empty() {
+        return Ok(());
+    }
+    if !x.dtype().is_complex() && !out.dtype().is_complex() {
+        return formulas::elementary::copy(out, x);
+    }
+    // All are read before one is written: the two may share memory.
+    let mut numbers = Vec::with_capacity(x.len());
+    let base = x.base().cast_const();
+    x.walk(x.dims())?.rows(|start, row| {
+        // SAFETY: the walk is one over elements of the view, which are live and initialised.
+        row.each(start, |[at]| numbers.push(unsafe { load_number(x.dtype(), base, at) }));
+    });
+    let (base, dtype, mut numbers) = (out.base(), out.dtype(), numbers.into_iter());
+    out.walk().rows(|start, row| {
+        row.each(start, |[at]| {
+            // SAFETY: the walk is one over elements of the view, which is borrowed exclusively.
+            numbers.next().into_iter().for_each(|number| unsafe { store_number(dtype, base, at, number) });
+        });
+    });
+    Ok(())
+}
+
+macro_rules! numbers {
+    ($($dtype:ident: $element:ty, |$value:ident| $number:expr;)*) => {
+        /// Loads an element of a type as a number.
+        ///
+        /// # Safety
+        /// An initialised element of the type is at the position from `base` on.
+        unsafe fn load_number(dtype: DType, base: *const u8, at: usize) -> Number {
+            match dtype {
+                $(DType::$dtype => {
+                    // SAFETY: the caller's promise.
+                    let $value = unsafe { base.cast::<$element>().add(at).read() };
+                    $number
+                })*
+            }
+        }
+
+        /// Stores a number as an element of a type.
+        ///
+        /// # Safety
+        /// An element of the type may be written at the position from `base` on.
+        unsafe fn store_number(dtype: DType, base: *mut u8, at: usize, number: Number) {
+            match dtype {
+                // SAFETY: the caller's promise.
+                $(DType::$dtype => unsafe {
+                    base.cast::<$element>().add(at).write(<$element>::from_number(number));
+                },)*
+            }
+        }
+    };
+}
+numbers! {
+    Bool: Bool, |value| Number::Integer(value.get().into());
+    U8: u8, |value| Number::Integer(value.into());
+    I8: i8, |value| Number::Integer(value.into());
+    I16: i16, |value| Number::Integer(value.into());
+    I32: i32, |value| Number::Integer(value.into());
+    I64: i64, |value| Number::Integer(value);
+    F16: f16, |value| Number::Real(value.into());
+    Bf16: bf16, |value| Number::Real(value.into());
+    F32: f32, |value| Number::Real(value.into());
+    F64: f64, |value| Number::Real(value);
+    Complex64: Complex<f32>, |value| Number::Complex(Complex::new(value.re.into(), value.im.into()));
+    Complex128: Complex<f64>, |value| Number::Complex(value);
+}
 
 /// What integers are computed in.
 type Integer = Wrapping<i64>;
 
 /// A type of elements that numbers of a type `M`, which is computed in, are loaded from and stored to.
 ///
-/// Unlike [`Stored`](crate::Stored), which says what goes together, it is there for all pairs of types.
 /// Floats are rounded to the nearest, ties to even. An integer stores a float without its fraction, NaN as 0,
 /// and wraps what it cannot hold. [`Bool`] stores whether the number is other than zero, and is loaded as 0
 /// or 1.

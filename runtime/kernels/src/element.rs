@@ -27,7 +27,7 @@ impl From<bool> for Bool {
 }
 
 /// A number in which arithmetic is done: `f32` or `f64`.
-pub trait Real: Float + Pod + Stored<Self> + Send + Sync + std::fmt::Debug {
+pub trait Real: Float + Pod + Send + Sync + std::fmt::Debug {
     /// The nearest number of this type.
     fn narrow(value: f64) -> Self;
     /// The same number in the widest type.
@@ -50,36 +50,6 @@ macro_rules! real {
     )*};
 }
 real!(f32 f64);
-
-/// A type that numbers of type `M` are stored in, at times with less precision.
-pub trait Stored<M>: Copy + Pod {
-    /// The number in storage.
-    fn store(value: M) -> Self;
-    /// The number to reckon with.
-    fn load(self) -> M;
-}
-
-macro_rules! stored {
-    ($($stored:ident as $math:ident: $store:expr, $load:expr;)*) => {$(
-        impl Stored<$math> for $stored {
-            #[inline]
-            fn store(value: $math) -> Self {
-                $store(value)
-            }
-
-            #[inline]
-            fn load(self) -> $math {
-                $load(self)
-            }
-        }
-    )*};
-}
-stored! {
-    f32 as f32: std::convert::identity, std::convert::identity;
-    f64 as f64: std::convert::identity, std::convert::identity;
-    f16 as f32: f16::from_f32, f16::to_f32;
-    bf16 as f32: bf16::from_f32, bf16::to_f32;
-}
 
 /// A number of a type that is known at run time only.
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -54,6 +54,26 @@ pub enum Error {
         /// The type.
         dtype: DType,
     },
+    /// A tensor has another type than the others call for.
+    #[error("`{what}` has elements of type {actual}, not {expected}")]
+    Types {
+        /// The tensor.
+        what: &'static str,
+        /// Its type.
+        actual: DType,
+        /// The type that it should have.
+        expected: DType,
+    },
+    /// Matrices do not have the shapes of factors.
+    #[error(
+        "matrices of the shapes {x:?} and {y:?} cannot be multiplied: their inner dimensions are not equal"
+    )]
+    Inner {
+        /// The shape of the left matrix, after it was transposed.
+        x: [usize; 2],
+        /// The shape of the right matrix, after it was transposed.
+        y: [usize; 2],
+    },
     /// A tensor cannot be repeated so that it has another shape.
     #[error("the shape {from:?} cannot be broadcast to {to:?}")]
     Broadcast {
@@ -77,6 +97,22 @@ pub enum Error {
         axis: usize,
         /// How many dimensions the tensor has.
         rank: usize,
+    },
+    /// An index is outside of a dimension.
+    #[error("the index {index} is outside of a dimension of length {len}")]
+    Index {
+        /// The index.
+        index: i64,
+        /// The length of the dimension.
+        len: usize,
+    },
+    /// An attribute has a value that the operator does not have.
+    #[error("the attribute `{name}` cannot be {value}")]
+    Attribute {
+        /// The attribute.
+        name: &'static str,
+        /// Its value.
+        value: String,
     },
     /// The largest or smallest of no elements is asked for.
     #[error("there is no largest or smallest of no elements")]
@@ -105,4 +141,15 @@ pub enum Error {
 /// [`Error::Length`].
 pub fn expect_length(what: &'static str, expected: usize, actual: usize) -> Result<()> {
     if expected == actual { Ok(()) } else { Err(Error::Length { what, expected, actual }) }
+}
+
+/// Checks a shape that other tensors determine.
+///
+/// # Errors
+/// [`Error::Shape`].
+pub(crate) fn expect_shape(expected: &[usize], actual: &[usize]) -> Result<()> {
+    if expected == actual {
+        return Ok(());
+    }
+    Err(Error::Shape { expected: expected.to_vec(), actual: actual.to_vec() })
 }

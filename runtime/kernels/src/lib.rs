@@ -5,39 +5,66 @@
 //! has it at run time, and a layout with strides.
 //!
 //! ```
-//! use tenon_kernels::optimizer::{Precision, Sgd};
+//! use tenon_kernels::{View, ViewMut, softmax::softmax};
 //!
-//! let mut weights = [1.0_f32, 2.0];
-//! Sgd { learning_rate: 0.5 }.step(Precision::Single(&mut weights), &[1.0, -1.0])?;
-//! assert_eq!(weights, [0.5, 2.5]);
+//! let mut out = [0.0_f32; 4];
+//! softmax(&mut ViewMut::of_slice(&mut out, &[2, 2])?, &View::of_slice(&[1.0_f32; 4], &[2, 2])?, -1)?;
+//! assert_eq!(out, [0.5; 4]);
 //! # Ok::<(), tenon_kernels::Error>(())
 //! ```
 //!
 //! Operators that frameworks run in place take `&mut` slices and change them. Loops are plain, on one thread,
 //! and written so that the compiler vectorises them.
 
+mod accumulate;
+pub mod attention;
+mod axis;
 mod buffer;
-mod cast;
+pub mod cast;
 pub mod concat;
+pub mod conv;
 mod convert;
 mod dtype;
 mod element;
 pub mod elementwise;
+pub mod embedding;
 mod error;
+mod float;
 #[rustfmt::skip]
 pub mod formulas;
+pub mod indexing;
+pub mod interpolate;
+mod lines;
+pub mod loss;
+pub mod matmul;
+mod movement;
 pub mod norm;
 pub mod numeric;
 pub mod optimizer;
+pub mod pool;
+mod product;
+pub mod random;
 pub mod reduce;
+pub mod reduction;
+pub mod rnn;
+pub mod rotary;
+pub mod scan;
+pub mod shape;
+mod slices;
+pub mod softmax;
+pub mod sorting;
+pub mod special;
 pub mod strided;
+pub mod swiglu;
 mod tensor;
+mod tiles;
 mod walk;
+mod window;
 
 pub use buffer::Buffer;
 pub use bytemuck::Pod;
 pub use dtype::{DType, Element};
-pub use element::{Bool, FromNumber, Number, Real, Stored};
+pub use element::{Bool, FromNumber, Number, Real};
 pub use error::{Error, Result, expect_length};
 pub use half::{bf16, f16};
 pub use num_complex::Complex;

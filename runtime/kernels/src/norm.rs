@@ -1,4 +1,16 @@
-//! Batch normalisation: statistics over everything but the channels, and what is done with them.
+//! Normalisation: of the channels of a batch, of layers, groups of channels and instances.
+//!
+//! The functions of slices are for batch normalisation; those of views are all other operators, and it as well.
+
+mod batch;
+mod operators;
+mod plan;
+
+pub use batch::{batch_norm, batch_norm_grad};
+pub use operators::{
+    group_norm, group_norm_grad, instance_norm, instance_norm_grad, layer_norm, layer_norm_grad, rms_norm,
+    rms_norm_grad,
+};
 
 use crate::element::Real;
 use crate::error::{Error, Result, expect_length};
@@ -94,6 +106,19 @@ fn sum<T: Real>(elements: &[T], term: impl Fn(f64) -> f64) -> f64 {
         }
     }
     lanes.iter().sum::<f64>() + rest.iter().map(|element| term(element.widen())).sum::<f64>()
+}
+
+/// The batch, the channels and the pixels of a shape, and whether the channels come last, as the layout's name says.
+fn channels(dims: &[usize], layout: &str) -> Result<(usize, usize, usize, bool)> {
+    let rank = Error::Rank { dims: dims.len(), strides: 2 };
+    let &[batch, .., last] = dims else { return Err(rank) };
+    match layout {
+        "NCHW" | "NCDHW" | "NCL" | "NC" | "ANYLAYOUT" => {
+            Ok((batch, dims[1], dims[2..].iter().product(), false))
+        }
+        "NHWC" | "NDHWC" | "NLC" => Ok((batch, last, dims[1..dims.len() - 1].iter().product(), true)),
+        _ => Err(Error::Attribute { name: "data_layout", value: layout.to_owned() }),
+    }
 }
 
 /// The mean and the variance, over all samples, of each channel. The variance is the biased one: divided by

@@ -3,6 +3,8 @@
 //! A view is an address, the type of the elements, and a layout. Views that are written may share memory with
 //! views that are read, as operators in place need it: so no view gives out its elements as a slice.
 
+mod layout;
+
 use std::marker::PhantomData;
 use std::slice;
 
@@ -145,9 +147,28 @@ macro_rules! properties {
                 self
             }
 
+            /// The same tensor with its last dimension as the second one. It has two dimensions or more.
+            pub(crate) fn move_last_to_second(mut self) -> Self {
+                let memory = &mut self.memory;
+                memory.dims[1..].rotate_right(1);
+                memory.strides[1..].rotate_right(1);
+                memory.contiguous = Layout::new(&memory.dims, &memory.strides).is_ok_and(|l| l.is_contiguous());
+                self
+            }
+
             /// The lowest address of an element.
             pub(crate) fn base(&self) -> *mut u8 {
                 self.memory.base
+            }
+
+            /// How many elements the first one is behind [`base`](Self::base).
+            pub(crate) fn before(&self) -> usize {
+                self.memory.before
+            }
+
+            /// Whether the elements lie one after the other in row-major order.
+            pub(crate) fn is_contiguous(&self) -> bool {
+                self.memory.contiguous
             }
         }
     )*};
@@ -196,6 +217,14 @@ impl<'a> View<'a> {
             self.memory.strides.remove(0);
         }
         self
+    }
+
+    /// The part of the tensor with an index along its first dimension, which is longer than that.
+    pub(crate) fn part(&self, index: usize) -> Result<View<'a>> {
+        let Memory { base, before, dtype, ref dims, ref strides, .. } = self.memory;
+        let first = (before as isize + strides[0] * index as isize) * dtype.size() as isize;
+        let memory = Memory::new(base.wrapping_offset(first), dtype, &dims[1..], &strides[1..])?;
+        Ok(Self { memory, lifetime: PhantomData })
     }
 
     /// The strides that repeat the tensor so that it has a shape, by NumPy's rules.
@@ -293,6 +322,11 @@ impl<'a> ViewMut<'a> {
     /// Returns true if some byte between the first and the last element may belong to both.
     #[must_use]
     pub fn shares_memory(&self, other: &View<'_>) -> bool {
+        self.memory.overlaps(&other.memory)
+    }
+
+    /// Returns true if some byte between the first and the last element may belong to both outputs.
+    pub(crate) fn shares_memory_with_output(&self, other: &ViewMut<'_>) -> bool {
         self.memory.overlaps(&other.memory)
     }
 

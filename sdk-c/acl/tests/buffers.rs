@@ -6,7 +6,7 @@ use common::{any, distant_world, refused, world};
 use tenon_acl::api::*;
 
 #[test]
-fn what_is_written_to_a_buffer_is_in_all_of_its_memory() {
+fn buffer_is_written_through_to_its_memory() {
     for world in [world(), distant_world()] {
         world.rt_set_device(0).unwrap();
         let buffer = world.rt_alloc_buf(1000).unwrap();
@@ -38,7 +38,7 @@ fn what_is_written_to_a_buffer_is_in_all_of_its_memory() {
 }
 
 #[test]
-fn memory_goes_with_the_last_of_its_buffers() {
+fn memory_is_freed_with_its_last_buffer() {
     let world = world();
     world.rt_set_device(0).unwrap();
     let nothing = world.alive();
@@ -52,7 +52,7 @@ fn memory_goes_with_the_last_of_its_buffers() {
     let [place, other] = [first, second].map(|buffer| world.rt_get_buf_data(buffer).unwrap().data_ptr);
     assert_eq!(place, other);
 
-    // It begins as the other one, and is its own from then on.
+    // It starts as a copy of the other one, and is independent from then on.
     let mut note = [0; 4];
     world.rt_get_buf_user_data(second, &mut note, 92).unwrap();
     assert_eq!((&note, world.rt_get_buf_data_len(second)), (b"note", Ok(8)));
@@ -97,7 +97,7 @@ fn notes_have_96_bytes() {
 }
 
 #[test]
-fn a_chain_goes_by_its_first_buffer() {
+fn chain_is_addressed_by_its_first_buffer() {
     let world = world();
     world.rt_set_device(0).unwrap();
     let buffers: Vec<_> = (0..4).map(|_| world.rt_alloc_buf(8).unwrap()).collect();
@@ -121,7 +121,7 @@ fn a_chain_goes_by_its_first_buffer() {
     refused(AclError::RT_PARAM_INVALID, world.rt_append_buf_chain(alone, head));
     refused(AclError::RT_PARAM_INVALID, world.rt_append_buf_chain(buffers[2], alone));
 
-    // One that goes leaves the others together; the first one ends the chain.
+    // Freeing one buffer keeps the others in the chain; freeing the first one ends the chain.
     world.rt_free_buf(buffers[2]).unwrap();
     assert_eq!(world.rt_get_buf_chain_num(head), Ok(3));
     assert_eq!(world.rt_get_buf_from_chain(head, 2), Ok(buffers[3]));
@@ -136,7 +136,7 @@ fn a_chain_goes_by_its_first_buffer() {
 }
 
 #[test]
-fn a_chain_has_128_buffers_at_most() {
+fn chain_has_at_most_128_buffers() {
     let world = world();
     world.rt_set_device(0).unwrap();
     let head = world.rt_alloc_buf(8).unwrap();

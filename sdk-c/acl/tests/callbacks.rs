@@ -11,7 +11,7 @@ const BLOCK: CallbackBlockType = CallbackBlockType::BLOCK;
 const NO_BLOCK: CallbackBlockType = CallbackBlockType::NO_BLOCK;
 
 #[test]
-fn a_stream_without_a_thread_takes_no_callback() {
+fn callback_needs_a_subscribed_thread() {
     let world = world();
     world.rt_set_device(0).unwrap();
     let stream = world.rt_create_stream().unwrap();
@@ -27,15 +27,15 @@ fn a_stream_without_a_thread_takes_no_callback() {
 }
 
 #[test]
-fn a_callback_runs_in_the_thread_that_is_subscribed() {
+fn callback_runs_in_the_subscribed_thread() {
     let world = world();
     world.rt_set_device(0).unwrap();
     let (thread, acl, ran) = (Thread::start(), world.shared(), channel());
     for stream in [Stream::NULL, world.rt_create_stream().unwrap()] {
         world.rt_subscribe_report(thread.number, stream).unwrap();
         for kind in [BLOCK, NO_BLOCK] {
-            let tell = ran.0.clone();
-            let function = callback(move || tell.send(std::thread::current().id()).unwrap());
+            let sender = ran.0.clone();
+            let function = callback(move || sender.send(std::thread::current().id()).unwrap());
             world.rt_launch_callback(function, kind, stream).unwrap();
             let acl = acl.clone();
             let served = thread.run(move || {
@@ -52,7 +52,7 @@ fn a_callback_runs_in_the_thread_that_is_subscribed() {
 }
 
 #[test]
-fn only_a_callback_that_blocks_holds_its_stream() {
+fn blocking_callback_holds_its_stream() {
     let world = world();
     world.rt_set_device(0).unwrap();
     let stream = world.rt_create_stream().unwrap();
@@ -75,7 +75,7 @@ fn only_a_callback_that_blocks_holds_its_stream() {
 }
 
 #[test]
-fn a_thread_that_serves_nothing_is_told_at_once() {
+fn unsubscribed_thread_gets_an_error_at_once() {
     let world = world();
     refused(AclError::INVALID_PARAM, world.rt_process_report(0));
     refused(AclError::INVALID_PARAM, world.rt_process_report(-2));
@@ -110,7 +110,7 @@ fn subscriptions_are_checked() {
 }
 
 #[test]
-fn as_many_threads_can_be_subscribed_as_the_interface_says() {
+fn limit_of_subscribed_threads() {
     let world = world();
     world.rt_set_device(0).unwrap();
     let streams: Vec<Stream> = (0..1025).map(|_| world.rt_create_stream().unwrap()).collect();
@@ -124,27 +124,26 @@ fn as_many_threads_can_be_subscribed_as_the_interface_says() {
 }
 
 #[test]
-fn unsubscribing_drops_callbacks_lets_the_stream_go_and_wakes_the_thread() {
+fn unsubscribe_drops_callbacks_and_wakes_the_thread() {
     let world = world();
     world.rt_set_device(0).unwrap();
     let stream = world.rt_create_stream().unwrap();
     let thread = Thread::start();
     world.rt_subscribe_report(thread.number, stream).unwrap();
-    let never = callback(|| panic!("nobody fetched it"));
+    let never = callback(|| panic!("no thread processes the report"));
     world.rt_launch_callback(never, BLOCK, stream).unwrap();
     refused(AclError::RT_STREAM_SYNC_TIMEOUT, world.rt_synchronize_stream_with_timeout(stream, 5));
     world.rt_un_subscribe_report(thread.number, stream).unwrap();
     world.rt_synchronize_stream(stream).unwrap();
     world.rt_subscribe_report(thread.number, stream).unwrap();
-    let (acl, told) = (world.shared(), channel());
-    let tell = told.0;
-    let function = callback(move || tell.send(()).unwrap());
+    let (acl, (sender, receiver)) = (world.shared(), channel());
+    let function = callback(move || sender.send(()).unwrap());
     world.rt_launch_callback(function, NO_BLOCK, stream).unwrap();
     let waiting = thread.begin(move || {
         acl.rt_process_report(-1).unwrap();
         acl.rt_process_report(-1)
     });
-    told.1.recv().unwrap();
+    receiver.recv().unwrap();
     world.rt_un_subscribe_report(thread.number, stream).unwrap();
     refused(AclError::RT_THREAD_SUBSCRIBE, waiting.recv().unwrap());
     thread.end();
@@ -153,7 +152,7 @@ fn unsubscribing_drops_callbacks_lets_the_stream_go_and_wakes_the_thread() {
 }
 
 #[test]
-fn a_thread_that_ends_lets_its_streams_go() {
+fn ended_thread_is_unsubscribed() {
     let world = world();
     world.rt_set_device(0).unwrap();
     let stream = world.rt_create_stream().unwrap();
@@ -162,7 +161,7 @@ fn a_thread_that_ends_lets_its_streams_go() {
     world.rt_launch_callback(callback(|| {}), NO_BLOCK, stream).unwrap();
     let acl = world.shared();
     thread.run(move || acl.rt_process_report(-1)).unwrap();
-    let never = callback(|| panic!("the thread is gone"));
+    let never = callback(|| panic!("the thread has ended"));
     world.rt_launch_callback(never, BLOCK, stream).unwrap();
     let number = thread.number;
     thread.end();
@@ -176,7 +175,7 @@ fn a_thread_that_ends_lets_its_streams_go() {
 }
 
 #[test]
-fn a_callback_may_call_the_interface_also_where_another_callback_is_awaited() {
+fn callback_may_call_the_interface() {
     let world = world();
     world.rt_set_device(0).unwrap();
     let context = world.rt_get_current_context().unwrap();
@@ -209,30 +208,29 @@ fn a_callback_may_call_the_interface_also_where_another_callback_is_awaited() {
 }
 
 #[test]
-fn host_functions_go_to_a_thread_that_asks_for_them() {
+fn host_functions_run_in_the_subscribed_thread() {
     let world = world();
     world.rt_set_device(0).unwrap();
     let stream = world.rt_create_stream().unwrap();
     let thread = Thread::start();
-    let told = channel();
-    let tell = told.0.clone();
-    let function = host_function(move || tell.send(std::thread::current().id()).unwrap());
+    let (sender, receiver) = channel();
+    let ran = sender.clone();
+    let function = host_function(move || ran.send(std::thread::current().id()).unwrap());
     world.rt_launch_host_func(stream, function).unwrap();
     world.rt_synchronize_stream(stream).unwrap();
-    let library = told.1.recv().unwrap();
+    let library = receiver.recv().unwrap();
     world.rt_subscribe_host_func(thread.number, stream).unwrap();
     refused(AclError::REPEAT_SUBSCRIBE, world.rt_subscribe_host_func(thread.number, stream));
     // A subscription to host functions does not subscribe to callbacks.
     refused(AclError::RT_STREAM_NO_CB_REG, world.rt_launch_callback(callback(|| {}), BLOCK, stream));
-    let tell = told.0.clone();
-    let function = host_function(move || tell.send(std::thread::current().id()).unwrap());
+    let function = host_function(move || sender.send(std::thread::current().id()).unwrap());
     world.rt_launch_host_func(stream, function).unwrap();
     let acl = world.shared();
     let served = thread.run(move || {
         acl.rt_process_host_func(-1).unwrap();
         std::thread::current().id()
     });
-    assert_eq!(told.1.recv().unwrap(), served);
+    assert_eq!(receiver.recv().unwrap(), served);
     assert_ne!(served, library);
     world.rt_un_subscribe_host_func(thread.number, stream).unwrap();
     world.rt_launch_host_func(stream, host_function(|| {})).unwrap();
@@ -254,8 +252,8 @@ fn callbacks_of_many_streams_all_run_once_and_in_order() {
     let ran = channel();
     for round in 0..100 {
         for (index, stream) in streams.iter().enumerate() {
-            let tell = ran.0.clone();
-            let function = callback(move || tell.send((index, round)).unwrap());
+            let sender = ran.0.clone();
+            let function = callback(move || sender.send((index, round)).unwrap());
             let kind = if (round + index) % 3 == 0 { BLOCK } else { NO_BLOCK };
             world.rt_launch_callback(function, kind, *stream).unwrap();
         }

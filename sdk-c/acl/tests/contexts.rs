@@ -6,7 +6,7 @@ use common::{Thread, refused, world};
 use tenon_acl::api::*;
 
 #[test]
-fn the_last_set_wins_and_a_context_brings_its_device() {
+fn last_set_context_is_current_with_its_device() {
     let world = world();
     world.rt_set_device(0).unwrap();
     let default = world.rt_get_current_context().unwrap();
@@ -48,7 +48,7 @@ fn the_default_context_is_not_destroyed_by_hand() {
 }
 
 #[test]
-fn without_a_current_context_nothing_is_made_or_copied() {
+fn without_a_current_context_calls_are_refused() {
     let world = world();
     let context = world.rt_create_context(0).unwrap();
     world.rt_destroy_context(context).unwrap();
@@ -68,7 +68,7 @@ fn without_a_current_context_nothing_is_made_or_copied() {
 }
 
 #[test]
-fn any_thread_destroys_a_context_and_others_see_that_it_is_gone() {
+fn context_destroyed_by_another_thread_is_invalid() {
     let world = world();
     let context = world.rt_create_context(0).unwrap();
     let stream = world.rt_create_stream().unwrap();
@@ -85,7 +85,7 @@ fn any_thread_destroys_a_context_and_others_see_that_it_is_gone() {
 }
 
 #[test]
-fn a_context_that_goes_takes_its_streams_along() {
+fn destroyed_context_destroys_its_streams() {
     let world = world();
     let context = world.rt_create_context(0).unwrap();
     for _ in 0..5 {
@@ -96,7 +96,7 @@ fn a_context_that_goes_takes_its_streams_along() {
 }
 
 #[test]
-fn options_are_kept_for_the_process_and_for_each_context() {
+fn options_are_per_process_and_per_context() {
     let world = world();
     refused(AclError::RT_SYSPARAMOPT_NOT_SET, world.rt_get_sys_param_opt(SysParamOpt::DETERMINISTIC));
     world.rt_set_sys_param_opt(SysParamOpt::DETERMINISTIC, 1).unwrap();
@@ -113,7 +113,7 @@ fn options_are_kept_for_the_process_and_for_each_context() {
 }
 
 #[test]
-fn a_default_context_is_told_from_outside() {
+fn state_of_the_default_context() {
     let world = world();
     let active = || world.rt_get_primary_ctx_state(0).unwrap().active;
     assert_eq!(active(), 0);

@@ -9,7 +9,7 @@ use tenon_acl::api::*;
 const HUGE_FIRST: MemMallocPolicy = MemMallocPolicy::HUGE_FIRST;
 
 #[test]
-fn copies_go_where_the_addresses_say() {
+fn addresses_determine_the_direction_of_a_copy() {
     let world = world();
     world.rt_set_device(0).unwrap();
     let [one, two] = [(); 2].map(|()| world.rt_malloc(64, HUGE_FIRST).unwrap());
@@ -31,7 +31,7 @@ fn copies_go_where_the_addresses_say() {
         if !is_from_device {
             copy(any(one), any(&mut source[..])).unwrap();
             copy(any(pinned), any(one)).unwrap();
-            // SAFETY: nobody writes it meanwhile.
+            // SAFETY: it is not written during the check.
             assert_eq!(unsafe { pinned.bytes(64) }, source);
         }
     }
@@ -84,7 +84,7 @@ fn asynchronous_copies_keep_the_order_of_their_stream() {
     world.rt_memcpy_async(any(memory), size, any(up), size, MemcpyKind::HOST_TO_DEVICE, stream).unwrap();
     world.rt_memset_async(any(memory), size, 0x102, size / 2, stream).unwrap();
     world.rt_memcpy_async(any(down), size, any(memory), size, MemcpyKind::DEVICE_TO_HOST, stream).unwrap();
-    // SAFETY: the stream has not come there.
+    // SAFETY: the stream has not reached the copy.
     unsafe { up.bytes_mut(size) }.fill(7);
     hold.open();
     world.rt_synchronize_stream(stream).unwrap();
@@ -105,7 +105,7 @@ fn asynchronous_copies_keep_the_order_of_their_stream() {
 }
 
 #[test]
-fn pageable_memory_can_be_taken_back_when_the_call_returns() {
+fn pageable_memory_is_free_when_the_call_returns() {
     let world = world();
     world.rt_set_device(0).unwrap();
     let stream = world.rt_create_stream().unwrap();
@@ -129,7 +129,7 @@ fn pageable_memory_can_be_taken_back_when_the_call_returns() {
 }
 
 #[test]
-fn rectangles_leave_what_lies_between_their_rows() {
+fn copies_of_rows_keep_the_bytes_between_them() {
     let world = world();
     world.rt_set_device(0).unwrap();
     let stream = world.rt_create_stream().unwrap();
@@ -172,7 +172,7 @@ fn fills_write_bytes_and_words() {
     let host = world.rt_malloc_host(size).unwrap();
     let read = || {
         world.rt_memcpy(any(host), size, any(memory), size, MemcpyKind::DEFAULT).unwrap();
-        // SAFETY: nobody writes it meanwhile.
+        // SAFETY: it is not written during the check.
         unsafe { host.bytes(size) }.to_vec()
     };
     world.rt_memset(any(memory), size, -1, size).unwrap();
@@ -187,7 +187,7 @@ fn fills_write_bytes_and_words() {
     world.rt_synchronize_stream(stream).unwrap();
     assert!(words(&read(), 0x0a0b_0c0d));
     world.rt_memset(any(host), size, 3, 5).unwrap();
-    // SAFETY: nobody writes it meanwhile.
+    // SAFETY: it is not written during the check.
     assert_eq!(unsafe { host.bytes(6) }, [3, 3, 3, 3, 3, 0x0c]);
     refused(AclError::INVALID_PARAM, world.rt_memset(AnyPtr::NULL, 8, 0, 8));
     refused(AclError::RT_PARAM_INVALID, world.rt_memset(any(memory), 7, 0, 8));
@@ -203,7 +203,7 @@ fn fills_write_bytes_and_words() {
 }
 
 #[test]
-fn many_copies_at_once_say_which_failed() {
+fn batch_copy_reports_the_failed_one() {
     let world = world();
     world.rt_set_device(0).unwrap();
     let memory = world.rt_malloc(64, HUGE_FIRST).unwrap();
@@ -249,7 +249,7 @@ fn a_stream_copies_and_fills_memory_of_another_device() {
     let (mut source, mut target): (Vec<u8>, _) = ((0..64).collect(), vec![0u8; 64]);
     let copy = |dst, src| world.rt_memcpy_async(dst, 64, src, 64, MemcpyKind::DEFAULT, stream);
     let function = common::host_function(move || {
-        // SAFETY: nobody else has it until the stream has passed.
+        // SAFETY: only this test uses it until the stream has passed.
         unsafe { pinned.bytes_mut(64) }.fill(7);
     });
     world.rt_launch_host_func(stream, function).unwrap();

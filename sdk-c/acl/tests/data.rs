@@ -7,7 +7,7 @@ use tenon::AnyPtr;
 use tenon_acl::api::*;
 
 #[test]
-fn a_data_buffer_says_what_was_written_down() {
+fn data_buffer_returns_what_was_set() {
     let world = world();
     let buffer = world.create_data_buffer(AnyPtr::from_addr(0x40), 5 << 30).unwrap();
     assert_eq!(world.get_data_buffer_addr(buffer).unwrap().addr(), 0x40);
@@ -24,7 +24,7 @@ fn a_data_buffer_says_what_was_written_down() {
 }
 
 #[test]
-fn a_description_says_what_was_described() {
+fn tensor_description_returns_what_was_set() {
     let world = world();
     let desc = world.create_tensor_desc(DataType::FLOAT16, Some(&[2, 3, -1]), Format::ND).unwrap();
     assert_eq!(world.get_tensor_desc_type(desc), Ok(DataType::FLOAT16));
@@ -45,14 +45,14 @@ fn a_description_says_what_was_described() {
     world.set_tensor_const(desc, AnyPtr::from_addr(0x40), 8).unwrap();
     assert_eq!(world.get_tensor_desc_address(desc).unwrap().addr(), 0x40);
     world.destroy_tensor_desc(desc).unwrap();
-    assert_eq!(world.get_tensor_desc_type(desc), Ok(DataType::UNDEFINED), "gone");
+    assert_eq!(world.get_tensor_desc_type(desc), Ok(DataType::UNDEFINED), "it was destroyed");
     refused(AclError::INVALID_PARAM, world.set_tensor_shape(desc, None));
     refused(AclError::INVALID_PARAM, world.create_tensor_desc(DataType::FLOAT, Some(&[-3]), Format::ND));
     world.end();
 }
 
 #[test]
-fn a_handle_of_another_kind_is_no_record() {
+fn handle_of_another_kind_is_refused() {
     let world = world();
     let desc = world.create_tensor_desc(DataType::FLOAT, None, Format::ND).unwrap();
     assert_eq!(world.get_tensor_desc_size(desc), Ok(4), "a scalar");

@@ -24,7 +24,7 @@ fn init_is_counted_and_finalize_ends_all_counts() {
 }
 
 #[test]
-fn a_configuration_has_to_be_there() {
+fn configuration_file_must_exist() {
     let world = world();
     let text = refused(AclError::INVALID_FILE, world.init(Some(c"/no/such/file.json")));
     assert!(text.contains("/no/such/file.json"), "{text}");
@@ -34,7 +34,7 @@ fn a_configuration_has_to_be_there() {
 }
 
 #[test]
-fn a_device_is_set_without_init_and_reset_as_often_as_it_was_set() {
+fn device_is_set_without_init_and_resets_are_counted() {
     let world = world();
     refused(AclError::RT_CONTEXT_NULL, world.rt_get_device());
     refused(AclError::RT_CONTEXT_RELEASE_ERROR, world.rt_reset_device(0));
@@ -51,7 +51,7 @@ fn a_device_is_set_without_init_and_reset_as_often_as_it_was_set() {
 }
 
 #[test]
-fn there_are_two_devices_and_no_third() {
+fn unknown_device_is_refused() {
     let world = world();
     assert_eq!(world.rt_get_device_count().unwrap(), 2);
     for wrong in [-1, 2, i32::MAX] {
@@ -65,7 +65,7 @@ fn there_are_two_devices_and_no_third() {
 }
 
 #[test]
-fn without_devices_there_is_nothing_to_set() {
+fn without_devices_set_device_fails() {
     let acl = tenon_acl::Runtime::default();
     assert_eq!(acl.rt_get_device_count().unwrap(), 0);
     refused(AclError::RT_NO_DEVICE, acl.rt_set_device(0));
@@ -96,7 +96,7 @@ fn all_threads_share_one_default_context() {
 }
 
 #[test]
-fn the_last_reset_waits_and_frees_what_is_in_the_default_context() {
+fn last_reset_waits_and_frees_the_default_context() {
     let world = world();
     world.rt_set_device(0).unwrap();
     let stream = world.rt_create_stream().unwrap();
@@ -118,7 +118,7 @@ fn the_last_reset_waits_and_frees_what_is_in_the_default_context() {
 }
 
 #[test]
-fn a_context_of_the_programs_keeps_its_device_open() {
+fn created_context_keeps_its_device_open() {
     let world = world();
     world.rt_set_device(0).unwrap();
     let context = world.rt_create_context(0).unwrap();
@@ -132,7 +132,7 @@ fn a_context_of_the_programs_keeps_its_device_open() {
 }
 
 #[test]
-fn by_force_a_device_is_reset_whatever_the_count() {
+fn forced_reset_ignores_the_count() {
     let world = world();
     refused(AclError::RT_CONTEXT_RELEASE_ERROR, world.rt_reset_device_force(0));
     world.rt_set_device(0).unwrap();
@@ -153,7 +153,7 @@ fn by_force_a_device_is_reset_whatever_the_count() {
 }
 
 #[test]
-fn finalize_gives_back_what_is_left_and_the_library_can_begin_again() {
+fn finalize_releases_everything_and_init_works_again() {
     let world = world();
     for _ in 0..3 {
         world.init(None).unwrap();
@@ -180,7 +180,7 @@ fn finalize_gives_back_what_is_left_and_the_library_can_begin_again() {
 }
 
 #[test]
-fn a_callback_that_sets_the_device_does_not_keep_a_reset_from_ending() {
+fn set_device_in_a_callback_does_not_block_a_reset() {
     let world = world();
     world.rt_set_device(0).unwrap();
     let acl = world.shared();
@@ -194,7 +194,7 @@ fn a_callback_that_sets_the_device_does_not_keep_a_reset_from_ending() {
 }
 
 #[test]
-fn devices_tell_what_they_are() {
+fn device_properties() {
     let world = world();
     assert_eq!(world.rt_query_device_status(1).unwrap(), DeviceStatus::NORMAL);
     assert_eq!(world.rt_get_device_info(0, DevAttr::TOTAL_GLOBAL_MEM_SIZE).unwrap(), 64 << 20);
@@ -232,7 +232,7 @@ fn devices_tell_what_they_are() {
 }
 
 #[test]
-fn peers_copy_only_when_they_may() {
+fn peer_copies_need_peer_access() {
     let world = world();
     assert_eq!(world.rt_device_can_access_peer(0, 1).unwrap(), 1);
     assert_eq!(world.rt_device_can_access_peer(1, 1).unwrap(), 0);

@@ -2,15 +2,18 @@
 
 mod common;
 
-use common::{Hold, Thread, refused, world};
+use std::sync::atomic::Ordering;
+
+use common::{Hold, Thread, counting_world, refused, world};
 use tenon::AnyPtr;
+use tenon::device::Function;
 use tenon_acl::api::*;
 
 const SYNC: u32 = 1;
 const TIME_LINE: u32 = 8;
 
 #[test]
-fn the_two_ways_to_ask_have_opposite_numbers() {
+fn query_functions_have_opposite_values() {
     let world = world();
     world.rt_set_device(0).unwrap();
     let stream = world.rt_create_stream().unwrap();
@@ -33,7 +36,7 @@ fn the_two_ways_to_ask_have_opposite_numbers() {
 }
 
 #[test]
-fn an_event_to_be_recorded_again_tells_less() {
+fn repeatable_event_refuses_the_older_queries() {
     let world = world();
     world.rt_set_device(0).unwrap();
     let event = world.rt_create_event_ex_with_flag(SYNC | TIME_LINE).unwrap();
@@ -62,7 +65,7 @@ fn flags_are_checked() {
 }
 
 #[test]
-fn a_wait_keeps_to_the_record_that_it_saw() {
+fn wait_keeps_its_record() {
     let world = world();
     world.rt_set_device(0).unwrap();
     let [first, second, waiting] = [(); 3].map(|()| world.rt_create_stream().unwrap());
@@ -109,7 +112,7 @@ fn a_stream_waits_for_an_event_of_another_device() {
 }
 
 #[test]
-fn a_wait_with_an_end_fails_the_stream() {
+fn event_wait_past_its_timeout_fails_the_stream() {
     let world = world();
     world.rt_set_device(0).unwrap();
     let [held, waiting] = [(); 2].map(|()| world.rt_create_stream().unwrap());
@@ -128,7 +131,7 @@ fn a_wait_with_an_end_fails_the_stream() {
 }
 
 #[test]
-fn an_event_tells_whether_its_waits_are_over() {
+fn wait_status_follows_the_waits() {
     let world = world();
     world.rt_set_device(0).unwrap();
     let [held, waiting] = [(); 2].map(|()| world.rt_create_stream().unwrap());
@@ -147,7 +150,7 @@ fn an_event_tells_whether_its_waits_are_over() {
 }
 
 #[test]
-fn a_reset_event_is_as_new_once_its_stream_comes_there() {
+fn reset_event_is_unrecorded_in_stream_order() {
     let world = world();
     world.rt_set_device(0).unwrap();
     let stream = world.rt_create_stream().unwrap();
@@ -173,7 +176,7 @@ fn a_reset_event_is_as_new_once_its_stream_comes_there() {
 }
 
 #[test]
-fn waits_for_an_event_end_when_their_time_is_up() {
+fn event_waits_have_timeouts() {
     let world = world();
     world.rt_set_device(0).unwrap();
     let stream = world.rt_create_stream().unwrap();
@@ -220,6 +223,31 @@ fn time_passes_between_two_events() {
 }
 
 #[test]
+fn elapsed_time_is_measured_by_the_device() {
+    let (world, calls) = counting_world(Function::EventElapsedTime);
+    world.rt_set_device(0).unwrap();
+    let stream = world.rt_create_stream().unwrap();
+    let [start, end] = [(); 2].map(|()| world.rt_create_event().unwrap());
+    for event in [start, end] {
+        world.rt_record_event(event, stream).unwrap();
+    }
+    world.rt_synchronize_stream(stream).unwrap();
+    assert!(world.rt_event_elapsed_time(start, end).unwrap() >= 0.0);
+    assert_eq!(calls.load(Ordering::SeqCst), 1);
+    // No device compares its clock with that of another, or with its own from before a reset.
+    world.rt_set_device(1).unwrap();
+    let far = world.rt_create_event().unwrap();
+    world.rt_record_event(far, Stream::NULL).unwrap();
+    world.rt_synchronize_event(far).unwrap();
+    assert!(world.rt_event_elapsed_time(end, far).unwrap() >= 0.0);
+    assert_eq!(calls.load(Ordering::SeqCst), 1);
+    for device in [0, 1] {
+        world.rt_reset_device(device).unwrap();
+    }
+    world.end();
+}
+
+#[test]
 fn events_have_numbers_and_are_counted() {
     let world = world();
     world.rt_set_device(0).unwrap();
@@ -236,7 +264,7 @@ fn events_have_numbers_and_are_counted() {
 }
 
 #[test]
-fn a_pipeline_of_streams_and_events_computes_what_it_should() {
+fn pipeline_of_streams_and_events_is_correct() {
     let world = world();
     world.rt_set_device(0).unwrap();
     let context = world.rt_get_current_context().unwrap();
@@ -263,7 +291,7 @@ fn a_pipeline_of_streams_and_events_computes_what_it_should() {
                     acl.rt_record_event(event, down).unwrap();
                     acl.rt_stream_wait_event(up, event).unwrap();
                     acl.rt_synchronize_stream(down).unwrap();
-                    // SAFETY: the stream is done, and nobody else has the memory.
+                    // SAFETY: the stream is done, and only this thread has the memory.
                     assert!(unsafe { host.bytes(size) }.iter().all(|byte| i32::from(*byte) == value));
                 }
                 acl.rt_synchronize_stream(up).unwrap();
@@ -282,7 +310,7 @@ fn a_pipeline_of_streams_and_events_computes_what_it_should() {
 }
 
 #[test]
-fn an_event_of_before_a_reset_holds_nobody() {
+fn event_from_before_a_reset_blocks_no_stream() {
     let world = world();
     world.rt_set_device(0).unwrap();
     let event = world.rt_create_event_with_flag(SYNC).unwrap();

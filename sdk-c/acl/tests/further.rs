@@ -11,7 +11,7 @@ const HUGE_FIRST: MemMallocPolicy = MemMallocPolicy::HUGE_FIRST;
 const INNER: MemcpyKind = MemcpyKind::INNER_DEVICE_TO_DEVICE;
 
 #[test]
-fn a_record_and_a_wait_without_a_flag_are_the_plain_ones() {
+fn record_and_wait_with_flag_0_are_plain() {
     let world = world();
     world.rt_set_device(0).unwrap();
     let [first, second] = [(); 2].map(|()| world.rt_create_stream().unwrap());
@@ -38,7 +38,7 @@ fn a_record_and_a_wait_without_a_flag_are_the_plain_ones() {
 }
 
 #[test]
-fn a_wait_that_takes_longer_than_its_seconds_fails_the_stream() {
+fn wait_past_its_timeout_fails_the_stream() {
     let world = world();
     world.rt_set_device(0).unwrap();
     let [first, second] = [(); 2].map(|()| world.rt_create_stream().unwrap());
@@ -55,7 +55,7 @@ fn a_wait_that_takes_longer_than_its_seconds_fails_the_stream() {
 }
 
 #[test]
-fn hints_can_be_written_down_and_waited_for() {
+fn cache_hints_are_queued_and_waited_for() {
     let world = world();
     world.rt_set_device(0).unwrap();
     let stream = world.rt_create_stream().unwrap();
@@ -94,15 +94,15 @@ fn hints_can_be_written_down_and_waited_for() {
     refused(AclError::RT_PARAM_INVALID, world.rt_cmo_wait_barrier(&[info], stream, 0));
     // A freed range is detected.
     world.rt_free(memory).unwrap();
-    let gone = world.rt_cmo_async_with_desc(desc, CmoType::FLUSH, stream, AnyPtr::NULL);
-    refused(AclError::RT_PARAM_INVALID, gone);
+    let stale = world.rt_cmo_async_with_desc(desc, CmoType::FLUSH, stream, AnyPtr::NULL);
+    refused(AclError::RT_PARAM_INVALID, stale);
     world.rt_free(desc).unwrap();
     world.rt_reset_device(0).unwrap();
     world.end();
 }
 
 #[test]
-fn a_copy_takes_its_addresses_from_memory_once_the_stream_is_there() {
+fn indirect_copy_reads_its_addresses_in_stream_order() {
     for world in [world(), distant_world()] {
         world.rt_set_device(0).unwrap();
         let stream = world.rt_create_stream().unwrap();
@@ -119,18 +119,18 @@ fn a_copy_takes_its_addresses_from_memory_once_the_stream_is_there() {
         addresses[..8].copy_from_slice(&to.addr().to_ne_bytes());
         addresses[8..].copy_from_slice(&from.addr().to_ne_bytes());
         let (dst, src) = (any(table), any(table.checked_add(8).unwrap()));
-        let (tell, told) = std::sync::mpsc::channel();
+        let (sender, receiver) = std::sync::mpsc::channel();
         let (acl, context) = (world.shared(), world.rt_get_current_context().unwrap());
         // It waits for the stream, which waits for the function in which it is called.
         let too_early = common::host_function(move || {
             acl.rt_set_current_context(context).unwrap();
-            tell.send(acl.rt_memcpy_async_with_offset(dst, 256, 16, src, 100, 50, INNER, stream)).unwrap();
+            sender.send(acl.rt_memcpy_async_with_offset(dst, 256, 16, src, 100, 50, INNER, stream)).unwrap();
         });
         let hold = Hold::on(&world, stream);
         world.rt_launch_host_func(stream, too_early).unwrap();
         world.rt_memcpy_async(any(table), 16, any(pinned), 16, MemcpyKind::HOST_TO_DEVICE, stream).unwrap();
         hold.open();
-        refused(AclError::RT_INTERNAL_ERROR, told.recv().unwrap());
+        refused(AclError::RT_INTERNAL_ERROR, receiver.recv().unwrap());
         world.rt_memcpy_async_with_offset(dst, 256, 16, src, 100, 50, INNER, stream).unwrap();
         // Addresses in host memory also work.
         world.rt_memcpy_async_with_offset(any(pinned), 256, 0, src, 1, 255, INNER, stream).unwrap();
@@ -171,7 +171,7 @@ fn a_copy_takes_its_addresses_from_memory_once_the_stream_is_there() {
 }
 
 #[test]
-fn addresses_are_of_the_kinds_that_they_are_of() {
+fn addresses_have_their_location_types() {
     const DEV: u32 = 2;
     const RSVD: u32 = 0x10;
     let world = world();
@@ -203,7 +203,7 @@ fn addresses_are_of_the_kinds_that_they_are_of() {
 }
 
 #[test]
-fn what_is_mapped_without_access_gets_it_later() {
+fn mapping_without_access_gets_access_later() {
     let world = world();
     world.rt_set_device(0).unwrap();
     let prop = physical_of(0, MemAttr::HBM_HUGE);
@@ -228,7 +228,7 @@ fn what_is_mapped_without_access_gets_it_later() {
 }
 
 #[test]
-fn devices_reach_registered_memory_and_promise_nothing_more() {
+fn devices_map_registered_memory_without_atomics() {
     let world = world();
     assert_eq!(world.rt_host_mem_map_capabilities(1, HacType::SDMA), Ok(HostMemMapCapability::SUPPORTED));
     refused(AclError::INVALID_PARAM, world.rt_host_mem_map_capabilities(0, HacType(10)));
@@ -254,7 +254,7 @@ fn devices_reach_registered_memory_and_promise_nothing_more() {
 }
 
 #[test]
-fn processes_of_other_machines_are_checked_and_do_not_matter() {
+fn remote_processes_are_checked_and_ignored() {
     let world = world();
     world.rt_set_device(0).unwrap();
     let memory = world.rt_malloc(64, HUGE_FIRST).unwrap();
@@ -295,7 +295,7 @@ fn devices_report_no_damage() {
 }
 
 #[test]
-fn overflow_is_told_the_other_way_too() {
+fn overflow_status_by_the_npu_functions() {
     let world = world();
     world.rt_set_device(0).unwrap();
     let memory = world.rt_malloc(64, HUGE_FIRST).unwrap();

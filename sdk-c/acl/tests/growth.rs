@@ -7,7 +7,7 @@ use tenon::AnyPtr;
 use tenon_acl::api::*;
 
 #[test]
-fn ten_thousand_rounds_leave_nothing_behind() {
+fn ten_thousand_rounds_leak_nothing() {
     let world = world();
     world.rt_set_device(0).unwrap();
     let thread = Thread::start();
@@ -39,7 +39,7 @@ fn ten_thousand_rounds_leave_nothing_behind() {
 }
 
 #[test]
-fn devices_and_contexts_come_and_go() {
+fn devices_and_contexts_leak_nothing() {
     let world = world();
     for round in 0..1000 {
         world.rt_set_device(round % 2).unwrap();
@@ -53,7 +53,7 @@ fn devices_and_contexts_come_and_go() {
 }
 
 #[test]
-fn threads_that_race_leave_nothing_behind() {
+fn racing_threads_leak_nothing() {
     let world = world();
     let threads: Vec<Thread> = (0..4).map(|_| Thread::start()).collect();
     let results: Vec<_> = threads
@@ -116,7 +116,7 @@ fn use_the_device(acl: &tenon_acl::Runtime) {
 }
 
 #[test]
-fn a_reset_by_force_races_with_whoever_uses_the_device() {
+fn forced_reset_races_with_users_of_the_device() {
     let world = world();
     let threads: Vec<Thread> = (0..3).map(|_| Thread::start()).collect();
     let results: Vec<_> = threads

@@ -9,7 +9,7 @@ use tenon::device::Function;
 use tenon_acl::api::*;
 
 #[test]
-fn without_callbacks_functions_of_the_host_still_run_in_the_order_of_their_stream() {
+fn without_callbacks_host_functions_run_in_stream_order() {
     let world = lacking_world(&[Function::StreamAddCallback]);
     world.rt_set_device(0).unwrap();
     let stream = world.rt_create_stream().unwrap();
@@ -53,7 +53,7 @@ fn without_callbacks_functions_of_the_host_still_run_in_the_order_of_their_strea
 }
 
 #[test]
-fn without_callbacks_events_still_know_the_time_and_can_be_reset() {
+fn without_callbacks_events_are_timed_and_reset() {
     let world = lacking_world(&[Function::StreamAddCallback]);
     world.rt_set_device(0).unwrap();
     let stream = world.rt_create_stream().unwrap();
@@ -72,7 +72,21 @@ fn without_callbacks_events_still_know_the_time_and_can_be_reset() {
 }
 
 #[test]
-fn without_pinned_memory_host_memory_is_as_any_other() {
+fn without_device_times_elapsed_time_is_that_of_the_host() {
+    let world = lacking_world(&[Function::EventElapsedTime]);
+    world.rt_set_device(0).unwrap();
+    let stream = world.rt_create_stream().unwrap();
+    let [start, end] = [(); 2].map(|()| world.rt_create_event().unwrap());
+    world.rt_record_event(start, stream).unwrap();
+    world.rt_record_event(end, stream).unwrap();
+    world.rt_synchronize_stream(stream).unwrap();
+    assert!(world.rt_event_elapsed_time(start, end).unwrap() >= 0.0);
+    world.rt_reset_device(0).unwrap();
+    world.end();
+}
+
+#[test]
+fn without_pinned_memory_host_memory_is_pageable() {
     let world = lacking_world(&[Function::HostMemoryAllocate, Function::HostMemoryDeallocate]);
     world.rt_set_device(0).unwrap();
     let host = world.rt_malloc_host(1000).unwrap();
@@ -91,7 +105,7 @@ fn without_pinned_memory_host_memory_is_as_any_other() {
 }
 
 #[test]
-fn a_fill_that_cannot_be_queued_leaves_nothing_behind() {
+fn failed_fill_leaks_nothing() {
     let world = lacking_world(&[Function::AsyncMemoryFill]);
     world.rt_set_device(0).unwrap();
     let memory = world.rt_malloc(64, MemMallocPolicy::HUGE_FIRST).unwrap();

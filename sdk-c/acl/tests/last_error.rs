@@ -15,7 +15,7 @@ fn take(acl: &Runtime) -> AclError {
 }
 
 #[test]
-fn a_failure_stays_until_it_is_taken_and_is_the_threads_own() {
+fn last_error_is_per_thread_and_stays_until_taken() {
     let world = world();
     let acl = world.shared();
     assert_eq!((peek(&acl), take(&acl)), (AclError::SUCCESS, AclError::SUCCESS));

@@ -9,7 +9,7 @@ use tenon_acl::api::*;
 const CORES: DevResLimitType = DevResLimitType::VECTOR_CORE;
 
 #[test]
-fn limits_of_a_stream_come_before_those_of_its_device() {
+fn stream_limits_precede_device_limits() {
     let world = world();
     world.rt_set_device(0).unwrap();
     let all = world.rt_get_device_res_limit(0, CORES).unwrap();
@@ -47,7 +47,7 @@ fn limits_of_a_stream_come_before_those_of_its_device() {
 }
 
 #[test]
-fn settings_of_a_stream_are_read_from_the_member_that_holds_them() {
+fn stream_attributes_use_their_union_member() {
     let world = world();
     world.rt_set_device(0).unwrap();
     let stream = world.rt_create_stream_with_config(3, 0).unwrap();
@@ -97,7 +97,7 @@ fn modes_of_a_device_end_with_its_last_reset() {
 }
 
 #[test]
-fn nothing_was_too_large() {
+fn overflow_status_is_0() {
     let world = world();
     world.rt_set_device(0).unwrap();
     let memory = world.rt_malloc(64, MemMallocPolicy::HUGE_FIRST).unwrap();
@@ -122,7 +122,7 @@ fn nothing_was_too_large() {
 }
 
 #[test]
-fn limits_of_operators_come_back_in_milliseconds() {
+fn operator_timeouts_are_in_milliseconds() {
     let world = world();
     world.rt_set_op_execute_time_out(3).unwrap();
     assert_eq!(world.rt_get_op_execute_timeout(), Ok(3000));

@@ -80,7 +80,7 @@ fn at_any(address: AnyPtr, offset: usize) -> AnyPtr {
 }
 
 #[test]
-fn it_is_the_devices_and_as_long_as_whole_units() {
+fn managed_memory_is_rounded_up_to_units() {
     let world = world();
     world.rt_set_device(1).unwrap();
     let managed = world.rt_mem_alloc_managed(UNIT as u64 + 1, GLOBAL).unwrap();
@@ -118,7 +118,7 @@ fn allocations_are_checked() {
 }
 
 #[test]
-fn a_device_without_it_says_so() {
+fn device_without_managed_memory_is_refused() {
     let world = lacking_world(&[Function::UnifiedMemoryAllocate]);
     world.rt_set_device(0).unwrap();
     refused(AclError::RT_FEATURE_NOT_SUPPORT, world.rt_mem_alloc_managed(8, GLOBAL));
@@ -126,7 +126,7 @@ fn a_device_without_it_says_so() {
 }
 
 #[test]
-fn advice_holds_for_the_range_that_it_was_given_for() {
+fn advice_applies_to_its_range() {
     use MemManagedAdviseType as Advise;
     use MemManagedRangeAttribute as Asked;
     let world = world();
@@ -176,7 +176,7 @@ fn advice_holds_for_the_range_that_it_was_given_for() {
 }
 
 #[test]
-fn fetches_are_remembered() {
+fn prefetches_are_stored() {
     use MemManagedRangeAttribute as Asked;
     let world = world();
     world.rt_set_device(0).unwrap();
@@ -213,7 +213,7 @@ fn fetches_are_remembered() {
 }
 
 #[test]
-fn ranges_places_and_rooms_are_checked() {
+fn ranges_locations_and_buffer_sizes_are_checked() {
     use MemManagedAdviseType as Advise;
     use MemManagedRangeAttribute as Asked;
     let world = world();

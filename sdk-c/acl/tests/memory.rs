@@ -53,7 +53,7 @@ fn sizes_and_policies_are_checked() {
 }
 
 #[test]
-fn what_is_not_there_is_not_freed() {
+fn invalid_free_is_refused() {
     let world = world();
     world.rt_set_device(0).unwrap();
     refused(AclError::INVALID_PARAM, world.rt_free(DevicePtr::NULL));
@@ -75,7 +75,7 @@ fn what_is_not_there_is_not_freed() {
 }
 
 #[test]
-fn a_device_tells_how_much_memory_it_has() {
+fn memory_info_of_a_device() {
     let world = world();
     world.rt_set_device(0).unwrap();
     let info = world.rt_get_mem_info(MemAttr::HBM).unwrap();
@@ -97,7 +97,7 @@ fn a_device_tells_how_much_memory_it_has() {
 }
 
 #[test]
-fn addresses_are_known_for_what_they_are() {
+fn pointer_attributes_of_each_kind() {
     let world = world();
     world.rt_set_device(1).unwrap();
     let memory = world.rt_malloc(64, HUGE_FIRST).unwrap();
@@ -124,7 +124,7 @@ fn addresses_are_known_for_what_they_are() {
 }
 
 #[test]
-fn memory_of_the_programs_can_be_registered() {
+fn host_memory_can_be_registered() {
     let world = world();
     world.rt_set_device(0).unwrap();
     let mut own = vec![5u8; 4096];
@@ -164,7 +164,7 @@ fn memory_of_the_programs_can_be_registered() {
 }
 
 #[test]
-fn memory_is_freed_once_the_device_is_done() {
+fn free_with_synchronize_waits_for_the_device() {
     let world = world();
     world.rt_set_device(0).unwrap();
     let context = world.rt_get_current_context().unwrap();

@@ -24,14 +24,14 @@ fn is_done(world: &World, stream: Stream) -> bool {
 }
 
 #[test]
-fn a_stream_waits_until_another_has_set_the_flag() {
+fn stream_waits_until_another_sets_the_flag() {
     let world = world();
     world.rt_set_device(0).unwrap();
     let (first, second) = (world.rt_create_stream().unwrap(), world.rt_create_stream().unwrap());
     let notify = world.rt_create_notify(0).unwrap();
     let passed = Arc::new(AtomicUsize::new(0));
     for round in 1..=3 {
-        // The wait comes first: what counts is the flag, and not what was queued before.
+        // The wait is queued first: only the flag counts, not the order of the calls.
         world.rt_wait_and_reset_notify(notify, second, 0).unwrap();
         count_on(&world, second, &passed);
         let hold = Hold::on(&world, first);
@@ -52,7 +52,7 @@ fn a_stream_waits_until_another_has_set_the_flag() {
 }
 
 #[test]
-fn a_flag_is_for_one_wait_and_does_not_add_up() {
+fn flag_releases_one_wait() {
     let world = world();
     world.rt_set_device(0).unwrap();
     let waits = [world.rt_create_stream().unwrap(), world.rt_create_stream().unwrap()];
@@ -73,7 +73,7 @@ fn a_flag_is_for_one_wait_and_does_not_add_up() {
 }
 
 #[test]
-fn a_wait_that_takes_too_long_is_a_failure_of_its_stream() {
+fn notify_wait_past_its_timeout_fails_the_stream() {
     let world = world();
     world.rt_set_device(0).unwrap();
     let stream = world.rt_create_stream().unwrap();
@@ -82,7 +82,7 @@ fn a_wait_that_takes_too_long_is_a_failure_of_its_stream() {
     world.rt_wait_and_reset_notify(notify, stream, 1).unwrap();
     count_on(&world, stream, &passed);
     refused(AclError::RT_WAIT_TIMEOUT, world.rt_synchronize_stream(stream));
-    world.rt_synchronize_stream(stream).expect("it is told once");
+    world.rt_synchronize_stream(stream).expect("a failure is reported once");
     assert_eq!(passed.load(Ordering::SeqCst), 1, "what comes after it runs");
     // The flag is set after the timeout, so it is for the next wait.
     world.rt_record_notify(notify, Stream::NULL).unwrap();
@@ -95,14 +95,14 @@ fn a_wait_that_takes_too_long_is_a_failure_of_its_stream() {
 }
 
 #[test]
-fn a_wait_that_was_thrown_away_takes_no_flag() {
+fn dropped_wait_consumes_no_flag() {
     let world = world();
     world.rt_set_device(0).unwrap();
-    let (gone, other) = (world.rt_create_stream().unwrap(), world.rt_create_stream().unwrap());
+    let (destroyed, other) = (world.rt_create_stream().unwrap(), world.rt_create_stream().unwrap());
     let notify = world.rt_create_notify(0).unwrap();
-    world.rt_wait_and_reset_notify(notify, gone, 0).unwrap();
-    refused(AclError::RT_STREAM_SYNC_TIMEOUT, world.rt_synchronize_stream_with_timeout(gone, 20));
-    world.rt_destroy_stream_force(gone).unwrap();
+    world.rt_wait_and_reset_notify(notify, destroyed, 0).unwrap();
+    refused(AclError::RT_STREAM_SYNC_TIMEOUT, world.rt_synchronize_stream_with_timeout(destroyed, 20));
+    world.rt_destroy_stream_force(destroyed).unwrap();
     world.rt_wait_and_reset_notify(notify, other, 0).unwrap();
     world.rt_record_notify(notify, Stream::NULL).unwrap();
     world.rt_synchronize_stream(other).unwrap();
@@ -113,7 +113,7 @@ fn a_wait_that_was_thrown_away_takes_no_flag() {
 }
 
 #[test]
-fn a_wait_for_a_flag_that_nobody_can_set_any_more_fails() {
+fn wait_for_a_destroyed_notify_fails() {
     let world = world();
     world.rt_set_device(0).unwrap();
     let (waits, held) = (world.rt_create_stream().unwrap(), world.rt_create_stream().unwrap());
@@ -128,7 +128,7 @@ fn a_wait_for_a_flag_that_nobody_can_set_any_more_fails() {
         drop(hold);
         let text = refused(AclError::RT_INVALID_HANDLE, world.rt_synchronize_stream(stream));
         assert!(text.contains("notify"), "{text}");
-        world.rt_synchronize_stream(stream).expect("it is told once");
+        world.rt_synchronize_stream(stream).expect("a failure is reported once");
     }
     assert_eq!(passed.load(Ordering::SeqCst), 2, "what comes after it runs");
     // A queued record keeps its effect after the notify was destroyed.
@@ -147,7 +147,7 @@ fn a_wait_for_a_flag_that_nobody_can_set_any_more_fails() {
 }
 
 #[test]
-fn a_device_that_is_reset_by_force_lets_its_waiters_go() {
+fn forced_reset_releases_waiters() {
     let world = world();
     world.rt_set_device(0).unwrap();
     let stream = world.rt_create_stream().unwrap();
@@ -200,7 +200,7 @@ fn flags_are_cleared_together_or_not_at_all() {
 }
 
 #[test]
-fn a_key_leads_to_the_same_flag() {
+fn key_imports_the_same_notify() {
     let world = world();
     world.rt_set_device(0).unwrap();
     let notify = world.rt_create_notify(0).unwrap();
@@ -213,7 +213,7 @@ fn a_key_leads_to_the_same_flag() {
     world.rt_record_notify(imported, Stream::NULL).unwrap();
     world.rt_wait_and_reset_notify(notify, Stream::NULL, 0).unwrap();
     world.rt_synchronize_stream(Stream::NULL).unwrap();
-    refused(AclError::RT_PARAM_INVALID, world.rt_notify_import_by_key(c"nobody's", 0));
+    refused(AclError::RT_PARAM_INVALID, world.rt_notify_import_by_key(c"unknown", 0));
     refused(AclError::INVALID_PARAM, world.rt_notify_get_export_key(notify, &mut [0; 64], 0));
     world.rt_destroy_notify(notify).unwrap();
     refused(AclError::RT_PARAM_INVALID, world.rt_notify_import_by_key(key, 0));
@@ -223,7 +223,7 @@ fn a_key_leads_to_the_same_flag() {
 }
 
 #[test]
-fn numbers_are_changed_and_compared() {
+fn counts_are_changed_and_compared() {
     let world = world();
     world.rt_set_device(0).unwrap();
     let notify = world.rt_cnt_notify_create(0).unwrap();
@@ -271,7 +271,7 @@ fn numbers_are_changed_and_compared() {
 }
 
 #[test]
-fn a_failure_is_told_with_where_it_happened() {
+fn failure_report_names_device_stream_and_thread() {
     static TOLD: std::sync::Mutex<Vec<ExceptionInfo>> = std::sync::Mutex::new(Vec::new());
     static RUNTIME: std::sync::OnceLock<Arc<tenon_acl::Runtime>> = std::sync::OnceLock::new();
     static FIGURES: std::sync::Mutex<Vec<[u32; 4]>> = std::sync::Mutex::new(Vec::new());
@@ -304,7 +304,7 @@ fn a_failure_is_told_with_where_it_happened() {
     let id = world.rt_stream_get_id(stream).unwrap().cast_unsigned();
     assert_eq!(*FIGURES.lock().unwrap(), [[107_019, id, 1, task]]);
     let info = TOLD.lock().unwrap()[0];
-    assert_eq!(world.rt_get_error_code_from_exception_info(info), Ok(u32::MAX), "it was told already");
+    assert_eq!(world.rt_get_error_code_from_exception_info(info), Ok(u32::MAX), "it was reported already");
     world.rt_set_exception_info_callback(None).unwrap();
     world.rt_destroy_notify(notify).unwrap();
     world.rt_destroy_stream(stream).unwrap();
@@ -312,7 +312,7 @@ fn a_failure_is_told_with_where_it_happened() {
 }
 
 #[test]
-fn a_failure_behind_a_gate_is_told_too() {
+fn failure_behind_a_blocked_point_is_reported() {
     static HEARD: std::sync::OnceLock<std::sync::Mutex<std::sync::mpsc::Sender<[u32; 3]>>> =
         std::sync::OnceLock::new();
     static RUNTIME: std::sync::OnceLock<Arc<tenon_acl::Runtime>> = std::sync::OnceLock::new();
@@ -328,8 +328,8 @@ fn a_failure_behind_a_gate_is_told_too() {
     }
 
     let world = common::lacking_world(&[tenon::device::Function::AsyncMemoryCopyD2d]);
-    let (tell, told) = std::sync::mpsc::channel();
-    let _ = (RUNTIME.set(world.shared()), HEARD.set(std::sync::Mutex::new(tell)));
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let _ = (RUNTIME.set(world.shared()), HEARD.set(std::sync::Mutex::new(sender)));
     // SAFETY: the function takes any record.
     let callback = unsafe { ExceptionInfoCallback::from_raw(Some(listen)) };
     world.rt_set_exception_info_callback(Some(callback)).unwrap();
@@ -344,7 +344,7 @@ fn a_failure_behind_a_gate_is_told_too() {
     hold.open();
     let failed = world.rt_synchronize_stream(stream).unwrap_err();
     let id = world.rt_stream_get_id(stream).unwrap().cast_unsigned();
-    let figures = told.recv_timeout(std::time::Duration::from_secs(60));
+    let figures = receiver.recv_timeout(std::time::Duration::from_secs(60));
     assert_eq!(figures, Ok([failed.status.0.cast_unsigned(), id, task]));
     world.rt_set_exception_info_callback(None).unwrap();
     world.rt_reset_device_force(0).unwrap();

@@ -12,13 +12,13 @@ use tenon_acl::api::*;
 
 /// The calls of observers, in order. It is their context, and lives as long as the test.
 #[derive(Default)]
-struct Told {
+struct CallLog {
     notes: Mutex<Vec<String>>,
     /// The return value of observers that return one.
     answer: Mutex<i32>,
 }
 
-impl Told {
+impl CallLog {
     /// Leaks the value, because an observer may be called at any time.
     fn new() -> &'static Self {
         Box::leak(Box::default())
@@ -39,169 +39,175 @@ impl Told {
 }
 
 /// Returns the value that an observer's context points to.
-fn told<'a>(context: *mut c_void) -> &'a Told {
+fn log_of<'a>(context: *mut c_void) -> &'a CallLog {
     // SAFETY: every observer here is registered with such a value, which is never freed.
-    unsafe { &*context.cast::<Told>() }
+    unsafe { &*context.cast::<CallLog>() }
 }
 
 unsafe extern "C-unwind" fn begun(config: *const c_char, length: usize, context: *mut c_void) -> AclError {
     // SAFETY: the runtime hands text over that ends in a zero.
     let config = unsafe { CStr::from_ptr(config) };
     assert_eq!(config.to_bytes().len(), length);
-    AclError(told(context).note(format!("begin {config:?}")))
+    AclError(log_of(context).note(format!("begin {config:?}")))
 }
 
 unsafe extern "C-unwind" fn ended(context: *mut c_void) -> AclError {
-    AclError(told(context).note("end".to_owned()))
+    AclError(log_of(context).note("end".to_owned()))
 }
 
 unsafe extern "C-unwind" fn ended_too(context: *mut c_void) -> AclError {
-    AclError(told(context).note("end too".to_owned()))
+    AclError(log_of(context).note("end too".to_owned()))
 }
 
-unsafe extern "C-unwind" fn stream_told(stream: *mut c_void, state: StreamState, context: *mut c_void) {
+unsafe extern "C-unwind" fn stream_logged(stream: *mut c_void, state: StreamState, context: *mut c_void) {
     assert!(!stream.is_null());
-    told(context).note(format!("{state:?}"));
+    log_of(context).note(format!("{state:?}"));
 }
 
-unsafe extern "C-unwind" fn device_told(device: i32, state: DeviceState, context: *mut c_void) {
-    told(context).note(format!("{device} {state:?}"));
+unsafe extern "C-unwind" fn device_logged(device: i32, state: DeviceState, context: *mut c_void) {
+    log_of(context).note(format!("{device} {state:?}"));
 }
 
-unsafe extern "C-unwind" fn abort_told(_: i32, _: DeviceTaskAbortStage, _: u32, context: *mut c_void) -> i32 {
-    told(context).note("abort".to_owned())
+unsafe extern "C-unwind" fn abort_logged(
+    _: i32,
+    _: DeviceTaskAbortStage,
+    _: u32,
+    context: *mut c_void,
+) -> i32 {
+    log_of(context).note("abort".to_owned())
 }
 
-fn begin_of(told: &'static Told) -> InitCallback {
+fn begin_of(log: &'static CallLog) -> InitCallback {
     // SAFETY: the context is what the function takes.
-    unsafe { InitCallback::from_raw(Some(begun), told.context()) }
+    unsafe { InitCallback::from_raw(Some(begun), log.context()) }
 }
 
-fn end_of(told: &'static Told) -> FinalizeCallback {
+fn end_of(log: &'static CallLog) -> FinalizeCallback {
     // SAFETY: as above.
-    unsafe { FinalizeCallback::from_raw(Some(ended), told.context()) }
+    unsafe { FinalizeCallback::from_raw(Some(ended), log.context()) }
 }
 
-fn streams_of(told: &'static Told) -> StreamStateCallback {
+fn streams_of(log: &'static CallLog) -> StreamStateCallback {
     // SAFETY: as above.
-    unsafe { StreamStateCallback::from_raw(Some(stream_told), told.context()) }
+    unsafe { StreamStateCallback::from_raw(Some(stream_logged), log.context()) }
 }
 
-fn devices_of(told: &'static Told) -> DeviceStateCallback {
+fn devices_of(log: &'static CallLog) -> DeviceStateCallback {
     // SAFETY: as above.
-    unsafe { DeviceStateCallback::from_raw(Some(device_told), told.context()) }
+    unsafe { DeviceStateCallback::from_raw(Some(device_logged), log.context()) }
 }
 
 const OTHER: RegisterCallbackType = RegisterCallbackType::OTHER;
 
 #[test]
-fn the_beginning_and_the_end_are_told_each_time_once() {
-    let (world, told) = (world(), Told::new());
-    world.init_callback_register(OTHER, begin_of(told)).unwrap();
-    world.finalize_callback_register(OTHER, end_of(told)).unwrap();
+fn init_and_finalize_notify_once() {
+    let (world, log) = (world(), CallLog::new());
+    world.init_callback_register(OTHER, begin_of(log)).unwrap();
+    world.finalize_callback_register(OTHER, end_of(log)).unwrap();
     for _ in 0..2 {
         world.init(None).unwrap();
-        assert_eq!(told.take(), ["begin \"\""]);
+        assert_eq!(log.take(), ["begin \"\""]);
         refused(AclError::REPEAT_INITIALIZE, world.init(None));
         assert_eq!(world.finalize_reference(), Ok(1));
-        assert!(told.take().is_empty(), "it had begun, and is not over");
+        assert!(log.take().is_empty(), "the first init has notified, and finalize has not");
         world.finalize().unwrap();
-        assert_eq!(told.take(), ["end"]);
+        assert_eq!(log.take(), ["end"]);
         refused(AclError::REPEAT_FINALIZE, world.finalize());
     }
-    world.init_callback_un_register(OTHER, begin_of(told)).unwrap();
-    world.finalize_callback_un_register(OTHER, end_of(told)).unwrap();
+    world.init_callback_un_register(OTHER, begin_of(log)).unwrap();
+    world.finalize_callback_un_register(OTHER, end_of(log)).unwrap();
     world.init(None).unwrap();
     world.finalize().unwrap();
-    assert!(told.take().is_empty());
+    assert!(log.take().is_empty());
     world.end();
 }
 
 #[test]
-fn who_comes_late_is_told_at_once_and_what_is_in_the_configuration() {
-    let (world, told) = (world(), Told::new());
+fn late_observer_is_notified_with_the_configuration() {
+    let (world, log) = (world(), CallLog::new());
     let path = std::env::temp_dir().join(format!("tenon-acl-observers-{}.json", std::process::id()));
     std::fs::File::create(&path).unwrap().write_all(b"{\"dump\": {}}").unwrap();
     let name = std::ffi::CString::new(path.to_str().unwrap()).unwrap();
     world.init(Some(&name)).unwrap();
     std::fs::remove_file(&path).unwrap();
-    *told.answer.lock().unwrap() = 100_000;
-    world.init_callback_register(OTHER, begin_of(told)).unwrap();
-    assert_eq!(told.take(), [r#"begin "{\"dump\": {}}""#]);
+    *log.answer.lock().unwrap() = 100_000;
+    world.init_callback_register(OTHER, begin_of(log)).unwrap();
+    assert_eq!(log.take(), [r#"begin "{\"dump\": {}}""#]);
     world.finalize().unwrap();
     world.end();
 }
 
 #[test]
-fn a_beginning_that_is_refused_did_not_happen() {
-    let (world, told, behind) = (world(), Told::new(), Told::new());
-    *told.answer.lock().unwrap() = AclError::FAILURE.0;
-    world.init_callback_register(OTHER, begin_of(told)).unwrap();
+fn init_refused_by_an_observer_is_undone() {
+    let (world, log, behind) = (world(), CallLog::new(), CallLog::new());
+    *log.answer.lock().unwrap() = AclError::FAILURE.0;
+    world.init_callback_register(OTHER, begin_of(log)).unwrap();
     world.init_callback_register(OTHER, begin_of(behind)).unwrap();
     refused(AclError::FAILURE, world.init(None));
-    assert_eq!((told.take().len(), behind.take().len()), (1, 0), "nobody is asked any more");
+    assert_eq!((log.take().len(), behind.take().len()), (1, 0), "the next observer is not called");
     refused(AclError::REPEAT_FINALIZE, world.finalize());
-    *told.answer.lock().unwrap() = 0;
+    *log.answer.lock().unwrap() = 0;
     world.init(None).unwrap();
-    assert_eq!((told.take().len(), behind.take().len()), (1, 1));
+    assert_eq!((log.take().len(), behind.take().len()), (1, 1));
     world.finalize().unwrap();
     world.end();
 }
 
 #[test]
-fn the_end_comes_whatever_they_answer() {
-    let (world, told) = (world(), Told::new());
-    *told.answer.lock().unwrap() = AclError::FAILURE.0;
+fn finalize_ignores_failures_of_observers() {
+    let (world, log) = (world(), CallLog::new());
+    *log.answer.lock().unwrap() = AclError::FAILURE.0;
     // SAFETY: the context is what the function takes.
-    let too = unsafe { FinalizeCallback::from_raw(Some(ended_too), told.context()) };
-    world.finalize_callback_register(RegisterCallbackType::ACL_MODEL, end_of(told)).unwrap();
+    let too = unsafe { FinalizeCallback::from_raw(Some(ended_too), log.context()) };
+    world.finalize_callback_register(RegisterCallbackType::ACL_MODEL, end_of(log)).unwrap();
     world.finalize_callback_register(RegisterCallbackType::ACL_DVPP, too).unwrap();
     world.init(None).unwrap();
     world.rt_set_device(0).unwrap();
     refused(AclError::FAILURE, world.finalize());
-    assert_eq!(told.take(), ["end", "end too"]);
+    assert_eq!(log.take(), ["end", "end too"]);
     refused(AclError::RT_CONTEXT_NULL, world.rt_get_device());
     refused(AclError::REPEAT_FINALIZE, world.finalize());
     world.end();
 }
 
 #[test]
-fn each_part_but_the_others_has_one_function() {
-    let (world, told) = (world(), Told::new());
+fn each_part_except_other_has_one_observer() {
+    let (world, log) = (world(), CallLog::new());
     for part in [RegisterCallbackType::ACL_MODEL, RegisterCallbackType::ACL_RETR] {
-        world.init_callback_register(part, begin_of(told)).unwrap();
-        refused(AclError::INTERNAL_ERROR, world.init_callback_register(part, begin_of(told)));
-        world.init_callback_un_register(part, begin_of(told)).unwrap();
-        refused(AclError::INTERNAL_ERROR, world.init_callback_un_register(part, begin_of(told)));
+        world.init_callback_register(part, begin_of(log)).unwrap();
+        refused(AclError::INTERNAL_ERROR, world.init_callback_register(part, begin_of(log)));
+        world.init_callback_un_register(part, begin_of(log)).unwrap();
+        refused(AclError::INTERNAL_ERROR, world.init_callback_un_register(part, begin_of(log)));
     }
-    world.finalize_callback_register(OTHER, end_of(told)).unwrap();
-    world.finalize_callback_register(OTHER, end_of(told)).unwrap();
-    world.finalize_callback_un_register(OTHER, end_of(told)).unwrap();
-    refused(AclError::INTERNAL_ERROR, world.finalize_callback_un_register(OTHER, end_of(told)));
+    world.finalize_callback_register(OTHER, end_of(log)).unwrap();
+    world.finalize_callback_register(OTHER, end_of(log)).unwrap();
+    world.finalize_callback_un_register(OTHER, end_of(log)).unwrap();
+    refused(AclError::INTERNAL_ERROR, world.finalize_callback_un_register(OTHER, end_of(log)));
     let unknown = RegisterCallbackType(8);
-    refused(AclError::INVALID_PARAM, world.init_callback_register(unknown, begin_of(told)));
-    refused(AclError::INVALID_PARAM, world.finalize_callback_un_register(unknown, end_of(told)));
+    refused(AclError::INVALID_PARAM, world.init_callback_register(unknown, begin_of(log)));
+    refused(AclError::INVALID_PARAM, world.finalize_callback_un_register(unknown, end_of(log)));
     world.end();
 }
 
 #[test]
-fn streams_are_told_in_whatever_way_they_come_and_go() {
-    let (world, told) = (world(), Told::new());
-    let (made, gone) = (format!("{:?}", StreamState::CREATE_POST), format!("{:?}", StreamState::DESTROY_PRE));
-    world.rt_reg_stream_state_callback(c"test", Some(streams_of(told))).unwrap();
+fn observers_see_all_creations_and_destructions_of_streams() {
+    let (world, log) = (world(), CallLog::new());
+    let (created, destroyed) =
+        (format!("{:?}", StreamState::CREATE_POST), format!("{:?}", StreamState::DESTROY_PRE));
+    world.rt_reg_stream_state_callback(c"test", Some(streams_of(log))).unwrap();
     world.rt_set_device(0).unwrap();
-    assert_eq!(told.take(), [made.as_str()], "the default stream");
+    assert_eq!(log.take(), [created.as_str()], "the default stream");
     let streams = [(); 3].map(|()| world.rt_create_stream().unwrap());
-    assert_eq!(told.take(), [made.as_str(); 3]);
+    assert_eq!(log.take(), [created.as_str(); 3]);
     world.rt_destroy_stream(streams[0]).unwrap();
     world.rt_destroy_stream_force(streams[1]).unwrap();
-    assert_eq!(told.take(), [gone.as_str(); 2]);
+    assert_eq!(log.take(), [destroyed.as_str(); 2]);
     world.rt_reset_device(0).unwrap();
-    assert_eq!(told.take(), [gone.as_str(); 2], "the default stream, and the one that is left");
+    assert_eq!(log.take(), [destroyed.as_str(); 2], "the default stream, and the one that is left");
     world.rt_reg_stream_state_callback(c"test", None).unwrap();
     world.rt_set_device(0).unwrap();
     world.rt_reset_device(0).unwrap();
-    assert!(told.take().is_empty());
+    assert!(log.take().is_empty());
     world.end();
 }
 
@@ -216,7 +222,7 @@ unsafe extern "C-unwind" fn stream_used(stream: *mut c_void, state: StreamState,
 }
 
 #[test]
-fn an_observer_may_use_the_stream_and_take_itself_away() {
+fn observer_may_use_the_stream_and_unregister() {
     let world = world();
     let acl = world.shared();
     // SAFETY: the runtime lives until the end of the test.
@@ -234,21 +240,21 @@ fn an_observer_may_use_the_stream_and_take_itself_away() {
 }
 
 #[test]
-fn devices_are_told_before_and_behind() {
-    let (world, told) = (world(), Told::new());
+fn observers_see_devices_before_and_after() {
+    let (world, log) = (world(), CallLog::new());
     let note = |device: i32, state: DeviceState| format!("{device} {state:?}");
-    world.rt_reg_device_state_callback(c"test", Some(devices_of(told))).unwrap();
+    world.rt_reg_device_state_callback(c"test", Some(devices_of(log))).unwrap();
     world.rt_set_device(1).unwrap();
-    assert_eq!(told.take(), [note(1, DeviceState::SET_PRE), note(1, DeviceState::SET_POST)]);
+    assert_eq!(log.take(), [note(1, DeviceState::SET_PRE), note(1, DeviceState::SET_POST)]);
     world.rt_reset_device(1).unwrap();
-    assert_eq!(told.take(), [note(1, DeviceState::RESET_PRE), note(1, DeviceState::RESET_POST)]);
+    assert_eq!(log.take(), [note(1, DeviceState::RESET_PRE), note(1, DeviceState::RESET_POST)]);
     refused(AclError::RT_CONTEXT_RELEASE_ERROR, world.rt_reset_device(1));
-    assert_eq!(told.take(), [note(1, DeviceState::RESET_PRE)], "it was not reset");
+    assert_eq!(log.take(), [note(1, DeviceState::RESET_PRE)], "it was not reset");
     refused(AclError::RT_INVALID_DEVICEID, world.rt_set_device(2));
-    assert!(told.take().is_empty(), "there is no such device");
+    assert!(log.take().is_empty(), "there is no such device");
     world.rt_set_device(0).unwrap();
     world.rt_reset_device_force(0).unwrap();
-    assert_eq!(told.take().len(), 4);
+    assert_eq!(log.take().len(), 4);
     world.end();
 }
 
@@ -265,32 +271,32 @@ fn each_name_has_one_observer() {
         set(world, c"one", None).unwrap();
         set(world, c"two", None).unwrap();
     }
-    let (world, told) = (world(), Told::new());
+    let (world, log) = (world(), CallLog::new());
     // SAFETY: the context is what the function takes.
-    let aborts = unsafe { DeviceTaskAbortCallback::from_raw(Some(abort_told), told.context()) };
+    let aborts = unsafe { DeviceTaskAbortCallback::from_raw(Some(abort_logged), log.context()) };
     check(
         &world,
         |world, name, function| world.rt_reg_stream_state_callback(name, function),
-        streams_of(told),
+        streams_of(log),
     );
     check(
         &world,
         |world, name, function| world.rt_reg_device_state_callback(name, function),
-        devices_of(told),
+        devices_of(log),
     );
     check(&world, |world, name, function| world.rt_set_device_task_abort_callback(name, function), aborts);
     world.end();
 }
 
 #[test]
-fn work_that_is_not_thrown_away_is_not_told() {
-    let (world, told) = (world(), Told::new());
+fn observer_of_aborts_is_never_called() {
+    let (world, log) = (world(), CallLog::new());
     // SAFETY: the context is what the function takes.
-    let aborts = unsafe { DeviceTaskAbortCallback::from_raw(Some(abort_told), told.context()) };
+    let aborts = unsafe { DeviceTaskAbortCallback::from_raw(Some(abort_logged), log.context()) };
     world.rt_set_device_task_abort_callback(c"test", Some(aborts)).unwrap();
     world.rt_set_device(0).unwrap();
     assert!(world.rt_device_task_abort(0, 0).is_err(), "it is refused");
-    assert!(told.take().is_empty());
+    assert!(log.take().is_empty());
     world.rt_reset_device(0).unwrap();
     world.end();
 }
@@ -328,7 +334,7 @@ impl Setter<'_> {
 }
 
 #[test]
-fn an_observer_of_a_default_stream_may_set_the_device() {
+fn observer_may_set_the_device() {
     let world = world();
     let setter = Setter { acl: &world, at: StreamState::CREATE_POST, memory: Mutex::default() };
     setter.observe();
@@ -342,7 +348,7 @@ fn an_observer_of_a_default_stream_may_set_the_device() {
 }
 
 #[test]
-fn a_device_that_is_set_while_it_is_reset_keeps_what_it_has_since() {
+fn device_set_during_its_reset_keeps_its_new_state() {
     for reset in [tenon_acl::Runtime::rt_reset_device, tenon_acl::Runtime::rt_reset_device_force] {
         let world = world();
         world.rt_set_device(0).unwrap();

@@ -46,7 +46,7 @@ fn null_is_the_default_stream_and_has_a_handle_too() {
 }
 
 #[test]
-fn a_destroyed_stream_is_gone() {
+fn destroyed_stream_is_invalid() {
     let world = world();
     world.rt_set_device(0).unwrap();
     let stream = world.rt_create_stream().unwrap();
@@ -85,7 +85,7 @@ fn destroying_waits_for_the_work() {
 }
 
 #[test]
-fn waits_end_when_their_time_is_up() {
+fn stream_waits_have_timeouts() {
     let world = world();
     world.rt_set_device(0).unwrap();
     let stream = world.rt_create_stream().unwrap();
@@ -108,7 +108,7 @@ fn waits_end_when_their_time_is_up() {
 }
 
 #[test]
-fn a_stream_that_is_held_holds_no_other() {
+fn blocked_stream_blocks_no_other() {
     let world = world();
     world.rt_set_device(0).unwrap();
     let streams: Vec<Stream> = (0..4).map(|_| world.rt_create_stream().unwrap()).collect();
@@ -126,7 +126,7 @@ fn a_stream_that_is_held_holds_no_other() {
 }
 
 #[test]
-fn what_comes_behind_a_hold_keeps_its_order() {
+fn work_behind_a_blocked_point_keeps_its_order() {
     let world = world();
     world.rt_set_device(0).unwrap();
     let stream = world.rt_create_stream().unwrap();
@@ -147,13 +147,12 @@ fn what_comes_behind_a_hold_keeps_its_order() {
 }
 
 #[test]
-fn a_host_function_may_call_the_interface_but_not_wait_for_itself() {
+fn host_function_may_not_wait_for_its_own_stream() {
     let world = world();
     world.rt_set_device(0).unwrap();
     let context = world.rt_get_current_context().unwrap();
     let (stream, other) = (world.rt_create_stream().unwrap(), world.rt_create_stream().unwrap());
-    let (acl, told) = (world.shared(), std::sync::mpsc::channel());
-    let tell = told.0;
+    let (acl, (sender, receiver)) = (world.shared(), std::sync::mpsc::channel());
     let function = host_function(move || {
         acl.rt_set_current_context(context).unwrap();
         let memory = acl.rt_malloc(64, MemMallocPolicy::HUGE_FIRST).unwrap();
@@ -161,24 +160,24 @@ fn a_host_function_may_call_the_interface_but_not_wait_for_itself() {
         acl.rt_memset_async(any, 64, 1, 64, other).unwrap();
         acl.rt_synchronize_stream(other).unwrap();
         acl.rt_free(memory).unwrap();
-        tell.send(acl.rt_synchronize_stream(stream).unwrap_err().status).unwrap();
+        sender.send(acl.rt_synchronize_stream(stream).unwrap_err().status).unwrap();
     });
     world.rt_launch_host_func(stream, function).unwrap();
     world.rt_launch_host_func(stream, host_function(|| {})).unwrap();
-    assert_eq!(told.1.recv().unwrap(), AclError::RT_INTERNAL_ERROR);
+    assert_eq!(receiver.recv().unwrap(), AclError::RT_INTERNAL_ERROR);
     world.rt_synchronize_stream(stream).unwrap();
     world.rt_reset_device(0).unwrap();
     world.end();
 }
 
 #[test]
-fn by_force_a_stream_goes_although_nobody_serves_it() {
+fn forced_destroy_ignores_unserved_callbacks() {
     let world = world();
     world.rt_set_device(0).unwrap();
     let stream = world.rt_create_stream().unwrap();
     // A thread that never asks for its callbacks.
     world.rt_subscribe_report(4711, stream).unwrap();
-    let never = common::callback(|| panic!("nobody fetched it"));
+    let never = common::callback(|| panic!("no thread processes the report"));
     world.rt_launch_callback(never, CallbackBlockType::BLOCK, stream).unwrap();
     let event = world.rt_create_event().unwrap();
     world.rt_record_event(event, stream).unwrap();
@@ -192,7 +191,7 @@ fn by_force_a_stream_goes_although_nobody_serves_it() {
 }
 
 #[test]
-fn what_a_stream_has_not_begun_can_be_dropped() {
+fn pending_work_can_be_aborted() {
     let world = world();
     world.rt_set_device(0).unwrap();
     let stream = world.rt_create_stream().unwrap();
@@ -200,12 +199,12 @@ fn what_a_stream_has_not_begun_can_be_dropped() {
     // SAFETY: just allocated.
     unsafe { memory.bytes_mut(64) }.fill(0);
     world.rt_subscribe_report(4711, stream).unwrap();
-    let never = common::callback(|| panic!("nobody fetched it"));
+    let never = common::callback(|| panic!("no thread processes the report"));
     world.rt_launch_callback(never, CallbackBlockType::BLOCK, stream).unwrap();
     let any = tenon::AnyPtr::from_addr(memory.addr());
     world.rt_memset_async(any, 64, 9, 64, stream).unwrap();
     world.rt_stream_abort(stream).unwrap();
-    // SAFETY: nobody writes it any more.
+    // SAFETY: all writes are done.
     assert_eq!(unsafe { memory.bytes(64) }, [0; 64]);
     world.rt_memset_async(any, 64, 8, 64, stream).unwrap();
     world.rt_synchronize_stream(stream).unwrap();
@@ -251,7 +250,7 @@ fn priorities_and_flags_are_kept_and_checked() {
 }
 
 #[test]
-fn there_are_so_many_streams_and_no_more() {
+fn limit_of_streams() {
     let world = world();
     world.rt_set_device(0).unwrap();
     let most = world.rt_get_stream_available_num().unwrap();

@@ -29,7 +29,7 @@ fn any(memory: DevicePtr, offset: usize) -> AnyPtr {
 }
 
 #[test]
-fn a_stream_waits_for_the_number_that_another_writes() {
+fn stream_waits_for_a_value_that_another_writes() {
     let world = world();
     world.rt_set_device(0).unwrap();
     let memory = device_memory(&world, &[0u64; 2]);
@@ -52,7 +52,7 @@ fn a_stream_waits_for_the_number_that_another_writes() {
 }
 
 #[test]
-fn a_wait_for_a_number_that_nobody_writes_ends_with_its_stream() {
+fn wait_for_a_value_ends_with_its_stream() {
     let world = world();
     world.rt_set_device(0).unwrap();
     let memory = device_memory(&world, &[0u64]);
@@ -66,7 +66,7 @@ fn a_wait_for_a_number_that_nobody_writes_ends_with_its_stream() {
 }
 
 #[test]
-fn a_number_lies_in_an_allocation_and_is_aligned() {
+fn value_must_be_aligned_within_an_allocation() {
     let world = world();
     world.rt_set_device(0).unwrap();
     let memory = device_memory(&world, &[0u64; 8]);
@@ -86,7 +86,7 @@ fn a_number_lies_in_an_allocation_and_is_aligned() {
 }
 
 #[test]
-fn numbers_are_joined_in_the_order_of_the_stream() {
+fn reductions_run_in_stream_order() {
     let world = world();
     world.rt_set_device(0).unwrap();
     let stream = world.rt_create_stream().unwrap();
@@ -116,7 +116,7 @@ fn numbers_are_joined_in_the_order_of_the_stream() {
 }
 
 #[test]
-fn a_copy_that_is_written_down_is_made_as_often_as_it_is_queued() {
+fn copy_descriptor_is_copied_each_time_it_is_queued() {
     let world = world();
     world.rt_set_device(0).unwrap();
     let inner = MemcpyKind::INNER_DEVICE_TO_DEVICE;
@@ -135,8 +135,8 @@ fn a_copy_that_is_written_down_is_made_as_often_as_it_is_queued() {
     }
     refused(AclError::RT_PARAM_INVALID, world.rt_set_memcpy_desc(desc, inner, src, dst, 4096, AnyPtr::NULL));
     world.rt_free(dst).unwrap();
-    let gone = world.rt_memcpy_async_with_desc(desc, inner, Stream::NULL);
-    assert!(refused(AclError::RT_PARAM_INVALID, gone).contains("the destination in `desc`"));
+    let stale = world.rt_memcpy_async_with_desc(desc, inner, Stream::NULL);
+    assert!(refused(AclError::RT_PARAM_INVALID, stale).contains("the destination in `desc`"));
     for memory in [desc, src] {
         world.rt_free(memory).unwrap();
     }
@@ -168,7 +168,7 @@ fn memory_is_found_by_its_key_until_it_is_closed_or_freed() {
 }
 
 #[test]
-fn physical_memory_is_mapped_grows_and_goes() {
+fn physical_memory_is_mapped_extended_and_freed() {
     let world = world();
     world.rt_set_device(0).unwrap();
     let prop = physical_of(0, MemAttr::HBM_HUGE);
@@ -231,7 +231,7 @@ fn physical_memory_is_mapped_grows_and_goes() {
 }
 
 #[test]
-fn what_is_mapped_goes_with_the_runtime() {
+fn mappings_end_with_the_runtime() {
     let world = world();
     world.init(None).unwrap();
     world.rt_set_device(0).unwrap();
@@ -247,7 +247,7 @@ fn what_is_mapped_goes_with_the_runtime() {
 }
 
 #[test]
-fn a_number_of_memory_is_written_where_the_program_says() {
+fn shareable_handle_is_written_to_the_given_address() {
     let world = world();
     world.rt_set_device(0).unwrap();
     let prop = physical_of(1, MemAttr::HBM);
@@ -268,7 +268,7 @@ fn a_number_of_memory_is_written_where_the_program_says() {
 }
 
 #[test]
-fn what_needs_the_host_is_refused_where_it_cannot_see_the_memory() {
+fn host_access_to_distant_memory_is_refused() {
     let world = distant_world();
     world.rt_set_device(0).unwrap();
     let memory = device_memory(&world, &[0u64; 2]);
@@ -292,7 +292,7 @@ fn what_needs_the_host_is_refused_where_it_cannot_see_the_memory() {
 }
 
 #[test]
-fn a_stream_goes_when_the_host_is_done_with_what_it_has_begun() {
+fn stream_is_destroyed_after_its_host_work() {
     const LENGTH: usize = 8 << 20;
     let end: [fn(&World, Stream); 3] = [
         |world, stream| world.rt_stream_abort(stream).unwrap(),
@@ -324,7 +324,7 @@ fn a_stream_goes_when_the_host_is_done_with_what_it_has_begun() {
 }
 
 #[test]
-fn a_wait_that_is_thrown_away_is_no_failure() {
+fn dropped_wait_is_not_a_failure() {
     let world = world();
     world.rt_set_device(0).unwrap();
     let memory = device_memory(&world, &[0u64]);
@@ -360,7 +360,7 @@ fn physical(world: &World) -> (DrvMemHandle, usize) {
 }
 
 #[test]
-fn a_key_does_not_lead_to_what_comes_after_its_memory() {
+fn key_is_invalid_after_its_memory_is_freed() {
     let world = world();
     world.rt_set_device(0).unwrap();
     let (physical, size) = physical(&world);
@@ -385,7 +385,7 @@ fn a_key_does_not_lead_to_what_comes_after_its_memory() {
 }
 
 #[test]
-fn nothing_is_mapped_where_memory_is_registered() {
+fn mapping_over_registered_memory_is_refused() {
     let world = world();
     world.rt_set_device(0).unwrap();
     let (physical, size) = physical(&world);

@@ -1,9 +1,11 @@
 /* Creates objects until host memory runs out, which is a status, and goes on once some are released. */
+#define _GNU_SOURCE
+#include <pthread.h>
 #include <sys/resource.h>
 
 #include "check.h"
 
-enum { MOST = 1 << 20, SIZE = 256, ROOM = 48 << 20 };
+enum { MOST = 1 << 20, SIZE = 256, ROOM = 48 << 20, THREADS = 4 };
 
 static tenon_device device;
 static void* objects[MOST];
@@ -41,6 +43,30 @@ static tenon_status release(const char* kind, void* object) {
   return tenon_buffer_destroy((tenon_buffer)object, NULL);
 }
 
+static pthread_barrier_t begun, ended;
+
+/* Makes an arena of `malloc`, and keeps it until the end. */
+static void* use_memory(void* unused) {
+  void* memory = malloc(SIZE);
+  CHECK(memory != NULL);
+  pthread_barrier_wait(&begun);
+  pthread_barrier_wait(&ended);
+  free(memory);
+  return unused;
+}
+
+/* Has the device's thread begin, which needs memory of its own. */
+static void run_work(void) {
+  tenon_stream stream;
+  void* memory;
+  OK(tenon_create_stream(device, &stream));
+  OK(tenon_device_memory_allocate(device, &memory, SIZE));
+  OK(tenon_async_memory_fill(device, stream, memory, "x", 1, SIZE));
+  OK(tenon_synchronize_stream(device, stream));
+  OK(tenon_device_memory_deallocate(device, memory, SIZE));
+  OK(tenon_destroy_stream(device, stream));
+}
+
 /* The address space that the process has now. */
 static size_t used(void) {
   size_t pages = 0;
@@ -53,6 +79,14 @@ static size_t used(void) {
 int main(int count, char** arguments) {
   CHECK(count == 2);
   OK(tenon_device_open(NULL, 0, &device));
+  run_work();
+  pthread_t threads[THREADS];
+  CHECK(pthread_barrier_init(&begun, NULL, THREADS + 1) == 0);
+  CHECK(pthread_barrier_init(&ended, NULL, THREADS + 1) == 0);
+  for (int i = 0; i < THREADS; ++i) {
+    CHECK(pthread_create(&threads[i], NULL, use_memory, NULL) == 0);
+  }
+  pthread_barrier_wait(&begun);
   void* object;
   OK(create(arguments[1], &object));
   OK(release(arguments[1], object));
@@ -77,6 +111,10 @@ int main(int count, char** arguments) {
   OK(release(arguments[1], object));
   while (created > 0) {
     OK(release(arguments[1], objects[--created]));
+  }
+  pthread_barrier_wait(&ended);
+  for (int i = 0; i < THREADS; ++i) {
+    CHECK(pthread_join(threads[i], NULL) == 0);
   }
   OK(tenon_shutdown());
   puts("done");

@@ -168,7 +168,7 @@ def _address(pointer: int) -> int:
 
 
 class _Worker(threading.Thread):
-    """A thread that stays, once its function has returned, until it is let go, so that its number is nobody else's.
+    """A thread that stays alive after its function has returned, until it is released, so that its id stays unique.
 
     It does not hold up the end of the process.
     """
@@ -184,8 +184,8 @@ class _Worker(threading.Thread):
         function, arguments = self._work.pop()
         try:
             function(*arguments)
-        except BaseException as failure:  # noqa: BLE001 - it is the business of whoever stops the thread
-            # Nobody need ever stop it, and a thread that has died in silence is hard to find.
+        except BaseException as failure:  # noqa: BLE001 - the caller that stops the thread gets it
+            # The thread may never be stopped, so the failure is also printed.
             traceback.print_exception(type(failure), failure, failure.__traceback__)
             self._failure = failure
         del function, arguments

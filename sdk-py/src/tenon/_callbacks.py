@@ -33,7 +33,7 @@ threads: set[int] = set()
 """Identifiers of all threads that have run a callback. They are threads of devices."""
 
 
-class _Told:
+class _Reported:
     """A weakly referenced object. An exception in a weak reference's callback is passed to `sys.unraisablehook`."""
 
     __slots__ = ("__weakref__",)
@@ -61,9 +61,9 @@ class _FailedCallback:
 
 
 def _report(queued: _Queued, error: BaseException) -> None:
-    told = _Told()
-    reference = weakref.ref(told, _FailedCallback(queued.function, queued.session.name, error))
-    del told
+    reported = _Reported()
+    reference = weakref.ref(reported, _FailedCallback(queued.function, queued.session.name, error))
+    del reported
     # Deleted after the object: a weak reference that is deleted first does not run its callback.
     del reference
 

@@ -154,8 +154,8 @@ class Resource:
         return self._key not in self._live
 
     def __del__(self) -> None:
-        # At interpreter exit, module globals may be gone. The tables are empty then, so this returns before it uses a
-        # global. If there is no table, the constructor failed, and there is nothing to release.
+        # At interpreter exit, module globals may be cleared. The tables are empty then, so this returns before it uses
+        # a global. If there is no table, the constructor failed, and there is nothing to release.
         live = getattr(self, "_live", None)
         if live:
             release = live.pop(self._key, None)

@@ -237,9 +237,9 @@ def _forget_all() -> None:
 def forget_plugin(plugin: int) -> None:
     """Drops the device objects of an unloaded plugin. Their devices are not open."""
     for key in [key for key in _devices if key[0] == plugin]:
-        gone = _devices.pop(key, None)
-        if gone is not None:
-            gone._session.end()
+        device = _devices.pop(key, None)
+        if device is not None:
+            device._session.end()
 
 
 def of_plugin(plugin: int, type: str, ordinal: int) -> Device:

@@ -286,7 +286,7 @@ class _Taken:
 
     def __init__(self, address: int, deleter: int | None) -> None:
         self.address = address
-        # Created now, because module globals may be gone at interpreter exit.
+        # Created now, because module globals may be cleared at interpreter exit.
         self.give_back = _Deleter(deleter) if deleter else None
 
     def __del__(self) -> None:

@@ -103,6 +103,24 @@ class Event(_handled.Handled):
         if _lifetime.deferred:
             _lifetime.drain()
 
+    def elapsed_time(self, end: Event) -> float:
+        """Returns the time from this event to a later one in milliseconds. The device measures it.
+
+        The time is negative if `end` was done first, which is possible if the events are on different streams.
+
+        Args:
+            end: An event of the same device.
+
+        Raises:
+            InvalidArgumentError: `end` belongs to another device.
+            DeviceError: One of the events is not done, or was never recorded.
+            UnsupportedError: The device does not measure the time between events.
+        """
+        _arguments.expect(end, Event, "end")
+        if end.device is not self._device:
+            raise other_device("end event", end.device, "start event", self._device)
+        return functions.event_elapsed_time(self._device.handle, self.handle, end.handle) / 1e6
+
     def __await__(self) -> Generator[Any, None, None]:
         """Waits in a task without blocking the event loop. Uses a thread only if the device has no query function.
 

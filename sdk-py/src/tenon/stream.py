@@ -47,7 +47,7 @@ class Stream(_handled.Handled):
         self._device = resolve(device)
         session, native = self._device._session, self._device.handle
         if not session.can_query:
-            # Without queries, only a wait tells that a dropped stream is done. Waits here, before another one is made.
+            # Without queries, only a wait shows that a dropped stream is done. So wait before creating another one.
             _lifetime.drain(session)
         handle = functions.create_stream(native)
         self._handle = handle

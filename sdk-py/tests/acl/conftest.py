@@ -13,7 +13,7 @@ SUCCESS = 0
 
 @pytest.fixture
 def device() -> Iterator[int]:
-    """Device 0, set for the calling thread. Nothing of it may be left after the test."""
+    """Device 0, set for the calling thread. The test must release everything on it."""
     assert acl.init() == SUCCESS
     assert acl.rt.set_device(0) == SUCCESS
     acl.get_recent_err_msg()

@@ -72,11 +72,11 @@ def test_a_stream_waits_for_a_blocking_callback(stream: int, serving: int) -> No
     assert acl.rt.free(memory) == 0
 
 
-def test_nobody_is_served_who_has_not_subscribed(device: int) -> None:
+def test_unsubscribed_thread_gets_no_callbacks(device: int) -> None:
     assert acl.rt.process_report(1000) == THREAD_SUBSCRIBE
 
 
-def test_a_callback_runs_in_the_thread_that_asks(stream: int) -> None:
+def test_callback_runs_in_the_thread_that_processes_reports(stream: int) -> None:
     me = threading.get_ident()
     seen: list[object] = []
     assert acl.rt.subscribe_report(me, stream) == 0
@@ -86,7 +86,7 @@ def test_a_callback_runs_in_the_thread_that_asks(stream: int) -> None:
     assert acl.rt.unsubscribe_report(me, stream) == 0
 
 
-def test_a_long_wait_has_the_answer_of_a_short_one(stream: int) -> None:
+def test_long_wait_returns_what_a_short_one_does(stream: int) -> None:
     me = threading.get_ident()
     assert acl.rt.subscribe_report(me, stream) == 0
     assert process_report(101) == REPORT_TIMEOUT
@@ -102,7 +102,7 @@ def test_a_long_wait_has_the_answer_of_a_short_one(stream: int) -> None:
 @pytest.mark.parametrize(
     ("callback", "status", "function"), [(int, 0, "aclrtFree:"), (acl.rt.free_host, INVALID_PARAM, "aclrtFreeHost:")]
 )
-def test_a_long_wait_leaves_what_its_callback_does(
+def test_long_wait_keeps_the_message_of_its_callback(
     stream: int,
     monkeypatch: pytest.MonkeyPatch,
     callback: Callable[[int], int],
@@ -110,7 +110,7 @@ def test_a_long_wait_leaves_what_its_callback_does(
     function: str,
     comes_to: int,
 ) -> None:
-    """In the main thread it is made of short ones, which end without a callback, and of which nobody learns."""
+    """In the main thread, a long wait is a sequence of short ones, whose timeouts are not reported."""
     me = threading.get_ident()
     wait = reports._process_report
     waits: list[int] = []
@@ -146,7 +146,7 @@ def test_ctrl_c_ends_the_wait_for_a_callback(program: Program) -> None:
         main = threading.get_ident()
         acl.rt.subscribe_report(main, stream)
         def press():
-            # Not before it waits: Ctrl-C would end something else.
+            # Before the wait, Ctrl-C would interrupt something else.
             def is_inside():
                 stack = traceback.walk_stack(sys._current_frames()[main])
                 return "process_report" in [frame.f_code.co_name for frame, _ in stack]
@@ -184,7 +184,7 @@ def test_an_exception_is_shown_and_the_stream_goes_on(program: Program) -> None:
 
 
 class Something:
-    """What can be watched while it goes."""
+    """An object that can be referenced weakly."""
 
 
 def launched(stream: int, watched: list[weakref.ref[Something]]) -> Callable[[object], None]:
@@ -198,7 +198,7 @@ def launched(stream: int, watched: list[weakref.ref[Something]]) -> Callable[[ob
     return callback
 
 
-def test_what_a_callback_takes_along_goes_with_it(stream: int) -> None:
+def test_arguments_of_a_callback_are_released_with_it(stream: int) -> None:
     me = threading.get_ident()
     watched: list[weakref.ref[Something]] = []
     assert acl.rt.subscribe_report(me, stream) == 0
@@ -211,7 +211,7 @@ def test_what_a_callback_takes_along_goes_with_it(stream: int) -> None:
     assert acl.rt.unsubscribe_report(me, stream) == 0
 
 
-def test_a_thread_tells_how_it_ended() -> None:
+def test_join_returns_the_result_of_a_thread() -> None:
     def fail(_: object) -> None:
         raise KeyError("lost")
 

@@ -27,7 +27,7 @@ def test_there_are_no_constants() -> None:
 
 
 rt: Any = acl.rt
-"""The same, for calls that no checker of types would let through."""
+"""The same module, typed as `Any` for calls that a type checker would reject."""
 
 
 def test_handles_wrap_as_unsigned_longs(device: int) -> None:
@@ -49,7 +49,7 @@ def test_a_failure_leaves_a_message_for_its_thread(device: int) -> None:
     assert acl.get_recent_err_msg() is None, "it is read once"
 
 
-def test_what_there_is_not_says_so() -> None:
+def test_unknown_names_are_errors() -> None:
     acl.get_recent_err_msg()
     model, ret = acl.mdl.load_from_file("model.om")
     assert (model, ret) == (0, NOT_SUPPORTED)
@@ -63,13 +63,13 @@ def test_what_there_is_not_says_so() -> None:
         assert "a_function_of_another_release" in message
 
 
-def test_inspection_finds_no_functions_that_are_not_there() -> None:
+def test_inspection_finds_only_existing_functions() -> None:
     assert not hasattr(acl.rt, "__wrapped__")
     assert "a_function_of_another_release" not in dir(acl.mdl)
 
 
 @pytest.mark.parametrize("module", [acl, acl.rt], ids=lambda module: str(module.__name__))
-def test_every_function_tells_where_it_is_and_what_it_does(module: ModuleType) -> None:
+def test_every_function_has_a_module_and_a_docstring(module: ModuleType) -> None:
     functions = {name: getattr(module, name) for name in dir(module)}
     for name, function in functions.items():
         if not isinstance(function, ModuleType):
@@ -87,7 +87,7 @@ def test_versions_and_names() -> None:
     assert acl.rt.get_run_mode() == (1, 0), "ACL_HOST"
 
 
-def test_functions_that_are_not_of_c(caplog: pytest.LogCaptureFixture) -> None:
+def test_functions_without_a_c_counterpart(caplog: pytest.LogCaptureFixture) -> None:
     package: Any = acl
     package.app_log(3, "a line")
     assert [(record.levelname, record.getMessage()) for record in caplog.records] == [("ERROR", "a line")]

@@ -103,7 +103,7 @@ def test_only_with_block_the_stream_waits(stream: int) -> None:
     assert acl.rt.subscribe_report(ME(), stream) == 0
     assert acl.rt.launch_callback(str, 0, NO_BLOCK, stream) == 0
     assert acl.rt.memset_async(memory, 1, 1, 1, stream) == 0
-    assert acl.rt.synchronize_stream(stream) == 0, "though nobody has run the callback yet"
+    assert acl.rt.synchronize_stream(stream) == 0, "although the callback has not run yet"
     assert acl.rt.process_report(5000) == 0
     assert acl.rt.launch_callback(str, 0, BLOCK, stream) == 0
     assert acl.rt.memset_async(memory, 1, 2, 1, stream) == 0
@@ -113,7 +113,7 @@ def test_only_with_block_the_stream_waits(stream: int) -> None:
 
 
 def test_the_thread_of_a_callback_has_the_context_that_it_set(stream: int) -> None:
-    """The function runs in the thread that asks for reports, and with what is current there: nothing, at first."""
+    """The function runs in the thread that processes reports, with its current context: none, at first."""
     context, _ = acl.rt.get_context()
     seen: list[object] = []
     subscribed = threading.Event()
@@ -136,7 +136,7 @@ def test_the_thread_of_a_callback_has_the_context_that_it_set(stream: int) -> No
 
 
 class Something:
-    """What can be watched while it goes."""
+    """An object that can be referenced weakly."""
 
 
 def kept(launch: Callable[[object], int]) -> weakref.ref[Something]:
@@ -180,7 +180,7 @@ ENDS = [destroy_stream, destroy_stream_force, destroy_context, reset_device_forc
         *((end, True) for end in ENDS if end not in (destroy_stream, destroy_stream_force)),
     ],
 )
-def test_what_never_ran_is_let_go_with_its_stream(end: Callable[[int], None], is_default: bool) -> None:
+def test_callback_that_never_ran_is_released_with_its_stream(end: Callable[[int], None], is_default: bool) -> None:
     """Neither function nor argument is kept once they cannot run any more."""
     assert acl.rt.set_device(0) == 0
     context, _ = acl.rt.create_context(0)
@@ -199,7 +199,7 @@ def test_what_never_ran_is_let_go_with_its_stream(end: Callable[[int], None], is
     acl.rt.reset_device(0)
 
 
-def test_a_launch_that_fails_keeps_nothing(stream: int) -> None:
+def test_failed_launch_releases_its_arguments(stream: int) -> None:
     refused: list[weakref.ref[Something]] = []
     for where in (stream, 0, 12345):
         something = Something()
@@ -210,21 +210,21 @@ def test_a_launch_that_fails_keeps_nothing(stream: int) -> None:
     assert [reference() for reference in refused] == [None, None, None]
 
 
-def test_a_thread_that_ended_serves_nobody(stream: int) -> None:
+def test_ended_thread_is_unsubscribed(stream: int) -> None:
     with ThreadPoolExecutor(1) as pool:
         tid = pool.submit(ME).result()
         assert acl.rt.subscribe_report(tid, stream) == 0
         assert acl.rt.launch_callback(str, 0, BLOCK, stream) == 0
         assert pool.submit(acl.rt.process_report, 5000).result() == 0
-    # The thread may still be on its way out; whatever is launched till then is dropped when it is.
+    # The thread may still be ending. Callbacks launched until then are dropped at its end.
     while acl.rt.launch_callback(str, 0, BLOCK, stream) == 0:
-        assert acl.rt.synchronize_stream(stream) == 0, "it does not wait for a thread that is no more"
+        assert acl.rt.synchronize_stream(stream) == 0, "it does not wait for an ended thread"
     assert acl.rt.launch_callback(str, 0, BLOCK, stream) == NOT_REGISTERED
     assert acl.rt.synchronize_stream(stream) == 0
 
 
 def test_threads_of_util(capfd: pytest.CaptureFixture[str]) -> None:
-    """The function gets what was passed, whatever it is; an exception is shown when it happens."""
+    """The function gets any argument unchanged. An exception is printed at once."""
     seen: list[object] = []
     for arguments in ([1, 2], (), 5, {"any": "object"}):
         tid, ret = acl.util.start_thread(seen.append, arguments)

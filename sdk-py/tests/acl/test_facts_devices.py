@@ -54,7 +54,7 @@ def test_a_device_can_be_set_before_init_and_after_the_end() -> None:
         assert acl.init() == acl.finalize() == 0
 
 
-def test_use_after_the_end() -> None:
+def test_use_after_finalize() -> None:
     assert acl.init() == acl.rt.set_device(0) == 0
     stream, _ = acl.rt.create_stream()
     event, _ = acl.rt.create_event()
@@ -82,7 +82,7 @@ def test_settings_of_a_device_are_counted() -> None:
 
 
 def test_threads_count_on_one_device() -> None:
-    """Each thread sets and resets; the context lasts until the last one has."""
+    """Each thread sets and resets the device. The context exists until the last reset."""
     barrier = threading.Barrier(4)
 
     def work(_: int) -> tuple[int, int]:
@@ -129,14 +129,14 @@ def test_a_forced_reset_whatever_the_count() -> None:
 
 
 @pytest.mark.parametrize("number", [-1, 64, 1 << 30])
-def test_there_is_no_such_device(number: int) -> None:
+def test_unknown_device_is_refused(number: int) -> None:
     assert acl.rt.set_device(number) == INVALID_DEVICE
     assert acl.rt.create_context(number) == (0, INVALID_DEVICE)
     assert acl.rt.reset_device(number) == INVALID_DEVICE
     assert acl.rt.get_context() == (0, CONTEXT_NULL), "nothing became current"
 
 
-def test_what_a_program_asks_first() -> None:
+def test_queries_at_the_start_of_a_program() -> None:
     count, ret = acl.rt.get_device_count()
     assert (ret, count >= 1) == (0, True)
     assert acl.rt.get_run_mode() == (ACL_HOST, 0)

@@ -24,7 +24,7 @@ SYNC, CAPTURE_STREAM_PROGRESS, TIME_LINE, DEVICE_USE_ONLY, EXTERNAL, IPC = 1, 2,
 
 
 class Hold:
-    """A stream of its own that stops at a callback until `open` is called."""
+    """A separate stream that is blocked in a callback until `open` is called."""
 
     def __init__(self) -> None:
         self.stream, ret = acl.rt.create_stream()
@@ -48,7 +48,7 @@ class Hold:
 
     def _serve(self, arguments: list[int]) -> None:
         assert acl.rt.set_context(arguments[0]) == 0
-        # It begins before it is subscribed, and ends once it is unsubscribed.
+        # The thread starts before it is subscribed, and ends after it is unsubscribed.
         while acl.rt.process_report(10) == 107012:
             pass
         while acl.rt.process_report(10) != 107012:
@@ -145,23 +145,27 @@ def test_times(hold: Hold, kind: str) -> None:
     make = {**MAKES, **EX}[kind]
     (start, _), (end, _) = make(), make()
     assert acl.rt.event_elapsed_time(start, end) == (0.0, INTERNAL), "neither was recorded"
+    before = time.monotonic_ns()
     assert acl.rt.record_event(start, hold.stream) == 0
     hold.shut()
     assert acl.rt.record_event(end, hold.stream) == 0
-    assert acl.rt.event_elapsed_time(start, end) == (0.0, TIMESTAMP_INVALID), "nobody has waited for it"
+    assert acl.rt.event_elapsed_time(start, end) == (0.0, TIMESTAMP_INVALID), "the end is not complete"
     hold.open()
     assert acl.rt.synchronize_stream(hold.stream) == 0
+    after = time.monotonic_ns()
     elapsed, ret = acl.rt.event_elapsed_time(start, end)
     (first, _), (second, _) = acl.rt.event_get_timestamp(start), acl.rt.event_get_timestamp(end)
     assert (ret, type(elapsed), elapsed >= 0) == (0, float, True)
-    assert elapsed == pytest.approx((second - first) / 1000, abs=0.002), "microseconds"
-    if second > first:
+    # The device measures the time between events; timestamps are of the host's clock.
+    assert elapsed <= (after - before) / 1e6, "milliseconds"
+    assert second >= first, "microseconds"
+    if elapsed > 0:
         assert acl.rt.event_elapsed_time(end, start)[1] == TIMESTAMP_REVERSAL
     assert acl.rt.destroy_event(start) == acl.rt.destroy_event(end) == 0
 
 
 def test_a_stream_without_work_is_at_an_event_at_once(stream: int) -> None:
-    """The clock is that of the system, so the time of the event lies between what was read before and after."""
+    """The event uses the clock of the system, so its time is between the times read before and after."""
     event, _ = acl.rt.create_event()
     for _ in range(100):
         before = time.monotonic_ns() // 1000
@@ -204,7 +208,7 @@ def test_flags(device: int, make: Callable[[int], tuple[int, int]], flags: int, 
     assert ret != 0 or acl.rt.destroy_event(event) == 0
 
 
-def test_waits_have_limits(stream: int) -> None:
+def test_waits_have_timeouts(stream: int) -> None:
     event, _ = acl.rt.create_event()
     assert acl.rt.record_event(event, stream) == 0
     assert [acl.rt.synchronize_event_with_timeout(event, limit) for limit in (-1, 5000)] == [0, 0]
@@ -212,7 +216,7 @@ def test_waits_have_limits(stream: int) -> None:
     assert acl.rt.destroy_event(event) == 0
 
 
-def test_an_event_that_nobody_has_recorded_holds_nobody(stream: int) -> None:
+def test_event_without_a_record_blocks_no_stream(stream: int) -> None:
     event, _ = acl.rt.create_event()
     assert acl.rt.stream_wait_event(stream, event) == acl.rt.synchronize_stream(stream) == 0
     assert acl.rt.synchronize_event(event) == 0

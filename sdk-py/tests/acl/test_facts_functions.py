@@ -112,7 +112,7 @@ LACKING = {
         start_dump_args(is)r  stop_dump_args(i)r
     """,
 }
-"""Those that have no meaning on a device without a compiler. They are there, and say that they can do nothing."""
+"""Functions without a meaning on a device without a compiler. They exist and return an error code."""
 
 OF_UTIL = {
     "numpy_to_ptr": 1,
@@ -123,11 +123,11 @@ OF_UTIL = {
     "start_thread": 2,
     "stop_thread": 1,
 }
-"""How many arguments the functions of `acl.util` take; what they return is in the tests of them."""
+"""Numbers of arguments of the functions of `acl.util`. Their results are tested in `test_util.py`."""
 
 NOT_SUPPORTED = (200001, 207000)
 ANSWERS_HANDLES = ("allocator_create_desc", "create_binary", "create_group_info")
-"""Functions that return a handle and no status: null is how they say that they cannot."""
+"""Functions that return a handle and no status. Null means failure."""
 
 
 def signatures(table: dict[str, str]) -> Iterator[tuple[str, str, str]]:
@@ -145,7 +145,7 @@ LETTERS = {int: "i", float: "f", str: "s", list: "l", dict: "d"}
 
 
 def found(name: str) -> Any:
-    """The function, by the module as `import` finds it."""
+    """Returns the function from its imported module."""
     module, _, function = name.rpartition(".")
     return vars(sys.modules[module]).get(function) or getattr(sys.modules[module], function)
 
@@ -161,7 +161,7 @@ def shape(result: Any) -> str:
 
 @pytest.fixture
 def afterwards() -> Iterator[None]:
-    """Gives back whatever calls with samples have made."""
+    """Releases the objects that the sample calls have created."""
     acl.get_recent_err_msg()
     acl.rt.get_last_error(0)
     yield
@@ -173,8 +173,8 @@ def afterwards() -> Iterator[None]:
 
 @pytest.mark.parametrize("has_context", [False, True], ids=["no context", "context"])
 @pytest.mark.parametrize(("name", "arguments", "results"), ALL)
-def test_what_is_returned(afterwards: None, name: str, arguments: str, results: str, has_context: bool) -> None:
-    """It is the same things in the same order, whether the call does something or fails; a failure leaves a message."""
+def test_returned_values(afterwards: None, name: str, arguments: str, results: str, has_context: bool) -> None:
+    """The results have the same types and order on success and on failure. A failure leaves a message."""
     if has_context:
         assert acl.rt.set_device(0) == 0
     answer = found(name)(*samples(arguments))
@@ -187,9 +187,9 @@ def test_what_is_returned(afterwards: None, name: str, arguments: str, results: 
 
 
 @pytest.mark.parametrize(("name", "arguments"), [(name, arguments) for name, arguments, _ in signatures(LACKING)])
-def test_what_has_no_meaning_here_says_so(name: str, arguments: str) -> None:
+def test_functions_without_a_meaning_here_return_a_code(name: str, arguments: str) -> None:
     acl.get_recent_err_msg()
-    # Null would be refused for what it is.
+    # Null would be refused as null.
     answer = found(name)(*(64 if sample == 0 else sample for sample in samples(arguments)))
     if name.rpartition(".")[2] in ANSWERS_HANDLES:
         assert answer == 0
@@ -242,7 +242,7 @@ WRONG = {
 
 @pytest.mark.parametrize(("name", "arguments"), [(name, arguments) for name, arguments, _ in ALL if arguments])
 def test_arguments_of_other_types(name: str, arguments: str) -> None:
-    """None is no stream, a text is no number; the message has the name as a program writes it."""
+    """None is not a stream, and a text is not a number. The message contains the Python name of the function."""
     for place, letter in enumerate(arguments):
         for wrong in WRONG.get(letter, ()):
             given = samples(arguments)

@@ -20,7 +20,7 @@ SIZE = 256
 
 
 class Memory(NamedTuple):
-    """Two allocations on the device, pinned memory and memory of the program's."""
+    """Two allocations on the device, pinned memory, and memory of the program."""
 
     first: int
     second: int
@@ -83,7 +83,7 @@ def test_every_kind(memory: Memory, kind: int, to: str, source: str) -> None:
 
 
 @pytest.mark.parametrize("kind", [HOST_TO_DEVICE, DEVICE_TO_HOST, DEVICE_TO_DEVICE])
-def test_addresses_decide_and_not_the_kind(memory: Memory, kind: int) -> None:
+def test_addresses_determine_the_direction(memory: Memory, kind: int) -> None:
     fill(memory.first, 3)
     fill(memory.second, 0)
     assert acl.rt.memcpy(memory.second, SIZE, memory.first, SIZE, kind) == 0
@@ -91,14 +91,14 @@ def test_addresses_decide_and_not_the_kind(memory: Memory, kind: int) -> None:
 
 
 @pytest.mark.parametrize("kind", [-1, 8, 99])
-def test_there_is_no_such_kind(memory: Memory, kind: int) -> None:
+def test_unknown_kind_is_refused(memory: Memory, kind: int) -> None:
     assert acl.rt.memcpy(memory.first, SIZE, memory.plain, SIZE, kind) != 0
     assert acl.rt.memcpy_async(memory.first, SIZE, memory.plain, SIZE, kind, 0) != 0
     assert acl.rt.memcpy2d(memory.first, 16, memory.plain, 16, 16, 4, kind) != 0
 
 
 Call = Callable[[int, int, int, int], int]
-"""A copy of so many bytes: destination, room there, source, length."""
+"""Arguments of a copy: destination, its size, source, length."""
 
 COPIES: list[Any] = [
     pytest.param(lambda dst, room, src, count: acl.rt.memcpy(dst, room, src, count, HOST_TO_DEVICE), id="memcpy"),
@@ -109,7 +109,7 @@ COPIES: list[Any] = [
 
 
 @pytest.mark.parametrize("copy", COPIES)
-def test_mistakes_of_copies(memory: Memory, copy: Call) -> None:
+def test_invalid_copies(memory: Memory, copy: Call) -> None:
     first, plain = memory.first, memory.plain
     assert copy(0, SIZE, plain, SIZE) == copy(first, SIZE, 0, SIZE) == INVALID_PARAM
     assert copy(first, SIZE - 1, plain, SIZE) == RT_PARAM_INVALID, "more than there is room for"
@@ -124,7 +124,7 @@ FILLS: list[Any] = [
 
 
 @pytest.mark.parametrize("fill_some", FILLS)
-def test_mistakes_of_fills(memory: Memory, fill_some: Callable[[int, int, int], int]) -> None:
+def test_invalid_fills(memory: Memory, fill_some: Callable[[int, int, int], int]) -> None:
     assert fill_some(0, SIZE, SIZE) == INVALID_PARAM
     assert fill_some(memory.first, SIZE - 1, SIZE) == RT_PARAM_INVALID
     assert fill_some(memory.first, SIZE, 0) == 0
@@ -164,7 +164,7 @@ def test_which_memory_is_freed_how(memory: Memory) -> None:
 
 
 @pytest.mark.parametrize("attribute", range(6))
-def test_how_much_there_is(device: int, attribute: int) -> None:
+def test_memory_info(device: int, attribute: int) -> None:
     free, total, ret = acl.rt.get_mem_info(attribute)
     assert (ret, 0 <= free <= total) == (0, True)
 
@@ -182,7 +182,7 @@ def test_destroying_a_stream_waits_for_it(memory: Memory) -> None:
 
 
 def test_a_copy_from_pageable_memory_has_read_it(memory: Memory, stream: int) -> None:
-    """A program may reuse its memory at once: the copy was made when the call came back."""
+    """A program may reuse its memory at once: the copy is complete when the call returns."""
     data = np.empty(SIZE, dtype=np.uint8)
     for value in range(50):
         data[:] = value
@@ -205,7 +205,7 @@ def test_registered_memory(device: int, stream: int) -> None:
     assert acl.rt.free(memory) == 0
 
 
-def test_virtual_memory_takes_the_dict_of_the_documents(device: int) -> None:
+def test_virtual_memory_takes_the_documented_dict(device: int) -> None:
     wishes = {
         "handleType": 0,
         "allocationType": 0,
@@ -223,7 +223,7 @@ def test_virtual_memory_takes_the_dict_of_the_documents(device: int) -> None:
 
 
 @pytest.mark.parametrize("wishes", [{}, {"numAttrs": 1, "attrs": [{"attr": 1, "value": {"moduleId": 3}}]}])
-def test_memory_with_wishes_as_the_documents_have_them(device: int, wishes: dict[str, Any]) -> None:
+def test_memory_with_a_documented_configuration(device: int, wishes: dict[str, Any]) -> None:
     pointer, ret = acl.rt.malloc_with_cfg(64, 0, wishes)
     assert ret == acl.rt.free(pointer) == 0
     host, ret = acl.rt.malloc_host_with_cfg(64, wishes)

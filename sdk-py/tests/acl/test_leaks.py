@@ -54,7 +54,7 @@ def round():
 assert acl.init() == acl.rt.set_device(0) == 0
 served, ret = acl.rt.create_stream()
 assert ret == acl.rt.subscribe_report(threading.get_ident(), served) == 0
-# The layer remembers a number of handles that are gone, so as to name them; that room is filled first.
+# The layer remembers a number of destroyed handles for its messages. This memory is filled first.
 for _ in range(10_000):
     round()
 before = resident()

@@ -34,7 +34,7 @@ def to_host(pointer: int, like: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
-def test_memory_is_given_back_once(device: int) -> None:
+def test_memory_is_freed_once(device: int) -> None:
     pointer, _ = acl.rt.malloc(64, 0)
     assert acl.rt.free(pointer) == 0
     assert acl.rt.free(pointer) != 0

@@ -1,4 +1,4 @@
-"""Random programs against a model: what is on the device is always what NumPy says.
+"""Random programs against a model: the content of the device always equals that of NumPy.
 
 The model runs every operation at once. The device runs those of a stream in their order; the program orders streams
 among themselves by events before they meet at the same memory, as every right program does.
@@ -23,7 +23,7 @@ SIZES = st.integers(1, 300)
 
 @dataclass(eq=False)
 class Memory:
-    """Device memory and what must be in it."""
+    """Device memory and its expected content."""
 
     pointer: int
     content: NDArray[Any]
@@ -33,7 +33,7 @@ class Memory:
 
 @dataclass(eq=False)
 class Pinned:
-    """Host memory of a copy that may still be under way."""
+    """Host memory of a copy that may still be running."""
 
     pointer: int
     view: NDArray[Any] = field(repr=False)
@@ -63,7 +63,7 @@ class Programs(RuleBasedStateMachine):
         assert acl.rt.reset_device(0) == acl.finalize() == 0
 
     def use(self, stream: int, *memories: Memory) -> None:
-        """Has `stream` wait for the streams that used the memory last."""
+        """Makes `stream` wait for the streams that used the memory last."""
         for memory in memories:
             if memory.last != stream:
                 event, ret = acl.rt.create_event()

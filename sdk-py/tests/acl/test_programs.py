@@ -25,7 +25,7 @@ LAST_LINES = {
 @pytest.mark.parametrize("layers", ["", "validate"], ids=["alone", "validated"])
 @pytest.mark.parametrize("name", LAST_LINES)
 def test_a_program_runs(name: str, layers: str) -> None:
-    """It checks its results by itself; the validation layer has nothing to say about what it does."""
+    """The program checks its own results. The validation layer reports nothing."""
     program = FOLDER / f"{name}.py"
     done = subprocess.run(
         [sys.executable, str(program)],

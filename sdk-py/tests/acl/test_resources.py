@@ -5,7 +5,7 @@ from __future__ import annotations
 from support import Program
 
 
-def test_the_sequence_of_the_documents(program: Program) -> None:
+def test_sequence_of_the_documentation(program: Program) -> None:
     """Set a device, create a stream, destroy the stream, reset the device: without `acl.init`."""
     done = program("""
         import acl
@@ -23,7 +23,7 @@ def test_the_sequence_of_the_documents(program: Program) -> None:
 
 
 def test_the_whole_order_with_a_context_of_its_own(program: Program) -> None:
-    """As the samples do it: init, device, context, stream, work, and everything back in reverse."""
+    """As in the samples: init, device, context, stream, work, and release in reverse order."""
     done = program("""
         import acl
         import numpy as np

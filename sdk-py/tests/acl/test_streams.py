@@ -53,12 +53,12 @@ def test_streams_belong_to_their_context(device: int) -> None:
     assert acl.rt.synchronize_stream(stream) == 0
     assert acl.rt.destroy_stream(stream) == 0
     assert acl.rt.destroy_context(second) == acl.rt.destroy_context(first) == 0
-    assert acl.rt.malloc(8, 0) == (0, CONTEXT_NULL), "the current context is gone"
+    assert acl.rt.malloc(8, 0) == (0, CONTEXT_NULL), "the current context was destroyed"
     assert acl.rt.set_context(first) != 0
     assert acl.rt.set_context(0) == INVALID_PARAM
 
 
-def test_a_stream_is_gone_once_destroyed(device: int) -> None:
+def test_destroyed_stream_is_an_invalid_handle(device: int) -> None:
     stream, _ = acl.rt.create_stream_with_config(0, 1)
     assert acl.rt.stream_query(stream) == (0, 0)
     assert acl.rt.destroy_stream(stream) == 0
@@ -75,7 +75,7 @@ def test_settings_of_a_stream_are_dicts(device: int, stream: int) -> None:
     assert (value, ret != 0) == ({}, True)
 
 
-def test_waits_have_limits(device: int, stream: int) -> None:
+def test_waits_have_timeouts(device: int, stream: int) -> None:
     for wrong in (0, -2):
         assert acl.rt.synchronize_stream_with_timeout(stream, wrong) == INVALID_PARAM
     for right in (-1, 1000):
@@ -83,7 +83,7 @@ def test_waits_have_limits(device: int, stream: int) -> None:
 
 
 def test_events_order_streams(device: int) -> None:
-    """A producer fills, an event tells, a consumer copies; the argument order is (stream, event)."""
+    """A consumer copies after the event of a producer; the argument order is (stream, event)."""
     size = 1 << 20
     producer, _ = acl.rt.create_stream()
     consumer, _ = acl.rt.create_stream()
@@ -153,8 +153,8 @@ def test_many_threads_with_streams_of_their_own(device: int) -> None:
         assert all(pool.map(work, range(8)))
 
 
-def test_a_wait_lets_other_threads_run(device: int, stream: int) -> None:
-    """`synchronize_stream` waits for a callback that another thread of Python runs: it gives up the lock."""
+def test_wait_releases_the_gil(device: int, stream: int) -> None:
+    """`synchronize_stream` waits for a callback in another Python thread, so it must release the GIL."""
     ran = threading.Event()
     subscribed = threading.Event()
     over = threading.Event()

@@ -14,7 +14,7 @@ import acl
 from support import Program, silent
 
 util: Any = acl.util
-"""The same, for calls that no checker of types would let through."""
+"""The same module, typed as `Any` for calls that a type checker would reject."""
 
 CODES = [
     (0, np.bool_), (1, np.int8), (2, np.uint8), (3, np.int16), (4, np.uint16), (5, np.int32),
@@ -49,7 +49,7 @@ def test_a_view_of_an_address(code: int, dtype: type) -> None:
     assert array[1, 2] == 0, "it is the same memory"
 
 
-def test_views_that_cannot_be() -> None:
+def test_invalid_views() -> None:
     with pytest.raises(TypeError):
         util.ptr_to_numpy(1, [2], 5)
     with pytest.raises(TypeError):
@@ -68,7 +68,7 @@ def test_bytes_and_addresses() -> None:
         util.bytes_to_ptr("text")
 
 
-def test_numbers_of_numpy_are_numbers() -> None:
+def test_numpy_numbers_are_accepted() -> None:
     array = np.arange(6, dtype=np.int32)
     pointer, two, three = np.uint64(array.ctypes.data), np.int64(2), np.int16(3)
     view = util.ptr_to_numpy(pointer, (two, three), np.int8(5))
@@ -79,7 +79,7 @@ def test_numbers_of_numpy_are_numbers() -> None:
 
 
 @pytest.mark.parametrize("wrong", [1.0, np.float32(1), None, "1", [1]], ids=repr)
-def test_what_is_no_number_is_told_so(wrong: Any) -> None:
+def test_object_that_is_not_a_number_is_an_error(wrong: Any) -> None:
     calls: list[Callable[[], object]] = [
         lambda: util.ptr_to_bytes(wrong, 1),
         lambda: util.ptr_to_bytes(1, wrong),
@@ -95,8 +95,8 @@ def test_what_is_no_number_is_told_so(wrong: Any) -> None:
             call()
 
 
-def test_a_temporary_is_there_until_the_next_address_is_taken(program: Program) -> None:
-    """Memory of this size goes back to the system with its owner, and who reads it then is ended."""
+def test_temporary_lives_until_the_next_address(program: Program) -> None:
+    """Memory of this size returns to the system with its owner, and a later read ends the process."""
     done = program("""
         import numpy, weakref, acl
         size = 8 << 20

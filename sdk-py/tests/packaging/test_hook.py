@@ -27,7 +27,7 @@ def hook() -> ModuleType:
 
 
 def compiled(source: str, path: Path, *flags: str) -> Path:
-    """Compile a few lines of C."""
+    """Compiles a few lines of C."""
     command = [os.environ.get("CC", "cc"), "-x", "c", "-", "-o", str(path), "-shared", "-fPIC", *flags]
     subprocess.run(command, input=source, text=True, check=True)
     return path
@@ -36,14 +36,14 @@ def compiled(source: str, path: Path, *flags: str) -> Path:
 def build(
     target: str, out: Path, variables: dict[str, str] | None = None, project: Path = PROJECT
 ) -> subprocess.CompletedProcess[str]:
-    """Runs hatchling, with another environment."""
+    """Runs hatchling with a changed environment."""
     command = [sys.executable, "-m", "hatchling", "build", "--target", target, "--directory", str(out)]
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **(variables or {})}
     return subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, check=False)
 
 
 def test_the_tag_follows_the_newest_symbol_of_all_files(hook: ModuleType, tmp_path: Path) -> None:
-    # `gettid` came with glibc 2.30; a library that needs nothing new runs on the oldest Linux.
+    # `gettid` needs glibc 2.30. A library without newer symbols runs on the oldest supported Linux.
     plain = compiled("int one(void) { return 1; }", tmp_path / "plain.so", "-nostdlib")
     newer = compiled("int gettid(void); int two(void) { return gettid(); }", tmp_path / "newer.so")
     assert hook.platform_tag([plain]).startswith("manylinux_2_17_")
@@ -52,14 +52,14 @@ def test_the_tag_follows_the_newest_symbol_of_all_files(hook: ModuleType, tmp_pa
 
 
 @pytest.mark.parametrize("data", [b"", b"#!/bin/sh\n", b"\x7fELF\x02\x01\x01"])
-def test_what_is_no_library_is_refused(hook: ModuleType, data: bytes, tmp_path: Path) -> None:
+def test_file_that_is_not_a_library_is_refused(hook: ModuleType, data: bytes, tmp_path: Path) -> None:
     path = tmp_path / "broken.so"
     path.write_bytes(data)
     with pytest.raises(hook.BuildError, match=r"broken\.so"):
         hook.platform_tag([path])
 
 
-def test_a_plugin_has_to_export_what_its_host_calls(hook: ModuleType, tmp_path: Path) -> None:
+def test_plugin_must_export_the_symbols_of_its_host(hook: ModuleType, tmp_path: Path) -> None:
     plugin = compiled("void InitPlugin(void) {}", tmp_path / "plugin.so")
     caller = compiled("void InitPlugin(void); void other(void) { InitPlugin(); }", tmp_path / "caller.so")
     hook.check_exports([plugin], "InitPlugin")
@@ -76,14 +76,14 @@ def test_a_plugin_has_to_export_what_its_host_calls(hook: ModuleType, tmp_path: 
         ({"TENON_GLIBC": "old"}, "error: TENON_GLIBC is `old`, where `2.17` would be a version"),
     ],
 )
-def test_what_is_missing_is_said_in_one_line(variables: dict[str, str], complaint: str, tmp_path: Path) -> None:
+def test_failed_build_prints_one_line(variables: dict[str, str], complaint: str, tmp_path: Path) -> None:
     done = build("wheel", tmp_path, {"CARGO": "cargo", **variables})
     assert done.returncode != 0
     (line,) = (done.stdout + done.stderr).splitlines()
     assert line.startswith(complaint)
 
 
-def test_a_source_distribution_has_all_that_cargo_needs(tmp_path: Path) -> None:
+def test_source_distribution_contains_all_that_cargo_needs(tmp_path: Path) -> None:
     done = build("sdist", tmp_path)
     assert done.returncode == 0, done.stderr
     (archive,) = tmp_path.glob("tenon-*.tar.gz")
@@ -93,10 +93,10 @@ def test_a_source_distribution_has_all_that_cargo_needs(tmp_path: Path) -> None:
     for name in ("PKG-INFO", "hatch_build.py", "src/tenon/__init__.py", "rust/Cargo.lock", "rust/spec/spec.yaml"):
         assert (unpacked / name).is_file()
     assert not (unpacked / "rust" / "plugins").exists()
-    # It reads every manifest, and follows every path from one to another.
+    # Cargo reads every manifest and follows every path dependency.
     cargo = [os.environ.get("CARGO", "cargo"), "update", "--quiet", "--workspace", "--offline"]
     subprocess.run(cargo, cwd=unpacked / "rust", check=True)
-    # Its version comes from its own metadata, since there is no workspace around it.
+    # There is no workspace around it, so the version comes from its metadata.
     done = subprocess.run(
         [sys.executable, "-m", "hatchling", "metadata", "version"],
         cwd=unpacked,

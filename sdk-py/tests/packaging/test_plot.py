@@ -10,7 +10,7 @@ import pytest
 
 
 @pytest.mark.parametrize(("name", "begins"), [("bench.png", b"\x89PNG\r\n"), ("bench.svg", b"<?xml")])
-def test_a_picture_is_drawn(name: str, begins: bytes, tmp_path: Path) -> None:
+def test_plot_is_drawn(name: str, begins: bytes, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tenon", "bench", "--sizes", "64,4KiB", "--repeat", "2", "--plot", name]
     subprocess.run(command, cwd=tmp_path, check=True, stdout=subprocess.DEVNULL)
     drawn = (tmp_path / name).read_bytes()
@@ -19,7 +19,7 @@ def test_a_picture_is_drawn(name: str, begins: bytes, tmp_path: Path) -> None:
         assert all(text.encode() in drawn for text in ("host to device", "4 KiB", "queue an event"))
 
 
-def test_what_cannot_be_drawn_is_said_before_anything_is_measured(tmp_path: Path) -> None:
+def test_missing_plot_package_fails_before_the_measurement(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tenon", "bench", "--sizes", "64", "--repeat", "1", "--plot", "bench.xyz"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")

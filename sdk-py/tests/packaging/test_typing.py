@@ -64,7 +64,7 @@ def check(checker: str, source: str, folder: Path) -> subprocess.CompletedProces
 
 
 @pytest.mark.parametrize("checker", CHECKERS)
-def test_a_right_program_passes(checker: str, tmp_path: Path) -> None:
+def test_correct_program_passes(checker: str, tmp_path: Path) -> None:
     done = check(checker, RIGHT, tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
 

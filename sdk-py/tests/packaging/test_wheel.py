@@ -20,17 +20,17 @@ def wheel() -> Path:
 
 
 def said(*command: str) -> str:
-    """What a tool prints when it has nothing against the wheel."""
+    """Returns the output of a tool, which must accept the wheel."""
     done = subprocess.run([sys.executable, "-m", *command], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return " ".join(done.stdout.split())
 
 
-def test_the_name_says_where_it_runs(wheel: Path) -> None:
+def test_name_states_the_platform(wheel: Path) -> None:
     assert re.fullmatch(r"tenon-[\d.]+-py3-none-manylinux_2_\d+_(x86_64|aarch64)\.whl", wheel.name)
 
 
-def test_it_holds_the_packages_and_what_cargo_built(wheel: Path) -> None:
+def test_wheel_contains_the_packages_and_the_built_files(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
         for file in ("tenon/_lib/libtenon.so", "tenon/_bin/tenon"):
@@ -44,7 +44,7 @@ def test_it_holds_the_packages_and_what_cargo_built(wheel: Path) -> None:
     assert [name for name in names if not name.startswith(known) or name.endswith(".pyc")] == []
 
 
-def test_it_needs_nothing_else(wheel: Path) -> None:
+def test_wheel_requires_no_package(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         (path,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
         metadata = email.parser.Parser().parsestr(archive.read(path).decode())
@@ -54,10 +54,10 @@ def test_it_needs_nothing_else(wheel: Path) -> None:
     assert metadata["Requires-Python"] == ">=3.9"
 
 
-def test_twine_has_nothing_to_say(wheel: Path) -> None:
+def test_twine_reports_nothing(wheel: Path) -> None:
     said("twine", "check", "--strict", str(wheel))
 
 
-def test_auditwheel_agrees_with_the_name(wheel: Path) -> None:
+def test_auditwheel_confirms_the_name(wheel: Path) -> None:
     tag = wheel.stem.split("-")[-1]
     assert f'is consistent with the following platform tag: "{tag}"' in said("auditwheel", "show", str(wheel))

@@ -1,4 +1,4 @@
-/* The device of `required.c`, which cannot tell whether work is done: whoever wants to know has to wait, until
+/* The device of `required.c`, without functions to query whether work is done. Callers can only wait, until
  * `waiting_set(1)` is called. */
 #define InitPlugin init_required
 #include "required.c"

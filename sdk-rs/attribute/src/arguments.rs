@@ -6,15 +6,15 @@ use syn::{LitBool, LitStr, Token};
 /// The arguments of the attribute.
 #[derive(Default)]
 pub struct Attribute {
-    /// The name under which the device is known to the host; given, the library exports the entry point.
+    /// The name of the device in the host. If it is given, the library exports the entry point.
     pub device_type: Option<LitStr>,
     /// True if absent optional functions are filled with the spec's fallbacks.
     pub fallbacks: bool,
     /// The spec of the trait: its folder, relative to the manifest.
     pub spec: Option<LitStr>,
-    /// The module of the interface, where it is not Tenon's.
+    /// The module of the interface, if it is not Tenon's.
     pub module: Option<syn::Path>,
-    /// An expression that makes the instance; `Default::default()` if left out.
+    /// An expression that creates the instance; the default is `Default::default()`.
     pub new: Option<syn::Expr>,
     /// A function that completes a table of the plugin's own, such as its data members.
     pub complete: Option<syn::Path>,

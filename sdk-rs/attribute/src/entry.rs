@@ -95,7 +95,7 @@ impl Context<'_> {
         let text = std::ffi::CString::new(device_type.value())
             .map_err(|_| syn::Error::new(device_type.span(), "the name of a device has no zero byte"))?;
         Ok(quote! {
-            /// Tells a loader that the entry point compares both sizes and writes nothing unless both are a release's.
+            /// Reports to a loader that the entry point compares both sizes and writes only if both belong to a release.
             #[unsafe(no_mangle)]
             #[allow(non_upper_case_globals, reason = "a symbol of C")]
             pub static tenon_checks_both_sizes: u8 = 1;
@@ -118,7 +118,7 @@ impl Context<'_> {
             /// Called by the host once it has loaded this library.
             ///
             /// # Safety
-            /// `params` is what the host hands over.
+            /// `params` is the struct that the host passes.
             #[unsafe(no_mangle)]
             pub unsafe extern "C" fn #symbol(params: *mut ::core::ffi::c_void) {
                 // SAFETY: the host's promise is handed on.

@@ -1,8 +1,8 @@
 //! The attributes `plugin` and `device` on an `impl` of a generated trait.
 //!
-//! They fill the slots of exactly the functions that the `impl` has, and name what is missing in the words of
+//! They fill the slots of exactly the functions that the `impl` has, and report missing ones in the terms of
 //! the spec. The description of a trait is data: `tenon-macros` has a generated table of Tenon's traits, and
-//! `tenon-interface` makes the same of any other spec.
+//! `tenon-interface` does the same for any other spec.
 
 mod arguments;
 mod entry;
@@ -181,7 +181,7 @@ fn check<'a>(implemented: Trait<'a>, item: &ItemImpl) -> syn::Result<Vec<&'a Fun
     errors.map_or(Ok(provided), Err)
 }
 
-/// The name that somebody who wrote another one most likely meant.
+/// The most similar known name, for messages about an unknown name.
 fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let allowed = (name.len() / 3).max(1);
     let distances =

@@ -21,7 +21,7 @@ pub(crate) fn check_length(path: &Path) -> Result<(), LoadError> {
     let bytes = file.metadata().map_err(unreadable)?.len();
     let stated = match mapped_end(&file) {
         Ok(stated) => stated,
-        // Too short for its own header, which the linker says better.
+        // Too short for its own header; the error of the linker is clearer.
         Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => return Ok(()),
         Err(error) => return Err(unreadable(error)),
     };

@@ -59,7 +59,7 @@ pub enum LoadError {
         /// The symbol that is missing.
         symbol: &'static str,
     },
-    /// It declined the table of every release.
+    /// The plugin refused the table of every release.
     #[error(
         "`{}` declined every table that it was offered, those of {}{}. It was built for another release, older \
          or newer: take the plugin's build for one of these, or a newer Tenon",
@@ -74,7 +74,7 @@ pub enum LoadError {
         /// True if it wrote anything at all.
         wrote: bool,
     },
-    /// It wrote more than any release that is known.
+    /// The plugin wrote more words than the table of any known release has.
     #[error(
         "`{}` wrote {bytes} bytes of {what}, where the newest known release, {}, has {known}: it was built for a \
          newer one, and a newer Tenon is needed",
@@ -113,7 +113,7 @@ pub enum LoadError {
         /// The library or manifest.
         path: PathBuf,
     },
-    /// It compares no size, and what it wrote fits no release.
+    /// The plugin compares no size, and the words that it wrote fit no release.
     #[error(
         "`{}` does not check the size of the table, and what it wrote fits no known release: {evidence}",
         path.display()
@@ -124,7 +124,8 @@ pub enum LoadError {
         /// The words that it wrote.
         evidence: Evidence,
     },
-    /// It compares no size, and what it wrote fits several releases that differ in what the pointers mean.
+    /// The plugin compares no size, and the words that it wrote fit several releases whose pointers have different
+    /// meanings.
     #[error(
         "`{}` does not tell which release it was built for: it does not check the size of the table, and what it \
          wrote fits {} ({evidence}). State it in the options of the call, or in a manifest beside the library: \
@@ -200,7 +201,7 @@ pub enum LoadError {
         /// The type that it stated.
         device_type: String,
     },
-    /// It lacks what every host needs.
+    /// The plugin lacks a function that every host needs.
     #[error(
         "`{}` lacks what a host needs to load it: {}", path.display(),
         functions.iter().map(|function| format!("`{}`", function.name())).collect::<Vec<_>>().join(", ")
@@ -211,7 +212,7 @@ pub enum LoadError {
         /// The missing functions, in the order of the spec.
         functions: Vec<Function>,
     },
-    /// The manifest does not say what a manifest says.
+    /// The content of the manifest is invalid.
     #[error("the manifest `{}`: {reason}", path.display())]
     Manifest {
         /// The manifest.

@@ -44,6 +44,7 @@ mod library;
 mod load;
 mod manifest;
 mod negotiate;
+mod options;
 mod paddle;
 mod plugin;
 mod recognition;
@@ -51,8 +52,8 @@ mod search;
 
 pub use error::LoadError;
 pub use library::{Binding, exports};
-pub use load::LoadOptions;
 pub use manifest::Manifest;
+pub use options::LoadOptions;
 pub use paddle::{PaddleError, PaddleLibraries};
 pub use plugin::{Availability, Plugin};
 pub use recognition::{Clearing, Evidence, Recognition};

@@ -1,35 +1,23 @@
-//! From a path to a plugin: opened, asked, and found to have what a host needs.
+//! Loads a plugin from a path: opens the library, negotiates the table, and checks for required functions.
 
 use std::ffi::{CStr, CString, c_char};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use tenon::device::{Function, Loaded, Release};
+use tenon::device::{Function, Loaded};
 use tenon::reflect::Need;
 
 use crate::elf;
 use crate::error::{LONGEST_NAME, LoadError};
-use crate::library::{Binding, Library};
+use crate::library::Library;
 use crate::manifest::Manifest;
 use crate::negotiate::{self, Memory, Question};
+use crate::options::LoadOptions;
 use crate::plugin::Plugin;
-
-/// Options for loading a plugin.
-#[derive(Clone, Debug, Default)]
-pub struct LoadOptions {
-    /// The release that the plugin was built for, if it cannot be detected. A wrong one is an error.
-    pub release: Option<Release>,
-    /// The release that the caller prefers, among those that the plugin may have: it is offered first.
-    pub preferred: Option<Release>,
-    /// The plugin's name; if left out, the manifest's or the file's.
-    pub name: Option<String>,
-    /// When functions that the library expects from others are looked up.
-    pub binding: Binding,
-}
 
 /// The library with the memory that it filled, kept for as long as anybody can call it.
 struct Kept {
-    // Closed first: what runs at its end may look at the table.
+    // Closed first: destructors of the library may read the table.
     library: Library,
     memory: Memory,
 }
@@ -102,13 +90,13 @@ fn same(path: &Path, plugin: Arc<Plugin>, options: &LoadOptions) -> Result<Arc<P
     }
 }
 
-/// The information that a plugin states: in the params, and by what it exports.
+/// The information that a plugin states in the params and by its exports.
 #[derive(Debug)]
 pub(crate) struct Answers {
     pub(crate) version: [usize; 3],
     pub(crate) device_type: CString,
     pub(crate) sub_device_type: Option<CString>,
-    /// An address, never followed here.
+    /// An address that is never dereferenced here.
     pub(crate) pir_default_passes: usize,
     /// The functions whose slots hold the spec's fallbacks.
     pub(crate) fallbacks: Vec<Function>,

@@ -1,4 +1,4 @@
-//! Manifests: a small JSON file that names a plugin's library, and says what the library does not.
+//! Manifests: small JSON files that name a plugin's library and state what the library does not report.
 
 use std::fs::OpenOptions;
 use std::io::{self, Read};
@@ -10,7 +10,7 @@ use tenon::device::Release;
 
 use crate::error::LoadError;
 use crate::library::Binding;
-use crate::load::LoadOptions;
+use crate::options::LoadOptions;
 
 /// The format that is described here.
 const FORMAT: u64 = 1;
@@ -107,7 +107,7 @@ impl Manifest {
         })
     }
 
-    /// The load options of the library: what the caller says, and for the rest what the manifest says.
+    /// The load options of the library: those of the caller, and otherwise those of the manifest.
     pub(crate) fn options(&self, given: &LoadOptions) -> LoadOptions {
         LoadOptions {
             release: given.release.or(self.release),
@@ -118,7 +118,7 @@ impl Manifest {
     }
 }
 
-/// Reads a file that anybody may have put into a plugin folder: a FIFO would block, and a device never ends.
+/// Reads a file of a plugin folder. It must be a regular file: a FIFO would block, and a device never ends.
 fn contents(path: &Path) -> Result<String, LoadError> {
     let unreadable = |source: io::Error| match source.kind() {
         io::ErrorKind::NotFound => LoadError::NotFound { path: path.into() },

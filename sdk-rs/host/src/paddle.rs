@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::library::reason;
 
-/// Asks an interpreter where its own library and PaddlePaddle are. PaddlePaddle is found and not imported.
+/// Asks an interpreter for the paths of its own library and of PaddlePaddle, without importing PaddlePaddle.
 const QUERY: &str = r#"
 import importlib.util, json, os, sys, sysconfig
 sys.path[:] = [path for path in sys.path if path]

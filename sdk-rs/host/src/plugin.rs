@@ -9,7 +9,8 @@ use tenon::reflect::{FallbackInfo, FallbackKind};
 use tenon_cpu::Cpu;
 
 use crate::error::LoadError;
-use crate::load::{self, Answers, LoadOptions};
+use crate::load::{self, Answers};
+use crate::options::LoadOptions;
 use crate::recognition::Recognition;
 
 /// A plugin that can be called. May be used from any thread.
@@ -152,7 +153,7 @@ impl Plugin {
         &self.recognition
     }
 
-    /// As it is, with what it lacks.
+    /// The plugin itself, without fallbacks.
     pub fn partial(&self) -> Arc<dyn Partial> {
         self.code.partial()
     }
@@ -165,7 +166,7 @@ impl Plugin {
         }
     }
 
-    /// With the spec's fallbacks for what it lacks.
+    /// The plugin with the spec's fallbacks for the functions that it lacks.
     pub fn device(&self) -> Arc<dyn Device> {
         match &self.code {
             Code::Loaded(table) => Arc::new(WithFallbacks(table.clone())),
@@ -173,7 +174,7 @@ impl Plugin {
         }
     }
 
-    /// With the spec's fallbacks for what it lacks, and layers around all of that, the first one outermost.
+    /// The plugin with the spec's fallbacks and with layers around both, the first one outermost.
     ///
     /// # Panics
     /// If there are more layers than [`Layered::MOST`].
@@ -192,7 +193,7 @@ impl Plugin {
 
     /// Returns true if the plugin filled the slot of a function with the spec's fallback, so that its author did not write it.
     ///
-    /// A plugin says so by exporting `tenon_fallbacks`, a function that answers with the names, separated by spaces.
+    /// A plugin reports them by exporting `tenon_fallbacks`, a function that returns the names, separated by spaces.
     pub fn is_filled_by_fallback(&self, function: Function) -> bool {
         self.answers.fallbacks.contains(&function)
     }

@@ -13,11 +13,11 @@ pub enum Recognition {
     BuiltIn,
     /// It promises to compare both sizes, and accepted this release's.
     Promised,
-    /// It accepted both sizes of this release, after it had declined every pair with a size of no release.
+    /// The plugin accepted both sizes of this release, and refused every pair with a size of no release.
     BothSizes,
     /// It accepted the size of this release's table, beside params of a size that no release has.
     TableSize,
-    /// It does not look at the table's size; what it wrote fits this release alone.
+    /// The plugin does not read the table's size; the words that it wrote fit only this release.
     Evidence(Evidence),
     /// It does not look at the table's size, and each pointer that it wrote means the same in all of these
     /// releases.
@@ -27,7 +27,8 @@ pub enum Recognition {
         /// The words that it wrote.
         evidence: Evidence,
     },
-    /// It does not look at the table's size; what it wrote fits several releases, and this one was declared.
+    /// The plugin does not read the table's size; the words that it wrote fit several releases, and this one was
+    /// declared.
     Declared {
         /// The matching releases, oldest first.
         candidates: Vec<Release>,

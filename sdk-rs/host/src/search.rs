@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::error::LoadError;
-use crate::load::LoadOptions;
 use crate::manifest::Manifest;
+use crate::options::LoadOptions;
 use crate::plugin::Plugin;
 
-/// The environment variable that says where to look: folders, libraries and manifests, with colons between them.
+/// The environment variable with the search path: folders, libraries and manifests, separated by colons.
 pub const PATH_VARIABLE: &str = "TENON_PLUGIN_PATH";
 
-/// Something that was found, or named, and what became of it.
+/// A library or manifest that was found or named, and the result of loading it.
 #[derive(Debug)]
 pub struct Candidate {
     /// The library or the manifest; the folder, if that could not be read.
@@ -98,7 +98,7 @@ fn found_at(path: &Path) -> Result<Vec<Found>, LoadError> {
     });
     files.sort();
     let mut found: Vec<Found> = files.into_iter().map(Found::new).collect();
-    // A library goes by its manifest, which may say what the library does not, whichever name comes first.
+    // The manifest has precedence over its library, in any order of names, because it may state more.
     let manifests = found.iter().filter(|found| found.manifest.is_some());
     let named: BTreeSet<PathBuf> = manifests.filter_map(Found::library).map(real).collect();
     found.retain(|found| found.manifest.is_some() || !named.contains(&real(&found.path)));

@@ -1,6 +1,6 @@
 //! Tenon's macros for a spec that is not Tenon's.
 //!
-//! They run the generator while a crate is compiled. The other way is to commit what it writes: `rust` in `outputs` of
+//! They run the generator while a crate is compiled. The alternative is to commit its output: `rust` in `outputs` of
 //! `spec.yaml`.
 
 use codegen::emit::rust::{TraitEntry, TraitTable, expand_exports, expand_interface};
@@ -64,7 +64,7 @@ pub fn plugin(arguments: TokenStream, item: TokenStream) -> TokenStream {
     expand_attribute(Purpose::Plugin, arguments, item)
 }
 
-/// As [`macro@plugin`], without an entry point: for a device that another library hands over.
+/// As [`macro@plugin`], without an entry point: for a device that another library passes on.
 #[proc_macro_attribute]
 pub fn device(arguments: TokenStream, item: TokenStream) -> TokenStream {
     expand_attribute(Purpose::Device, arguments, item)

@@ -162,6 +162,10 @@ fn main() {
     let instance = <Idle as Plugin>::instance;
     let layered = |layers| Box::new(Layered::new(WithFallbacks(instance()), layers)) as Box<dyn Device>;
     let checker = Checker::new(validate::Options::default());
+    // The order of work is the most expensive rule.
+    let without_order = "V033".parse().expect("a rule");
+    let unordered = validate::Options { ignore: vec![without_order], ..validate::Options::default() };
+    let unordered = Checker::new(unordered);
     let file = std::env::temp_dir().join(format!("tenon-layers-{}.json", std::process::id()));
     // Beyond the limit a call is recorded as before, but costs no room on the disk.
     let options = trace::Options { file: file.clone(), limit: 1_000_000, streams: false };
@@ -169,18 +173,25 @@ fn main() {
     let ways = [
         Box::new(WithFallbacks(instance())) as Box<dyn Device>,
         layered(vec![checker.layer("idle", instance()) as Arc<dyn Layer>]),
+        layered(vec![unordered.layer("idle", instance()) as Arc<dyn Layer>]),
         layered(vec![trace.layer("idle", instance()) as Arc<dyn Layer>]),
     ]
     .map(Way::new);
     println!(
         "a call through a layer, beside the plain one ({ROUNDS} rounds of {CALLS} calls, nanoseconds)\n"
     );
-    println!("{:<24} {:>9} {:>9} {:>9} {:>9} {:>9}", "", "plain", "validate", "more", "trace", "more");
+    println!(
+        "{:<24} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}",
+        "", "plain", "validate", "more", "no V033", "more", "trace", "more"
+    );
     for (name, body) in ROWS {
         // The records are written between the measurements, so that only recording is measured.
-        let [plain, validated, traced] = side_by_side(&ways, body, || trace.flush());
-        let (v, t) = (validated - plain, traced - plain);
-        println!("{name:<24} {plain:>9.1} {validated:>9.1} {v:>9.1} {traced:>9.1} {t:>9.1}");
+        let [plain, validated, unordered, traced] = side_by_side(&ways, body, || trace.flush());
+        print!("{name:<24} {plain:>9.1}");
+        for layer in [validated, unordered, traced] {
+            print!(" {layer:>9.1} {:>9.1}", layer - plain);
+        }
+        println!();
     }
     trace.finish();
     let _ = std::fs::remove_file(file);

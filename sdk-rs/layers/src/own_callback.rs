@@ -1,4 +1,4 @@
-//! Callbacks that a layer queues by itself. The program learns nothing from them.
+//! Callbacks that a layer queues by itself. They report nothing to the program.
 
 use std::cell::Cell;
 

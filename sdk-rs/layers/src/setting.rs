@@ -18,8 +18,8 @@ impl BadSetting {
     }
 }
 
-/// The text of a variable; an empty variable counts as not set. A set-user-ID program reads none: a trace is
-/// a file.
+/// The text of a variable; an empty variable counts as not set. A set-user-ID program reads no
+/// variable, because variables can name files.
 pub(crate) fn text(variable: &'static str) -> Option<String> {
     let value = tenon::trusted_variable(variable)?.to_string_lossy().into_owned();
     (!value.is_empty()).then_some(value)

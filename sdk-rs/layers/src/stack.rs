@@ -50,7 +50,7 @@ struct Layers {
     validate: Option<Arc<Validate>>,
 }
 
-/// Makes the layers of a list such as `validate,trace`, in whatever order; the environment says the rest.
+/// Creates the layers of a list such as `validate,trace`, in any order, with options from the environment.
 ///
 /// The trace is always outermost: it also shows the calls that validation refused, and its times include validation. An
 /// empty list makes no layers.
@@ -90,7 +90,7 @@ impl Stack {
 
     /// The layers of a plugin, the outermost first; the same ones each time.
     ///
-    /// A plugin goes by its name, which must be no other's. `partial` is the plugin without fallbacks: some layers only
+    /// A plugin is identified by its name, which must be unique. `partial` is the plugin without fallbacks: some layers only
     /// use what a plugin has itself.
     pub fn for_plugin<P: Partial + ?Sized>(&self, plugin: &str, partial: &P) -> Vec<Arc<dyn Layer>> {
         let mut plugins = self.plugins.lock().unwrap_or_else(PoisonError::into_inner);
@@ -104,7 +104,7 @@ impl Stack {
         layers.all.clone()
     }
 
-    /// Forgets a plugin that is unloaded. Reports what it had given out and did not get back.
+    /// Removes a plugin that is unloaded. Reports its live objects as leaks.
     pub fn forget(&self, plugin: &str) -> Vec<Leak> {
         let forgotten = self.plugins.lock().unwrap_or_else(PoisonError::into_inner).remove(plugin);
         forgotten.and_then(|layers| layers.validate).map(|validate| validate.finish()).unwrap_or_default()

@@ -8,6 +8,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::Arc;
+use std::time::Duration;
 
 use common::{ID, cpu};
 use tenon::device::*;
@@ -59,6 +60,9 @@ fn limit_file_size(bytes: libc::rlim_t) {
 #[test]
 fn child_process() {
     let Ok(child) = std::env::var(CHILD) else { return };
+    if child == "interrupted" {
+        return wait_for_a_reader();
+    }
     let trace = Trace::start(Options { streams: false, ..Options::from_env().unwrap() }).unwrap();
     let layer = trace.layer("cpu", cpu()) as Arc<dyn Layer>;
     let device = Layered::new(WithFallbacks(cpu()), vec![layer]);
@@ -98,6 +102,28 @@ fn child_process() {
     trace.finish();
 }
 
+/// Starts a trace into a FIFO without a reader, in a program that handles Ctrl-C as Python does.
+fn wait_for_a_reader() {
+    extern "C" fn nothing(_: libc::c_int) {}
+    // SAFETY: an action of zeros is valid, and the handler does nothing. The alarm ends a process that cannot be
+    // interrupted.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = nothing as *const () as usize;
+        assert_eq!(libc::sigaction(libc::SIGINT, &raw const action, std::ptr::null_mut()), 0);
+        libc::alarm(60);
+        println!("thread {}", libc::gettid());
+    }
+    let error = Trace::start(Options::from_env().unwrap()).err().unwrap();
+    assert_eq!(error.source.kind(), std::io::ErrorKind::Interrupted);
+}
+
+fn make_fifo(path: &Path) {
+    let c_path = std::ffi::CString::new(path.as_os_str().as_encoded_bytes()).unwrap();
+    // SAFETY: the path is a text with a NUL at its end.
+    assert_eq!(unsafe { libc::mkfifo(c_path.as_ptr(), 0o600) }, 0);
+}
+
 #[test]
 fn a_full_disk_is_reported() {
     let text = ended(start("all", Path::new("/dev/full")));
@@ -120,15 +146,33 @@ fn what_a_full_disk_has_lost_is_counted_in_the_file() {
 #[test]
 fn the_end_of_a_pipe_is_reported_and_raises_no_signal() {
     let fifo = path("fifo");
-    let c_path = std::ffi::CString::new(fifo.as_os_str().as_encoded_bytes()).unwrap();
-    // SAFETY: the path is a text with a NUL at its end.
-    assert_eq!(unsafe { libc::mkfifo(c_path.as_ptr(), 0o600) }, 0);
+    make_fifo(&fifo);
     let child = start("all", &fifo);
     let mut reader = File::open(&fifo).unwrap();
     reader.read_exact(&mut [0; 1000]).unwrap();
     drop(reader);
     let text = ended(child);
     assert!(text.contains("events: Broken pipe"), "{text}");
+    std::fs::remove_file(fifo).unwrap();
+}
+
+#[test]
+fn a_signal_ends_the_wait_for_the_reader_of_a_pipe() {
+    let fifo = path("unread");
+    make_fifo(&fifo);
+    let mut child = start("interrupted", &fifo);
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let thread: libc::pid_t = lines
+        .find_map(|line| line.unwrap().rsplit_once("thread ").and_then(|(_, number)| number.parse().ok()))
+        .unwrap();
+    let process = libc::pid_t::try_from(child.id()).unwrap();
+    // A signal before the wait has no effect, so it is sent until the process has ended.
+    while child.try_wait().unwrap().is_none() {
+        // SAFETY: the child was not waited for, so its number is not another's.
+        unsafe { libc::syscall(libc::SYS_tgkill, process, thread, libc::SIGINT) };
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    ended(child);
     std::fs::remove_file(fifo).unwrap();
 }
 

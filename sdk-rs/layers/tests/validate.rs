@@ -157,6 +157,9 @@ fn v013_handle_of_other_device() {
     cpu.device.async_memory_copy_p2p(OTHER, ID, stream, far, near, 8).unwrap();
     let wrong = cpu.device.async_memory_copy_p2p(ID, ID, stream, near, near, 8);
     cpu.refused(Rule::HandleOfOtherDevice, wrong);
+    let (near, far) = (cpu.device.create_event(ID).unwrap(), cpu.device.create_event(OTHER).unwrap());
+    let text = cpu.refused(Rule::HandleOfOtherDevice, cpu.device.event_elapsed_time(ID, near, far));
+    assert!(text.contains("event_elapsed_time(end) on cpu:0: "), "{text}");
 }
 
 #[test]

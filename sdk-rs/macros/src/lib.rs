@@ -22,7 +22,7 @@ pub fn plugin(arguments: TokenStream, item: TokenStream) -> TokenStream {
     expand_attribute(Purpose::Plugin, arguments, item)
 }
 
-/// As [`macro@plugin`], without an entry point: for a device that another library hands over.
+/// As [`macro@plugin`], without an entry point: for a device that another library passes on.
 #[proc_macro_attribute]
 pub fn device(arguments: TokenStream, item: TokenStream) -> TokenStream {
     expand_attribute(Purpose::Device, arguments, item)

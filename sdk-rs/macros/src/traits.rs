@@ -142,6 +142,7 @@ pub(crate) const TRAITS: &[Trait] = &[
                 "SynchronizeEvent",
                 "`synchronize_event` is missing: a host refuses a plugin without it\n  Waits for an event\n  without it: The host refuses the plugin.\n  help: fn synchronize_event(&self, device: DeviceId, event: Event) -> Result<()>;",
             ),
+            in_extension("event_elapsed_time", "EventElapsedTime"),
             optional("get_device_properties", "GetDeviceProperties"),
             optional("get_multi_process", "GetMultiProcess"),
             optional("get_max_threads_per_mp", "GetMaxThreadsPerMp"),

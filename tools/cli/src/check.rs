@@ -1,4 +1,4 @@
-//! `tenon check`: holds a plugin to the spec's contract.
+//! `tenon check`: tests a plugin against the contract of the spec.
 
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
@@ -35,7 +35,7 @@ Examples:
   tenon check ./libnpu.so --host python3         # for a plugin with kernels in C++
   tenon check --builtin cpu --level good --junit report.xml";
 
-/// Holds a device plugin to the spec's contract.
+/// Tests a device plugin against the contract of the spec.
 ///
 /// The plugin is a shared library that exports `InitPlugin`, as PaddlePaddle loads them, built for any release from 2.6
 /// to 3.3, or a manifest that names one. It does not need the plugin's source.
@@ -50,7 +50,7 @@ pub struct Options {
     #[arg(long, value_name = "NAME", conflicts_with = "plugin")]
     builtin: Option<String>,
 
-    /// The release of PaddlePaddle that the plugin was built for, such as 3.1; only where it does not tell by itself
+    /// The release of PaddlePaddle that the plugin was built for, such as 3.1; only if the plugin does not report it
     #[arg(long, value_name = "RELEASE", requires = "plugin")]
     release: Option<String>,
 
@@ -63,7 +63,7 @@ pub struct Options {
     #[arg(long, value_name = "LEVEL", value_enum, default_value = "promised")]
     level: Level,
 
-    /// Run only the case of that name, or those with TEXT in their name or in that of a function they speak of; may be
+    /// Run only the case of that name, or those with TEXT in their name or in the name of a function they test; may be
     /// repeated
     #[arg(long, value_name = "TEXT")]
     filter: Vec<String>,
@@ -76,7 +76,7 @@ pub struct Options {
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     timeout: Duration,
 
-    /// Run the cases in this process, for a debugger: a crash ends the run, and a hang is for ever
+    /// Run the cases in this process, for a debugger: a crash ends the run, and a hang never ends
     #[arg(long)]
     in_process: bool,
 
@@ -84,7 +84,7 @@ pub struct Options {
     #[arg(long)]
     list: bool,
 
-    /// For programs: all that was found, in place of the table
+    /// Print all results as JSON instead of the table
     #[arg(long)]
     json: bool,
 
@@ -152,14 +152,14 @@ impl Options {
     }
 }
 
-/// Runs the cases, with a bar where somebody watches.
+/// Runs the cases, with a progress bar on a terminal.
 fn hold(source: &Source, options: &tenon_conformance::Options) -> Result<Outcome, Error> {
     let mut terminal = std::io::stderr();
     if !terminal.is_terminal() {
         return tenon_conformance::run(source, options, &mut |_| {});
     }
     let outcome = tenon_conformance::run(source, options, &mut |progress| {
-        // A terminal that does not take the bar does not stop the run.
+        // A terminal that cannot show the bar does not stop the run.
         let _ = write!(terminal, "\r\x1b[2K{}", report::bar(progress));
         let _ = terminal.flush();
     });

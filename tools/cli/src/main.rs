@@ -23,7 +23,7 @@ Examples:
 
 Exit status: 0 done, 1 anything else, 2 wrong options; that of `tenon check` is in its help.";
 
-/// Looks at plugins, and at what programs do with devices.
+/// Tests device plugins and examines how programs use devices.
 #[derive(Debug, Parser)]
 #[command(name = "tenon", version, max_term_width = 100, after_help = EXAMPLES)]
 struct Cli {

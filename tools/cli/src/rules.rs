@@ -1,4 +1,4 @@
-//! `tenon rules`: what the rules of validation mean.
+//! `tenon rules`: explains the rules of validation.
 
 use clap::Args;
 use tenon_layers::validate::{Rule, RuleText, UnknownRule, catalogue};
@@ -12,7 +12,7 @@ pub struct Options {
     json: bool,
 }
 
-/// A rule that there is not.
+/// The rule does not exist.
 #[derive(Debug, thiserror::Error, miette::Diagnostic)]
 #[error(transparent)]
 #[diagnostic(help("`tenon rules` lists all"))]

@@ -1,4 +1,4 @@
-//! `tenon trace`: what a trace says.
+//! `tenon trace`: summarises a trace.
 
 use std::fs::File;
 use std::io::BufReader;

@@ -91,7 +91,7 @@ fn failures_stand_in_the_reports() {
 fn what_cannot_run_exits_with_2() {
     for (arguments, message) in [
         (&["/no/such/plugin.so"][..], "there is no file `/no/such/plugin.so`"),
-        (&["--builtin", "gpu"], "there is no device `gpu`"),
+        (&["--builtin", "gpu"], "there is no built-in device `gpu`"),
         (
             &["--builtin", "cpu", "--filter", "no such case"],
             "no case matches `no such case` at level `promised`",

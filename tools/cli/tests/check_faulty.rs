@@ -5,7 +5,7 @@ mod common;
 use common::{check, compile, text};
 
 /// An error of `faulty/plugin.c`, a case that detects it, and a part of the message.
-const FAULTS: [(&str, &str, &str); 49] = [
+const FAULTS: [(&str, &str, &str); 52] = [
     ("list-from-one", "device.list", "listed [1, 2], where a host calls with [0, 1]"),
     ("list-too-long", "device.list", "wrote 8 bytes past the end of the list of devices"),
     ("no-status", "device.list", "answered 17, which is not a status"),
@@ -114,6 +114,17 @@ const FAULTS: [(&str, &str, &str); 49] = [
         "event-waits-for-the-device",
         "event.synchronize.no-further",
         "`synchronize_event` waited for a callback that was queued after the event",
+    ),
+    ("time-is-at-least-1", "event.elapsed.in-order", "the time from an event to an earlier one is 1 ns"),
+    (
+        "fresh-event-has-a-time",
+        "event.elapsed.never-recorded",
+        "`event_elapsed_time` answered `success` for an event that was never recorded",
+    ),
+    (
+        "time-of-the-previous-record",
+        "event.elapsed.pending",
+        "`event_elapsed_time` answered `success` for an event that has not completed",
     ),
     ("few-events", "event.ten-thousand", "after 5000 events: `create_event` answered `failed`"),
     ("capture-runs", "graph.capture-does-not-run", "memory that a captured copy writes, before any launch"),

@@ -15,7 +15,7 @@ pub enum Level {
     Required,
     /// Behaviour that the spec documents for every device.
     Promised,
-    /// Behaviour that the spec leaves open and good devices have, such as detection of stale handles.
+    /// Good practice beyond the spec, such as detection of stale handles.
     Good,
 }
 
@@ -37,12 +37,12 @@ pub enum PromisedBy {
     Spec(&'static str),
     /// By PaddlePaddle's calls.
     Host,
-    /// Nowhere: it is what good devices do.
+    /// None: it is good practice.
     Practice,
 }
 
 impl PromisedBy {
-    /// For people.
+    /// The text for people.
     pub fn text(self) -> String {
         match self {
             PromisedBy::Spec(name) => format!("spec, `{name}`"),
@@ -57,9 +57,9 @@ impl PromisedBy {
 pub struct Failure {
     /// The message, in one line.
     pub message: String,
-    /// The functions whose answer was wrong; empty where the case judges what it saw.
+    /// The functions whose result was wrong; empty if the case judges the observed behaviour as a whole.
     pub blamed: Vec<Function>,
-    /// True if those functions were tried by themselves and found broken, whatever the case did before.
+    /// True if a separate test found those functions broken.
     pub certain: bool,
 }
 
@@ -68,24 +68,24 @@ pub struct Failure {
 pub enum Stop {
     /// The promise is broken.
     Failed(Failure),
-    /// It cannot be tried on this plugin, and why.
+    /// The case cannot be tested on this plugin, with the reason.
     Skipped(String),
 }
 
 /// The result of a case.
 pub type Verdict<T = ()> = Result<T, Stop>;
 
-/// Ends a case: what the plugin does is not what was promised.
+/// Ends a case: the plugin breaks the promise.
 pub(crate) fn failed<T>(message: impl Into<String>) -> Verdict<T> {
     Err(Stop::Failed(Failure { message: message.into(), blamed: Vec::new(), certain: false }))
 }
 
-/// Ends a case: the answer of a function is not what was promised, whether or not the case is about that function.
+/// Ends a case: the result of a function breaks a promise, whether or not the case tests that function.
 pub(crate) fn blame<T>(function: Function, message: impl Into<String>) -> Verdict<T> {
     Err(Stop::Failed(Failure { message: message.into(), blamed: vec![function], certain: false }))
 }
 
-/// Ends a case: it cannot be tried here.
+/// Ends a case: it cannot be tested here.
 pub(crate) fn skipped<T>(reason: impl Into<String>) -> Verdict<T> {
     Err(Stop::Skipped(reason.into()))
 }
@@ -111,10 +111,12 @@ pub(crate) enum Body {
 /// The process in which a case runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// With the others of its group, on devices that are initialised.
+    /// With the other cases of its group, on initialised devices.
     Group,
-    /// In a process of its own, from before `initialize` on.
+    /// In its own process, which starts before `initialize`.
     Fresh,
+    /// As `Fresh`; then the process ends by `exit`, which runs the plugin's exit handlers and destructors.
+    Exit,
 }
 
 /// One promise that a plugin keeps or breaks.
@@ -133,7 +135,7 @@ pub struct Case {
     pub(crate) always: bool,
     /// The promise.
     pub promise: Cow<'static, str>,
-    /// Where.
+    /// The source of the promise.
     pub source: PromisedBy,
     pub(crate) place: Place,
     pub(crate) body: Body,
@@ -176,7 +178,7 @@ impl Case {
         self
     }
 
-    /// For a case that does without those of its functions that are left out.
+    /// For a case that can run without the functions that are missing.
     pub(crate) fn lenient(mut self) -> Self {
         self.always = true;
         self
@@ -184,6 +186,11 @@ impl Case {
 
     pub(crate) fn fresh(mut self) -> Self {
         self.place = Place::Fresh;
+        self
+    }
+
+    pub(crate) fn exit(mut self) -> Self {
+        self.place = Place::Exit;
         self
     }
 
@@ -210,7 +217,7 @@ impl Case {
         }
     }
 
-    /// Why it cannot be tried; `None`: it can.
+    /// The reason why it cannot be tested, or `None` if it can.
     pub(crate) fn obstacle(&self, plugin: &PluginUnderTest) -> Option<String> {
         if self.always {
             return None;

@@ -10,19 +10,19 @@ use crate::protocol::Ending;
 pub struct Cause {
     /// The functions that failed, by name.
     pub functions: Vec<String>,
-    /// The failure, in the words of the first case.
+    /// The failure, as the first case reports it.
     pub message: String,
     /// The cases that failed for this reason, by name; the first is shown in full.
     pub failed: Vec<String>,
     /// The cases that were not tested, since they need one of the functions.
     pub blocked: Vec<String>,
-    /// The functions whose answer was wrong in the first case.
+    /// The functions whose result was wrong in the first case.
     #[serde(skip)]
     blamed: Vec<String>,
 }
 
-/// Groups what failed, and settles what was tested: a case that failed by a function that it only needs shows
-/// nothing about its own functions, once that function has failed by itself.
+/// Groups failures, and decides which cases were tested: if a case failed because of a function that it only needs,
+/// and that function has failed in its own cases, the case shows nothing about the functions that it tests.
 ///
 /// If only cases that need a function met its failure, the first of them counts as a failure of that
 /// function.

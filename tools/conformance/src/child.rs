@@ -10,19 +10,23 @@ use std::time::{Duration, Instant};
 use tenon::device::Function;
 use tenon::support::panic_text;
 
-use crate::case::{Case, Failure, Stop, Verdict};
+use crate::case::{Case, Failure, Place, Stop, Verdict};
 use crate::cases;
 use crate::plugin_under_test::{PluginUnderTest, begin_case, current_function, set_timeout, was_reached};
 use crate::protocol::{Ending, PluginInfo, Reply, Request};
+use crate::supervisor::supervise;
 
 /// The file that the signal handler writes to; -1 before there is a place.
 static REPLIES: AtomicI32 = AtomicI32::new(-1);
 
 /// Runs the cases that standard input asks for, and answers on standard output.
 ///
+/// Call it before the process starts threads: the cases run in a child process, which this one supervises.
+///
 /// The plugin's output goes to standard error, so that it cannot be mistaken for a reply. Does not return:
 /// the plugin's exit handlers are not part of a case.
 pub fn serve() -> ! {
+    supervise();
     end_with_parent();
     let mut replies = take_standard_output();
     REPLIES.store(replies.as_raw_fd(), Ordering::Relaxed);
@@ -62,7 +66,7 @@ fn run(request: &Request, say: &mut dyn FnMut(Reply)) {
     cases(&under_test, request, false, say);
 }
 
-/// Starts the plugin; the message of what went wrong.
+/// Starts the plugin. The error is the message of the failure.
 pub(crate) fn start(under_test: &PluginUnderTest) -> Result<(), String> {
     under_test.start().map_err(|stop| match stop {
         Stop::Failed(failure) => failure.message,
@@ -83,6 +87,11 @@ pub(crate) fn cases(
         say(Reply::Begin { case: case.id.to_string() });
         let start = Instant::now();
         let (verdict, blamed) = one(case, under_test);
+        if case.place == Place::Exit && verdict == Ending::Passed {
+            say(Reply::Exiting);
+            // SAFETY: the process has no other thread of ours; exit handlers are what is tested.
+            unsafe { libc::exit(0) };
+        }
         let blamed = blamed.into_iter().map(|function| function.name().to_owned()).collect();
         let micros = u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX);
         // The next case must not be blamed for the remains of a failed one.
@@ -95,7 +104,7 @@ pub(crate) fn cases(
     say(Reply::Done);
 }
 
-/// Runs a case: how it ended, and the functions whose answer was wrong.
+/// Runs a case. Returns its result, and the functions whose result was wrong.
 fn one(case: &Case, under_test: &PluginUnderTest) -> (Ending, Vec<Function>) {
     if let Some(obstacle) = case.obstacle(under_test) {
         return (Ending::Skipped(obstacle), Vec::new());
@@ -114,7 +123,7 @@ fn one(case: &Case, under_test: &PluginUnderTest) -> (Ending, Vec<Function>) {
     }
 }
 
-/// Tells a failure of what the case is about from one of what it only needs.
+/// Distinguishes a failure of the tested function from a failure of a function that the case only needs.
 fn failed(case: &Case, under_test: &PluginUnderTest, failure: Failure) -> (Ending, Vec<Function>) {
     let Failure { mut message, blamed, certain } = failure;
     let about = blamed.is_empty() || blamed.iter().any(|function| case.functions.contains(function));
@@ -164,7 +173,7 @@ fn take_standard_output() -> std::fs::File {
     }
 }
 
-/// Ends this process and what the plugin started in its group when the runner ends, as by Ctrl-C.
+/// Ends this process and what the plugin started in its group when the supervisor ends.
 fn end_with_parent() {
     extern "C" fn end_group(_: i32) {
         // SAFETY: `kill` may be called in a signal handler; the group was made for this process.
@@ -179,14 +188,14 @@ fn end_with_parent() {
     }
 }
 
-/// A crash is a result here, and its memory image of use to nobody.
+/// Disables core dumps: a crash is a result here.
 fn leave_no_core() {
     let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: reads the struct and changes a limit of this process.
     unsafe { libc::setrlimit(libc::RLIMIT_CORE, &raw const none) };
 }
 
-/// Says which function was called when a signal ends the process.
+/// Prints the function that was called when a signal ends the process.
 fn report_signals() {
     for signal in [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGABRT] {
         // SAFETY: the handler only does what a handler may; the default comes back before it runs, so that the signal

@@ -1,8 +1,8 @@
-//! Why nothing was tested.
+//! Errors that prevent a run.
 
 use std::path::PathBuf;
 
-/// Why the cases could not run. An error of a plugin is not such an error but a failed case.
+/// The reason why the cases could not run. An error of a plugin is not such an error but a failed case.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -13,7 +13,7 @@ pub enum Error {
         message: String,
     },
     /// There is no such device in Tenon.
-    #[error("there is no device `{name}` in Tenon itself; there is `cpu`")]
+    #[error("there is no built-in device `{name}`; the only one is `cpu`")]
     UnknownBuiltin {
         /// The name.
         name: String,
@@ -26,7 +26,7 @@ pub enum Error {
         /// The releases of the spec.
         known: String,
     },
-    /// No case has a name with this text in it.
+    /// No case has this text in its name.
     #[error("no case matches `{filter}` at level `{level}`; `--list` shows all")]
     NoCases {
         /// The name.
@@ -79,7 +79,13 @@ pub enum Error {
         /// The system's error.
         source: std::io::Error,
     },
-    /// The process that runs the cases said something else than it should.
+    /// The system cannot start the thread that reads the output of that program.
+    #[error("cannot start a thread: {source}")]
+    Thread {
+        /// The system's error.
+        source: std::io::Error,
+    },
+    /// The process that runs the cases sent an invalid reply.
     #[error("the process that runs the cases cannot be understood: {reason}")]
     Protocol {
         /// The problem.

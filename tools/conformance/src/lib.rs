@@ -23,22 +23,26 @@ mod cases;
 mod cause;
 mod child;
 mod error;
+mod options;
 mod outcome;
 mod output;
 mod plugin_under_test;
+mod process;
 mod protocol;
 pub mod report;
 mod runner;
 mod source;
+mod supervisor;
 
 pub use case::{Case, Failure, Level, Stop, Verdict};
 pub use cause::Cause;
 pub use child::serve;
 pub use error::Error;
+pub use options::{Options, SERVE};
 pub use outcome::{CaseResult, Counts, FunctionRow, Outcome, Presence};
 pub use plugin_under_test::PluginUnderTest;
 pub use protocol::{Ending, PluginInfo};
-pub use runner::{Options, Progress, SERVE, run};
+pub use runner::{Progress, run};
 pub use source::Source;
 pub use tenon_host::PaddleLibraries;
 

@@ -6,8 +6,8 @@ use tenon::reflect::{FallbackKind, Need};
 
 use crate::case::{Case, Level};
 use crate::cause::{self, Cause};
+use crate::options::Options;
 use crate::protocol::{Ending, PluginInfo};
-use crate::runner::Options;
 use crate::source::Source;
 
 /// The result of a run.
@@ -59,7 +59,7 @@ impl Presence {
     }
 }
 
-/// A function, and how its cases went.
+/// A function, and the results of its cases.
 #[derive(Clone, Debug, Serialize)]
 pub struct FunctionRow {
     /// Its name.
@@ -82,7 +82,7 @@ pub struct FunctionRow {
     pub first_failure: Option<String>,
 }
 
-/// A case, and how it went.
+/// A case, and its result.
 #[derive(Clone, Debug, Serialize)]
 pub struct CaseResult {
     /// Its name.
@@ -93,18 +93,18 @@ pub struct CaseResult {
     pub functions: Vec<&'static str>,
     /// The promise.
     pub promise: String,
-    /// Where.
+    /// The source of the promise.
     pub source: String,
     /// The result.
     #[serde(flatten)]
     pub ending: Ending,
-    /// The functions whose answer was wrong, by name; empty where the case judged what it saw.
+    /// The functions whose result was wrong, by name; empty if the case judged the observed behaviour as a whole.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub blamed: Vec<String>,
     /// The functions that a failure is one of, by name.
     #[serde(skip)]
     pub(crate) failing: Vec<String>,
-    /// The case whose failure kept this one from being tested.
+    /// The case whose failure prevented this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub follows: Option<String>,
     /// The last that the plugin printed before its process ended, if it did.
@@ -149,7 +149,7 @@ pub struct Counts {
     pub failed: usize,
     /// It was not tested, since a function that the case needs failed.
     pub blocked: usize,
-    /// It could not be tried.
+    /// It could not be tested.
     pub skipped: usize,
 }
 

@@ -34,6 +34,8 @@ pub(crate) enum Reply {
         blamed: Vec<String>,
         micros: u64,
     },
+    /// The case has passed so far, and the process ends by `exit`.
+    Exiting,
     /// A signal ends the process, in a call of this function.
     Dying {
         function: String,

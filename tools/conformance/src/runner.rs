@@ -1,56 +1,18 @@
 //! Runs cases in separate processes, so that a crash or a hang costs one case.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::mem::MaybeUninit;
-use std::os::unix::process::CommandExt as _;
-use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::Instant;
 
 use crate::Error;
-use crate::case::{Case, Level, Place};
+use crate::case::{Case, Place};
 use crate::child;
+use crate::options::Options;
 use crate::outcome::{CaseResult, Outcome};
 use crate::output;
 use crate::plugin_under_test::PluginUnderTest;
+use crate::process::Process;
 use crate::protocol::{Ending, PluginInfo, Reply, Request};
 use crate::source::Source;
-
-/// The hidden subcommand under which a program runs [`child::serve`].
-pub const SERVE: &str = "__serve";
-
-/// Amount of a plugin's output that is kept until its process ends.
-const OUTPUT_KEPT: usize = 1 << 18;
-
-/// Options of a run.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// Up to which level cases are chosen.
-    pub level: Level,
-    /// The case of such a name, or those whose name or functions have the text in them; all, if there is none.
-    pub filters: Vec<String>,
-    /// True if the spec's fallbacks stand in for what the plugin lacks, and are tested in its place.
-    pub fallbacks: bool,
-    /// Time limit of a case.
-    pub timeout: Duration,
-    /// The program that runs the cases, called with [`SERVE`]; `None`: they run in this process, where a crash ends all
-    /// and a hang is for ever.
-    pub program: Option<PathBuf>,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            level: Level::Promised,
-            filters: Vec::new(),
-            fallbacks: false,
-            timeout: Duration::from_secs(10),
-            program: std::env::current_exe().ok(),
-        }
-    }
-}
 
 /// The progress of a run.
 #[derive(Clone, Copy, Debug)]
@@ -143,7 +105,7 @@ impl Run<'_> {
         let request = Request {
             source: self.source.clone(),
             fallbacks: self.options.fallbacks,
-            fresh: batch[0].place == Place::Fresh,
+            fresh: batch[0].place != Place::Group,
             cases: batch.iter().map(|case| case.id.to_string()).collect(),
             timeout: u64::try_from(self.options.timeout.as_millis()).unwrap_or(u64::MAX),
         };
@@ -158,9 +120,14 @@ impl Run<'_> {
 
     /// Runs a batch in this process, on a plugin that is opened and started once.
     fn here(&mut self, batch: &[&Case], request: &Request) -> Result<(), Error> {
-        if request.fresh && self.all > 1 {
-            let reason =
-                "it starts the plugin itself, which needs a process, or to be the only case that is chosen";
+        let ends = batch[0].place == Place::Exit;
+        if ends || (request.fresh && self.all > 1) {
+            let reason = match ends {
+                true => "it ends the process, so it needs a process",
+                false => {
+                    "it starts the plugin itself, which needs a process, or to be the only case that is chosen"
+                }
+            };
             self.end(batch[0], Ending::Skipped(reason.to_owned()), Vec::new(), 0, None);
             return Ok(());
         }
@@ -190,13 +157,17 @@ impl Run<'_> {
     fn listen(&mut self, batch: &[&Case], process: &mut Process) -> Result<(), Error> {
         let before = self.results.len();
         let mut running = Instant::now();
-        let mut dying = None;
+        let (mut dying, mut exiting) = (None, false);
         loop {
             let left = self.options.timeout.saturating_sub(running.elapsed());
             let how = match process.reply(left) {
                 Ok(Reply::Done) => return Ok(()),
                 Ok(Reply::Dying { function, reached }) => {
                     dying = Some((function, reached));
+                    continue;
+                }
+                Ok(Reply::Exiting) => {
+                    exiting = true;
                     continue;
                 }
                 Ok(reply) => {
@@ -210,10 +181,13 @@ impl Run<'_> {
                 }
                 Err(RecvTimeoutError::Timeout) => {
                     dying = process.abort();
-                    format!("did not end within {:?}", self.options.timeout)
+                    (format!("did not end within {:?}", self.options.timeout), false)
                 }
                 Err(RecvTimeoutError::Disconnected) => process.ending(),
             };
+            let (how, success) = how;
+            // The function that was called last has nothing to do with the exit handlers.
+            let dying = dying.filter(|_| !exiting);
             let dying = dying.filter(|(function, _)| !function.is_empty());
             let place = dying
                 .as_ref()
@@ -234,6 +208,11 @@ impl Run<'_> {
                 self.end(case, Ending::Skipped(reason), Vec::new(), micros, None);
                 return Ok(());
             }
+            if exiting && success {
+                self.end(case, Ending::Passed, Vec::new(), micros, None);
+                return Ok(());
+            }
+            let place = if exiting { ", in an exit handler or a destructor".to_owned() } else { place };
             let (blamed, reached) = dying.map_or((Vec::new(), true), |(name, reached)| (vec![name], reached));
             let is_about =
                 case.functions.iter().any(|function| blamed.iter().any(|name| name == function.name()));
@@ -269,176 +248,12 @@ impl Run<'_> {
                     self.end(case, verdict, blamed, micros, None);
                 }
             }
-            Reply::Dying { .. } | Reply::Done => {}
+            Reply::Dying { .. } | Reply::Exiting | Reply::Done => {}
         }
         Ok(())
     }
 
     fn end(&mut self, case: &Case, ending: Ending, blamed: Vec<String>, micros: u64, output: Option<String>) {
         self.results.push(CaseResult::new(case, ending, blamed, micros, output));
-    }
-}
-
-/// A child that runs cases.
-struct Process {
-    child: Child,
-    replies: Receiver<Reply>,
-    printed: Arc<Mutex<Vec<u8>>>,
-    /// True once the process has been waited for: its number may be another's from then on.
-    is_collected: bool,
-    /// Disconnected once the standard error has ended.
-    listener: Receiver<()>,
-}
-
-impl Process {
-    fn start(program: PathBuf, request: &Request) -> Result<Self, Error> {
-        let spawned = Command::new(&program)
-            .arg(SERVE)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            // Programs that the plugin starts are in the same group, and end with it.
-            .process_group(0)
-            .spawn();
-        let mut child = spawned.map_err(|source| Error::Spawn { program: program.clone(), source })?;
-        let mut line =
-            serde_json::to_string(request).map_err(|error| Error::Protocol { reason: error.to_string() })?;
-        line.push('\n');
-        if let Some(mut input) = child.stdin.take() {
-            // A child that has ended is detected below, by the end of its output.
-            let _ = input.write_all(line.as_bytes());
-        }
-        let (say, replies) = channel();
-        if let Some(output) = child.stdout.take() {
-            std::thread::spawn(move || {
-                for line in BufReader::new(output).lines().map_while(Result::ok) {
-                    if let Ok(reply) = serde_json::from_str(&line)
-                        && say.send(reply).is_err()
-                    {
-                        break;
-                    }
-                }
-            });
-        }
-        let printed = Arc::new(Mutex::new(Vec::new()));
-        let (ended, listener) = channel();
-        if let Some(output) = child.stderr.take() {
-            let printed = printed.clone();
-            std::thread::spawn(move || {
-                keep_last(output, &printed);
-                drop(ended);
-            });
-        }
-        Ok(Self { child, replies, printed, is_collected: false, listener })
-    }
-
-    /// Ends the process and all programs that the plugin started and left in its group, and collects the process.
-    fn kill(&mut self) {
-        if self.is_collected {
-            return;
-        }
-        if let Ok(group) = i32::try_from(self.child.id()) {
-            // SAFETY: the process has not been collected, so the number is still that of its group.
-            unsafe { libc::killpg(group, libc::SIGKILL) };
-        }
-        self.is_collected = true;
-        let _ = self.child.wait();
-    }
-
-    /// Returns true if the process has ended; with `wait`, once it has. Its number stays its own until it is collected.
-    fn has_ended(&self, wait: bool) -> bool {
-        let options = libc::WEXITED | libc::WNOWAIT | if wait { 0 } else { libc::WNOHANG };
-        let mut found = MaybeUninit::<libc::siginfo_t>::zeroed();
-        // SAFETY: the place can be written; zeros are valid for it.
-        let (answer, found) = unsafe {
-            let answer = libc::waitid(libc::P_PID, self.child.id(), found.as_mut_ptr(), options);
-            (answer, found.assume_init())
-        };
-        // SAFETY: filled by the call, or zeros if the process still runs.
-        answer == 0 && unsafe { found.si_pid() } != 0
-    }
-
-    /// The next reply. It also ends when the process has ended, whoever else still holds its standard output.
-    fn reply(&mut self, timeout: Duration) -> Result<Reply, RecvTimeoutError> {
-        const SLICE: Duration = Duration::from_millis(100);
-        let start = Instant::now();
-        loop {
-            let left = timeout.saturating_sub(start.elapsed());
-            match self.replies.recv_timeout(left.min(SLICE)) {
-                Err(RecvTimeoutError::Timeout) if self.has_ended(false) => {
-                    // Its last output may still be in the pipe.
-                    return self.replies.recv_timeout(SLICE).map_err(|_| RecvTimeoutError::Disconnected);
-                }
-                Err(RecvTimeoutError::Timeout) if left > SLICE => {}
-                outcome => return outcome,
-            }
-        }
-    }
-
-    /// Ends the process by a signal to which it answers with the function that was called last.
-    fn abort(&mut self) -> Option<(String, bool)> {
-        let id = i32::try_from(self.child.id()).ok()?;
-        // SAFETY: the process is our child and has not been waited for, so the number is still its own.
-        unsafe { libc::kill(id, libc::SIGABRT) };
-        match self.replies.recv_timeout(Duration::from_secs(1)) {
-            Ok(Reply::Dying { function, reached }) => Some((function, reached)),
-            _ => None,
-        }
-    }
-
-    /// The end of the process, such as a signal.
-    fn ending(&mut self) -> String {
-        self.has_ended(true);
-        // Before the process is collected: afterwards its group may be another's.
-        self.kill();
-        match self.child.wait() {
-            Ok(status) => ending(status),
-            Err(error) => format!("is lost: {error}"),
-        }
-    }
-
-    /// The last that the plugin printed.
-    fn output(&mut self) -> String {
-        self.kill();
-        // A program that left the group may hold the standard error open for as long as it likes.
-        let _ = self.listener.recv_timeout(Duration::from_secs(1));
-        let printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
-        String::from_utf8_lossy(&printed).into_owned()
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        self.kill();
-    }
-}
-
-fn keep_last(mut output: impl Read, printed: &Mutex<Vec<u8>>) {
-    let mut chunk = [0; 1024];
-    while let Ok(count @ 1..) = output.read(&mut chunk) {
-        let mut printed = printed.lock().unwrap_or_else(PoisonError::into_inner);
-        printed.extend_from_slice(&chunk[..count]);
-        let surplus = printed.len().saturating_sub(OUTPUT_KEPT);
-        printed.drain(..surplus);
-    }
-}
-
-fn ending(status: ExitStatus) -> String {
-    use std::os::unix::process::ExitStatusExt;
-    match (status.code(), status.signal()) {
-        (Some(code), _) => format!("ended by itself with exit code {code}"),
-        (None, Some(signal)) => {
-            let name = match signal {
-                libc::SIGSEGV => " (segmentation fault)",
-                libc::SIGABRT => " (abort)",
-                libc::SIGBUS => " (bus error)",
-                libc::SIGILL => " (illegal instruction)",
-                libc::SIGFPE => " (arithmetic exception)",
-                libc::SIGKILL => " (killed)",
-                _ => "",
-            };
-            format!("died of signal {signal}{name}")
-        }
-        (None, None) => "ended".to_owned(),
     }
 }

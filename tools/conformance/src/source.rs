@@ -17,7 +17,7 @@ pub enum Source {
     File {
         /// The location.
         path: PathBuf,
-        /// The release that it was built for, where it does not tell by itself.
+        /// The release that it was built for, if it does not report it.
         release: Option<String>,
         /// The PaddlePaddle whose libraries are loaded first, for a plugin that calls it.
         host: Option<PaddleLibraries>,

@@ -1,5 +1,5 @@
-//! Damaged specs: whatever the files hold, the generator answers with mistakes that can be shown, or with a spec that every
-//! emitter can write.
+//! Damaged specs: for any files the generator returns diagnostics that can be rendered, or a spec that every emitter can
+//! write.
 //!
 //! An input is a text like those of `codegen/tests/bad`: files behind lines `# file: path`, laid over a good spec. A first
 //! line `# over: spec` lays them over the real one rather than the small one.

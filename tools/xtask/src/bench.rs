@@ -2,19 +2,21 @@
 
 use clap::Args;
 
-use crate::process::{Failure, cargo};
+use crate::failure::Failure;
+use crate::process::cargo;
 use crate::sdk;
 
 /// Options of `cargo xtask bench`.
 #[derive(Args)]
 pub struct Options {
-    /// Run one benchmark only: `table`, `streams`, `memory`, `call`, `load`, `layers`, `pool`, `codegen` or `python`
+    /// Run one benchmark only: `table`, `guard`, `streams`, `memory`, `call`, `load`, `layers`, `pool`, `codegen` or `python`
     name: Option<String>,
 }
 
 /// The benchmarks and their packages.
 const BENCHES: &[(&str, &str)] = &[
-    ("table", "tenon"),
+    ("table", "tenon-host"),
+    ("guard", "tenon-host"),
     ("streams", "tenon-cpu"),
     ("memory", "tenon-cpu"),
     ("call", "tenon-sdk-c"),

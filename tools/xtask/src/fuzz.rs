@@ -6,7 +6,8 @@ use std::process::Command;
 
 use clap::{Args, ValueEnum};
 
-use crate::process::{Failure, at, cargo};
+use crate::failure::{Failure, at};
+use crate::process::cargo;
 use crate::project;
 use crate::test::rust::TRIPLE;
 

@@ -2,6 +2,7 @@
 
 mod bench;
 mod docs;
+mod failure;
 mod fuzz;
 mod notices;
 mod paddle;
@@ -54,6 +55,8 @@ enum Task {
     Notices,
     /// Train LeNet and a small Transformer on the plugin's device and on PaddlePaddle's CPU
     Demo(paddle::DemoOptions),
+    /// Report which operators of common networks run on the device, and which PaddlePaddle's CPU computes
+    Coverage(paddle::CoverageOptions),
     /// Build the book in `target/book`
     Docs(docs::Options),
     /// Draw the pictures of the command `tenon` for the book
@@ -78,6 +81,7 @@ fn main() -> Result<ExitCode> {
         Task::Wheel(options) => sdk::wheel::run(&options),
         Task::Notices => notices::run(),
         Task::Demo(options) => paddle::demo(&options),
+        Task::Coverage(options) => paddle::coverage(&options),
         Task::Docs(options) => docs::run(&options),
         Task::Pictures => sdk::python::pictures(),
         Task::Fuzz(options) => fuzz::run(&options),

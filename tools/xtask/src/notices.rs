@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::process::{Failure, at, cargo};
+use crate::failure::{Failure, at};
+use crate::process::cargo;
 use crate::project;
 
 const FILE: &str = "THIRD-PARTY.txt";

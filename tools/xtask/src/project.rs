@@ -1,11 +1,12 @@
 //! Paths in the repository, and operations on folders.
 
 use std::env;
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use crate::process::{Failure, at};
+use crate::failure::{Failure, at};
 
 /// Returns the root of the checkout in which the command was started.
 ///
@@ -38,6 +39,21 @@ pub fn target() -> PathBuf {
 /// Returns a folder for downloads and installed tools. `cargo clean` deletes it; `cargo clean -p` does not.
 pub fn cache(name: &str) -> PathBuf {
     root().join("target").join("tenon").join(name)
+}
+
+/// Returns the folder of the fetched tools. The `bin` folder of an environment is not used: it would replace `python3`.
+pub fn fetched_tools() -> PathBuf {
+    cache("tools/bin")
+}
+
+/// Returns the `PATH` with the fetched tools first.
+pub fn search_path() -> OsString {
+    let mut path = fetched_tools().into_os_string();
+    if let Some(rest) = env::var_os("PATH") {
+        path.push(":");
+        path.push(rest);
+    }
+    path
 }
 
 /// Returns the entries of a folder, sorted by name.

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use crate::process::Failure;
+use crate::failure::Failure;
 
 /// Runs the function for each item. After a failure, no further item is started.
 pub fn each<T: Sync>(things: &[T], work: impl Fn(&T) -> Result<(), Failure> + Sync) -> Result<(), Failure> {

@@ -1,4 +1,4 @@
-//! The form of a fallback: keys that go together, and what has to be said beside it.
+//! The form of a fallback: keys that go together, and keys that it requires.
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Direction, FallbackKind, InterfaceKind, Param, ResultKind, Rule, Ty};
@@ -49,7 +49,7 @@ pub(in super::super) fn check_refusal(check: &Check) {
         let name = &site.function.name.value;
         let value = check.spec.status_values(check.interface).get(status.0);
         let place = site.places.at("refuse");
-        // An export that returns a value leaves the status with the message, and answers null or 0.
+        // An export that returns a value records the status with the message, and returns null or 0.
         let leaves = matches!(check.interface.kind, InterfaceKind::Export);
         let reports = leaves || site.function.params.iter().any(|param| param.is_status);
         if value.is_some_and(|value| value.value == 0) {
@@ -68,7 +68,7 @@ pub(in super::super) fn check_refusal(check: &Check) {
     }
 }
 
-/// A strategy is one of those that are written by hand.
+/// A strategy is listed in `strategies`.
 pub(in super::super) fn check_strategy(check: &Check) {
     let known = &check.interface.strategies;
     for site in sites(check) {

@@ -1,4 +1,4 @@
-//! Fallbacks: their form, what they need, what they pass on, and what they yield.
+//! Fallbacks: their form, needs, arguments and results.
 
 pub(super) mod arguments;
 pub(super) mod form;
@@ -23,7 +23,7 @@ struct Site<'a> {
 }
 
 impl<'a> Site<'a> {
-    /// The calls of the fallback; a strategy calls by itself.
+    /// The calls of the fallback; those of a strategy are not in the spec.
     fn calls(self) -> &'a [Call] {
         match &self.fallback.kind {
             FallbackKind::Call(call) => std::slice::from_ref(call),

@@ -1,4 +1,4 @@
-//! Rules about the needs of a fallback: functions that are there when it runs.
+//! Rules about the needs of a fallback: functions that exist when it runs.
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::FunctionId;
@@ -7,7 +7,7 @@ use crate::source::{At, Span};
 use super::super::Check;
 use super::{Site, may_be_absent, sites};
 
-/// Fallbacks do not wait for each other.
+/// Fallbacks do not depend on each other in a cycle.
 pub(in super::super) fn check_cycles(check: &Check) {
     let sites = sites(check);
     for cycle in cycles(&sites) {
@@ -29,7 +29,7 @@ pub(in super::super) fn check_cycles(check: &Check) {
 
 type Cycle = Vec<(FunctionId, Span)>;
 
-/// Circles, each beginning with its function that is described first: who needs, and where it says so.
+/// Cycles, each from its first function in the spec: the functions, and the places of their needs.
 fn cycles(sites: &[Site]) -> Vec<Cycle> {
     let mut found = Vec::new();
     for site in sites {

@@ -1,4 +1,4 @@
-//! The order of a fallback: what stands in for queued work waits for the queue first.
+//! The order of a fallback: a fallback of queued work waits for the queue first.
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Argument, Call, Direction, FallbackKind, Function, Param, ParamId, TypeKind};
@@ -42,7 +42,7 @@ fn help(check: &Check, function: &Function, stream: ParamId) -> String {
     }
 }
 
-/// The first call that uses what the stream may still use.
+/// The first call that uses memory that the stream may still use.
 fn first_too_early<'a>(check: &Check, site: Site<'a>, stream: ParamId) -> Option<&'a Call> {
     let function = site.function;
     let holds_memory = function.params.iter().any(|param| param.held.is_some());
@@ -77,7 +77,7 @@ fn first_too_early<'a>(check: &Check, site: Site<'a>, stream: ParamId) -> Option
     None
 }
 
-/// Returns true if a call takes one thing and nothing else: it waits for all work of it.
+/// Returns true if a call takes a single argument, so that it waits for all of its work.
 fn is_only(callee: &Function, passed: &[ParamId]) -> bool {
     let taken = callee.params.iter().filter(|param| param.dir == Direction::In).count();
     taken == 1 && passed.len() == 1

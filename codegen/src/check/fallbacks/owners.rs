@@ -1,4 +1,4 @@
-//! Owners in a fallback: a stream or memory goes with the device that it belongs to.
+//! Owners in a fallback: a stream or memory is passed with the device that owns it.
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Argument, Param, ParamId};

@@ -16,7 +16,7 @@ pub(in super::super) fn check_constants(check: &Check) {
             let param = site.function.param(*id);
             let span = site.places.at("constant").span(&param.name.value);
             let place = site.places.at("constant");
-            // One constant for all stands at the key's value, a map at the entry of the parameter.
+            // The place of a single constant is the value of the key; in a map, the entry of the parameter.
             let span = if place.has(&param.name.value) { span } else { place.value };
             if let Some(diagnostic) = misfit(check, param, *constant, span) {
                 check.report(diagnostic);
@@ -44,7 +44,7 @@ fn misfit(check: &Check, param: &Param, constant: Constant, span: Span) -> Optio
     }
 }
 
-/// Each result of the function comes from somewhere.
+/// The fallback produces each result of the function.
 pub(in super::super) fn check_results(check: &Check) {
     for site in sites(check) {
         let diagnostic = match &site.fallback.kind {
@@ -75,7 +75,7 @@ pub(in super::super) fn check_results(check: &Check) {
     }
 }
 
-/// A constant where there is nothing that could get it.
+/// Reports a constant without an out-parameter for it.
 fn pointless(site: Site) -> Option<Diagnostic> {
     let has_results = results(site.function, &[]).next().is_some();
     if has_results || !matches!(site.function.result, ResultKind::Status) || is_question(site.function) {
@@ -89,7 +89,7 @@ fn pointless(site: Site) -> Option<Diagnostic> {
     )
 }
 
-/// The out-parameters that nothing has given a value, and the value that is returned.
+/// The out-parameters without a value, and the return value.
 fn left_out(site: Site, given: &[ParamId]) -> Option<Diagnostic> {
     let name = &site.function.name.value;
     let left: Vec<&Param> = results(site.function, given).map(|(_, param)| param).collect();
@@ -109,7 +109,7 @@ fn left_out(site: Site, given: &[ParamId]) -> Option<Diagnostic> {
     None
 }
 
-/// In a single call, what the call yields is what the function yields, in the same order.
+/// A single call has the same results as the function, in the same order.
 fn handed_on<'a>(
     check: &Check,
     site: Site<'a>,
@@ -157,7 +157,7 @@ fn handed_on<'a>(
     )
 }
 
-/// A question is answered, and nothing else is.
+/// Only a function with `status_as_bool` has a boolean answer, and it needs one.
 pub(in super::super) fn check_answer(check: &Check) {
     for site in sites(check) {
         let name = &site.function.name.value;

@@ -1,4 +1,4 @@
-//! C++ that does not compile unless the ABI's own header is as the spec says.
+//! Assertions in C++ that the ABI's own header agrees with the spec.
 //!
 //! The caller puts the includes before it. Function types are compared whole, so that a parameter that is missing,
 //! or of another type, is found; names of parameters are no part of a type.
@@ -22,7 +22,7 @@ pub fn assertions(
     let mut asserts = Asserts { spec, interface, release, speller, lines: Vec::new() };
     let (used, used_ever) = (asserts.used_types(release), asserts.used_types(None));
     for (index, ty) in interface.types.iter().enumerate() {
-        // A type came with the first function that names it; one that no function names was always there.
+        // A type exists since the first function that uses it; a type that no function uses always existed.
         let came = used.contains(&index) || !used_ever.contains(&index);
         if came && asserts.is_there(ty.availability) {
             asserts.ty(ty, declared);
@@ -48,7 +48,7 @@ impl Asserts<'_> {
         self.release.is_none_or(|release| availability.contains(release))
     }
 
-    /// The types of this interface that its functions lead to in a release; without one, in any.
+    /// The types of this interface that its functions use, directly or indirectly, in a release; `None`: in any release.
     fn used_types(&self, release: Option<ReleaseId>) -> BTreeSet<usize> {
         let mut used = BTreeSet::new();
         for function in &self.interface.functions {

@@ -275,7 +275,7 @@ impl<'a> Comments<'a> {
 
     fn since(self, availability: Availability) -> Vec<String> {
         let mut lines = Vec::new();
-        // The SDK has everything; what a plugin of an older release lacks is said with each function.
+        // The SDK has every function; the comment of each says if plugins of older releases lack it.
         if self.face.is_some() {
             return lines;
         }
@@ -311,7 +311,7 @@ impl<'a> Comments<'a> {
 
     pub(super) fn translate(self, text: &str) -> String {
         map_code_spans(text, |span| {
-            // Of a call, such as `wait(board, queue)`, the SDK's name begins otherwise.
+            // The SDK's name has another prefix, also in a call such as `wait(board, queue)`.
             let (name, rest) = match self.face {
                 Some(_) => span.split_at(span.find('(').unwrap_or(span.len())),
                 None => (span, ""),

@@ -23,7 +23,7 @@ struct FilledRelease {
     /// Sizes of the table and of the params.
     size: u64,
     params_size: u64,
-    /// Functions that stand side by side in both tables.
+    /// A run of functions that are adjacent in both tables.
     runs: Vec<Run>,
     /// Functions with other parameters than in the newest release.
     changed: Vec<String>,

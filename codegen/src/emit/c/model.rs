@@ -1,4 +1,4 @@
-//! The header as data: everything is decided here, so that the template only lays it out.
+//! The header as data: the template only does the layout.
 
 use std::collections::BTreeSet;
 
@@ -111,7 +111,7 @@ pub(super) struct Builder<'a> {
     pub(super) names: Names<'a>,
     pub(super) comments: Comments<'a>,
     pub(super) newest: Speller<'a>,
-    /// Set where the types are those of the SDK.
+    /// Set if the types are those of the SDK.
     pub(super) face: Option<Face<'a>>,
 }
 
@@ -150,7 +150,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Types such that each stands behind those that it names.
+    /// Sorts types so that each comes after the types that it uses.
     pub(super) fn types_in_order(&self) -> Vec<usize> {
         fn visit(builder: &Builder, index: usize, seen: &mut BTreeSet<usize>, order: &mut Vec<usize>) {
             if !seen.insert(index) {

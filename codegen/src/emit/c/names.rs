@@ -31,7 +31,7 @@ impl<'a> Names<'a> {
         field.c_name.clone().unwrap_or_else(|| self.variable(&field.name.value))
     }
 
-    /// `stream`; a name that C or C++ keeps for itself gets an underscore behind it.
+    /// `stream`; a reserved word of C or C++ gets an underscore at its end.
     pub fn variable(self, name: &str) -> String {
         if is_taken(name) { format!("{name}_") } else { name.to_owned() }
     }
@@ -74,7 +74,7 @@ impl<'a> Names<'a> {
         format!("{}_{}_fill", self.spec.project, self.interface.name.value)
     }
 
-    /// `TENON_DEVICE_NEWEST_ONLY`: a plugin defines it to say that it means one release.
+    /// `TENON_DEVICE_NEWEST_ONLY`: a plugin that supports a single release defines it.
     pub fn newest_only_macro(self) -> String {
         format!("{}_NEWEST_ONLY", self.constant_prefix())
     }
@@ -117,7 +117,7 @@ impl<'a> Names<'a> {
     }
 }
 
-/// A header as another one includes it: by its path from there, so that it is found wherever both are
+/// The path of a header relative to the one that includes it, so that it is found wherever both are
 /// installed.
 pub fn beside(from: &str, to: &str) -> String {
     let folders = |path: &str| -> Vec<String> {

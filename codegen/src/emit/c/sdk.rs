@@ -42,7 +42,7 @@ fn speller(face: Face) -> Speller {
 /// The headers, with paths relative to the folder of headers.
 ///
 /// # Errors
-/// When a template does not fit its data, which is a mistake of ours.
+/// If a template does not fit its data, which is a bug in the generator.
 pub fn headers(templates: &Environment, face: Face, marker: &str) -> Result<Vec<Output>, minijinja::Error> {
     let ([types, functions, all], core) = (HEADERS, CORE_HEADER);
     let guard = |file: &str| face.status(&file.replace('.', "_"));

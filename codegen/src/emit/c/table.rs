@@ -1,4 +1,4 @@
-//! Tables as data: their members in each release, the hand-over, and how releases are told apart.
+//! Tables as data: their members in each release, the hand-over, and the detection of releases.
 
 use serde::Serialize;
 
@@ -14,7 +14,7 @@ pub(super) struct TableItem {
     hosts: String,
     newest: bool,
     name: String,
-    /// The name that the newest layout keeps when a newer release comes, if there are releases.
+    /// The name of the newest layout; it stays the same when a newer release is added.
     lasting: Option<String>,
     size_macro: String,
     members: Vec<MemberItem>,
@@ -23,7 +23,7 @@ pub(super) struct TableItem {
 
 #[derive(Debug, Serialize)]
 struct MemberItem {
-    /// Set where a block begins.
+    /// The block that begins here.
     heading: Option<String>,
     #[serde(flatten)]
     field: FieldItem,
@@ -84,7 +84,7 @@ pub(super) struct ReleasesItem {
     unknown: String,
     function: String,
     constants: Vec<ReleaseItem>,
-    /// One for each size: releases of the same layout cannot be told apart, so the newest of them answers.
+    /// One for each size: releases with the same layout cannot be distinguished, so the newest is taken.
     cases: Vec<ReleaseItem>,
 }
 

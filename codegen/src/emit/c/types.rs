@@ -4,14 +4,14 @@ use super::names::Names;
 use crate::model::*;
 use crate::sdk::{ANSWER, Face, Handle, PLUGIN};
 
-/// Which spelling is wanted.
+/// The kind of spelling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
-    /// Ours: plain C, every type by its name.
+    /// Plain C, with every type by its name.
     C,
-    /// The ABI's own C++: what C cannot say is said, and callbacks, which it may leave unnamed, are spelled out.
+    /// The ABI's own C++: types that C cannot express are used, and callbacks are spelled out, since they may have no name.
     Upstream,
-    /// The SDK's: plain C, under its own names, with its own handles in the place of devices and statuses.
+    /// The SDK's: plain C with the SDK's own names, and its own types for devices and statuses.
     Sdk,
 }
 
@@ -24,11 +24,11 @@ pub struct Speller<'a> {
     dialect: Dialect,
 }
 
-/// Columns of a declaration before it is broken into lines.
+/// Maximum width of a declaration on one line.
 const WIDTH: usize = 100;
 
 impl<'a> Speller<'a> {
-    /// Spells for an interface in a release; `None`: as if everything were there.
+    /// Spells types of an interface in a release; `None`: with the members of all releases.
     pub fn new(
         spec: &'a Spec,
         interface: &'a Interface,
@@ -38,7 +38,7 @@ impl<'a> Speller<'a> {
         Speller { spec, interface, release, dialect }
     }
 
-    /// The type of a parameter, of a function's or a callback's.
+    /// The type of a parameter of a function or a callback.
     pub fn param(self, param: &Param) -> String {
         if self.dialect == Dialect::Upstream
             && let Some(upstream) = &param.upstream
@@ -79,7 +79,7 @@ impl<'a> Speller<'a> {
         }
         let base = self.base(param.ty);
         match &self.spec.ty(id).kind {
-            // The SDK's handle of a device is no pointer to a number, so that it is written through one.
+            // The SDK's device handle is passed by value, so an output needs a pointer to it.
             TypeKind::Id { .. } if by_pointer && self.is_device(param) => format!("{base}*"),
             TypeKind::Id { .. } => base,
             TypeKind::Handle { form: HandleForm::Pointee(_), .. }
@@ -101,7 +101,7 @@ impl<'a> Speller<'a> {
     fn array(self, param: &Param) -> String {
         let reads = param.dir == Direction::In;
         match param.ty {
-            // An array of addresses: what is const is the memory behind them.
+            // In an array of addresses, `const` applies to the memory behind them.
             Ty::Pointer => format!("{}void**", constness(param, reads)),
             Ty::String => format!("{}char**", constness(param, reads)),
             Ty::Named(id)
@@ -145,7 +145,7 @@ impl<'a> Speller<'a> {
         }
     }
 
-    /// A list that belongs to somebody else: `CodecTile* const*`.
+    /// A list that the callee owns: `CodecTile* const*`.
     fn lent(self, param: &Param) -> String {
         match param.ty {
             Ty::Named(id) if self.is_pointee(id) => format!("{}* const*", self.base(param.ty)),
@@ -177,7 +177,7 @@ impl<'a> Speller<'a> {
         if self.is_pointee(error.ty) { format!("{base}*") } else { base }
     }
 
-    /// The name of a type; upstream, the whole of a callback.
+    /// The name of a type; in upstream spelling, the whole type of a callback.
     pub fn base(self, ty: Ty) -> String {
         match ty {
             Ty::Bool => "bool".to_owned(),
@@ -193,7 +193,7 @@ impl<'a> Speller<'a> {
                 let ty = self.spec.ty(id);
                 match &ty.kind {
                     TypeKind::Callback { params, result, .. } if self.dialect == Dialect::Upstream => {
-                        // The alias of itself takes a `*` behind it, which the bare type does not.
+                        // With `*`, the alias is needed: the bare type does not accept one.
                         format!("std::decay_t<{}>", self.callback(params, result.as_deref(), ""))
                     }
                     _ => self.face().map_or_else(|| ty.c_name.clone(), |face| face.ty(ty)),
@@ -233,7 +233,7 @@ impl<'a> Speller<'a> {
         self.lines(&face.handle("status"), &face.function(function), &params, true, 0)
     }
 
-    /// The type of a parameter of a function; the SDK says const also where the ABI forgot it.
+    /// The type of a parameter of a function; the SDK adds a `const` that the ABI lacks.
     fn passed(self, param: &Param) -> String {
         let is_memory = param.ty == Ty::Pointer && param.space.is_some() && param.length.is_none();
         match self.dialect {
@@ -280,7 +280,7 @@ impl<'a> Speller<'a> {
             .collect()
     }
 
-    /// Broken into lines where it is too wide; continued lines stand four columns further in.
+    /// Breaks a declaration that is too wide; continued lines are indented by four columns.
     fn lines(self, result: &str, name: &str, params: &[String], named: bool, indent: usize) -> String {
         let head = format!("{result} {name}(");
         if params.is_empty() {
@@ -312,7 +312,7 @@ fn constness(param: &Param, usual: bool) -> &'static str {
     if param.constness.unwrap_or(usual) { "const " } else { "" }
 }
 
-/// Items with commas between them, as many on a line as fit.
+/// Joins items with commas and fills each line.
 fn fill(items: &[String], width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for (index, item) in items.iter().enumerate() {

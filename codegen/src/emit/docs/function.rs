@@ -21,9 +21,9 @@ pub struct FunctionPage {
     group: Link,
     interface: Link,
     c: String,
-    /// As the Python package has it.
+    /// The function in the Python package.
     python: Option<String>,
-    /// As the SDK offers it.
+    /// The function in the SDK.
     sdk: Option<Link>,
     rust: String,
     doc: String,
@@ -37,7 +37,7 @@ pub struct FunctionPage {
     see: Vec<Link>,
 }
 
-/// A name that leads somewhere.
+/// A name with a link.
 #[derive(Debug, Serialize)]
 pub struct Link {
     /// The name.
@@ -74,9 +74,9 @@ struct Absence {
 #[derive(Debug, Serialize)]
 struct Releases {
     names: Vec<String>,
-    /// Left out where the interface is no table.
+    /// Empty if the interface is no table.
     offsets: Vec<String>,
-    /// Left out where no release differs.
+    /// Empty if all releases agree.
     params: Vec<String>,
     notes: Vec<String>,
 }
@@ -133,7 +133,7 @@ pub fn page(spec: &Spec, interface: &Interface, id: FunctionId, marker: String) 
     }
 }
 
-/// Returns true if there is something to say of a function that an implementation leaves out.
+/// Returns true if the page describes the absence of the function.
 fn can_be_absent(interface: &Interface, function: &Function) -> bool {
     match interface.kind {
         InterfaceKind::Table(_) => true,
@@ -222,7 +222,7 @@ fn releases(words: Words, links: Links, id: FunctionId) -> Option<Releases> {
     let function = interface.function(id);
     interface.newest()?;
     let varies = function.params.iter().any(|param| param.availability != Availability::default());
-    // A symbol that is the same everywhere needs no table to say so.
+    // No table for a symbol that is the same everywhere.
     if interface.table().is_none() && !varies && function.availability == Availability::default() {
         return None;
     }

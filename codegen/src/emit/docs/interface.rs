@@ -1,4 +1,4 @@
-//! The pages of an interface as a whole: what it is, and where everything lies in each release.
+//! The pages of an interface as a whole: its description, and the layouts of each release.
 
 use serde::Serialize;
 

@@ -42,14 +42,14 @@ impl<'a> Links<'a> {
         format!("{}#{}", self.to(&group_page(interface, ty.group)), anchor(&ty.name.value))
     }
 
-    /// Markdown whose code spans lead to what they name.
+    /// Markdown whose code spans link to the items that they name.
     pub fn markdown(self, text: &str) -> String {
         map_code_spans(text, |span| {
             let own = |function: &Function| function.params.iter().any(|param| param.name.value == span);
             if self.about.is_some_and(|function| function.name.value == span || own(function)) {
                 return None;
             }
-            // A call, such as `memory_copy_h2d(device, dst)`, leads to what it calls.
+            // A call, such as `memory_copy_h2d(device, dst)`, links to the function.
             let name = span.split('(').next().unwrap_or(span);
             let called = |function: &&Function| function.name.value == name || function.c_name == name;
             let target = match self.interface.functions.iter().find(called) {
@@ -108,6 +108,27 @@ pub fn group_page(interface: &Interface, group: GroupId) -> String {
 pub fn function_page(interface: &Interface, function: &Function) -> String {
     let group = &interface.groups[function.group.0].name;
     format!("{}/{group}/{}.md", interface.name.value, function.name.value)
+}
+
+/// `ops/index.md`
+pub fn operators_page(operators: &Operators) -> String {
+    format!("{}/index.md", operators.name.value)
+}
+
+/// `ops/operators.json`
+pub fn operator_list_page(operators: &Operators) -> String {
+    format!("{}/operators.json", operators.name.value)
+}
+
+/// `ops/activation.md`
+pub fn operator_group_page(operators: &Operators, group: usize) -> String {
+    format!("{}/{}.md", operators.name.value, operators.groups[group].name)
+}
+
+/// `ops/activation/relu.md`
+pub fn operator_page(operators: &Operators, id: OperatorId) -> String {
+    let group = &operators.groups[id.group].name;
+    format!("{}/{group}/{}.md", operators.name.value, operators.operator(id).name.value)
 }
 
 /// The id that mdBook gives to a heading of one word.

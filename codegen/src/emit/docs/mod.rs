@@ -5,9 +5,12 @@ pub mod function;
 mod group;
 mod interface;
 mod links;
+mod mathml;
+mod operator;
 
 use minijinja::value::Serde;
 use serde::Serialize;
+use serde_json::json;
 
 use super::text::{capital, count, sentence};
 use super::{EmitError, Emitter, Job, Takes};
@@ -17,13 +20,24 @@ use crate::model::{FunctionId, GroupId, Interface, OutputPlace, Spec};
 use crate::out::Output;
 use crate::sdk::Face;
 use crate::source::shape::{Shape, Value};
-use links::{c_api_page, function_page, group_page, interface_page, layout_page, relative};
+use links::{
+    c_api_page, function_page, group_page, interface_page, layout_page, operator_group_page,
+    operator_list_page, operator_page, operators_page, relative,
+};
 
 #[derive(Serialize)]
 struct IndexPage {
     marker: String,
     summary: String,
     interfaces: Vec<InterfaceRow>,
+    operators: Option<OperatorsRow>,
+}
+
+#[derive(Serialize)]
+struct OperatorsRow {
+    title: String,
+    to: String,
+    summary: String,
 }
 
 #[derive(Serialize)]
@@ -62,6 +76,9 @@ impl Emitter for Reference {
         ("docs/layout.md.j2", include_str!("../../../templates/docs/layout.md.j2")),
         ("docs/group.md.j2", include_str!("../../../templates/docs/group.md.j2")),
         ("docs/function.md.j2", include_str!("../../../templates/docs/function.md.j2")),
+        ("docs/operators.md.j2", include_str!("../../../templates/docs/operators.md.j2")),
+        ("docs/operator-group.md.j2", include_str!("../../../templates/docs/operator-group.md.j2")),
+        ("docs/operator.md.j2", include_str!("../../../templates/docs/operator.md.j2")),
         ("docs/mistakes.md.j2", include_str!("../../../templates/docs/mistakes.md.j2")),
     ];
 
@@ -104,6 +121,22 @@ fn pages(job: &Job) -> Result<Vec<Output>, minijinja::Error> {
             outputs.push(Output::minor(function_page(interface, function), text));
         }
     }
+    if let Some(operators) = &spec.operators {
+        let marker = stamp.operators(operators);
+        let text = render("docs/operators.md.j2", &operator::list(spec, operators, marker.clone()))?;
+        outputs.push(Output::new(operators_page(operators), text, count(operators.groups.len(), "group")));
+        let list = json!({ "comment": marker, "operators": super::json::operators(spec, operators) });
+        outputs.push(Output::minor(operator_list_page(operators), format!("{list:#}\n")));
+        for group in 0..operators.groups.len() {
+            let page = operator::group(spec, operators, group, marker.clone());
+            let text = render("docs/operator-group.md.j2", &page)?;
+            outputs.push(Output::minor(operator_group_page(operators, group), text));
+        }
+        for id in operators.ids() {
+            let text = render("docs/operator.md.j2", &operator::page(spec, operators, id, marker.clone()))?;
+            outputs.push(Output::minor(operator_page(operators, id), text));
+        }
+    }
     let text = render("docs/mistakes.md.j2", &mistakes(stamp.grammar()))?;
     outputs.push(Output::new("mistakes.md", text, count(Code::ALL.len(), "rule")));
     Ok(outputs)
@@ -132,6 +165,11 @@ fn index(spec: &Spec, marker: String) -> IndexPage {
         marker,
         summary: sentence(&spec.summary),
         interfaces: spec.interfaces.iter().map(row).collect(),
+        operators: spec.operators.as_ref().map(|operators| OperatorsRow {
+            title: operators.title.clone(),
+            to: operators_page(operators),
+            summary: sentence(&operators.summary),
+        }),
     }
 }
 
@@ -144,7 +182,7 @@ fn mistakes(marker: String) -> MistakesPage {
     MistakesPage { marker, rules: Code::ALL.iter().map(rule).collect() }
 }
 
-/// The line of the table of contents that the reference takes the place of.
+/// The line of the table of contents that the reference replaces.
 const PLACE: &str = "{{ reference }}";
 
 /// The table of contents: the chapters written by hand, and the reference in its place.
@@ -196,6 +234,21 @@ fn contents(job: &Job, folder: &str, to: &str, template: &str) -> Option<Output>
             let functions = interface.function_ids().filter(|(_, function)| function.group == GroupId(index));
             lines.extend(functions.map(|(FunctionId(_), function)| {
                 format!("      - [{}]({})", function.name.value, path(&function_page(interface, function)))
+            }));
+        }
+    }
+    if let Some(operators) = &job.spec.operators {
+        lines.push(format!("  - [{}]({})", operators.title, path(&operators_page(operators))));
+        for (group, entries) in operators.groups.iter().enumerate() {
+            lines.push(format!(
+                "    - [{}]({})",
+                entries.title,
+                path(&operator_group_page(operators, group))
+            ));
+            let ids = operators.ids().filter(|id| id.group == group);
+            lines.extend(ids.map(|id| {
+                let name = &operators.operator(id).name.value;
+                format!("      - [{name}]({})", path(&operator_page(operators, id)))
             }));
         }
     }

@@ -1,6 +1,8 @@
 //! The resolved spec as JSON, for generators that are not written in Rust: names, defaults, lengths and
 //! layouts are resolved, and every reference is a name.
 
+mod operator;
+
 use serde_json::{Value, json};
 
 use super::text::count;
@@ -28,11 +30,14 @@ impl Emitter for Description {
             "project": spec.project,
             "summary": spec.summary,
             "interfaces": spec.interfaces.iter().map(|it| interface(spec, it)).collect::<Vec<_>>(),
+            "operators": spec.operators.as_ref().map(|operators| operator::operators(spec, operators)),
         });
         let text = format!("{value:#}\n");
         Ok(vec![Output::new("", text, count(spec.interfaces.len(), "interface"))])
     }
 }
+
+pub use operator::operators;
 
 /// Describes one interface.
 #[derive(Clone, Copy)]

@@ -15,13 +15,13 @@ pub struct Class {
     base: &'static str,
     /// Its docstring.
     doc: String,
-    /// Names of its members, what stands behind each (`: int`, ` = 3`), and their docstrings.
+    /// Names of its members, the code after each (`: int`, ` = 3`), and their docstrings.
     members: Vec<[String; 3]>,
     /// Names and types of the fields of a struct.
     fields: Vec<String>,
-    /// Of a struct that fills in its own size: the parameters of its constructor, and its fields with their values.
+    /// For a struct that sets its own size: the parameters of its constructor, and its fields with their values.
     constructor: Option<[Vec<String>; 2]>,
-    /// Of a pointer to a function: its result and the types of its parameters.
+    /// For a pointer to a function: its result and the types of its parameters.
     signature: Option<(String, Vec<String>)>,
 }
 
@@ -32,7 +32,7 @@ pub struct Field {
     pub name: String,
     /// Its type.
     pub ctype: CType,
-    /// The kind of value; empty where Python sees the struct as a dict.
+    /// The kind of value; empty if the struct is a dict in Python.
     pub doc: String,
 }
 
@@ -94,7 +94,7 @@ impl Class {
     }
 }
 
-/// A constructor that knows the size and takes what Python has for each of the other fields but arrays.
+/// A constructor that sets the size and takes the Python type of each other field except arrays.
 fn constructor(name: &str, size: &Field, fields: &[Field]) -> [Vec<String>; 2] {
     let mut params = vec!["self".to_owned(), "*".to_owned()];
     let mut values = vec![format!("{}=sizeof({name})", size.name)];
@@ -121,7 +121,7 @@ pub fn in_order(mut open: Vec<Class>) -> Vec<Class> {
     while !open.is_empty() {
         let waits =
             |class: &Class| open.iter().any(|other| other.name != class.name && class.names(&other.name));
-        // Those that wait for each other stay as they were: Python then says which name it lacks.
+        // Types that depend on each other keep their order: Python then reports the missing name.
         let next = open.iter().position(|class| !waits(class)).unwrap_or(0);
         done.push(open.remove(next));
     }

@@ -1,4 +1,4 @@
-//! The functions and types that the library exports beside those of the spec.
+//! The functions and types of the library that are not in the spec.
 
 use heck::ToPascalCase;
 
@@ -18,7 +18,7 @@ use crate::sdk::Face;
 pub struct Core<'a> {
     /// The exports.
     pub exports: &'a Exports,
-    /// The library's face, whose handles and statuses they share.
+    /// The SDK's view, whose handles and statuses they share.
     pub face: Face<'a>,
     /// Its statuses.
     pub exceptions: &'a Exceptions,
@@ -202,7 +202,7 @@ impl Core<'_> {
             .map_or_else(|| name.to_owned(), |c_name| self.bare(c_name).to_pascal_case())
     }
 
-    /// A symbol without what all of them begin with.
+    /// A symbol without the common prefix.
     fn bare(self, symbol: &str) -> &str {
         symbol.strip_prefix(&self.face.handle("")).unwrap_or(symbol)
     }

@@ -1,4 +1,4 @@
-//! Types of C as ctypes spells them, and what callers and type checkers see of them.
+//! C types in ctypes, and their types for callers and type checkers.
 
 use crate::language::python::Item;
 use crate::model::*;
@@ -30,7 +30,7 @@ pub enum CType {
     Pointer(Box<CType>),
     /// A fixed number of values, one after the other.
     Array(Box<CType>, u64),
-    /// An object that only a body written by hand understands, by its type hint.
+    /// The type hint of an object that only a hand-written body understands.
     Object(&'static str),
 }
 
@@ -177,7 +177,7 @@ impl CType {
         }
     }
 
-    /// A description that says which numbers have a meaning, where the type hint is no more than `int`.
+    /// A description with the numbers that have a meaning, if the type hint is only `int`.
     pub fn named_in(&self, doc: &str) -> String {
         match self {
             CType::Enum(name) => format!("{doc} A ``{name}``."),
@@ -185,7 +185,7 @@ impl CType {
         }
     }
 
-    /// The word for null where such a value may be null, or is about one that may be.
+    /// The word for null in the text about a value.
     pub fn null(&self) -> &'static str {
         match self {
             CType::Address | CType::Int(_) | CType::Float(_) | CType::Bool | CType::Enum(_) => "0",

@@ -15,7 +15,7 @@ pub struct Docstring {
 #[derive(Clone, Debug)]
 enum Block {
     Paragraph(String),
-    /// A title and what stands below it: names with their text, or text alone.
+    /// A title and its content: names with their text, or only text.
     Section(&'static str, Vec<(String, String)>),
 }
 
@@ -38,17 +38,17 @@ impl Docstring {
         docstring
     }
 
-    /// The whole text as one paragraph, as it stands behind a field.
+    /// The whole text as one paragraph, for a field.
     pub fn flowing(text: &str) -> Self {
         Docstring { summary: sentence(text), ..Docstring::default() }
     }
 
-    /// Begins with a signature, as functions have it whose parameters Python cannot name.
+    /// Begins with a signature, for functions whose parameters have no names in Python.
     pub fn signed(self, signature: String) -> Self {
         Docstring { signature, ..self }
     }
 
-    /// Adds a paragraph; nothing where the text is empty.
+    /// Adds a paragraph unless the text is empty.
     pub fn paragraph(&mut self, text: &str) {
         if !text.trim().is_empty() {
             self.blocks.push(Block::Paragraph(sentence(text)));
@@ -60,14 +60,14 @@ impl Docstring {
         text.split("\n\n").for_each(|paragraph| self.paragraph(paragraph));
     }
 
-    /// Adds a section of names with their texts; nothing where there are none.
+    /// Adds a section of names with their texts, unless there are none.
     pub fn entries(&mut self, title: &'static str, entries: Vec<(String, String)>) {
         if !entries.is_empty() {
             self.blocks.push(Block::Section(title, entries));
         }
     }
 
-    /// Adds a section with one text; nothing where it is empty.
+    /// Adds a section with one text, unless the text is empty.
     pub fn section(&mut self, title: &'static str, text: &str) {
         if !text.trim().is_empty() {
             self.blocks.push(Block::Section(title, vec![(String::new(), sentence(text))]));
@@ -132,7 +132,7 @@ fn quoted(lines: &[String], margin: usize) -> Vec<String> {
     lines
 }
 
-/// Code spans of Markdown as docstrings have them, with two backticks; `rename` may say another name.
+/// Converts code spans of Markdown to those of docstrings, with two backticks; `rename` may replace names.
 pub fn spans(text: &str, rename: impl Fn(&str) -> Option<String>) -> String {
     map_code_spans(text, |span| Some(format!("``{}``", rename(span).unwrap_or_else(|| span.to_owned()))))
 }

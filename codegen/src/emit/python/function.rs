@@ -72,7 +72,7 @@ pub struct Ending {
     raw: String,
     /// The expression that is returned for the value.
     cooked: String,
-    /// Of a function that is called twice: what is filled, what takes its number, and the type of each.
+    /// For a function that is called twice: the list, the variable for its length, and the type of each.
     filled: Option<[String; 3]>,
 }
 
@@ -84,7 +84,7 @@ pub fn binding(symbol: &str, params: &[Param], result: Option<String>) -> Vec<St
 }
 
 impl Call {
-    /// As the template sees it.
+    /// The data for the template.
     pub fn item(&self) -> Function<Ending> {
         let taken: Vec<&Param> = self.params.iter().filter(|param| param.is_taken()).collect();
         let given: Vec<&Param> = self.params.iter().filter(|param| param.is_given()).collect();
@@ -130,7 +130,7 @@ impl Call {
         doc.text(4)
     }
 
-    /// The variable of what the function writes: its own name, unless the caller's value has it.
+    /// The variable that the function writes to: the parameter's name, unless the caller's value has it.
     fn place(param: &Param) -> String {
         match param.pass {
             Pass::Exchange => format!("new_{}", param.name),

@@ -2,10 +2,10 @@
 
 use minijinja::Environment;
 
-/// Columns of a line of code, as `sdk-py/pyproject.toml` says it.
+/// Width of a line of code, as in `sdk-py/pyproject.toml`.
 pub const WIDTH: usize = 120;
 
-/// Columns of a line of prose, which `help()` shows with a margin of its own.
+/// Width of a line of prose; `help()` adds a margin.
 pub const PROSE: usize = 100;
 
 /// Adds the filters. Each takes what is before the items, with its indentation, and what is after them.
@@ -27,7 +27,7 @@ fn indent(head: &str) -> &str {
     &head[..head.len() - head.trim_start().len()]
 }
 
-/// A call or a definition: on one line, else with the items on a separate line, else with a line for each.
+/// Formats a call or a definition: on one line if it fits, then with the items on one separate line, then with one line each.
 fn bracketed(items: &[String], head: &str, tail: &str) -> String {
     let indent = indent(head);
     let inner = format!("{indent}    {}", items.join(", "));
@@ -37,7 +37,7 @@ fn bracketed(items: &[String], head: &str, tail: &str) -> String {
     }
 }
 
-/// A list, a tuple or an import: on one line, else with a line for each item.
+/// Formats a list, a tuple or an import: on one line if it fits, or with a line for each item.
 pub fn listed(items: &[String], head: &str, tail: &str) -> String {
     let indent = indent(head);
     let line = format!("{head}{}{tail}", items.join(", "));
@@ -54,7 +54,7 @@ fn returned(values: &[String], head: &str) -> String {
     if fits(&line) { line } else { listed(values, &format!("{head}("), ")") }
 }
 
-/// Names that take what is in a tuple: on one line, else with the tuple or the names on lines of their own.
+/// Formats the unpacking of a tuple: on one line if it fits, or with the tuple or the names on separate lines.
 fn assigned(names: &[String], indent: &str, tuple: &str) -> String {
     let targets = match names {
         [one] => format!("({one},)"),

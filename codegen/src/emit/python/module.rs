@@ -1,4 +1,4 @@
-//! Modules: a template is rendered, and what its code names is imported.
+//! Modules: renders a template and imports the names that its code uses.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use super::layout::{self, identifiers};
 use super::names;
 use crate::out::Output;
 
-/// A module that others take names from; one that begins with a dot is of the same package.
+/// A module that others import from; with a leading dot, a module of the same package.
 pub type Source<'a> = (&'a str, Vec<&'a str>);
 
 /// The imports that all modules take from Python's standard library.
@@ -52,7 +52,7 @@ impl Modules<'_> {
     /// A module from a template and its data.
     ///
     /// # Errors
-    /// When the template does not fit the data, which is a mistake of ours.
+    /// If the template does not fit the data, which is a bug in the generator.
     pub fn write<T: Serialize>(
         &self,
         path: String,

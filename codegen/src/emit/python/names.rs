@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use crate::language::python::is_keyword;
 
-/// `stream`; a keyword of Python gets an underscore behind it.
+/// `stream`; a keyword of Python gets an underscore at its end.
 pub fn variable(name: &str) -> String {
     if is_keyword(name) { format!("{name}_") } else { name.to_owned() }
 }

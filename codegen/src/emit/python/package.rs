@@ -1,6 +1,6 @@
 //! The Python package of an export: a module for each of its modules, with a stub that names the parameters.
 //!
-//! A function takes its arguments by position alone and counts them itself, as one that is written in C does.
+//! A function takes positional arguments only and checks their number itself, like a function written in C.
 //! Its stub says what they are, for type checkers and editors.
 
 use minijinja::Environment;
@@ -70,7 +70,7 @@ struct Positional {
 /// The modules of an interface's package, with paths relative to the folder of packages.
 ///
 /// # Errors
-/// When a template does not fit its data, which is a mistake of ours.
+/// If a template does not fit its data, which is a bug in the generator.
 pub fn package(
     templates: &Environment,
     spec: &Spec,
@@ -217,7 +217,7 @@ impl<'a> Context<'a> {
             let ctype = match form(self.spec, field) {
                 Some(Form::List(item, Extent::Number(count))) => CType::Array(Box::new(plain(item)), *count),
                 Some(Form::One(item)) => plain(item),
-                // A pointer to anything else is a number here, as every address is.
+                // Any other pointer is a number, like every address.
                 _ => plain(One::Address),
             };
             let name = field.python_name.as_ref().unwrap_or(&field.name.value);
@@ -239,7 +239,7 @@ struct Method<'a> {
 }
 
 impl Method<'_> {
-    /// A parameter as a variable of the body, which has names of its own.
+    /// A parameter as a variable of the body; it must differ from the body's own names.
     fn local(self, id: ParamId) -> String {
         let name = names::variable(&self.function.param(id).name.value);
         let taken = ["args", "ret"].contains(&name.as_str()) || name == self.python.name.value;
@@ -249,7 +249,7 @@ impl Method<'_> {
     fn param(self, id: ParamId) -> Param {
         let local = |id| self.local(id);
         let (ctype, pass) = of_export(self.context.spec, self.function, self.python, id, &local);
-        // Anything may be what only a body by hand understands.
+        // The type of a value that only a hand-written body understands.
         let nullable = self.function.param(id).nullable && ctype != CType::Object("Any");
         Param { name: self.local(id), ctype, pass, nullable, doc: String::new(), returned: String::new() }
     }
@@ -297,7 +297,7 @@ impl Method<'_> {
         }
     }
 
-    /// The type of what a function returns itself.
+    /// The type of a function's return value.
     fn ctype(self, result: &ModelParam) -> CType {
         match form(self.context.spec, result) {
             Some(Form::Text) => CType::Text,
@@ -365,7 +365,7 @@ impl Method<'_> {
         doc.text(4)
     }
 
-    /// A parameter with what it is, and with the values that it may have.
+    /// The description of a parameter, with its possible values.
     fn entry(self, id: ParamId) -> (String, String) {
         let param = self.function.param(id);
         let told = if param.dir == Direction::Out { param.doc.returned() } else { param.doc.passed() };
@@ -382,7 +382,7 @@ impl Method<'_> {
         (param.name.value.clone(), text)
     }
 
-    /// A text about a value: null has the word that stands for it there.
+    /// A text about a value, with Python's word for null.
     fn value(self, param: &ModelParam, text: &str) -> String {
         let null = if param.ty == Ty::String && param.dir == Direction::In { "None" } else { "0" };
         self.prose(&collapse(text), null)
@@ -404,7 +404,7 @@ impl Method<'_> {
         format!("0 on success.{}", told.collect::<String>())
     }
 
-    /// Prose with Python's names, and with numbers in the place of statuses, which have no names there.
+    /// Prose with Python's names, and with numbers instead of statuses, which have no names in the package.
     fn prose(self, text: &str, null: &str) -> String {
         let statuses = self.context.spec.status_values(self.context.interface);
         let numbered = map_code_spans(text, |span| {
@@ -419,7 +419,7 @@ impl Method<'_> {
     }
 }
 
-/// Returns the value that the arguments are unpacked from: what is left out is null.
+/// Returns the value that the arguments are unpacked from; omitted arguments are null.
 fn given(needed: usize, optional: usize) -> String {
     let nulls = vec!["None"; optional].join(", ");
     let comma = if optional == 1 { "," } else { "" };
@@ -430,7 +430,7 @@ fn given(needed: usize, optional: usize) -> String {
     }
 }
 
-/// The statement that makes of an argument what ctypes takes.
+/// The statement that converts an argument for ctypes.
 fn prepared(param: &Param) -> Option<String> {
     let (name, ctype) = (&param.name, param.ctype.name());
     let or_null = if param.nullable { "_or_null" } else { "" };

@@ -12,25 +12,25 @@ use crate::sdk::{Face, Handle, PLUGIN};
 /// The way in which a parameter is passed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pass {
-    /// The caller passes a value, which goes on as it is.
+    /// The caller passes a value, which is passed on unchanged.
     Value,
-    /// The caller passes an object of ctypes or a dict, whose address goes on.
+    /// The caller passes an object of ctypes or a dict; its address is passed on.
     Address,
-    /// The caller passes a number, and the address of a copy goes on.
+    /// The caller passes a number; the address of a copy is passed on.
     Copy,
-    /// The caller passes a list; its length, as an expression, where something else decides it.
+    /// The caller passes a list; with its length as an expression, if the caller does not choose it.
     List(Option<String>),
     /// The length of the list of this name.
     Length(String),
     /// The function writes it.
     Output,
-    /// The caller passes it, and the function writes another one.
+    /// The caller passes a value, and the function overwrites it.
     Exchange,
-    /// The function writes as many as an expression says.
+    /// The function writes a number of elements that an expression determines.
     Room(String),
-    /// The function writes as many as it has, and is called twice; the other parameter is their number.
+    /// The function writes all elements that it has. It is called twice; the other parameter is their number.
     Filled(String),
-    /// The number of what is filled.
+    /// The number of elements that are written.
     Filling,
     /// Null: the caller neither passes it nor gets it. True if it is the address of something.
     Null(bool),
@@ -88,7 +88,7 @@ impl Param {
         format!("{}: {hint}{or_none}", self.name)
     }
 
-    /// The type hint of what the caller gets of it.
+    /// The type hint of the value that the caller gets.
     pub fn given(&self) -> String {
         match (&self.pass, &self.ctype) {
             (Pass::Room(_) | Pass::Filled(_), CType::Char) => "str".to_owned(),
@@ -103,7 +103,7 @@ pub fn of_face(face: Face, function: &Function, id: ParamId) -> (CType, Pass) {
     let param = function.param(id);
     let ctype = CType::of(face.spec, param.ty);
     let pass = pass_of_face(face, function, id, &ctype);
-    // Memory of the caller's goes by its address, whatever is in it.
+    // The caller's memory is passed as an address, whatever it contains.
     let is_memory = param.dir == Direction::Out && pass == Pass::Value;
     (if is_memory { CType::Address } else { ctype }, pass)
 }
@@ -137,7 +137,7 @@ fn pass_of_face(face: Face, function: &Function, id: ParamId, ctype: &CType) -> 
         Form::StructRef { mutable: true } | Form::ByteBuffer { mutable: true } => Pass::Address,
         Form::InOut if function.forms.iter().any(is_filled) => Pass::Filling,
         Form::InOut => match ctype {
-            // The handle that comes by its address is only read, or is gone afterwards.
+            // A handle that is passed by address is only read, or is invalid afterwards.
             CType::Address => Pass::Copy,
             _ => Pass::Exchange,
         },
@@ -172,7 +172,7 @@ pub fn of_export(
         Some(python::Form::Text) => (CType::Text, if is_taken { Pass::Value } else { Pass::Null(false) }),
         Some(python::Form::Buffer(extent)) => (CType::Char, Pass::Room(count(extent))),
         Some(python::Form::List(item, extent)) if param.dir == Direction::In => {
-            // Lists of one length have to agree, as the second one is read as far as the first one goes.
+            // Lists that share a length must have the same length, since the first one determines how far the second is read.
             let length = match extent {
                 Extent::Param(length) => list_of(*length)
                     .filter(|first| *first != id)
@@ -195,7 +195,7 @@ pub fn of_export(
             };
             (plain(item), pass)
         }
-        // A rule has refused it, unless the body is written by hand.
+        // A rule rejects this, unless the body is written by hand.
         None => {
             let is_callback =
                 matches!(param.ty, Ty::Named(id) if matches!(spec.ty(id).kind, TypeKind::Callback { .. }));

@@ -1,11 +1,11 @@
-//! Which exception stands for which status, and how docstrings speak of statuses.
+//! Maps statuses to exceptions, also in docstrings.
 
 use heck::ToPascalCase;
 
 use super::names;
 use crate::sdk::{Face, SdkStatus};
 
-/// The exception for what the interface's own statuses say: the device failed.
+/// The exception for the interface's own statuses: the device failed.
 const DEVICE: &str = "DeviceError";
 
 /// Knows the statuses of a library.
@@ -17,12 +17,12 @@ pub struct Exceptions {
 }
 
 impl Exceptions {
-    /// Those of the library that offers an interface.
+    /// Exceptions of the library that offers an interface.
     pub fn of(face: Face) -> Self {
         Exceptions { statuses: face.statuses(), prefix: face.status("") }
     }
 
-    /// The exception that a status becomes, by the status's name in the spec; `None` for one that is none, or success.
+    /// The exception for a status, by the status's name in the spec; `None`: success, or no exception.
     pub fn name(&self, status: &str) -> Option<String> {
         let status = self.statuses.iter().find(|known| known.name == status)?;
         match status.value {
@@ -55,7 +55,7 @@ impl Exceptions {
         format!("``Status.{}``", names::member(status))
     }
 
-    /// Returns the name of a status in a docstring: by its exception where it has one of its own.
+    /// Returns the name of a status in a docstring: its own exception if it has one.
     pub fn spelled(&self, status: &str) -> Option<String> {
         let known = self.statuses.iter().find(|known| known.name == status)?;
         Some(match known.is_own() {

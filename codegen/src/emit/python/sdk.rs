@@ -95,10 +95,10 @@ impl<'a> Sdk<'a> {
         notes.iter().map(|note| self.prose(note)).collect()
     }
 
-    /// A doc of a parameter with what a reader has to know beside it.
+    /// A doc of a parameter with additional facts.
     fn described(self, param: &ModelParam, params: &[ModelParam], doc: &str) -> String {
         let words = Words::new(self.face.spec, self.face.interface);
-        // Lists tell their length.
+        // A list has a length, so its length parameter is left out.
         let is_counted = matches!(param.length, Some(Length::Count(Extent::Param(_))));
         let memory = words.memory(param, params).filter(|_| !is_counted);
         let facts = memory.into_iter().chain(words.life(param, params));
@@ -113,7 +113,7 @@ impl<'a> Sdk<'a> {
         if is_told { text } else { format!("{text} May be ``{}``.", CType::Text.null()) }
     }
 
-    /// A text about a value: null has the word that stands for it there.
+    /// A text about a value, with Python's word for null.
     fn value(self, text: &str, ctype: &CType) -> String {
         self.spelled(&collapse(text), ctype.null())
     }
@@ -203,7 +203,7 @@ impl<'a> Sdk<'a> {
     fn callback_param(self, param: &ModelParam) -> CType {
         let ctype = self.field(param);
         match (param.dir, &ctype) {
-            // Of memory the address is passed, whoever writes it.
+            // Memory is passed as an address, in both directions.
             (Direction::In, _) | (_, CType::Pointer(_) | CType::Char) => ctype,
             (_, CType::Address) if param.ty == Ty::Pointer && param.role != Role::Creates => ctype,
             _ => CType::Pointer(Box::new(ctype)),

@@ -1,14 +1,14 @@
-//! Structs of arguments: taken apart where a plugin is called, put together where one is loaded.
+//! Structs of arguments: thunks unpack them, and loaded plugins get them packed.
 //!
-//! A caller says how many bytes it has. Members behind them are neither read nor written: a value of the spec, or zero,
-//! stands in for what is read, and a place of this side's own for what is written.
+//! The struct begins with its size in the caller's release. Members beyond that size are not accessed: inputs have a default
+//! of the spec or zero, and outputs are written to a local variable.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 
-use super::ffi::{raw_param, raw_written};
 use super::form::{Form, Output, named};
 use super::pieces::to_raw;
+use super::raw_types::{raw_param, raw_written};
 use super::types::{doc, field_text, value};
 use super::{Context, names};
 use crate::abi::{self, ArgsMember};
@@ -73,7 +73,7 @@ pub(super) fn input(args: &ArgsStruct) -> TokenStream {
     quote!(__packed: *mut ffi::#name)
 }
 
-/// Binds each member under the name of its parameter, as if it had been passed by itself.
+/// Binds each member to the name of its parameter, as if it had been passed on its own.
 pub(super) fn unpack(
     context: Context,
     function: &Function,
@@ -148,12 +148,12 @@ fn absent(context: Context, param: &Param, this: &TokenStream) -> Option<TokenSt
     })
 }
 
-/// Zero, which is a value of every type that is passed or written.
+/// Zero is a valid value of every type that is passed or written.
 fn zero() -> TokenStream {
     quote!(::core::mem::zeroed())
 }
 
-/// Puts the struct together from what would have been passed, by the parameters' indices.
+/// Packs the struct from the arguments that would have been passed, by parameter index.
 pub(super) fn pack(
     context: Context,
     function: &Function,
@@ -186,7 +186,7 @@ pub(super) fn pack(
     }
 }
 
-/// Moves what the function wrote into the places where it would have written by itself.
+/// Moves the outputs from the struct to the variables that the function would have written.
 pub(super) fn written(context: Context, function: &Function, forms: &[Form]) -> TokenStream {
     let moved = function.params.iter().zip(forms).filter(|(param, _)| context.spec.is_written_in_args(param));
     let moved = moved.filter_map(|(param, form)| {

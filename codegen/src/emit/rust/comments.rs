@@ -1,7 +1,7 @@
-//! Comments in the generated code: a token stream has none, so that they travel as statements `__comment!("…");`. Calls of
-//! `macro_rules!` macros with a syntax of their own, which no formatter knows, travel as `__verbatim!("…");`.
+//! Comments in the generated code. A token stream has none, so they are statements `__comment!("…");` until it is printed. Calls of
+//! `macro_rules!` macros with their own syntax, which no formatter knows, are `__verbatim!("…");`.
 //!
-//! No name of a spec begins with `__`, so that such a statement is always one of ours.
+//! No name of a spec begins with `__`, so such a statement is always a marker.
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 
@@ -10,19 +10,19 @@ use crate::emit::text::wrap;
 /// The beginning of the marker on a line of formatted text.
 const MARKER: &str = "__comment!(";
 
-/// The same of a text that is laid out already.
+/// The same for a text that is already formatted.
 const VERBATIM: &str = "__verbatim!(";
 
-/// The column that a comment ends before, unless a word is longer.
+/// The maximum width of a comment line, unless a word is longer.
 const WIDTH: usize = 100;
 
-/// The same tokens without comments, for a compiler.
+/// Removes comments, for a compiler.
 pub(super) fn remove(tokens: TokenStream) -> TokenStream {
     let mut kept = Vec::new();
     let mut rest = tokens.into_iter();
     while let Some(token) = rest.next() {
         match token {
-            // `!`, the text and `;` go along.
+            // Also skips `!`, the text and `;`.
             TokenTree::Ident(ident) if ident == "__comment" => rest.by_ref().take(3).for_each(drop),
             TokenTree::Group(group) => kept.push(TokenTree::Group(map_group(&group, remove))),
             token => kept.push(token),
@@ -31,15 +31,15 @@ pub(super) fn remove(tokens: TokenStream) -> TokenStream {
     kept.into_iter().collect()
 }
 
-/// A group with other tokens in it.
+/// Maps the tokens in a group.
 pub(super) fn map_group(group: &Group, map: impl FnOnce(TokenStream) -> TokenStream) -> Group {
     let delimiter: Delimiter = group.delimiter();
     Group::new(delimiter, map(group.stream()))
 }
 
-/// The lines of a comment or of a text that begins on a line of formatted text; `None`: the line is none.
+/// The lines of a comment or text whose marker is on `line`; `None`: there is no marker.
 ///
-/// A long text is on the line behind the marker, and the end on another.
+/// The formatter puts a long text on the next line, and the closing bracket on the one after it.
 pub(super) fn lines<'a>(line: &str, next: &mut impl Iterator<Item = &'a str>) -> Option<Vec<String>> {
     let code = line.trim_start();
     let verbatim = code.strip_prefix(VERBATIM);

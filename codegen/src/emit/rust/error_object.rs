@@ -1,14 +1,14 @@
-//! Error objects: made by thunks and read by the functions of a plugin's table, taken apart where a plugin is loaded.
+//! Error objects: thunks create them, the functions of a plugin's table read them, and loaded plugins convert them.
 
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use super::ffi::{convention, raw_inputs, raw_result};
+use super::raw_types::{convention, raw_inputs, raw_result};
 use super::types::type_path;
 use super::{Context, names};
 use crate::model::{ErrorObject, Function, FunctionId};
 
-/// One of the three functions of error objects, which no implementation has.
+/// One of the three functions of error objects. Implementations do not have it.
 pub(super) fn thunk(
     context: Context,
     error: ErrorObject,
@@ -54,7 +54,7 @@ pub(super) fn reader(context: Context, error: ErrorObject) -> TokenStream {
             self.refused(function, object).map_or(::core::result::Result::Ok(()), ::core::result::Result::Err)
         }
 
-        /// The parts of an error object; it is destroyed. `None`: null, which is success.
+        /// Destroys an error object and returns its parts. `None`: null, which is success.
         fn refused(
             &self,
             function: &'static str,

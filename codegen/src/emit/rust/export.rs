@@ -5,7 +5,7 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use super::ffi::{convention, raw_result};
+use super::raw_types::{convention, raw_result};
 use super::thunk::{body, failure, inputs};
 use super::types::{doc, type_path};
 use super::{Context, names};

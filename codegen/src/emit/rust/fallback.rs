@@ -1,4 +1,4 @@
-//! Fallbacks: an implementation with holes becomes one without.
+//! Fallbacks: they complete an implementation that lacks functions.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -17,11 +17,11 @@ pub(super) fn emit(context: Context) -> TokenStream {
     quote! {
         /// An implementation that knows which functions it has.
         pub trait Partial: #name {
-            /// Returns true if the function is implemented, rather than left to the default that refuses.
+            /// Returns true if the function is implemented; the default method only refuses.
             fn provides(&self, function: Function) -> bool;
         }
 
-        /// An implementation in which the spec's fallbacks stand in for what is absent.
+        /// An implementation whose absent functions are the spec's fallbacks.
         #[derive(Clone, Copy, Debug)]
         pub struct WithFallbacks<P>(pub P);
 
@@ -178,7 +178,7 @@ fn constant_value(context: Context, param: &Param, output: &Output, constant: Co
     }
 }
 
-/// Lengths that slices carry, under the names that the spec has for them.
+/// Binds the lengths of slices to the names that the spec has for them.
 fn lengths(function: &Function, forms: &[Form]) -> TokenStream {
     let named = function.params.iter().zip(forms).filter_map(|(param, form)| {
         let Form::Carried(Carrier::Slice(slice)) = form else { return None };
@@ -203,14 +203,14 @@ fn make_buffer(function: &Function, buffer: &Buffer) -> TokenStream {
         }
         None => quote!(0),
     };
-    // Which calls write it is the callee's to say; a buffer that is only read is never the mutable one.
+    // The callee's parameter decides whether the buffer is written; a buffer that is only read is not borrowed mutably.
     quote! {
         #[allow(unused_mut, reason = "some steps only read it")]
         let mut #name = ::tenon::support::buffer(#bytes, #fill)?;
     }
 }
 
-/// The caller's out-parameter that a step yields, if it yields one.
+/// The caller's out-parameter that a step writes, if there is one.
 fn yielded_name(context: Context, function: &Function, call: &Call) -> Option<proc_macro2::Ident> {
     let callee = context.interface.function(call.function.value);
     let callee_forms = &callee.forms;
@@ -242,7 +242,7 @@ fn emit_call(context: Context, caller: Caller, call: &Call) -> TokenStream {
     quote! { #trait_name::#name(self, #(#arguments),*) }
 }
 
-/// The function that a fallback stands in for: what the arguments of its calls refer to.
+/// The function that a fallback replaces; the arguments of calls refer to its parameters.
 #[derive(Clone, Copy)]
 struct Caller<'a> {
     function: &'a Function,
@@ -251,7 +251,7 @@ struct Caller<'a> {
 }
 
 impl Caller<'_> {
-    /// An argument of the caller's as the callee's parameter takes it.
+    /// Converts an argument of the caller to the type of the callee's parameter.
     fn argument(
         self,
         context: Context,

@@ -1,4 +1,4 @@
-//! An expansion as a file: short paths, comments, and a blank line between items.
+//! Formats an expansion as a file: short paths, comments, and a blank line between items.
 
 use proc_macro2::TokenStream;
 
@@ -46,7 +46,7 @@ fn push_line(text: &mut String, line: &str) {
     text.push('\n');
 }
 
-/// The beginnings of lines with an item of a module, an `impl` or a trait.
+/// How lines with an item of a module, an `impl` or a trait begin.
 const ITEMS: [&str; 18] = [
     "#[",
     "///",
@@ -68,7 +68,7 @@ const ITEMS: [&str; 18] = [
     "unsafe ",
 ];
 
-/// Returns true if an item begins behind another one that ends with this line.
+/// Returns true if `line` begins an item and `last` ends one.
 fn needs_blank_line(last: &str, line: &str) -> bool {
     let (code, before) = (line.trim_start(), last.trim_start());
     let (margin, last_margin) = (line.len() - code.len(), last.len() - before.len());

@@ -16,7 +16,7 @@ pub(super) fn named<'a>(context: Context<'a>, ty: Ty) -> Option<&'a TypeKind> {
     }
 }
 
-/// The described type of a parameter that has one.
+/// The id of a parameter's type if the spec describes the type.
 pub(super) fn named_id(ty: Ty) -> Option<TypeId> {
     match ty {
         Ty::Named(id) => Some(id),
@@ -24,7 +24,7 @@ pub(super) fn named_id(ty: Ty) -> Option<TypeId> {
     }
 }
 
-/// The type of a parameter in a signature; `None` for what is no parameter there.
+/// The type of a parameter in a signature; `None`: the signature does not have it.
 pub(super) fn parameter_type(context: Context, param: &Param, form: &Form) -> Option<TokenStream> {
     let plain = element(context, param);
     let reference =
@@ -64,7 +64,7 @@ pub(super) fn parameters<'a>(
     })
 }
 
-/// The type of one thing that a function yields.
+/// The type of one result of a function.
 pub(super) fn output_type(context: Context, param: &Param, output: &Output) -> TokenStream {
     let plain = value(context, param.ty, param.space);
     match output {
@@ -79,7 +79,7 @@ pub(super) fn output_type(context: Context, param: &Param, output: &Output) -> T
     }
 }
 
-/// The results of a function, with the parameters that they come through.
+/// The results of a function, each with the parameter that returns it.
 pub(super) fn outputs<'a>(
     function: &'a Function,
     forms: &'a [Form],
@@ -96,8 +96,8 @@ pub(super) fn outputs<'a>(
         .collect()
 }
 
-/// Returns true if a method answers in a `Result`: where the ABI returns a status, and in an export, which
-/// keeps the error of a call that returns something else for whoever asks.
+/// Returns true if a method returns a `Result`: if the ABI returns a status, or in an export, which
+/// records the error of a call that returns another value.
 pub(super) fn is_fallible(context: Context, function: &Function) -> bool {
     match function.result {
         ResultKind::Status => true,
@@ -112,7 +112,7 @@ pub(super) fn result_type(context: Context, function: &Function, forms: &[Form])
     }
     if let ResultKind::Value(result) = &function.result {
         return match result.ty {
-            // A library may hand out what it has to keep; a plugin answers with what is in its own code.
+            // A library may return text that it owns; a plugin returns text of its own code.
             Ty::String if super::export::keeps_failures(context) => {
                 let text = quote!(::std::borrow::Cow<'static, ::core::ffi::CStr>);
                 if result.nullable { quote!(::core::option::Option<#text>) } else { text }

@@ -7,7 +7,9 @@ use super::{file, names, output};
 use crate::emit::text::{count, sentence};
 use crate::emit::{EmitError, Emitter, Job, Takes};
 use crate::formula::{Binary, Constant, Elements, Expr, ExprKind, Ty, Variable};
-use crate::model::{Formula, Operator, OperatorGroup, OutputPlace, gradient_name};
+use crate::model::{
+    AttributeType, Elementwise, Formula, Operator, OperatorGroup, OutputPlace, gradient_name,
+};
 use crate::out::Output;
 
 /// The loops of all operators.
@@ -21,21 +23,24 @@ impl Emitter for Formulas {
     fn emit(job: &Job, _: &OutputPlace) -> Result<Vec<Output>, EmitError> {
         let Some(operators) = &job.spec.operators else { return Ok(Vec::new()) };
         let marker = job.stamp.operators(operators);
-        let mut outputs = vec![output(
-            "mod.rs".to_owned(),
-            file::text(root(&operators.groups)),
-            &marker,
-            count(operators.groups.len(), "group"),
-        )?];
-        for group in &operators.groups {
-            let note = count(group.operators.len(), "operator");
+        let has_formulas = |group: &&OperatorGroup| elementwise(group).next().is_some();
+        let groups: Vec<&OperatorGroup> = operators.groups.iter().filter(has_formulas).collect();
+        let root = file::text(root(&groups));
+        let mut outputs = vec![output("mod.rs".to_owned(), root, &marker, count(groups.len(), "group"))?];
+        for group in groups {
+            let note = count(elementwise(group).count(), "operator");
             outputs.push(output(format!("{}.rs", group.name), file::text(module(group)), &marker, note)?);
         }
         Ok(outputs)
     }
 }
 
-fn root(groups: &[OperatorGroup]) -> TokenStream {
+/// The operators of a group that have formulas.
+fn elementwise(group: &OperatorGroup) -> impl Iterator<Item = (&Operator, &Elementwise)> {
+    group.operators.iter().filter_map(|operator| Some((operator, operator.elementwise()?)))
+}
+
+fn root(groups: &[&OperatorGroup]) -> TokenStream {
     let modules = groups.iter().map(|group| {
         let doc = doc(&sentence(&group.summary));
         let name = names::snake(&group.name);
@@ -51,14 +56,13 @@ fn root(groups: &[OperatorGroup]) -> TokenStream {
 }
 
 fn module(group: &OperatorGroup) -> TokenStream {
-    let functions = group.operators.iter().map(functions);
+    let functions = elementwise(group).map(|(operator, formulas)| functions(operator, formulas));
     let bounds = [Elements::Floats, Elements::Both, Elements::Integers].into_iter().filter(|elements| {
-        let has_gradients = |operator: &Operator| !operator.gradients.is_empty();
-        group.operators.iter().any(|operator| {
-            operator.elements == *elements || *elements == Elements::Floats && has_gradients(operator)
-        })
+        let is_of_gradients =
+            |formulas: &Elementwise| *elements == Elements::Floats && !formulas.gradients.is_empty();
+        elementwise(group).any(|(_, formulas)| formulas.elements == *elements || is_of_gradients(formulas))
     });
-    let needs_wrapping = group.operators.iter().any(|operator| operator.elements != Elements::Floats);
+    let needs_wrapping = elementwise(group).any(|(_, formulas)| formulas.elements != Elements::Floats);
     let wrapping = needs_wrapping.then(|| {
         quote!(
             use std::num::Wrapping;
@@ -77,34 +81,32 @@ fn module(group: &OperatorGroup) -> TokenStream {
     }
 }
 
-fn functions(operator: &Operator) -> TokenStream {
+fn functions(operator: &Operator, formulas: &Elementwise) -> TokenStream {
     let name = &operator.name.value;
-    let summary = format!(
-        "{}\n\n{}",
-        sentence(&operator.summary),
-        equation(operator, &operator.output.name, &operator.formula)
-    );
-    let forward = Loop { operator, elements: operator.elements, formula: &operator.formula };
-    let forward = forward.function(name, &operator.output.name, &summary);
-    let gradients = operator.gradients.iter().map(|gradient| {
+    let out = &operator.outputs[0].name;
+    let summary =
+        format!("{}\n\n{}", sentence(&operator.summary), equation(formulas, out, &formulas.formula));
+    let forward = Loop { operator, formulas, elements: formulas.elements, formula: &formulas.formula };
+    let forward = forward.function(name, out, &summary);
+    let gradients = formulas.gradients.iter().map(|gradient| {
         let input = &operator.inputs[gradient.input].name;
         let out = gradient_name(input);
-        let equation = equation(operator, &out, &gradient.formula);
+        let equation = equation(formulas, &out, &gradient.formula);
         let summary = format!("Gradient of [`{name}`] by `{input}`.\n\n{equation}");
-        let gradient = Loop { operator, elements: Elements::Floats, formula: &gradient.formula };
+        let gradient = Loop { operator, formulas, elements: Elements::Floats, formula: &gradient.formula };
         gradient.function(&format!("{name}_{out}"), &out, &summary)
     });
     quote!(#forward #(#gradients)*)
 }
 
 /// The formula as documentation, with the parts that it uses.
-fn equation(operator: &Operator, out: &str, formula: &Formula) -> String {
-    let parts: Vec<String> = operator
+fn equation(formulas: &Elementwise, out: &str, formula: &Formula) -> String {
+    let parts: Vec<String> = formulas
         .uses(formula)
         .into_iter()
         .filter_map(|variable| match variable {
             Variable::Part(index) => {
-                let (name, part) = &operator.parts[index];
+                let (name, part) = &formulas.parts[index];
                 Some(format!("`{name} = {}`", part.text))
             }
             _ => None,
@@ -120,14 +122,15 @@ fn equation(operator: &Operator, out: &str, formula: &Formula) -> String {
 /// A formula of an operator, and the elements that it is computed for.
 struct Loop<'a> {
     operator: &'a Operator,
+    formulas: &'a Elementwise,
     elements: Elements,
     formula: &'a Formula,
 }
 
 impl Loop<'_> {
     fn function(&self, name: &str, out: &str, summary: &str) -> TokenStream {
-        let Loop { operator, elements, formula } = *self;
-        let uses = operator.uses(formula);
+        let Loop { operator, formulas, elements, formula } = *self;
+        let uses = formulas.uses(formula);
         let is_tensor = |variable: &Variable| {
             matches!(variable, Variable::Input(_) | Variable::Output | Variable::OutputGradient)
         };
@@ -145,20 +148,22 @@ impl Loop<'_> {
             .map(|index| {
                 let name = ident(&Variable::Attribute(*index));
                 match operator.attributes[*index].ty {
-                    Ty::Number => quote!(#name: f64),
-                    Ty::Truth => quote!(#name: bool),
+                    AttributeType::Bool => quote!(#name: bool),
+                    _ => quote!(#name: f64),
                 }
             })
             .collect();
-        let converted =
-            attributes.iter().filter(|index| operator.attributes[**index].ty == Ty::Number).map(|index| {
+        let converted = attributes
+            .iter()
+            .filter(|index| operator.attributes[**index].ty == AttributeType::F64)
+            .map(|index| {
                 let name = ident(&Variable::Attribute(*index));
                 quote!(let #name = T::of(#name);)
             });
         let parts = uses.iter().filter_map(|variable| match variable {
             Variable::Part(index) => {
                 let name = ident(variable);
-                let value = expression(operator, &operator.parts[*index].1.expr);
+                let value = expression(operator, &formulas.parts[*index].1.expr);
                 Some(quote!(let #name = #value;))
             }
             _ => None,
@@ -185,7 +190,7 @@ impl Loop<'_> {
             #doc
             ///
             /// # Errors
-            /// When shapes or types of elements do not fit.
+            /// If shapes or element types do not fit.
             pub fn #function(
                 #out: &mut ViewMut<'_>,
                 #(#tensors: &View<'_>,)*
@@ -233,7 +238,7 @@ fn bound(elements: Elements) -> TokenStream {
     }
 }
 
-/// How tightly the form of an expression binds in Rust; operands that bind less need brackets.
+/// The precedence of an expression in Rust; operands of lower precedence need brackets.
 fn binding(expr: &Expr) -> u8 {
     match &expr.kind {
         ExprKind::Choice { .. } => 0,

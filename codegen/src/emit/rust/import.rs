@@ -3,9 +3,9 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use super::ffi::{function_pointer, raw_param};
 use super::form::{Form, Output, named};
 use super::pieces::{from_raw, to_raw};
+use super::raw_types::{function_pointer, raw_param};
 use super::types::{doc, is_by_pointer, type_path, value};
 use super::{Context, names};
 use crate::model::{Direction, Function, Param, ResultKind, Ty, TypeKind};
@@ -45,13 +45,13 @@ pub(super) fn emit(context: Context, libraries: &[String]) -> TokenStream {
 
         #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
         impl #name {
-            /// Libraries that export the symbols, in the order in which to look.
+            /// Libraries that export the symbols, in the order of lookup.
             pub const LIBRARIES: &'static [&'static str] = &[#(#libraries),*];
 
-            /// Looks every symbol up; what is not found is absent.
+            /// Looks every symbol up. Symbols that are not found are absent.
             ///
             /// # Safety
-            /// What `look_up` returns for a name is null, or the function of that name in a host of the
+            /// `look_up` returns null, or the function of that name in a host of the
             /// releases that the spec describes, and stays loaded as long as this struct is used.
             pub unsafe fn load(mut look_up: impl FnMut(&::core::ffi::CStr) -> *mut ::core::ffi::c_void) -> Self {
                 __comment!("SAFETY: the caller promises that a symbol of a name has this signature; null becomes `None`.");
@@ -193,7 +193,7 @@ fn yielded<'a>(context: Context<'a>, function: &'a Function) -> impl Iterator<It
     params.filter(move |(param, form)| is_yielded(context, function, param, form)).map(|(param, _)| param)
 }
 
-/// `()`, the only one, or a tuple of several: of types, and of values.
+/// The unit type, a single item, or a tuple; of types or of values.
 fn one_or_tuple(items: Vec<TokenStream>) -> TokenStream {
     match items.as_slice() {
         [one] => one.clone(),
@@ -201,7 +201,7 @@ fn one_or_tuple(items: Vec<TokenStream>) -> TokenStream {
     }
 }
 
-/// Returns true if a parameter is passed as a newtype; all else is passed as the ABI has it.
+/// Returns true if a parameter is passed as a newtype; others are passed as in the ABI.
 fn is_safe_value(context: Context, param: &Param) -> bool {
     let is_pointer_handle = matches!(named(context, param.ty), Some(kind) if is_by_pointer(kind));
     param.length.is_none()

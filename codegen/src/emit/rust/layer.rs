@@ -1,4 +1,4 @@
-//! Layers: every call of an interface passes through them, on its way down and on its way back.
+//! Layers: every call of an interface passes through them, before and after it runs.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -15,7 +15,7 @@ pub(super) fn emit(context: Context) -> TokenStream {
     let has_questions = context.interface.methods().any(|function| function.question.is_some());
     let question = has_questions.then(|| {
         quote! {
-            /// Makes a call as [`pass`](Self::pass) does, of a function that answers a question.
+            /// Makes a call as [`pass`](Self::pass) does, for a function with a boolean result.
             #[inline]
             fn pass_question(
                 &self,
@@ -35,7 +35,7 @@ pub(super) fn emit(context: Context) -> TokenStream {
     let has_values = context.interface.methods().any(|function| !is_fallible(context, function));
     let value = has_values.then(|| {
         quote! {
-            /// Makes a call as [`pass`](Self::pass) does, of a function that cannot fail. One that is refused
+            /// Makes a call as [`pass`](Self::pass) does, for a function that cannot fail. A refused call
             /// yields `refused`.
             #[inline]
             fn pass_value<T>(
@@ -58,11 +58,11 @@ pub(super) fn emit(context: Context) -> TokenStream {
         }
     });
     quote! {
-        /// Sees every call on its way to the implementation and on its way back.
+        /// Observes every call before and after it reaches the implementation.
         ///
-        /// It is called on the thread that makes the call, by many at once.
+        /// It runs on the calling thread; many threads may call it at once.
         pub trait Layer: ::core::marker::Send + ::core::marker::Sync + 'static {
-            /// Before the call, with the implementation below for what the layer wants to ask it.
+            /// Runs before the call. The layer can query the implementation below.
             ///
             /// The number comes back in [`after`](Layer::after).
             ///
@@ -70,7 +70,7 @@ pub(super) fn emit(context: Context) -> TokenStream {
             /// An error refuses the call: nothing below sees it, and the caller gets the error.
             fn before(&self, call: &::tenon::reflect::Call<'_>, next: &dyn #name) -> Result<u64>;
 
-            /// After the call, also where something below refused it. Outputs are among the arguments now.
+            /// Runs after the call, also if a layer below refused it. The arguments now include the outputs.
             fn after(
                 &self,
                 call: &::tenon::reflect::Call<'_>,
@@ -80,12 +80,12 @@ pub(super) fn emit(context: Context) -> TokenStream {
             );
         }
 
-        /// How a call ended.
+        /// The outcome of a call.
         #[derive(Clone, Copy, Debug)]
         pub struct Outcome<'a> {
-            /// Why it failed; `None`: it succeeded.
+            /// The error; `None`: the call succeeded.
             pub error: ::core::option::Option<&'a Error>,
-            /// What a question was answered with.
+            /// The boolean result of a query.
             pub answer: ::core::option::Option<bool>,
         }
 
@@ -115,7 +115,7 @@ pub(super) fn emit(context: Context) -> TokenStream {
                 Self { inner, layers }
             }
 
-            /// What is behind the layers.
+            /// Returns the implementation behind the layers.
             pub fn inner(&self) -> &D {
                 &self.inner
             }
@@ -209,7 +209,7 @@ fn method(context: Context, function: &Function) -> TokenStream {
             quote!(__words),
             quote! { let __yielded = #call?; #updates ::core::result::Result::Ok(__yielded) },
         ),
-        // What the call yields has no bits.
+        // The result has no representation in 64 bits.
         (false, true) => (
             quote!(__words),
             quote! { let __returned = #call; if __returned.is_ok() { #updates } __returned },
@@ -231,7 +231,7 @@ fn method(context: Context, function: &Function) -> TokenStream {
     }
 }
 
-/// What a function without a status yields where it was not called.
+/// The result of a function without a status if it was not called.
 pub(super) fn default_value(context: Context, result: &ResultKind) -> TokenStream {
     let ResultKind::Value(result) = result else { return quote!(()) };
     let ty = super::types::value(context, result.ty, result.space);
@@ -293,7 +293,7 @@ fn bits(context: Context, function: &Function, param: &Param, form: &Form) -> To
     }
 }
 
-/// Writes what the call yielded, and what it changed, into the arguments.
+/// Writes the results of the call, and the values that it changed, into the arguments.
 fn updates(context: Context, function: &Function, forms: &[Form]) -> TokenStream {
     let outputs = outputs(function, forms);
     let single = outputs.len() == 1;
@@ -316,7 +316,7 @@ fn updates(context: Context, function: &Function, forms: &[Form]) -> TokenStream
     quote! { #(#yielded)* #(#changed)* }
 }
 
-/// Returns true if there is anything of a value in its 64 bits.
+/// Returns true if a value has a representation in 64 bits.
 fn has_bits(context: Context, param: &Param) -> bool {
     !matches!(named(context, param.ty), Some(TypeKind::Struct { .. } | TypeKind::Callback { .. }))
 }

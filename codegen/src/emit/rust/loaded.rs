@@ -1,19 +1,12 @@
-//! The other side of a table: a plugin in another library, called through the trait.
+//! Loaded plugins: an implementation of the trait that calls the table of another library.
 
-use proc_macro2::{Ident, TokenStream};
+use proc_macro2::TokenStream;
 use quote::quote;
 
-use super::form::{Form, Output, named, named_id, outputs};
-use super::layer::default_value;
-use super::pieces::to_raw;
-use super::thunk::signatures;
-use super::traits;
-use super::types::value;
-use super::{Context, args, error_object, names, signature};
+use super::loaded_method::method;
+use super::{Context, error_object, names};
 use crate::abi;
-use crate::model::{
-    Carrier, Extension, Extent, Function, Param, ParamId, ReleaseId, ResultKind, Ty, TypeKind,
-};
+use crate::model::Extension;
 
 pub(super) fn emit(context: Context) -> TokenStream {
     let name = names::trait_of(context.interface);
@@ -45,7 +38,7 @@ pub(super) fn emit(context: Context) -> TokenStream {
     };
     let from_own_table = context.interface.table().filter(|table| table.owned().is_some()).map(|_| {
         quote! {
-            /// Reads the pointers of a plugin's own table, as far as this side knows them.
+            /// Reads the pointers of a plugin's own table that this side knows.
             ///
             /// `None`: the table is null, misaligned, or shorter than that of the oldest release.
             ///
@@ -66,12 +59,12 @@ pub(super) fn emit(context: Context) -> TokenStream {
     let extension = context.interface.table().and_then(|table| table.extension.as_ref());
     let with_extension = extension.map(with_extension);
     quote! {
-        /// Tells why the last call failed on the calling thread; null if none has.
+        /// Returns the reason of the last failed call on the calling thread; null if there is none.
         pub type LastError = unsafe extern "C" fn() -> *const ::core::ffi::c_char;
 
-        /// A plugin in another library, by the table that it filled.
+        /// A plugin in another library, with the table that it filled.
         ///
-        /// Signatures that its release has otherwise are adapted. A function without a pointer answers like
+        /// Adapts signatures that differ in its release. A function without a pointer behaves like
         /// one that is not implemented.
         #[derive(Clone, Debug)]
         pub struct Loaded {
@@ -113,7 +106,7 @@ pub(super) fn emit(context: Context) -> TokenStream {
 
             #with_extension
 
-            /// Keeps something alive as long as this and its clones, such as the library with the functions.
+            /// Keeps a value alive as long as this and its clones, such as the library with the functions.
             pub fn keeping(self, kept: ::std::sync::Arc<dyn ::core::any::Any + ::core::marker::Send + ::core::marker::Sync>) -> Self {
                 Self { kept: ::core::option::Option::Some(kept), ..self }
             }
@@ -174,9 +167,9 @@ fn with_extension(extension: &Extension) -> TokenStream {
     let head = names::number(abi::EXTENSION_HEAD);
     let major_offset = names::number(abi::POINTER);
     quote! {
-        /// Reads the functions of a plugin's extension, as far as both sides know them.
+        /// Reads the functions of a plugin's extension that both sides know.
         ///
-        /// An extension of another major version is left alone.
+        /// Ignores an extension of another major version.
         ///
         /// # Safety
         /// `extension` is null, or leads to an extension, which begins with its size and its version. Its functions
@@ -202,363 +195,5 @@ fn with_extension(extension: &Extension) -> TokenStream {
             }
             self
         }
-    }
-}
-
-fn method(context: Context, function: &Function) -> TokenStream {
-    let forms = &function.forms;
-    let signature = traits::signature(context, function, forms);
-    let prepare = function
-        .params
-        .iter()
-        .zip(forms)
-        .enumerate()
-        .map(|(index, (param, form))| prepare(context, function, forms, ParamId(index), param, form));
-    let (callee, call) = calls(context, function, forms);
-    let end = end(context, function, forms);
-    quote! {
-        #signature {
-            __comment!("SAFETY: the slot has this signature, and what is passed lives for the call.");
-            unsafe {
-                #callee
-                #(#prepare)*
-                #call
-                #end
-            }
-        }
-    }
-}
-
-/// The function in the slot; one that is absent ends the method.
-fn callee(context: Context, function: &Function, release: Option<ReleaseId>) -> TokenStream {
-    let (variant, ty) = (names::pascal(&function.name.value), signature::path(context, function, release));
-    match &function.result {
-        ResultKind::Status => quote! { let __callee: #ty = self.callable(Function::#variant)?; },
-        other => {
-            let absent = default_value(context, other);
-            quote! {
-                let ::core::result::Result::Ok(__callee) = self.callable::<#ty>(Function::#variant) else { return #absent };
-            }
-        }
-    }
-}
-
-/// A call that ends the process with a message if an exception leaves it.
-fn guarded(function: &Function, call: TokenStream) -> TokenStream {
-    let name = &function.name.value;
-    quote! { ::tenon::support::guard(self.name.as_deref(), #name, || #call) }
-}
-
-/// The function in the slot and the call, by the signature that the plugin's release has.
-fn calls(context: Context, function: &Function, forms: &[Form]) -> (TokenStream, TokenStream) {
-    let bind = match function.result {
-        ResultKind::None => quote!(let () =),
-        _ => quote!(let __returned =),
-    };
-    if let Some(packed) = &function.args {
-        let passed = |param: &Param, form: &Form| argument(context, function, param, form);
-        let pack = args::pack(context, function, packed, forms, passed);
-        let (callee, written) = (callee(context, function, None), args::written(context, function, forms));
-        let call = guarded(function, quote! { __callee(&raw mut __packed) });
-        return (callee, quote! { #pack #bind #call; #written });
-    }
-    let call = |release: Option<ReleaseId>| {
-        let callee = callee(context, function, release);
-        let is_passed = |param: &Param| release.is_none_or(|release| param.availability.contains(release));
-        let passed = function.params.iter().zip(forms).filter(|(param, _)| is_passed(param));
-        let arguments = passed.map(|(param, form)| argument(context, function, param, form));
-        (callee, guarded(function, quote! { __callee(#(#arguments),*) }))
-    };
-    let mut signatures = signatures(context, function);
-    let (callee, newest) = call(signatures.remove(0));
-    if signatures.is_empty() {
-        return (callee, quote! { #bind #newest; });
-    }
-    let older = signatures.into_iter().flatten().rev().map(|release| {
-        let last = names::release_variant(&context.interface.releases[release.0].name.value);
-        let (callee, call) = call(Some(release));
-        quote! { if self.release <= Release::#last { #callee #call } else }
-    });
-    (TokenStream::new(), quote! { #bind #(#older)* { #callee #newest }; })
-}
-
-/// Local places of what goes by pointer.
-fn prepare(
-    context: Context,
-    function: &Function,
-    forms: &[Form],
-    id: ParamId,
-    param: &Param,
-    form: &Form,
-) -> TokenStream {
-    let name = names::snake(&param.name.value);
-    let (local, text) = (local(param), &param.name.value);
-    match form {
-        Form::Value if matches!(named(context, param.ty), Some(TypeKind::Id { .. })) => {
-            let raw = to_raw(context, param, &quote!(#name));
-            quote! { let mut #local = #raw; }
-        }
-        Form::InOut => {
-            let raw = to_raw(context, param, &quote!((*#name)));
-            quote! { let mut #local = #raw; }
-        }
-        Form::ByteBuffer { mutable } => {
-            let Some(TypeKind::Struct { fields, .. }) = named(context, param.ty) else {
-                return TokenStream::new();
-            };
-            let path = named_id(param.ty).map(|id| super::ffi::ffi_path(context, id));
-            let fields = fields.iter().map(|field| names::snake(&field.name.value)).collect::<Vec<_>>();
-            let [size, data] = fields.as_slice() else { return TokenStream::new() };
-            let address =
-                if *mutable { quote!(#name.as_mut_ptr()) } else { quote!(#name.as_ptr().cast_mut()) };
-            quote! { let mut #local = #path { #size: #name.len(), #data: #address.cast() }; }
-        }
-        Form::Output(Output::Value) => quote! { let mut #local = ::core::mem::MaybeUninit::zeroed(); },
-        Form::Output(Output::Array(count)) => {
-            let (count, element) = (names::number(*count), value(context, param.ty, param.space));
-            quote! { let mut #local = ::core::mem::MaybeUninit::<[#element; #count]>::zeroed(); }
-        }
-        Form::Output(Output::Vec(counted)) => {
-            let (trait_name, counted, element) = (
-                names::trait_of(context.interface),
-                names::snake(&context.interface.function(*counted).name.value),
-                value(context, param.ty, param.space),
-            );
-            let attempt = tried(
-                context,
-                function,
-                quote!(#trait_name::#counted(self).and_then(|count| ::tenon::support::elements::<_, #element>(#text, count))),
-            );
-            quote! { let mut #local = #attempt; }
-        }
-        Form::Output(Output::Text(count)) => {
-            let count = names::number(*count);
-            quote! { let mut #local = [0 as ::core::ffi::c_char; #count]; }
-        }
-        Form::Output(Output::Lent { .. }) => quote! { let mut #local = ::core::mem::MaybeUninit::zeroed(); },
-        // The length of a list that is lent.
-        Form::Carried(Carrier::Lent(_)) => {
-            quote! { let mut #local = ::core::mem::MaybeUninit::zeroed(); }
-        }
-        Form::Carried(Carrier::Slice(_)) => length(context, function, forms, id, param),
-        _ => TokenStream::new(),
-    }
-}
-
-/// What may fail before the call: a function without a status then yields its default.
-fn tried(context: Context, function: &Function, attempt: TokenStream) -> TokenStream {
-    match &function.result {
-        ResultKind::Status => quote!(#attempt?),
-        other => {
-            let default = default_value(context, other);
-            quote! {
-                match #attempt {
-                    ::core::result::Result::Ok(value) => value,
-                    ::core::result::Result::Err::<_, Error>(_) => return #default,
-                }
-            }
-        }
-    }
-}
-
-/// The length that slices carry: the same for all of them.
-fn length(context: Context, function: &Function, forms: &[Form], id: ParamId, param: &Param) -> TokenStream {
-    let (local, text) = (local(param), &param.name.value);
-    let carriers =
-        function.params.iter().zip(forms).filter(|(_, form)| form.length() == Some(&Extent::Param(id))).map(
-            |(carrier, _)| {
-                let name = names::snake(&carrier.name.value);
-                if carrier.nullable {
-                    quote!(#name.as_ref().map(|given| given.len()))
-                } else {
-                    quote!(::core::option::Option::Some(#name.len()))
-                }
-            },
-        );
-    let attempt = tried(context, function, quote!(::tenon::support::length(#text, &[#(#carriers),*])));
-    quote! { let #local = #attempt; }
-}
-
-fn local(param: &Param) -> Ident {
-    names::raw(&param.name.value)
-}
-
-/// An argument as the ABI passes it.
-fn argument(context: Context, function: &Function, param: &Param, form: &Form) -> TokenStream {
-    let (name, local) = (names::snake(&param.name.value), local(param));
-    let nullable = |address: TokenStream, null: TokenStream, given: TokenStream| {
-        if param.nullable { quote!(#name.map_or(#null, |given| #given)) } else { address }
-    };
-    match form {
-        Form::Value => match named(context, param.ty) {
-            Some(TypeKind::Id { .. }) => quote!(&raw mut #local),
-            _ => to_raw(context, param, &quote!(#name)),
-        },
-        Form::InOut | Form::ByteBuffer { .. } => quote!(&raw mut #local),
-        Form::Bytes { mutable: true, .. } | Form::Slice { mutable: true, .. } => nullable(
-            quote!(#name.as_mut_ptr().cast()),
-            quote!(::core::ptr::null_mut()),
-            quote!(given.as_mut_ptr().cast()),
-        ),
-        Form::Bytes { .. } | Form::Slice { .. } | Form::Text => nullable(
-            quote!(#name.as_ptr().cast_mut().cast()),
-            quote!(::core::ptr::null_mut()),
-            quote!(given.as_ptr().cast_mut().cast()),
-        ),
-        Form::StructRef { mutable: true } => nullable(
-            quote!(::core::ptr::from_mut(#name).cast()),
-            quote!(::core::ptr::null_mut()),
-            quote!(::core::ptr::from_mut(given).cast()),
-        ),
-        Form::StructRef { mutable: false } => nullable(
-            quote!(::core::ptr::from_ref(#name).cast_mut().cast()),
-            quote!(::core::ptr::null_mut()),
-            quote!(::core::ptr::from_ref(given).cast_mut().cast()),
-        ),
-        Form::Callback { .. } if param.nullable => quote!(#name.and_then(|given| given.as_raw())),
-        Form::Callback { .. } => quote!(#name.as_raw()),
-        Form::Output(Output::Value | Output::Lent { .. }) => quote!(#local.as_mut_ptr()),
-        Form::Output(_) => quote!(#local.as_mut_ptr().cast()),
-        Form::Carried(Carrier::Callback(callback)) => {
-            let callback = function.param(*callback);
-            let name = names::snake(&callback.name.value);
-            match callback.nullable {
-                true => quote!(#name.map_or(::core::ptr::null_mut(), |given| given.context().as_ptr())),
-                false => quote!(#name.context().as_ptr()),
-            }
-        }
-        Form::Carried(Carrier::Slice(_)) => quote!(#local),
-        Form::Carried(Carrier::Result | Carrier::Lent(_)) => quote!(#local.as_mut_ptr()),
-    }
-}
-
-/// What the method yields, from the answer of the function and the places it wrote.
-fn end(context: Context, function: &Function, forms: &[Form]) -> TokenStream {
-    let text = &function.name.value;
-    let changed = function.params.iter().zip(forms).filter_map(|(param, form)| {
-        let (name, local) = (names::snake(&param.name.value), local(param));
-        matches!(form, Form::InOut).then(|| {
-            let value = from_value(context, param, &quote!(#local));
-            quote! { *#name = #value; }
-        })
-    });
-    let status = |index: usize| {
-        let values = context.spec.status_values(context.interface);
-        let path = context.interface.status.map(|id| super::types::type_path(context, id));
-        let name = names::constant(&values[index].name.value);
-        quote!(#path::#name)
-    };
-    match &function.result {
-        ResultKind::None => quote! { #(#changed)* },
-        ResultKind::Value(result) => {
-            let value = match result.ty {
-                // The interface promises a text that lives as long as the library.
-                Ty::String => quote! {
-                    if __returned.is_null() { c"" } else { ::core::ffi::CStr::from_ptr(__returned) }
-                },
-                _ => from_value(context, result, &quote!(__returned)),
-            };
-            quote! { #(#changed)* #value }
-        }
-        ResultKind::Status => {
-            let has_object = context.interface.error.is_some();
-            let failure = match has_object {
-                true => quote!(__refused.unwrap_or_else(|| Error::new(__returned, #text))),
-                false => quote!(self.failure(#text, __returned)),
-            };
-            if let Some((yes, no)) = function.question {
-                let (yes, no) = (status(yes.0), status(no.0));
-                let read = has_object.then(|| {
-                    quote! {
-                        let __refused = self.refused(#text, __returned.cast());
-                        let __returned =
-                            __refused.as_ref().map_or(::tenon::StatusCode::SUCCESS, |__error| __error.status);
-                    }
-                });
-                return quote! {
-                    #read
-                    #(#changed)*
-                    if __returned == #yes {
-                        ::core::result::Result::Ok(true)
-                    } else if __returned == #no {
-                        ::core::result::Result::Ok(false)
-                    } else {
-                        ::core::result::Result::Err(#failure)
-                    }
-                };
-            }
-            let outputs = outputs(function, forms);
-            let values: Vec<TokenStream> =
-                outputs.iter().map(|(_, param, output)| yielded(context, param, output)).collect();
-            let taken = outputs.iter().filter_map(|(_, param, output)| taken(param, output));
-            let value = match (outputs.as_slice(), values.as_slice()) {
-                ([], _) => quote!(()),
-                ([_], [value]) => quote!(#value),
-                _ => {
-                    let name = names::pascal(&function.name.value);
-                    let fields = outputs.iter().map(|(_, param, _)| names::snake(&param.name.value));
-                    quote!(#name { #(#fields: #values),* })
-                }
-            };
-            let returned = if has_object { quote!(__returned.cast()) } else { quote!(__returned) };
-            let check = quote!(self.check(#text, #returned));
-            let changed: Vec<TokenStream> = changed.collect();
-            if outputs.is_empty() && changed.is_empty() {
-                return check;
-            }
-            let refuse = quote! { #check?; };
-            quote! {
-                #refuse
-                #(#changed)*
-                #(#taken)*
-                ::core::result::Result::Ok(#value)
-            }
-        }
-    }
-}
-
-fn yielded(context: Context, param: &Param, output: &Output) -> TokenStream {
-    let local = local(param);
-    match output {
-        Output::Value => from_value(context, param, &quote!(#local)),
-        Output::Text(_) => quote!(::tenon::support::text_in(&#local)),
-        Output::Array(_) | Output::Vec(_) => quote!(#local),
-        Output::Lent { count } => {
-            let count = names::raw(count);
-            // The plugin promises a list of that length, for as long as the spec says.
-            quote!(::tenon::Lent::from_raw(#local.assume_init().cast(), #count.assume_init()))
-        }
-    }
-}
-
-/// Takes what a function wrote out of its place.
-fn taken(param: &Param, output: &Output) -> Option<TokenStream> {
-    let local = local(param);
-    matches!(output, Output::Value | Output::Array(_)).then(|| {
-        // Zero is a value of the type, and the function may have written another.
-        quote! { let #local = #local.assume_init(); }
-    })
-}
-
-/// What the ABI passes, as the trait has it.
-fn from_value(context: Context, param: &Param, raw: &TokenStream) -> TokenStream {
-    let ty = || value(context, param.ty, param.space);
-    match (param.ty, named(context, param.ty)) {
-        (_, Some(TypeKind::Handle { .. })) => {
-            let ty = ty();
-            match context.spec.points_to_const(param) {
-                true => quote!(#ty::from_raw(#raw.cast_mut())),
-                false => quote!(#ty::from_raw(#raw)),
-            }
-        }
-        (_, Some(TypeKind::Id { field, .. })) => {
-            let (ty, field) = (ty(), names::snake(field));
-            quote!(#ty(#raw.#field))
-        }
-        (Ty::Pointer, _) => {
-            let ty = ty();
-            quote!(#ty::from_ptr(#raw))
-        }
-        _ => raw.clone(),
     }
 }

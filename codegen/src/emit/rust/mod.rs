@@ -5,6 +5,7 @@
 
 mod args;
 mod c_api;
+mod callbacks;
 mod comments;
 mod error_object;
 mod export;
@@ -18,12 +19,15 @@ mod import;
 mod kernels;
 mod layer;
 mod loaded;
+mod loaded_method;
 mod names;
 mod parts;
 mod pieces;
 mod plugin;
 mod raw_call;
+mod raw_types;
 mod reflection;
+mod releases;
 mod short;
 mod signature;
 mod thunk;
@@ -46,7 +50,7 @@ use crate::model::{Interface, OutputPlace, Spec};
 use crate::out::Output;
 use crate::sdk::Face;
 
-/// The interface that is emitted and the spec that it stands in.
+/// The interface that is emitted, and its spec.
 #[derive(Clone, Copy)]
 struct Context<'a> {
     spec: &'a Spec,
@@ -60,7 +64,7 @@ pub fn expand_interface(spec: &Spec, interface: &Interface) -> TokenStream {
 
 /// The functions of an export interface as C calls them, for a compiler.
 ///
-/// The place where they stand is a module. The one above it has the interface as `api` and a function `instance`, which
+/// They expand in a module. Its parent has the interface as `api` and a function `instance`, which
 /// returns the implementation.
 pub fn expand_exports(spec: &Spec, interface: &Interface) -> TokenStream {
     comments::remove(parts::exports(Context { spec, interface }).flat())
@@ -107,7 +111,7 @@ impl Emitter for Exports {
     }
 }
 
-/// The form of a place: a path that does not end as that of a Rust file is a folder.
+/// The form of a place: a path that does not end in `.rs` is a folder.
 fn form(place: &OutputPlace) -> FileForm {
     if place.path.value.ends_with(".rs") { FileForm::One } else { FileForm::Folder }
 }

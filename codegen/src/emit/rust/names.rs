@@ -1,7 +1,7 @@
-//! Every identifier of the expansion goes through here.
+//! The identifiers of the expansion.
 //!
-//! Local variables of the generated code begin with `__`, as no name of a spec does. All else that it names, it names
-//! by an absolute path, or by a name that the rule E075 keeps from specs.
+//! Local variables of the generated code begin with `__`, as no name of a spec does. All other names are
+//! absolute paths, or names that rule E075 forbids in specs.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -12,7 +12,7 @@ use quote::format_ident;
 
 use crate::model::{Function, Interface};
 
-/// A field, parameter or method: as in the spec, raw where Rust took the word.
+/// A field, parameter or method: as in the spec, or raw if it is a keyword of Rust.
 pub fn snake(name: &str) -> Ident {
     if is_plain(name) {
         Ident::new(name, Span::call_site())
@@ -23,7 +23,7 @@ pub fn snake(name: &str) -> Ident {
     }
 }
 
-/// Returns true for an identifier that is no word of Rust. Asking `syn` takes long, and the same names come again.
+/// Returns true for an identifier that is no keyword. Results are cached, since parsing with `syn` is slow.
 pub fn is_plain(name: &str) -> bool {
     thread_local! {
         static KNOWN: RefCell<HashMap<String, bool>> = RefCell::default();
@@ -34,13 +34,13 @@ pub fn is_plain(name: &str) -> bool {
     })
 }
 
-/// A type or a C symbol: as it is, raw where Rust took the word.
+/// A type or a C symbol: as it is, or raw if it is a keyword of Rust.
 pub fn symbol(name: &str) -> Ident {
     let is_plain = name.starts_with(|c: char| c.is_ascii_uppercase()) && name != "Self";
     if is_plain { Ident::new(name, Span::call_site()) } else { snake(name) }
 }
 
-/// The place that a result goes to: `__place_count`.
+/// The variable that a result is written to: `__place_count`.
 pub fn place(param: &str) -> Ident {
     format_ident!("__place_{param}")
 }
@@ -71,12 +71,12 @@ pub fn release_variant(release: &str) -> Ident {
     symbol(&format!("V{}", release.replace('.', "_")))
 }
 
-/// The trait that the methods of an interface are called through: a method of the same name elsewhere is then no rival.
+/// The trait for calls of an interface's methods. Naming it avoids ambiguity with other methods of the same name.
 pub fn trait_of(interface: &Interface) -> Ident {
     symbol(&interface.trait_name)
 }
 
-/// The trait that has the method of a function: that of its group, where groups have traits.
+/// The trait that has the method of a function: the group's if groups have traits.
 pub fn trait_with(interface: &Interface, function: &Function) -> Ident {
     symbol(&interface.trait_with(function))
 }

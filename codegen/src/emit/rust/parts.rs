@@ -1,4 +1,4 @@
-//! The parts of a module, which stand in one file or in a file each.
+//! The parts of a module, written to one file or to a file each.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
@@ -27,19 +27,19 @@ pub struct RustFile {
     pub text: String,
 }
 
-/// A module: what stands in its root, and its parts.
+/// A module: the content of its root, and its parts.
 #[derive(Default)]
 pub(super) struct Module {
-    /// The lines that are needed if the module is a file.
+    /// Lines that are only needed if the module is a file.
     of_file: TokenStream,
     root: TokenStream,
     parts: Vec<Part>,
 }
 
-/// A part of a module, which may be a file.
+/// A part of a module, possibly a file.
 struct Part {
     name: Ident,
-    /// The attributes and the visibility of a module; `None`: the part is one only where it is a file.
+    /// The attributes and the visibility of the part; `None`: it is a module only if it has its own file.
     module: Option<TokenStream>,
     content: TokenStream,
 }
@@ -63,12 +63,12 @@ impl Module {
         self.push_alone(name, (module, quote! { #parent #content }));
     }
 
-    /// Adds a part that is a module in every case: what stands before `mod`, and its content.
+    /// Adds a part that is a module in every case: the tokens before `mod`, and its content.
     fn push_alone(&mut self, name: &str, (module, content): (TokenStream, TokenStream)) {
         self.parts.push(Part { name: names::snake(name), module: Some(module), content });
     }
 
-    /// All of it, without what only a file needs.
+    /// The whole module as tokens, without `of_file`.
     pub(super) fn flat(&self) -> TokenStream {
         let parts = self.parts.iter().map(|Part { name, module, content }| match module {
             None => content.clone(),
@@ -78,7 +78,7 @@ impl Module {
         quote! { #root #(#parts)* }
     }
 
-    /// All of it, for one file.
+    /// The whole module as tokens, for one file.
     pub(super) fn file(&self) -> TokenStream {
         let (of_file, flat) = (&self.of_file, self.flat());
         quote! { #of_file #flat }
@@ -120,11 +120,11 @@ fn parent() -> TokenStream {
 pub(super) fn interface(context: Context) -> Module {
     let interface = context.interface;
     let mut module = Module::default();
-    // Types of other interfaces go by their module's name, also in the modules below this one.
+    // Types of other interfaces are named by module, also in the modules below this one.
     let others = interface.uses.iter().map(|id| {
         let module = names::snake(&context.spec.interfaces[id.0].name.value);
         quote! {
-            #[allow(unused_imports, reason = "what is used of it may be in a macro that nobody calls")]
+            #[allow(unused_imports, reason = "its names may only be used in a macro that is not expanded")]
             pub(crate) use super::#module;
         }
     });
@@ -150,7 +150,7 @@ pub(super) fn interface(context: Context) -> Module {
     }
     module.push_module("ffi", ffi::emit(context));
     match &interface.kind {
-        // Types that others use.
+        // Only types, which other interfaces use.
         _ if interface.functions.is_empty() => {}
         InterfaceKind::Table(table) => {
             module.push("functions", functions::emit(context));
@@ -162,7 +162,7 @@ pub(super) fn interface(context: Context) -> Module {
             module.push_module("signature", signature::emit(context));
             module.push_module("thunk", thunk::emit(context));
             module.push("plugin", plugin::emit(context, table));
-            // Both speak in statuses, and an interface need not have any.
+            // Both need a status type, which an interface may lack.
             if interface.status.is_some() {
                 module.push("layers", layer::emit(context));
                 let (loaded, raw_call) = (loaded::emit(context), raw_call::emit(context));
@@ -201,7 +201,7 @@ fn methods(context: Context, id: GroupId) -> TokenStream {
     }
 }
 
-/// The name of a group's part, which is that of no other module in the root.
+/// The name of a group's part; no other module in the root has it.
 fn part_name(context: Context, group: &Group) -> String {
     let used = context.interface.uses.iter().map(|id| &context.spec.interfaces[id.0].name.value);
     match group.name.as_str() {

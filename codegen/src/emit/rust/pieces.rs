@@ -6,18 +6,18 @@
 use proc_macro2::{Delimiter, Ident, TokenStream, TokenTree};
 use quote::{format_ident, quote};
 
-use super::ffi::raw_path;
 use super::form::{Form, Output, element, named, named_id, outputs};
+use super::raw_types::raw_path;
 use super::types::{is_by_pointer, value};
 use super::{Context, names};
 use crate::model::{Direction, Extent, Function, Length, Param, Ty, TypeKind};
 
-/// The way in which checks report.
+/// How checks report a failure.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Report {
-    /// In the status of the interface, which the compiler infers.
+    /// As the status of the interface, which the compiler infers.
     Interface,
-    /// In a type `Status` that is in scope; its `Error` is converted to the body's error.
+    /// As the type `Status` in scope; its `Error` is converted to the body's error.
     Own,
 }
 
@@ -27,7 +27,7 @@ impl Report {
         (self == Report::Own).then(|| quote!(::<Status>))
     }
 
-    /// The status of a check that has a type to infer beside it.
+    /// The status of a check that has another type to infer.
     fn beside(self) -> Option<TokenStream> {
         (self == Report::Own).then(|| quote!(::<Status, _>))
     }
@@ -92,7 +92,7 @@ pub(super) fn prepare(
             };
             let slice = names::symbol(if *mutable { "slice_mut" } else { "slice" });
             let slice = quote!(::tenon::support::#slice #beside(#text, #name.cast::<#element>(), #len));
-            // The length of a null slice is not read or checked.
+            // Does not read or check the length of a null slice.
             match param.nullable {
                 true => quote! { let #name = ::tenon::support::nullable(#name, |#name| #slice)?; },
                 false => quote! { let #name = #slice?; },
@@ -167,7 +167,7 @@ fn value_of(context: Context, function: &Function, param: &Param, report: Report
             quote! { let #name = #read; }
         }
         (Ty::Pointer, _) => {
-            // Memory that is passed on stays an address: only its range can be checked here.
+            // Memory is passed on as an address: only its range can be checked here.
             let len = match &param.length {
                 Some(Length::Bytes(extent)) if !param.nullable => Some(length(function, extent, report)),
                 _ if !param.nullable && param.space.is_some() => Some(quote!(1)),
@@ -176,7 +176,7 @@ fn value_of(context: Context, function: &Function, param: &Param, report: Report
             let check = len.map(|len| quote! { ::tenon::support::range #alone(#text, #name.addr(), #len)?; });
             quote! { #check let #name = #converted; }
         }
-        // A value that is the same on both sides keeps its name.
+        // A value with the same type on both sides keeps its name.
         _ => TokenStream::new(),
     }
 }
@@ -339,7 +339,7 @@ pub(super) fn to_raw(context: Context, param: &Param, safe: &TokenStream) -> Tok
     }
 }
 
-/// A value that is not followed by a method call, so that it needs no brackets.
+/// A value that no method call follows, so it needs no brackets.
 pub(super) fn alone(value: &TokenStream) -> TokenStream {
     let mut tokens = value.clone().into_iter();
     match (tokens.next(), tokens.next()) {
@@ -350,7 +350,7 @@ pub(super) fn alone(value: &TokenStream) -> TokenStream {
     }
 }
 
-/// A value in front of a member or a method, which reach through a reference: `(*name)` is `name` there.
+/// A value before a member or a method. Both dereference automatically, so `(*name)` becomes `name`.
 pub(super) fn reached(value: &TokenStream) -> TokenStream {
     let inner = alone(value);
     let mut tokens = inner.clone().into_iter();

@@ -3,10 +3,11 @@
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 
+use super::releases::{Layout, layouts, release_enum};
 use super::thunk::{signatures, thunk_name};
 use super::{Context, names, signature};
-use crate::abi::{self, MemberKind};
-use crate::model::{Extension, OwnedTable, Plugin, ReleaseId, Table, TypeKind};
+use crate::abi;
+use crate::model::{Extension, OwnedTable, Plugin, Table, TypeKind};
 
 pub(super) fn emit(context: Context, table: &Table) -> TokenStream {
     let trait_name = names::symbol(&context.interface.trait_name);
@@ -14,7 +15,7 @@ pub(super) fn emit(context: Context, table: &Table) -> TokenStream {
     let fills = layouts.iter().map(|layout| fill(table, layout));
     let slots = slots(context);
     let release = release_enum(context, table, &layouts);
-    // A table without releases has one layout, whose function has that name already.
+    // A table without releases has one layout, and its function is already called `fill`.
     let newest = layouts.last().filter(|layout| layout.release.is_some()).map(|layout| {
         let name = format_ident!("fill{}", layout.suffix);
         quote! {
@@ -125,7 +126,7 @@ fn extension_table(context: Context, extension: &Extension) -> TokenStream {
     }
 }
 
-/// The table that the plugin owns, and how a host that is older or newer reads one.
+/// The table that the plugin owns, and how older and newer hosts read it.
 fn own_table(context: Context, table: &Table, owned: &OwnedTable, layouts: &[Layout]) -> TokenStream {
     let Some(newest) = layouts.last() else { return TokenStream::new() };
     let (module, fill) = (newest.module(), format_ident!("fill{}", newest.suffix));
@@ -154,155 +155,9 @@ fn own_table(context: Context, table: &Table, owned: &OwnedTable, layouts: &[Lay
         }
 
         impl Release {
-            /// The newest release whose table fits into this size: the functions of a plugin's own table.
+            /// The newest release whose table fits into this size.
             pub fn in_table(bytes: usize) -> ::core::option::Option<Self> {
                 Self::ALL.into_iter().rev().find(|release| release.table_size() <= bytes)
-            }
-        }
-    }
-}
-
-/// A layout of the table: a release, or the only one.
-struct Layout {
-    release: Option<ReleaseId>,
-    /// `v3_1`, or nothing.
-    suffix: String,
-    variant: proc_macro2::Ident,
-    name: String,
-}
-
-fn layouts(context: Context) -> Vec<Layout> {
-    if context.interface.releases.is_empty() {
-        let variant = names::symbol("Only");
-        return vec![Layout { release: None, suffix: String::new(), variant, name: String::new() }];
-    }
-    context
-        .interface
-        .release_ids()
-        .map(|(id, release)| Layout {
-            release: Some(id),
-            suffix: format!("_{}", names::release_module(&release.name.value)),
-            variant: names::release_variant(&release.name.value),
-            name: release.name.value.clone(),
-        })
-        .collect()
-}
-
-impl Layout {
-    fn docs(&self) -> String {
-        match self.release {
-            Some(_) => format!(" Release {}.", self.name),
-            None => " The only layout: the spec has no releases.".to_owned(),
-        }
-    }
-
-    /// Returns the path of the raw types of this layout.
-    fn module(&self) -> TokenStream {
-        match self.release {
-            Some(_) => {
-                let module = names::release_module(&self.name);
-                quote!(ffi::#module)
-            }
-            None => quote!(ffi),
-        }
-    }
-}
-
-fn release_enum(context: Context, table: &Table, layouts: &[Layout]) -> TokenStream {
-    let variants = layouts.iter().map(|layout| {
-        let (variant, docs) = (&layout.variant, layout.docs());
-        quote! { #[doc = #docs] #variant, }
-    });
-    let all = layouts.iter().map(|layout| {
-        let variant = &layout.variant;
-        quote!(Self::#variant)
-    });
-    let count = names::number(layouts.len() as u64);
-    let newest = layouts.last().map(|layout| &layout.variant);
-    let arm = |value: &dyn Fn(&Layout) -> TokenStream| -> Vec<TokenStream> {
-        layouts
-            .iter()
-            .map(|layout| {
-                let (variant, value) = (&layout.variant, value(layout));
-                quote! { Self::#variant => #value, }
-            })
-            .collect()
-    };
-    let names_ = arm(&|layout| {
-        let name = &layout.name;
-        quote!(#name)
-    });
-    let sizes = arm(&|layout| {
-        let size = names::number(abi::table_layout(context.interface, table, layout.release).size);
-        quote!(#size)
-    });
-    let params = table.plugin().and_then(|plugin| match &context.spec.ty(plugin.params).kind {
-        TypeKind::Struct { fields, .. } => Some(fields),
-        _ => None,
-    });
-    let params_size = params.map(|fields| {
-        let sizes = arm(&|layout| {
-            let size = names::number(abi::struct_layout(context.spec, fields, layout.release).size);
-            quote!(#size)
-        });
-        quote! {
-            /// Size in bytes of the params that are passed with the table.
-            pub const fn params_size(self) -> usize {
-                match self { #(#sizes)* }
-            }
-        }
-    });
-    let offsets = layouts.iter().map(|layout| {
-        let variant = &layout.variant;
-        let layout = abi::table_layout(context.interface, table, layout.release);
-        let entries = layout.members.iter().filter_map(|member| match member.kind {
-            MemberKind::Function(id) => {
-                let function = names::pascal(&context.interface.function(id).name.value);
-                let offset = names::number(member.offset);
-                Some(quote! { Function::#function => #offset, })
-            }
-            _ => None,
-        });
-        let partial = layout.functions().count() < context.interface.functions.len();
-        let rest = partial.then(|| quote! { _ => return ::core::option::Option::None, });
-        quote! { Self::#variant => match function { #(#entries)* #rest }, }
-    });
-    quote! {
-        /// A release of the host, by the layout of its table.
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-        pub enum Release {
-            #(#variants)*
-        }
-
-        impl Release {
-            /// Every release, oldest first.
-            pub const ALL: [Self; #count] = [#(#all),*];
-
-            /// The last of them.
-            pub const NEWEST: Self = Self::#newest;
-
-            /// Its name in the spec.
-            pub const fn name(self) -> &'static str {
-                match self { #(#names_)* }
-            }
-
-            #params_size
-
-            /// Size of its table in bytes.
-            pub const fn table_size(self) -> usize {
-                match self { #(#sizes)* }
-            }
-
-            /// The release with a table of this size, if it is a known one.
-            pub fn of_table_size(bytes: usize) -> ::core::option::Option<Self> {
-                Self::ALL.into_iter().find(|release| release.table_size() == bytes)
-            }
-
-            /// Bytes from the start of the table to a function's pointer, if the release has it.
-            pub const fn offset_of(self, function: Function) -> ::core::option::Option<usize> {
-                ::core::option::Option::Some(match self {
-                    #(#offsets)*
-                })
             }
         }
     }
@@ -395,7 +250,7 @@ fn entry(context: Context, table: &Table, plugin: &Plugin, layouts: &[Layout]) -
     let version_value = version_type.map(|field| match super::form::named(context, field.ty) {
         Some(TypeKind::Struct { fields, .. }) => {
             let names = fields.iter().map(|field| names::snake(&field.name.value));
-            let path = super::form::named_id(field.ty).map(|id| super::ffi::ffi_path(context, id));
+            let path = super::form::named_id(field.ty).map(|id| super::raw_types::ffi_path(context, id));
             quote!(#path { #(#names: #version),* })
         }
         _ => quote!(::core::default::Default::default()),
@@ -445,7 +300,7 @@ fn entry(context: Context, table: &Table, plugin: &Plugin, layouts: &[Layout]) -
         pub enum HandOverError {
             /// The host passed a null pointer, or one that is not aligned.
             Null,
-            /// The sizes are those of no known release.
+            /// No known release has these sizes.
             UnknownHost {
                 /// Size of the table in bytes, as the host says.
                 table: usize,
@@ -468,7 +323,7 @@ fn entry(context: Context, table: &Table, plugin: &Plugin, layouts: &[Layout]) -
 
         impl ::core::error::Error for HandOverError {}
 
-        /// The release of a host, by the sizes that it passes. Writes nothing.
+        /// Detects the release of a host by the sizes that it passes. Writes nothing.
         ///
         /// # Errors
         /// [`HandOverError`].
@@ -498,7 +353,7 @@ fn entry(context: Context, table: &Table, plugin: &Plugin, layouts: &[Layout]) -
             }
         }
 
-        /// Fills the table of a host, whose release it detects by the sizes that the host passes.
+        /// Fills the table of a host. Detects the host's release by the sizes that it passes.
         ///
         /// # Errors
         /// [`HandOverError`]; then nothing was written, and the host ignores the plugin.

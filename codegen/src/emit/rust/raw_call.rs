@@ -1,4 +1,4 @@
-//! Calls into a plugin that hand over exactly what the caller says, for those who test plugins.
+//! Unchecked calls into a plugin with exactly the caller's arguments, for tests of plugins.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -37,7 +37,7 @@ pub(super) fn emit(context: Context) -> TokenStream {
     };
     quote! {
         impl Loaded {
-            /// Why the last call failed on this thread, in the plugin's words, if it has any.
+            /// The plugin's message about the last call that failed on this thread, if it has one.
             pub fn last_error(&self) -> ::core::option::Option<::std::string::String> {
                 __comment!("SAFETY: whoever made this promised that it may be called.");
                 let text = unsafe { self.last_error?() };
@@ -49,14 +49,14 @@ pub(super) fn emit(context: Context) -> TokenStream {
                 ::core::option::Option::Some(text.to_string_lossy().into_owned())
             }
 
-            /// Calls a function as the ABI does, with nothing checked and nothing adapted but the signature.
+            /// Calls a function as the ABI does. Checks nothing, and adapts only the signature.
             ///
-            /// There is one number for each parameter of the spec. A device's number, a struct and whatever
-            /// is written go by address, floating-point numbers as the bits of an `f64`. `None`: the plugin
+            /// There is one number for each parameter of the spec. Devices, structs and outputs are passed
+            /// by address, floating-point numbers as the bits of an `f64`. `None`: the plugin
             /// has no such function, it has no status, or there are fewer arguments than parameters.
             ///
             /// # Safety
-            /// The arguments are what the function may be called with.
+            /// The function may be called with these arguments.
             #[allow(clippy::too_many_lines, reason = "one arm for each function")]
             pub unsafe fn call_raw(&self, function: Function, arguments: &[u64]) -> ::core::option::Option<#status> {
                 let slot = self.slots[function as usize];
@@ -98,8 +98,8 @@ fn call(context: Context, function: &Function) -> TokenStream {
     }
 }
 
-/// A number as what the ABI passes.
-fn argument(context: Context, index: usize, param: &Param) -> TokenStream {
+/// Converts a number to the argument that the ABI passes.
+pub(super) fn argument(context: Context, index: usize, param: &Param) -> TokenStream {
     let index = names::number(index as u64);
     let bits = quote!(arguments[#index]);
     let pointer = quote!(::tenon::support::pointer(#bits));

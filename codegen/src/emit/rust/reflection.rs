@@ -30,7 +30,7 @@ pub(super) fn emit(context: Context) -> (TokenStream, TokenStream) {
 
         #(#enums)*
 
-        /// What the spec says of each function: `FUNCTIONS[Function::X as usize]`.
+        /// The description of each function: `FUNCTIONS[Function::X as usize]`.
         pub static FUNCTIONS: [FunctionInfo; #count] = [#(#entries),*];
     };
     let module = quote! {
@@ -40,16 +40,16 @@ pub(super) fn emit(context: Context) -> (TokenStream, TokenStream) {
     (module, content)
 }
 
-/// What `Function` has of it.
+/// The methods of `Function` that read it.
 pub(super) fn of_functions() -> TokenStream {
     quote! {
         impl Function {
-            /// What the spec says of it.
+            /// Its description in the spec.
             pub fn info(self) -> &'static ::tenon::reflect::FunctionInfo {
                 &reflection::FUNCTIONS[self as usize]
             }
 
-            /// The function of a name, if the spec has it.
+            /// Looks a function up by its name in the spec.
             pub fn of_name(name: &str) -> ::core::option::Option<Self> {
                 Self::ALL.into_iter().find(|function| function.name() == name)
             }
@@ -190,7 +190,7 @@ fn param_entry(context: Context, param: &Param) -> TokenStream {
     quote!(ParamInfo::#start(#name, #kind) #space #length #nullable #role #of #held #context_of #since #until)
 }
 
-/// The first and the last release of something.
+/// The first and the last release of an item.
 fn availability(words: &Words, availability: Availability) -> (TokenStream, TokenStream) {
     let release = |id: Option<ReleaseId>| {
         option(id.map(|id| {
@@ -256,7 +256,7 @@ fn values_name(context: Context, id: TypeId) -> Ident {
     format_ident!("{}_VALUES", name.to_uppercase())
 }
 
-/// A field, where its value is not that of most entries.
+/// Writes a field only if its value differs from that of most entries.
 fn unless(is_usual: bool, field: TokenStream) -> Option<TokenStream> {
     (!is_usual).then_some(field)
 }

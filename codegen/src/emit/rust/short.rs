@@ -1,7 +1,7 @@
-//! Short names for code that people read.
+//! Shortens paths, for code that people read.
 //!
-//! An expansion names everything by an absolute path, since a spec may well have a type `Option`. In a file,
-//! a path is shortened where its last name means nothing else in the whole file. The same holds for variables
+//! An expansion names everything by an absolute path, since a spec may have a type `Option`. In a file,
+//! a path is shortened if its last name has no other meaning in the whole file. The same holds for variables
 //! of the generated code, which begin with `__` since no name of a spec does.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,7 +27,7 @@ const PRELUDE: [(&str, &str); 12] = [
     ("std::vec::Vec", "Vec"),
 ];
 
-/// Names that a `use` at the beginning of the file brings.
+/// Names that a `use` at the beginning of the file imports.
 const IMPORTED: [(&str, &str); 8] = [
     ("core::ffi::CStr", "CStr"),
     ("core::ffi::c_char", "c_char"),
@@ -48,7 +48,7 @@ const BEFORE_PATH: [&str; 15] = [
     "where",
 ];
 
-/// Names that modules have beside the paths that could be shortened.
+/// All names in modules, except paths that can be shortened.
 pub(super) struct Names(BTreeSet<String>);
 
 impl Names {
@@ -78,9 +78,9 @@ pub(super) fn shorten(tokens: TokenStream, names: &Names) -> TokenStream {
 
 /// The shortened text, and the imports that it needs.
 struct Shorter<'a> {
-    /// Names that mean something else.
+    /// Names that have another meaning.
     other: &'a BTreeSet<String>,
-    /// Names that are imported, by the path before them.
+    /// Imported names, by module.
     imported: BTreeMap<&'static str, BTreeSet<&'static str>>,
 }
 
@@ -113,11 +113,11 @@ impl Shorter<'_> {
         out.into_iter().collect()
     }
 
-    /// A variable of the generated code without its `__`, where nothing else in the file has that name.
+    /// A variable of the generated code; without `__` if nothing else in the file has that name.
     fn local(&self, ident: &Ident) -> Ident {
         let text = ident.to_string();
         match text.strip_prefix("__") {
-            // The markers have to be found again.
+            // `comments` looks for these markers later.
             Some("comment" | "verbatim") => ident.clone(),
             Some(name) if !self.other.contains(name) && super::names::is_plain(name) => {
                 Ident::new(name, ident.span())
@@ -126,7 +126,7 @@ impl Shorter<'_> {
         }
     }
 
-    /// Writes the path, or as much of it as is needed.
+    /// Writes a path, shortened as far as possible.
     fn push_path(&mut self, path: &[String], tokens: &[TokenTree], out: &mut Vec<TokenTree>) {
         let is_free = |name: &str| !self.other.contains(name);
         match known(path) {
@@ -141,9 +141,9 @@ impl Shorter<'_> {
                 out.extend_from_slice(&tokens[used * 3..]);
             }
             Some((Known::Macro(name), _)) => out.push(TokenTree::Ident(Ident::new(name, Span::call_site()))),
-            // The rule E075 keeps names of primitive types from types and modules.
+            // Rule E075 forbids names of primitive types for types and modules.
             _ if path[..2] == ["core", "primitive"] => out.extend_from_slice(&tokens[2 * 3 + 2..]),
-            // A crate is found without the leading `::` as long as nothing else has its name.
+            // The leading `::` is not needed if nothing else has the crate's name.
             _ if is_free(&path[0]) => out.extend_from_slice(&tokens[2..]),
             _ => out.extend_from_slice(tokens),
         }
@@ -158,7 +158,7 @@ enum Known {
     Macro(&'static str),
 }
 
-/// The longest beginning of a path that has a short name, and how many segments it has.
+/// The longest prefix of a path that has a short name, and its number of segments.
 fn known(path: &[String]) -> Option<(Known, usize)> {
     if let [_, name] = path
         && let Some(known) = MACROS.iter().find(|known| *known == name)
@@ -178,7 +178,7 @@ fn known(path: &[String]) -> Option<(Known, usize)> {
     })
 }
 
-/// Every identifier that is no part of an absolute path, and every one of these that has no short name.
+/// Collects identifiers outside of absolute paths, and the parts of paths that have no short name.
 fn collect(tokens: TokenStream, names: &mut BTreeSet<String>) {
     let tokens: Vec<TokenTree> = tokens.into_iter().collect();
     let mut index = 0;
@@ -193,7 +193,7 @@ fn collect(tokens: TokenStream, names: &mut BTreeSet<String>) {
             index += length;
             continue;
         }
-        // Derives name traits by macros of their own.
+        // The traits in `derive` are macros.
         let is_derive = matches!(&tokens[index], TokenTree::Ident(ident) if ident == "derive");
         match &tokens[index] {
             TokenTree::Ident(ident) => {
@@ -239,7 +239,7 @@ fn is_colons(tokens: &[TokenTree]) -> bool {
         if first.as_char() == ':' && first.spacing() == Spacing::Joint && second.as_char() == ':')
 }
 
-/// Returns true if a `::` begins a path, rather than going on with one.
+/// Returns true if a `::` begins a path instead of continuing one.
 fn begins_path(tokens: &[TokenTree], start: usize) -> bool {
     let before = |distance: usize| start.checked_sub(distance).map(|index| &tokens[index]);
     match before(1) {

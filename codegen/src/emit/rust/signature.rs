@@ -1,10 +1,10 @@
-//! The signatures of a table's functions, each under one name for all releases that have it.
+//! The signatures of a table's functions; releases with the same signature share a name.
 
 use heck::ToPascalCase;
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
-use super::ffi::function_pointer;
+use super::raw_types::function_pointer;
 use super::thunk::{last_release, signatures};
 use super::{Context, names};
 use crate::model::{Function, ReleaseId};

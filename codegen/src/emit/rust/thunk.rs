@@ -1,14 +1,14 @@
-//! Thunks: from the ABI to the trait and back. They check what can be checked, and nothing unwinds out of
+//! Thunks: from the ABI to the trait and back. They check the arguments as far as possible, and no panic leaves
 //! them.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
-use super::ffi::{convention, raw_param, raw_result};
 use super::form::{Output, is_fallible, named};
 use super::pieces::{
     Report, argument, is_unsafe, prepare, safety, to_raw, write_back, write_output, yielded,
 };
+use super::raw_types::{convention, raw_param, raw_result};
 use super::types::value;
 use super::{Context, args, error_object, names};
 use crate::model::{Absent, Constant, Function, Param, ReleaseId, ResultKind, Ty, TypeKind};
@@ -106,7 +106,7 @@ pub(super) fn inputs(context: Context, function: &Function, release: Option<Rele
     passed.collect()
 }
 
-/// Binds `__body`, which checks the arguments, calls the method on `this` and hands over what it yields.
+/// Binds `__body`, which checks the arguments, calls the method on `this` and writes its results.
 pub(super) fn body(
     context: Context,
     function: &Function,
@@ -192,14 +192,14 @@ pub(super) fn body(
     }
 }
 
-/// Returns true if what a fallible method returns is what the ABI returns.
+/// Returns true if a fallible method returns the same value as the ABI.
 fn returns_as_is(context: Context, function: &Function, result: &Param) -> bool {
     let is_converted = matches!(result.ty, Ty::String | Ty::Pointer)
         || matches!(named(context, result.ty), Some(kind) if !matches!(kind, TypeKind::Enum { .. } | TypeKind::Struct { .. }));
     is_fallible(context, function) && !is_converted
 }
 
-/// Returns true if the host calls the function by itself, and gives up on the device when it fails.
+/// Returns true if the host calls the function on its own, and drops the device if the call fails.
 fn is_lifecycle(context: Context, function: &Function) -> bool {
     Face::of(context.spec, context.interface).is_some_and(|face| face.manages(function))
 }

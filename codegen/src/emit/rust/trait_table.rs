@@ -14,7 +14,7 @@ pub struct TraitTable {
     pub name: String,
     /// The module of its interface.
     pub module: String,
-    /// The means by which a host gets the table.
+    /// How a host gets the table.
     pub entry: Option<TraitEntry>,
     /// The second table that a plugin exports.
     pub extension: Option<TraitExtension>,
@@ -38,7 +38,7 @@ pub struct TraitFunction {
     pub name: String,
     /// Its variant of `Function`.
     pub variant: String,
-    /// Why an implementation cannot do without it; `None`: it is optional.
+    /// Why it is required; `None`: it is optional.
     pub missing: Option<String>,
     /// Whether its slot is in the extension.
     pub is_in_extension: bool,

@@ -8,7 +8,7 @@ use super::types::{doc, field_doc};
 use super::{Context, names};
 use crate::model::{FallbackKind, Function, GroupId, Interface, InterfaceKind, Need, Param, Spec};
 
-/// The trait of an interface whose functions are in one trait.
+/// The single trait of an interface.
 pub(super) fn emit(context: Context) -> TokenStream {
     let interface = context.interface;
     let docs = doc(&interface.summary, &interface.doc);
@@ -75,7 +75,7 @@ fn method(context: Context, function: &Function) -> TokenStream {
     let forms = &function.forms;
     let signature = signature(context, function, forms);
     let docs = doc(&function.summary, &details(context, function, forms));
-    // Nothing tells apart which functions of an export are absent, so that the fallback is the method itself.
+    // Nothing records which functions of an export are absent, so the default method is the fallback.
     if let (InterfaceKind::Export, Some(fallback)) = (&context.interface.kind, &function.fallback) {
         let body = super::fallback::body(context, function, forms, &fallback.kind);
         let calls = matches!(
@@ -133,7 +133,7 @@ fn details(context: Context, function: &Function, forms: &[Form]) -> String {
     text
 }
 
-/// The struct of what a function yields, where that is more than one thing.
+/// The struct for the results of a function that has several.
 fn output_struct(context: Context, function: &Function) -> Option<TokenStream> {
     let forms = &function.forms;
     let outputs = outputs(function, forms);

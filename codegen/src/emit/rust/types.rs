@@ -1,4 +1,4 @@
-//! Types as an author sees them: newtypes for handles, ids and enums.
+//! Types of the Rust API: newtypes for handles, ids and enums.
 
 use proc_macro2::{Literal, TokenStream};
 use quote::quote;
@@ -25,7 +25,7 @@ pub(super) fn error_aliases(context: Context) -> TokenStream {
     quote! {
         /// A status with a message.
         pub type Error = ::tenon::Error<#path>;
-        /// What a function of this interface answers.
+        /// The result of a function of this interface.
         pub type Result<T> = ::core::result::Result<T, Error>;
     }
 }
@@ -52,7 +52,7 @@ fn emit_type(context: Context, ty: &Type) -> TokenStream {
                     #[doc = #null_doc]
                     pub const NULL: Self = Self(0);
 
-                    /// A handle from the number that the implementation knows it by.
+                    /// Creates a handle from the implementation's number for it.
                     pub const fn from_addr(addr: usize) -> Self {
                         Self(addr)
                     }
@@ -104,7 +104,7 @@ fn emit_type(context: Context, ty: &Type) -> TokenStream {
                 quote! { #doc pub use ffi::#c_name as #name; }
             }
         }
-        TypeKind::Callback { params, .. } => super::ffi::callback_wrapper(context, ty, params),
+        TypeKind::Callback { params, .. } => super::callbacks::wrapper(context, ty, params),
     }
 }
 
@@ -128,7 +128,7 @@ fn emit_enum(context: Context, ty: &Type, values: &[EnumValue]) -> TokenStream {
     quote! {
         #type_doc
         ///
-        /// A number that has no name here is kept as it is: a newer host may know more.
+        /// A number without a name here is kept: a newer host may know more values.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(transparent)]
         pub struct #name(pub i32);
@@ -158,7 +158,7 @@ fn emit_enum(context: Context, ty: &Type, values: &[EnumValue]) -> TokenStream {
     }
 }
 
-/// The value that means something; where the spec names none, the first that is not success.
+/// The value with a meaning; if the spec names none, the first that is not success.
 fn status_code(name: &proc_macro2::Ident, values: &[EnumValue]) -> TokenStream {
     let constant = |value: Option<&EnumValue>| {
         let constant =
@@ -210,7 +210,7 @@ pub(super) fn type_path(context: Context, id: TypeId) -> TokenStream {
     }
 }
 
-/// A type by value as an author sees it; a pointer by the memory it points to.
+/// A type by value in the Rust API; for a pointer, by the memory it points to.
 pub(super) fn value(context: Context, ty: Ty, space: Option<Space>) -> TokenStream {
     match (ty, space) {
         (Ty::Pointer, Some(Space::Device)) => quote!(::tenon::DevicePtr),
@@ -240,7 +240,7 @@ pub(super) fn scalar(context: Context, ty: Ty) -> TokenStream {
     }
 }
 
-/// Doc attributes of a field: what the spec says of it, or its name.
+/// Doc attributes of a field: the spec's doc, or its name.
 pub(super) fn field_doc(field: &Param) -> TokenStream {
     doc(&field_text(field), "")
 }

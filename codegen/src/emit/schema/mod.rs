@@ -46,7 +46,7 @@ fn schema(name: &str, shape: &'static Shape, marker: &str) -> Json {
     Json::Object(root)
 }
 
-/// Every shape that a shape leads to, by its name in `$defs`.
+/// Every shape that a shape refers to, by its name in `$defs`.
 fn collect(shape: &'static Shape, shapes: &mut BTreeMap<String, &'static Shape>) {
     if shapes.insert(slug(shape), shape).is_none() {
         shape.keys.iter().for_each(|key| collect_value(&key.value, shapes));

@@ -1,4 +1,4 @@
-//! The word of the spec language that belongs to a type of C, for those who wrote the latter.
+//! Suggests the type of the spec language for a C type.
 
 use super::*;
 

@@ -9,7 +9,7 @@ const FORMS: [&str; 6] = ["constant", "call", "sequence", "strategy", "refuse", 
 #[derive(Default)]
 struct Locals {
     buffers: Vec<Buffer>,
-    /// Names of those that could not be read, which has been reported.
+    /// Names of buffers that could not be read, which has been reported.
     misread: Vec<String>,
 }
 

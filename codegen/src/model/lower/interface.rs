@@ -157,7 +157,7 @@ impl Lowerer<'_> {
                 .related(before.name.span, "this one is as new or newer")
                 .add_to(self.diagnostics);
             }
-            // In their true order, so that one misplaced release does not put everything else out of order too.
+            // Sorted, so that one misplaced release does not cause errors about the others.
             let place = releases.partition_point(|before| version(&before.name.value) < Some(number.clone()));
             releases.insert(
                 place,
@@ -291,7 +291,7 @@ impl Lowerer<'_> {
     }
 }
 
-/// The numbers of a version, which order as versions do.
+/// The numbers of a version, for comparison.
 pub(super) fn version(text: &str) -> Option<Vec<u64>> {
     text.split('.').map(|part| part.parse().ok()).collect()
 }

@@ -1,20 +1,7 @@
 //! Kernels: which kernel of a host is which operator.
 
 use super::*;
-use crate::formula::{Ty, Variable};
-
-impl Reader<'_> {
-    /// The files in the folder `kernels` of an interface.
-    pub(super) fn kernels(&mut self, interface: &At<String>, node: &Node) -> Vec<Node> {
-        let groups = self.distinct(node, "kernels").into_iter().filter_map(|group| {
-            let file = self.add(&format!("{}/kernels/{}.yaml", interface.value, group.value), &group)?;
-            self.parse(file, &grammar::KERNEL_GROUP)
-        });
-        let groups = groups.collect();
-        self.report_strays(&format!("{}/kernels", interface.value), "", node, "kernels");
-        groups
-    }
-}
+use crate::formula::Variable;
 
 impl Lowerer<'_> {
     pub(super) fn kernel_groups(
@@ -51,38 +38,54 @@ impl Lowerer<'_> {
             return None;
         };
         let operator = operators.operator(id);
-        let inputs = self.kernel_inputs(node, operator);
-        let attributes = self.kernel_attributes(node, operator);
-        let outputs = self.kernel_outputs(node, operator);
         let kernel = Kernel {
             name,
             operator: id,
-            inputs,
-            attributes,
-            outputs,
+            inputs: self.kernel_inputs(node, operator),
+            attributes: self.kernel_attributes(node, operator),
+            outputs: self.kernel_outputs(node, operator),
+            constants: self.kernel_constants(node, operator),
+            types: node.get("types").map(|_| operators::types(node)),
             available: self.availability(scope, node),
         };
         self.check_kernel(&kernel, operator);
         Some(kernel)
     }
 
-    fn kernel_inputs(&mut self, node: &Node, operator: &Operator) -> Vec<Variable> {
+    fn kernel_inputs(&mut self, node: &Node, operator: &Operator) -> Vec<KernelInput> {
         let all = || (0..operator.inputs.len()).map(Variable::Input);
-        let Some(list) = node.get("inputs") else { return all().collect() };
-        let known: Vec<Variable> = all().chain([Variable::Output, Variable::OutputGradient]).collect();
-        let mut inputs = Vec::new();
-        for name in list.items().iter().filter_map(Node::at) {
-            let found = known.iter().find(|variable| operator.variable_name(**variable) == name.value);
-            match found {
-                Some(variable) => inputs.push(*variable),
-                None => {
-                    let known: Vec<String> =
-                        known.iter().map(|known| operator.variable_name(*known)).collect();
-                    self.report_unknown(&name, operator, &known);
-                }
+        let Some(list) = node.get("inputs") else { return all().map(KernelInput::Variable).collect() };
+        let of_formulas = operator.elementwise().map(|_| [Variable::Output, Variable::OutputGradient]);
+        let known: Vec<Variable> = all().chain(of_formulas.into_iter().flatten()).collect();
+        let names = || known.iter().map(|known| operator.variable_name(*known));
+        self.kernel_tensors(list, operator, &names().collect::<Vec<_>>())
+            .into_iter()
+            .map(|tensor| match tensor {
+                Ok(index) => KernelInput::Variable(known[index]),
+                Err(ignored) => KernelInput::Ignored(ignored),
+            })
+            .collect()
+    }
+
+    /// The tensors of a list, each by its index among the known names or ignored.
+    fn kernel_tensors(
+        &mut self,
+        list: &Node,
+        operator: &Operator,
+        known: &[String],
+    ) -> Vec<Result<usize, IgnoredTensor>> {
+        let mut tensors = Vec::new();
+        for item in list.items() {
+            if let Some(name) = item.get("name").and_then(Node::text) {
+                tensors.push(Err(IgnoredTensor { name: name.to_owned(), arity: operators::arity(item) }));
+            }
+            let Some(name) = item.at() else { continue };
+            match known.iter().position(|known| *known == name.value) {
+                Some(index) => tensors.push(Ok(index)),
+                None => self.report_unknown(&name, operator, known),
             }
         }
-        inputs
+        tensors
     }
 
     fn kernel_attributes(&mut self, node: &Node, operator: &Operator) -> Vec<KernelAttribute> {
@@ -94,7 +97,8 @@ impl Lowerer<'_> {
             let role = match found {
                 _ if node.get("ignored").is_some() => KernelRole::Ignored,
                 Some(index) => KernelRole::Attribute(index),
-                None if name.value == "axis" => KernelRole::Axis,
+                None if name.value == "axis" && operator.elementwise().is_some() => KernelRole::Axis,
+                None if name.value == "seed" && operator.random => KernelRole::Seed,
                 None => {
                     let known: Vec<String> =
                         operator.attributes.iter().map(|attribute| attribute.name.clone()).collect();
@@ -103,11 +107,8 @@ impl Lowerer<'_> {
                 }
             };
             let fits = match role {
-                KernelRole::Attribute(index) => {
-                    (operator.attributes[index].ty == Ty::Truth) == (ty == KernelType::Bool)
-                        && !matches!(ty, KernelType::String | KernelType::DataType)
-                }
-                KernelRole::Axis => ty == KernelType::I32,
+                KernelRole::Attribute(index) => ty.gives(operator.attributes[index].ty),
+                KernelRole::Axis | KernelRole::Seed => ty == KernelType::I32,
                 KernelRole::Ignored => true,
             };
             if !fits {
@@ -120,27 +121,37 @@ impl Lowerer<'_> {
     }
 
     fn kernel_outputs(&mut self, node: &Node, operator: &Operator) -> Vec<KernelOutput> {
-        let Some(list) = node.get("outputs") else { return vec![KernelOutput::Result] };
-        let gradients = operator.gradients.iter().map(|gradient| {
-            let index = operator.gradients.iter().position(|other| other.input == gradient.input);
-            (
-                gradient_name(&operator.inputs[gradient.input].name),
-                KernelOutput::Gradient(index.unwrap_or_default()),
-            )
-        });
-        let known: Vec<(String, KernelOutput)> =
-            std::iter::once((operator.output.name.clone(), KernelOutput::Result)).chain(gradients).collect();
-        let mut outputs = Vec::new();
-        for name in list.items().iter().filter_map(Node::at) {
-            match known.iter().find(|(known, _)| *known == name.value) {
-                Some((_, output)) => outputs.push(*output),
-                None => {
-                    let known: Vec<String> = known.iter().map(|(name, _)| name.clone()).collect();
-                    self.report_unknown(&name, operator, &known);
-                }
-            }
+        let all = || (0..operator.outputs.len()).map(KernelOutput::Output);
+        let Some(list) = node.get("outputs") else { return all().collect() };
+        let gradients = operator.elementwise().map_or(&[][..], |formulas| &formulas.gradients);
+        let mut names: Vec<String> = operator.outputs.iter().map(|output| output.name.clone()).collect();
+        names.extend(gradients.iter().map(|gradient| gradient_name(&operator.inputs[gradient.input].name)));
+        self.kernel_tensors(list, operator, &names)
+            .into_iter()
+            .map(|tensor| match tensor {
+                Ok(index) => match index.checked_sub(operator.outputs.len()) {
+                    None => KernelOutput::Output(index),
+                    Some(gradient) => KernelOutput::Gradient(gradient),
+                },
+                Err(ignored) => KernelOutput::Ignored(ignored),
+            })
+            .collect()
+    }
+
+    fn kernel_constants(&mut self, node: &Node, operator: &Operator) -> Vec<(usize, AttributeValue)> {
+        let mut constants = Vec::new();
+        for (name, node) in node.get("constants").map_or(&[][..], Node::entries) {
+            let found = operator.attributes.iter().position(|attribute| attribute.name == name.value);
+            let Some(index) = found else {
+                let known: Vec<String> =
+                    operator.attributes.iter().map(|attribute| attribute.name.clone()).collect();
+                self.report_unknown(name, operator, &known);
+                continue;
+            };
+            let value = operators::value(node, operator.attributes[index].ty, self.diagnostics);
+            constants.extend(value.map(|value| (index, value)));
         }
-        outputs
+        constants
     }
 
     fn report_unknown(&mut self, name: &At<String>, operator: &Operator, known: &[String]) {
@@ -149,30 +160,43 @@ impl Lowerer<'_> {
         self.report(diagnostic.nearest(&name.value, known.iter().map(String::as_str)));
     }
 
-    /// Reports values that a formula needs and the kernel does not get.
+    /// Reports values that the operator needs and the kernel does not get.
     fn check_kernel(&mut self, kernel: &Kernel, operator: &Operator) {
+        let mut missing = |needed: &str, by: &str| {
+            let message = format!("{by} needs `{needed}`, which the kernel does not get");
+            Diagnostic::new(Code::KernelForm, kernel.name.span, message)
+                .label(format!("it computes the operator `{}`", operator.name.value))
+                .add_to(self.diagnostics);
+        };
+        let Some(formulas) = operator.elementwise() else {
+            let by = format!("the operator `{}`", operator.name.value);
+            for (index, input) in operator.inputs.iter().enumerate() {
+                if input.arity == Arity::One && !kernel.takes(Variable::Input(index)) {
+                    missing(&input.name, &by);
+                }
+            }
+            for (index, attribute) in operator.attributes.iter().enumerate() {
+                if !kernel.knows(operator, index) {
+                    missing(&attribute.name, &by);
+                }
+            }
+            for (index, output) in operator.outputs.iter().enumerate() {
+                if output.arity == Arity::One && !kernel.gives(index) {
+                    missing(&output.name, &by);
+                }
+            }
+            return;
+        };
         for output in &kernel.outputs {
-            let formula = match output {
-                KernelOutput::Result => &operator.formula,
-                KernelOutput::Gradient(index) => &operator.gradients[*index].formula,
-            };
-            for variable in operator.uses(formula) {
+            let Some(formula) = formulas.formula_of(output) else { continue };
+            for variable in formulas.uses(formula) {
                 let is_there = match variable {
                     Variable::Part(_) => true,
-                    Variable::Attribute(index) => {
-                        let given =
-                            |attribute: &KernelAttribute| attribute.role == KernelRole::Attribute(index);
-                        kernel.attributes.iter().any(given) || operator.attributes[index].default.is_some()
-                    }
-                    tensor => kernel.inputs.contains(&tensor),
+                    Variable::Attribute(index) => kernel.knows(operator, index),
+                    tensor => kernel.takes(tensor),
                 };
                 if !is_there {
-                    let needed = operator.variable_name(variable);
-                    let message =
-                        format!("`{}` needs `{needed}`, which the kernel does not get", formula.text);
-                    Diagnostic::new(Code::KernelForm, kernel.name.span, message)
-                        .label(format!("the formula is one of the operator `{}`", operator.name.value))
-                        .add_to(self.diagnostics);
+                    missing(&operator.variable_name(variable), &format!("`{}`", formula.text));
                 }
             }
         }

@@ -9,6 +9,7 @@ mod operators;
 mod outputs;
 mod param;
 mod python;
+mod reader;
 mod table;
 mod types;
 mod unresolved;
@@ -17,9 +18,8 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
-use crate::grammar;
-use crate::source::{Content, FileId, Files, Node, Sources, parse, shape, text::decode};
-use operators::OperatorTrees;
+use crate::source::{Content, Files, Node, Sources};
+use reader::{InterfaceTrees, OperatorTrees, Trees};
 use unresolved::{Namespace, References};
 
 /// A spec as far as it could be understood, and the texts that it came from.
@@ -53,198 +53,6 @@ pub fn lower(files: &dyn Files) -> Lowered {
         spec
     });
     Lowered { sources, spec, diagnostics }
-}
-
-/// Every file of a spec as a tree.
-struct Trees {
-    spec: Node,
-    interfaces: Vec<InterfaceTrees>,
-    operators: Option<OperatorTrees>,
-    /// Interfaces that are named but could not be read.
-    unread: Vec<String>,
-}
-
-struct InterfaceTrees {
-    name: At<String>,
-    interface: Node,
-    groups: Vec<(At<String>, Node)>,
-    kernels: Vec<Node>,
-    /// True if a group could not be read, so that names may be missing for that reason alone.
-    partial: bool,
-}
-
-impl InterfaceTrees {
-    fn entries<'a>(&'a self, key: &'a str) -> impl Iterator<Item = (GroupId, &'a Node)> {
-        self.groups.iter().enumerate().flat_map(move |(index, (_, group))| {
-            group.get(key).into_iter().flat_map(Node::items).map(move |node| (GroupId(index), node))
-        })
-    }
-}
-
-impl Trees {
-    fn read(files: &dyn Files, sources: &mut Sources, diagnostics: &mut Diagnostics) -> Option<Self> {
-        let mut reader = Reader { files, sources, diagnostics };
-        let spec = match reader.read("spec.yaml") {
-            Ok(file) => reader.parse(file, &grammar::SPEC)?,
-            Err(error) => {
-                let file = reader.sources.add(files.display("spec.yaml"), "");
-                reader.diagnostics.push(Diagnostic::new(
-                    Code::MissingFile,
-                    Span { file, start: 0, end: 0 },
-                    format!("cannot read `spec.yaml`: {error}"),
-                ));
-                return None;
-            }
-        };
-        let operators = spec.get("operators").and_then(Node::at).and_then(|name| reader.operators(&name));
-        let mut trees = Trees { interfaces: Vec::new(), operators, unread: Vec::new(), spec };
-        for name in reader.distinct(&trees.spec, "interfaces") {
-            match reader.interface(&name) {
-                Some(interface) => trees.interfaces.push(interface),
-                None => trees.unread.push(name.value),
-            }
-        }
-        Some(trees)
-    }
-}
-
-struct Reader<'a> {
-    files: &'a dyn Files,
-    sources: &'a mut Sources,
-    diagnostics: &'a mut Diagnostics,
-}
-
-impl Reader<'_> {
-    fn interface(&mut self, name: &At<String>) -> Option<InterfaceTrees> {
-        let path = format!("{}/interface.yaml", name.value);
-        let file = self.add(&path, name)?;
-        let interface = self.parse(file, &grammar::INTERFACE)?;
-        let named = self.distinct(&interface, "groups");
-        let wanted = named.len();
-        let found: Vec<(At<String>, FileId)> = named
-            .into_iter()
-            .filter_map(|group| {
-                let file = self.add(&format!("{}/{}.yaml", name.value, group.value), &group)?;
-                Some((group, file))
-            })
-            .collect();
-        let groups: Vec<(At<String>, Node)> = found
-            .into_iter()
-            .filter_map(|(group, file)| Some((group, self.parse(file, &grammar::GROUP)?)))
-            .collect();
-        self.report_strays(&name.value, "interface", &interface, "groups");
-        let kernels = self.kernels(name, &interface);
-        // Without the list, or where a group does not name its entries, nothing is known to be missing.
-        let partial = groups.len() < wanted
-            || interface.get("groups").is_none()
-            || groups.iter().any(|(_, group)| lacks_names(group));
-        Some(InterfaceTrees { name: name.clone(), partial, interface, groups, kernels })
-    }
-
-    /// The names in a list; what is named twice is read once.
-    fn distinct(&mut self, node: &Node, key: &str) -> Vec<At<String>> {
-        let mut distinct: Vec<At<String>> = Vec::new();
-        for name in names(node, key) {
-            match distinct.iter().find(|known| known.value == name.value) {
-                None => distinct.push(name),
-                Some(first) => Diagnostic::new(
-                    Code::DuplicateName,
-                    name.span,
-                    format!("`{}` is named twice", name.value),
-                )
-                .label("the second time")
-                .related(first.span, "the first time")
-                .add_to(self.diagnostics),
-            }
-        }
-        distinct
-    }
-
-    /// Adds a file to the sources, in whichever encoding it is.
-    fn read(&mut self, path: &str) -> std::io::Result<FileId> {
-        let decoded = decode(self.files.read(path))?;
-        let file = FileId(self.sources.files().count());
-        if let Some(diagnostic) = decoded.diagnostic(file) {
-            self.diagnostics.push(diagnostic);
-        }
-        Ok(self.sources.add(self.files.display(path), decoded.text))
-    }
-
-    /// Reads a file that some name stands for.
-    fn add(&mut self, path: &str, name: &At<String>) -> Option<FileId> {
-        match self.read(path) {
-            Ok(file) => Some(file),
-            Err(error) => {
-                Diagnostic::new(Code::MissingFile, name.span, format!("cannot read `{path}`: {error}"))
-                    .label("named here")
-                    .add_to(self.diagnostics);
-                None
-            }
-        }
-    }
-
-    fn parse(&mut self, file: FileId, shape: &'static shape::Shape) -> Option<Node> {
-        let node = parse(file, &self.sources.file(file).text, self.diagnostics)?;
-        self.check(node, shape)
-    }
-
-    /// A file without a mapping is as good as unread: it is reported once, and not for each name that it
-    /// lacks.
-    fn check(&mut self, node: Node, shape: &'static shape::Shape) -> Option<Node> {
-        let is_map = matches!(node.content, Content::Map(_));
-        if node.is_null() {
-            let needed = shape.keys.iter().filter(|key| key.needed).map(|key| format!("`{}`", key.name));
-            let message = format!("this file is empty, and {} is expected", shape.name);
-            let start = Span { start: 0, end: 0, ..node.span };
-            let diagnostic = Diagnostic::new(Code::WrongValue, start, message);
-            let needed = needed.collect::<Vec<_>>().join(", ");
-            self.diagnostics.push(diagnostic.help(format!("it begins with the keys {needed}")));
-        } else {
-            shape::check(&node, &shape::Value::Shape(shape), self.diagnostics);
-        }
-        is_map.then_some(node)
-    }
-
-    /// Reports files that the list at `key` does not name; `list` is the stem of the file that holds it.
-    fn report_strays(&mut self, folder: &str, list: &str, node: &Node, key: &str) {
-        let Some(groups) = node.get(key) else { return };
-        for file in self.files.list(folder) {
-            let place = groups.items().last().map_or(groups.span, |last| last.span);
-            if let Some(stem) = file.strip_suffix(".yml") {
-                let message = format!("`{folder}/{file}` is not read: it does not end in `.yaml`");
-                Diagnostic::new(Code::StrayFile, place, message)
-                    .label("groups are read from files that end in `.yaml`")
-                    .help(format!("rename it to `{stem}.yaml`, or remove the file"))
-                    .add_to(self.diagnostics);
-                continue;
-            }
-            let stem = file.trim_end_matches(".yaml");
-            if stem != list && !groups.items().iter().any(|group| group.text() == Some(stem)) {
-                Diagnostic::new(
-                    Code::StrayFile,
-                    place,
-                    format!("`{folder}/{file}` is not one of the groups"),
-                )
-                .label("not in this list")
-                .help(format!("add `{stem}` to the groups, or remove the file"))
-                .add_to(self.diagnostics);
-            }
-        }
-    }
-}
-
-/// Returns true if entries of a group are missing, or lack their name, because of errors that were reported
-/// before.
-fn lacks_names(group: &Node) -> bool {
-    let is_known = |key: &str| grammar::GROUP.keys.iter().any(|known| known.name == key);
-    let lacks = |node: &Node| match &node.content {
-        Content::List(entries) => {
-            entries.iter().any(|entry| entry.get("name").and_then(Node::text).is_none())
-        }
-        _ => true,
-    };
-    group.entries().iter().any(|(key, _)| !is_known(&key.value))
-        || ["types", "functions"].into_iter().filter_map(|key| group.get(key)).any(lacks)
 }
 
 fn names<'a>(node: &'a Node, key: &str) -> impl Iterator<Item = At<String>> + 'a {
@@ -303,12 +111,12 @@ fn c_types(interface: &InterfaceTrees) -> BTreeMap<String, String> {
 struct Lowerer<'a> {
     diagnostics: &'a mut Diagnostics,
     names: Names,
-    /// Of each interface: whether types in reach may be missing because of a mistake that is reported
+    /// For each interface: true if types that it can use may be missing because of a mistake that is reported
     /// elsewhere.
     types_missing: Vec<bool>,
-    /// Of each interface: the same of its functions.
+    /// For each interface: the same for its functions.
     functions_missing: Vec<bool>,
-    /// Releases of the current interface that are none and have been reported.
+    /// Unknown releases of the current interface that have been reported.
     misread_releases: Vec<String>,
     /// Names of types, functions and statuses so far.
     references: References,
@@ -410,7 +218,7 @@ fn prose(node: &Node, key: &str) -> String {
     text(node, key).unwrap_or_default()
 }
 
-/// A text whose parts are for different readers; as paragraphs, or as one.
+/// A text with parts for different readers; joined as paragraphs or as one.
 fn parts(node: Option<&Node>, paragraphs: bool) -> Prose {
     let trimmed = |node: &Node| node.text().map(|text| text.trim().to_owned());
     let part = |(part, key)| Some((part, trimmed(node?.get(key)?)?));
@@ -425,7 +233,7 @@ fn flag(node: &Node, key: &str) -> bool {
     node.get(key).and_then(Node::bool).unwrap_or_default()
 }
 
-/// A name with its place; the place of the whole node where the name is missing and has been reported.
+/// A name with its place; if the name is missing, which has been reported, the place of the node.
 fn name(node: &Node) -> At<String> {
     node.get("name").and_then(Node::at).unwrap_or(At { value: String::new(), span: node.span })
 }

@@ -3,29 +3,8 @@
 use super::*;
 use crate::formula::{self, Elements, MistakeKind, Name, Scope as FormulaScope, Ty, Variable};
 
-/// The files of the operators of a spec.
-pub(super) struct OperatorTrees {
-    pub(super) name: At<String>,
-    pub(super) list: Node,
-    pub(super) groups: Vec<Node>,
-}
-
 /// The interval of tests where an operator names none.
 const DOMAIN: [f64; 2] = [-5.0, 5.0];
-
-impl Reader<'_> {
-    pub(super) fn operators(&mut self, name: &At<String>) -> Option<OperatorTrees> {
-        let file = self.add(&format!("{}/operators.yaml", name.value), name)?;
-        let list = self.parse(file, &grammar::OPERATORS)?;
-        let groups = self.distinct(&list, "groups").into_iter().filter_map(|group| {
-            let file = self.add(&format!("{}/{}.yaml", name.value, group.value), &group)?;
-            self.parse(file, &grammar::OPERATOR_GROUP)
-        });
-        let groups = groups.collect();
-        self.report_strays(&name.value, "operators", &list, "groups");
-        Some(OperatorTrees { name: name.clone(), list, groups })
-    }
-}
 
 /// Resolves the operators.
 pub(super) fn lower(trees: &OperatorTrees, sources: &Sources, diagnostics: &mut Diagnostics) -> Operators {
@@ -77,34 +56,102 @@ impl OperatorLowerer<'_> {
         let types = types(node);
         let mut table = Table { names: Vec::new(), elements: elements(&types) };
         let inputs = self.inputs(node, &mut table);
-        let output = self.output(node, &mut table)?;
+        let outputs = self.outputs(node, &inputs, &mut table);
         let attributes = self.attributes(node, &mut table);
-        let parts = self.parts(node, &mut table);
-        let forward = |variable| !matches!(variable, Variable::Output | Variable::OutputGradient);
-        let formula = node.get("formula").and_then(|node| self.formula(node, &table, forward));
-        let gradients = self.gradients(node, &table, &inputs);
-        let kinks = node.get("kinks").and_then(|node| self.formula(node, &table, forward));
-        let domains = self.domains(node, &inputs);
-        let formula = formula?;
-        let result = self.result(node, &formula);
+        let body = match (node.get("formula"), node.get("kernel")) {
+            (Some(_), None) => {
+                Body::Formula(Box::new(self.elementwise(node, &mut table, &inputs, &outputs)?))
+            }
+            (None, Some(kernel)) => self.kernel(node, kernel)?,
+            (formula, _) => {
+                let message = "an operator has either a formula or a kernel";
+                let diagnostic = Diagnostic::new(Code::OperatorForm, name.span, message);
+                let label = if formula.is_some() { "this one has both" } else { "this one has neither" };
+                self.diagnostics.push(diagnostic.label(label));
+                return None;
+            }
+        };
         Some(Operator {
             summary: text(node, "summary").unwrap_or_default(),
             doc: prose(node, "doc"),
             types,
-            elements: table.elements,
-            domains,
             inputs,
             attributes,
-            output,
-            result,
-            parts,
-            formula,
-            gradients,
+            outputs,
+            body,
+            random: node.get("random").and_then(Node::bool).unwrap_or_default(),
             reference: text(node, "reference").unwrap_or_default(),
-            kinks,
             span: name.span,
             name,
         })
+    }
+
+    fn elementwise(
+        &mut self,
+        node: &Node,
+        table: &mut Table,
+        inputs: &[Operand],
+        outputs: &[Operand],
+    ) -> Option<Elementwise> {
+        let place = node.get("outputs").map_or(node.span, |outputs| outputs.span);
+        let refuse =
+            |message: &str, label: String| Diagnostic::new(Code::OperatorForm, place, message).label(label);
+        if outputs.len() != 1 {
+            let label = format!("there are {}", outputs.len());
+            self.diagnostics.push(refuse("an elementwise operator has one output", label));
+            return None;
+        }
+        if inputs.iter().chain(outputs).any(|operand| operand.arity != Arity::One) {
+            let label = "one is optional or a list".to_owned();
+            self.diagnostics.push(refuse("the inputs and the output of a formula are single tensors", label));
+            return None;
+        }
+        if types(node).contains(&ElementType::Complex) {
+            let message = "formulas are not for complex numbers".to_owned();
+            self.diagnostics.push(Diagnostic::new(Code::OperatorForm, node.span, message));
+        }
+        if node.get("reference").is_none() {
+            let message = "a formula needs a reference for its tests";
+            self.diagnostics.push(Diagnostic::new(Code::MissingKey, node.span, message));
+        }
+        let parts = self.parts(node, table);
+        let forward = |variable| !matches!(variable, Variable::Output | Variable::OutputGradient);
+        let formula = node.get("formula").and_then(|node| self.formula(node, table, forward));
+        let gradients = self.gradients(node, table, inputs);
+        let kinks = node.get("kinks").and_then(|node| self.formula(node, table, forward));
+        let domains = self.domains(node, inputs);
+        let formula = formula?;
+        let result = self.result(node, &formula);
+        Some(Elementwise { elements: table.elements, result, parts, formula, gradients, domains, kinks })
+    }
+
+    /// Reads the path of a function that is written by hand.
+    fn kernel(&mut self, node: &Node, kernel: &Node) -> Option<Body> {
+        for key in ["where", "gradient", "domain", "kinks"] {
+            if let Some(stray) = node.get(key) {
+                let message = format!("`{key}` is for formulas");
+                Diagnostic::new(Code::OperatorForm, stray.span, message)
+                    .help("the gradient of a kernel is an operator of its own")
+                    .add_to(self.diagnostics);
+            }
+        }
+        self.path(kernel).map(Body::Kernel)
+    }
+
+    /// Reads the path of a function.
+    fn path(&mut self, node: &Node) -> Option<String> {
+        let path = node.text()?;
+        let is_name = |part: &str| {
+            part.starts_with(|c: char| c.is_ascii_lowercase())
+                && part.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+        };
+        if !path.contains("::") || !path.split("::").all(is_name) {
+            let message = format!("`{path}` is not the path of a function");
+            let diagnostic = Diagnostic::new(Code::WrongValue, node.span, message);
+            self.diagnostics.push(diagnostic.label("such as `softmax::softmax`"));
+            return None;
+        }
+        Some(path.to_owned())
     }
 
     fn unique(&mut self, name: &At<String>) {
@@ -132,49 +179,64 @@ impl OperatorLowerer<'_> {
         entries.iter().map(|(name, node)| operand(name, node)).collect()
     }
 
-    fn output(&mut self, node: &Node, table: &mut Table) -> Option<Operand> {
-        let outputs = node.get("outputs")?;
-        let [(name, value)] = outputs.entries() else {
-            Diagnostic::new(Code::OperatorForm, outputs.span, "an elementwise operator has one output")
-                .label(format!("there are {}", outputs.entries().len()))
-                .add_to(self.diagnostics);
-            return None;
+    fn outputs(&mut self, node: &Node, inputs: &[Operand], table: &mut Table) -> Vec<Operand> {
+        let entries = node.get("outputs").map_or(&[][..], Node::entries);
+        for (name, _) in entries.iter().take(1) {
+            self.declare(table, &name.value, name.span, Variable::Output, Ty::Number);
+            let gradient = gradient_name(&name.value);
+            self.declare(table, &gradient, name.span, Variable::OutputGradient, Ty::Number);
+        }
+        let output = |(name, node): &(At<String>, Node)| {
+            let ty = self.output_type(node, inputs);
+            let shape = node.get("shape").and_then(|shape| self.path(shape));
+            Operand { ty, shape, ..operand(name, node) }
         };
-        let gradient = gradient_name(&name.value);
-        self.declare(table, &name.value, name.span, Variable::Output, Ty::Number);
-        self.declare(table, &gradient, name.span, Variable::OutputGradient, Ty::Number);
-        Some(operand(name, value))
+        entries.iter().map(output).collect()
+    }
+
+    fn output_type(&mut self, node: &Node, inputs: &[Operand]) -> OutputType {
+        let mut input = |key: &str| {
+            let name = node.get(key).and_then(Node::at)?;
+            let found = inputs.iter().position(|input| input.name == name.value);
+            if found.is_none() {
+                let message = format!("the operator has no input `{}`", name.value);
+                let diagnostic = Diagnostic::new(Code::OperatorForm, name.span, message);
+                let known = inputs.iter().map(|input| input.name.as_str());
+                self.diagnostics.push(diagnostic.nearest(&name.value, known));
+            }
+            found
+        };
+        match node.get("type").and_then(Node::text) {
+            Some("bool") => OutputType::Bool,
+            Some("i32") => OutputType::I32,
+            Some("i64") => OutputType::I64,
+            Some("f32") => OutputType::F32,
+            Some("any") => OutputType::Any,
+            _ => match (input("like"), input("wide")) {
+                (_, Some(wide)) => OutputType::Wide(wide),
+                (like, None) if inputs.is_empty() && like.is_none() => OutputType::Any,
+                (like, None) => OutputType::Like(like.unwrap_or(0)),
+            },
+        }
     }
 
     fn attributes(&mut self, node: &Node, table: &mut Table) -> Vec<Attribute> {
         let entries = node.get("attributes").map_or(&[][..], Node::entries);
         let mut attributes = Vec::new();
         for (index, (name, node)) in entries.iter().enumerate() {
-            let ty = match node.get("type").and_then(Node::text) {
-                Some("bool") => Ty::Truth,
-                _ => Ty::Number,
-            };
-            self.declare(table, &name.value, name.span, Variable::Attribute(index), ty);
+            let ty = node.get("type").and_then(Node::text).and_then(AttributeType::of);
+            let Some(ty) = ty else { continue };
+            if let Some(ty) = ty.in_formulas() {
+                self.declare(table, &name.value, name.span, Variable::Attribute(index), ty);
+            }
             attributes.push(Attribute {
                 name: name.value.clone(),
                 ty,
-                default: node.get("default").and_then(|node| self.default(node, ty)),
+                default: node.get("default").and_then(|node| value(node, ty, self.diagnostics)),
                 doc: prose(node, "doc"),
             });
         }
         attributes
-    }
-
-    fn default(&mut self, node: &Node, ty: Ty) -> Option<AttributeValue> {
-        let value = match ty {
-            Ty::Number => node.number().map(AttributeValue::Number),
-            Ty::Truth => node.bool().map(AttributeValue::Truth),
-        };
-        if value.is_none() {
-            let message = format!("the attribute is {}, and its default is {}", ty.shown(), node.kind());
-            self.diagnostics.push(Diagnostic::new(Code::WrongValue, node.span, message));
-        }
-        value
     }
 
     fn parts(&mut self, node: &Node, table: &mut Table) -> Vec<(String, Formula)> {
@@ -314,15 +376,49 @@ fn twice(name: &str, span: Span, first: Span) -> Diagnostic {
 
 fn operand(name: &At<String>, node: &Node) -> Operand {
     let doc = node.text().map_or_else(|| prose(node, "doc"), |text| text.trim().to_owned());
-    Operand { name: name.value.clone(), doc }
+    Operand { name: name.value.clone(), doc, arity: arity(node), ty: OutputType::Any, shape: None }
 }
 
-fn types(node: &Node) -> Vec<ElementType> {
+/// The number of tensors of an entry.
+pub(super) fn arity(node: &Node) -> Arity {
+    let is = |key| node.get(key).and_then(Node::bool).unwrap_or_default();
+    match (is("list"), is("optional")) {
+        (true, false) => Arity::List,
+        (true, true) => Arity::OptionalList,
+        (false, true) => Arity::Optional,
+        (false, false) => Arity::One,
+    }
+}
+
+/// Reads the value of an attribute.
+pub(super) fn value(node: &Node, ty: AttributeType, diagnostics: &mut Diagnostics) -> Option<AttributeValue> {
+    let value = match ty {
+        AttributeType::Bool => node.bool().map(AttributeValue::Truth),
+        AttributeType::F64 => node.number().map(AttributeValue::Number),
+        AttributeType::I64 => node.integer().map(AttributeValue::Integer),
+        AttributeType::Text => node.text().map(|text| AttributeValue::Text(text.to_owned())),
+        AttributeType::Texts => list(node, |node| node.text().map(str::to_owned)).map(AttributeValue::Texts),
+        AttributeType::Integers => list(node, Node::integer).map(AttributeValue::Integers),
+        AttributeType::Numbers => list(node, Node::number).map(AttributeValue::Numbers),
+    };
+    if value.is_none() {
+        let message = format!("the attribute is {}, and this is {}", ty.shown(), node.kind());
+        diagnostics.push(Diagnostic::new(Code::WrongValue, node.span, message));
+    }
+    value
+}
+
+fn list<T>(node: &Node, item: impl Fn(&Node) -> Option<T>) -> Option<Vec<T>> {
+    matches!(node.content, Content::List(_)).then(|| node.items().iter().map(item).collect())?
+}
+
+pub(super) fn types(node: &Node) -> Vec<ElementType> {
     let words = node.get("types").into_iter().flat_map(Node::items).filter_map(Node::text);
     let ty = |word| match word {
         "float" => Some(ElementType::Float),
         "integer" => Some(ElementType::Integer),
         "bool" => Some(ElementType::Bool),
+        "complex" => Some(ElementType::Complex),
         _ => None,
     };
     words.filter_map(ty).collect()

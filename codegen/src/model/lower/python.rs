@@ -20,7 +20,7 @@ impl Lowerer<'_> {
         })
     }
 
-    /// Defaults are filled in: every parameter goes in or comes out.
+    /// Fills in defaults: every parameter is an argument or a result.
     pub(super) fn python_function(
         &mut self,
         trees: &InterfaceTrees,
@@ -56,7 +56,7 @@ impl Lowerer<'_> {
         let package = trees.interface.get("python");
         let modules = package.and_then(|package| package.get("modules")).map_or(&[][..], Node::entries);
         let found = modules.iter().position(|(known, _)| known.value == name);
-        // Without a package there is nothing to look in, which a rule says once.
+        // Without a package there are no modules, which a rule reports once.
         if found.is_none() && package.is_some() {
             Diagnostic::new(
                 Code::PythonPlace,

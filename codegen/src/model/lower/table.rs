@@ -102,7 +102,7 @@ impl Lowerer<'_> {
         Some(Slot { functions: vec![function], from_reserve: reserved.is_some() })
     }
 
-    /// A slot says in one way who has it.
+    /// A slot has exactly one form.
     fn check_slot(&mut self, node: &Node) {
         let Content::Map(entries) = &node.content else { return };
         let (span, message, first) = match &entries[..] {
@@ -119,7 +119,7 @@ impl Lowerer<'_> {
             .add_to(self.diagnostics);
     }
 
-    /// A table that the plugin owns needs none of what the host would fill.
+    /// A table that the plugin owns has no keys for fields that the host fills.
     fn owned(&mut self, node: &Node) -> HandOver {
         for (key, _) in node.entries() {
             if !["entry", "owns", "version", "doc"].contains(&key.value.as_str()) {
@@ -153,7 +153,7 @@ impl Lowerer<'_> {
     }
 
     fn plugin(&mut self, scope: Scope, node: &Node) -> Option<Plugin> {
-        let missing = grammar::HAND_OVER_PARAMS.into_iter().filter(|key| node.get(key).is_none());
+        let missing = crate::grammar::HAND_OVER_PARAMS.into_iter().filter(|key| node.get(key).is_none());
         for missing in missing {
             let span = node.entries().first().map_or(node.span, |(name, _)| name.span);
             Diagnostic::new(Code::MissingKey, span, format!("a hand-over needs the key `{missing}`"))

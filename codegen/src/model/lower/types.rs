@@ -1,4 +1,4 @@
-//! Types: where a name leads, and what a described type is.
+//! Types: resolves names, and lowers described types.
 
 use super::*;
 
@@ -8,7 +8,7 @@ impl Lowerer<'_> {
         let Some(name) = node.text() else { return Ty::Size };
         match Ty::primitive(name) {
             Some(ty) => ty,
-            // Something has to stand for the unknown type, so that the rest of the entry is still read.
+            // A placeholder for the unknown type, so that the rest of the entry is still read.
             None => self.type_id(scope.id, scope.uses, node).map_or(Ty::Size, Ty::Named),
         }
     }

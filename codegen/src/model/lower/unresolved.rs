@@ -1,5 +1,5 @@
-//! Names that lead nowhere. They are kept until everything is read: a name that is wrong in many places of use is
-//! rather wrong in the one place where it is described.
+//! Unknown names. They are kept until everything is read: a name that is wrong in many places of use is
+//! more likely wrong in the one place where it is defined.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ pub(super) enum Namespace {
     Statuses(TypeId),
 }
 
-/// Names that lead somewhere, and those that do not.
+/// Known and unknown names.
 #[derive(Default)]
 pub(super) struct References {
     resolved: BTreeSet<(Namespace, String)>,
@@ -45,7 +45,7 @@ impl References {
         self.unresolved.push(Unresolved { name, reach, diagnostic });
     }
 
-    /// Reports every name that leads nowhere, or the description that several of them have in mind.
+    /// Reports every unknown name, or the definition that several of them probably mean.
     pub(super) fn report(self, trees: &Trees, diagnostics: &mut Diagnostics) {
         let mut misspelled: Vec<(At<String>, Vec<Unresolved>)> = Vec::new();
         let resolved = &self.resolved;
@@ -96,7 +96,7 @@ fn report_misspelled(described: &At<String>, uses: Vec<Unresolved>, diagnostics:
     let mut diagnostic = Diagnostic::new(first.diagnostic.code, described.span, message)
         .label(format!("did you mean `{wanted}`?"));
     for (index, place) in std::iter::once(first).chain(uses).enumerate() {
-        // Rules would only repeat that it leads nowhere.
+        // Rules would only repeat that it is unknown.
         diagnostics.distrust(place.name.span);
         if index < SHOWN {
             diagnostic = diagnostic.related(place.name.span, "named here");

@@ -52,6 +52,9 @@ pub(super) fn register(registry: Registry) -> Result<()> {
     }
     registry.add_any::<Lerp<'static>>(&[FLOATS])?;
     registry.add_any::<LerpGrad<'static>>(&[FLOATS])?;
+    if registry.release() >= Release::V3_3 {
+        registry.add_any::<TruncDivide<'static>>(&[FLOATS, INTEGERS])?;
+    }
     Ok(())
 }
 
@@ -966,5 +969,26 @@ impl Run<Any> for LerpGrad<'_> {
         )?;
         da.store()?;
         Ok(())
+    }
+}
+
+kernel! {
+    /// Quotient, rounded towards 0.
+    struct TruncDivide<'c> = c"trunc_divide" {
+        inputs: { a: Tensor<'c>, b: Tensor<'c> },
+        attributes: {},
+        outputs: { out: Output<'c> },
+    }
+}
+impl Run<Any> for TruncDivide<'_> {
+    fn run(self, call: &Call) -> Result<()> {
+        let a = self.a.view()?;
+        let b = self.b.view()?;
+        elementwise::result(
+            call,
+            self.out,
+            &[&a, &b],
+            |out| formulas::arithmetic::trunc_divide(out, &a, &b),
+        )
     }
 }

@@ -77,6 +77,12 @@ pub(super) fn register(registry: Registry) -> Result<()> {
     registry.add_any::<ErfGrad<'static>>(&[FLOATS])?;
     registry.add_any::<Lgamma<'static>>(&[FLOATS])?;
     registry.add_any::<LgammaGrad<'static>>(&[FLOATS])?;
+    if registry.release() >= Release::V3_0 {
+        registry.add_any::<Gammaln<'static>>(&[FLOATS])?;
+    }
+    if registry.release() >= Release::V3_0 {
+        registry.add_any::<GammalnGrad<'static>>(&[FLOATS])?;
+    }
     registry.add_any::<Digamma<'static>>(&[FLOATS])?;
     registry.add_any::<Floor<'static>>(&[FLOATS])?;
     registry.add_any::<FloorGrad<'static>>(&[FLOATS])?;
@@ -91,6 +97,12 @@ pub(super) fn register(registry: Registry) -> Result<()> {
         registry.add_any::<Round<'static>>(&[FLOATS])?;
     }
     registry.add_any::<RoundGrad<'static>>(&[FLOATS])?;
+    if registry.release() >= Release::V3_1 {
+        registry.add_any::<Rint<'static>>(&[FLOATS])?;
+    }
+    if registry.release() >= Release::V3_1 {
+        registry.add_any::<RintGrad<'static>>(&[FLOATS])?;
+    }
     if registry.release() <= Release::V2_6 {
         registry.add_any::<ScaleUntilV2_6<'static>>(&[FLOATS, INTEGERS])?;
     }
@@ -102,6 +114,9 @@ pub(super) fn register(registry: Registry) -> Result<()> {
     registry.add_any::<PowGrad<'static>>(&[FLOATS])?;
     registry.add_any::<Clip<'static>>(&[FLOATS, INTEGERS])?;
     registry.add_any::<ClipGrad<'static>>(&[FLOATS])?;
+    if registry.release() >= Release::V3_3 {
+        registry.add_any::<DivScale<'static>>(&[FLOATS])?;
+    }
     Ok(())
 }
 
@@ -1279,6 +1294,48 @@ impl Run<Any> for LgammaGrad<'_> {
 }
 
 kernel! {
+    /// Logarithm of the absolute value of the gamma function.
+    struct Gammaln<'c> = c"gammaln" {
+        inputs: { x: Tensor<'c> },
+        attributes: {},
+        outputs: { out: Output<'c> },
+    }
+}
+impl Run<Any> for Gammaln<'_> {
+    fn run(self, call: &Call) -> Result<()> {
+        let x = self.x.view()?;
+        elementwise::result(
+            call,
+            self.out,
+            &[&x],
+            |out| formulas::elementary::lgamma(out, &x),
+        )
+    }
+}
+
+kernel! {
+    /// Gradient of `lgamma`.
+    struct GammalnGrad<'c> = c"gammaln_grad" {
+        inputs: { x: Tensor<'c>, dout: Tensor<'c> },
+        attributes: {},
+        outputs: { dx: Option<Output<'c>> },
+    }
+}
+impl Run<Any> for GammalnGrad<'_> {
+    fn run(self, call: &Call) -> Result<()> {
+        let x = self.x.view()?;
+        let dout = self.dout.view()?;
+        elementwise::gradient(
+            call,
+            self.dx,
+            -1,
+            &[&x, &dout],
+            |dx| formulas::elementary::lgamma_dx(dx, &x, &dout),
+        )
+    }
+}
+
+kernel! {
     /// Derivative of the logarithm of the gamma function.
     struct Digamma<'c> = c"digamma" {
         inputs: { x: Tensor<'c> },
@@ -1483,6 +1540,47 @@ impl Run<Any> for RoundGrad<'_> {
 }
 
 kernel! {
+    /// The nearest whole number, or the nearest number with some decimals.
+    struct Rint<'c> = c"rint" {
+        inputs: { x: Tensor<'c> },
+        attributes: {},
+        outputs: { out: Output<'c> },
+    }
+}
+impl Run<Any> for Rint<'_> {
+    fn run(self, call: &Call) -> Result<()> {
+        let x = self.x.view()?;
+        elementwise::result(
+            call,
+            self.out,
+            &[&x],
+            |out| formulas::elementary::round(out, &x, 0.0),
+        )
+    }
+}
+
+kernel! {
+    /// Gradient of `round`.
+    struct RintGrad<'c> = c"rint_grad" {
+        inputs: { dout: Tensor<'c> },
+        attributes: {},
+        outputs: { dx: Option<Output<'c>> },
+    }
+}
+impl Run<Any> for RintGrad<'_> {
+    fn run(self, call: &Call) -> Result<()> {
+        let dout = self.dout.view()?;
+        elementwise::gradient(
+            call,
+            self.dx,
+            -1,
+            &[&dout],
+            |dx| formulas::elementary::round_dx(dx, &dout),
+        )
+    }
+}
+
+kernel! {
     /// The input times a number, plus a number.
     struct ScaleUntilV2_6<'c> = c"scale" {
         inputs: { x: Tensor<'c> },
@@ -1643,6 +1741,27 @@ impl Run<Any> for ClipGrad<'_> {
             -1,
             &[&x, &dout],
             |dx| formulas::elementary::clip_dx(dx, &x, &dout, lower, upper),
+        )
+    }
+}
+
+kernel! {
+    /// The input divided by a number.
+    struct DivScale<'c> = c"div_scale" {
+        inputs: { x: Tensor<'c> },
+        attributes: { scale: Scalar<'c> },
+        outputs: { out: Output<'c> },
+    }
+}
+impl Run<Any> for DivScale<'_> {
+    fn run(self, call: &Call) -> Result<()> {
+        let x = self.x.view()?;
+        let scale = self.scale.to_f64()?;
+        elementwise::result(
+            call,
+            self.out,
+            &[&x],
+            |out| formulas::elementary::div_scale(out, &x, scale),
         )
     }
 }

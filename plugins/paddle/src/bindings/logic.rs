@@ -2,6 +2,7 @@
 
 //! Logical and bitwise operations, and the choice between two tensors.
 
+use tenon::device::Release;
 use tenon_kernels::formulas;
 use crate::error::Result;
 use crate::kernel::elementwise;
@@ -20,6 +21,15 @@ pub(super) fn register(registry: Registry) -> Result<()> {
     registry.add_any::<BitwiseNot<'static>>(&[INTEGERS, BOOL])?;
     registry.add_any::<Where<'static>>(&[FLOATS, INTEGERS, BOOL])?;
     registry.add_any::<WhereGrad<'static>>(&[FLOATS])?;
+    if registry.release() >= Release::V3_1 {
+        registry.add_any::<MaskedFill<'static>>(&[FLOATS, INTEGERS, BOOL])?;
+    }
+    if registry.release() >= Release::V3_1 {
+        registry.add_any::<MaskedFillGrad<'static>>(&[FLOATS])?;
+    }
+    if registry.release() >= Release::V3_0 {
+        registry.add_any::<BitwiseLeftShift<'static>>(&[INTEGERS])?;
+    }
     Ok(())
 }
 
@@ -227,5 +237,79 @@ impl Run<Any> for WhereGrad<'_> {
         )?;
         da.store()?;
         Ok(())
+    }
+}
+
+kernel! {
+    /// The input, with the elements under a mask replaced by a value.
+    struct MaskedFill<'c> = c"masked_fill" {
+        inputs: { x: Tensor<'c>, mask: Tensor<'c>, value: Tensor<'c> },
+        attributes: {},
+        outputs: { out: Output<'c> },
+    }
+}
+impl Run<Any> for MaskedFill<'_> {
+    fn run(self, call: &Call) -> Result<()> {
+        let x = self.x.view()?;
+        let mask = self.mask.view()?;
+        let value = self.value.view()?;
+        elementwise::result(
+            call,
+            self.out,
+            &[&x, &mask, &value],
+            |out| formulas::logic::masked_fill(out, &x, &mask, &value),
+        )
+    }
+}
+
+kernel! {
+    /// Gradient of `masked_fill`.
+    struct MaskedFillGrad<'c> = c"masked_fill_grad" {
+        inputs: { x: Tensor<'c>, mask: Tensor<'c>, value: Tensor<'c>, dout: Tensor<'c> },
+        attributes: {},
+        outputs: { dx: Option<Output<'c>>, dvalue: Option<Output<'c>> },
+    }
+}
+impl Run<Any> for MaskedFillGrad<'_> {
+    fn run(self, call: &Call) -> Result<()> {
+        let mask = self.mask.view()?;
+        let dout = self.dout.view()?;
+        let dx = elementwise::early_gradient(
+            call,
+            self.dx,
+            -1,
+            &[&mask, &dout],
+            |dx| formulas::logic::masked_fill_dx(dx, &mask, &dout),
+        )?;
+        elementwise::gradient(
+            call,
+            self.dvalue,
+            -1,
+            &[&mask, &dout],
+            |dvalue| formulas::logic::masked_fill_dvalue(dvalue, &mask, &dout),
+        )?;
+        dx.store()?;
+        Ok(())
+    }
+}
+
+kernel! {
+    /// The bits of the left input, moved up by the right input.
+    struct BitwiseLeftShift<'c> = c"bitwise_left_shift" {
+        inputs: { a: Tensor<'c>, b: Tensor<'c> },
+        attributes: { is_arithmetic: bool },
+        outputs: { out: Output<'c> },
+    }
+}
+impl Run<Any> for BitwiseLeftShift<'_> {
+    fn run(self, call: &Call) -> Result<()> {
+        let a = self.a.view()?;
+        let b = self.b.view()?;
+        elementwise::result(
+            call,
+            self.out,
+            &[&a, &b],
+            |out| formulas::logic::bitwise_left_shift(out, &a, &b),
+        )
     }
 }

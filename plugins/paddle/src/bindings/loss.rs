@@ -5,6 +5,7 @@
 use tenon_kernels::formulas;
 use crate::error::Result;
 use crate::kernel::elementwise;
+use crate::kernel::outputs;
 use crate::kernel::{FLOATS, kernel};
 use crate::kernel::{Any, Call, Output, Registry, Run, Tensor};
 
@@ -14,6 +15,12 @@ pub(super) fn register(registry: Registry) -> Result<()> {
     registry.add_any::<BceLossGrad<'static>>(&[FLOATS])?;
     registry.add_any::<LogLoss<'static>>(&[FLOATS])?;
     registry.add_any::<LogLossGrad<'static>>(&[FLOATS])?;
+    registry.add_any::<CrossEntropyWithSoftmax<'static>>(&[FLOATS])?;
+    registry.add_any::<CrossEntropyWithSoftmaxGrad<'static>>(&[FLOATS])?;
+    registry.add_any::<NllLoss<'static>>(&[FLOATS])?;
+    registry.add_any::<NllLossGrad<'static>>(&[FLOATS])?;
+    registry.add_any::<LabelSmooth<'static>>(&[FLOATS])?;
+    registry.add_any::<LabelSmoothGrad<'static>>(&[FLOATS])?;
     Ok(())
 }
 
@@ -104,6 +111,185 @@ impl Run<Any> for LogLossGrad<'_> {
                 dx,
                 &x,
                 &label,
+                &dout,
+                f64::from(self.epsilon),
+            ),
+        )
+    }
+}
+
+kernel! {
+    /// Cross entropy of logits, and their softmax.
+    struct CrossEntropyWithSoftmax<'c> = c"cross_entropy_with_softmax" {
+        inputs: { logits: Tensor<'c>, label: Tensor<'c> },
+        attributes: {
+            soft_label: bool,
+            use_softmax: bool,
+            numeric_stable_mode: bool,
+            ignore_index: i32,
+            axis: i32,
+        },
+        outputs: { softmax: Option<Output<'c>>, loss: Option<Output<'c>> },
+    }
+}
+impl Run<Any> for CrossEntropyWithSoftmax<'_> {
+    fn run(self, call: &Call) -> Result<()> {
+        let logits = self.logits.view()?;
+        let label = self.label.view()?;
+        let mut softmax = outputs::wanted(self.softmax)?
+            .map(|out| out.view(outputs::like(&logits)))
+            .transpose()?;
+        let mut loss = outputs::wanted(self.loss)?
+            .map(|out| out.view(outputs::like(&logits)))
+            .transpose()?;
+        call.compute(|| tenon_kernels::loss::cross_entropy_with_softmax(
+            softmax.as_mut(),
+            loss.as_mut(),
+            &logits,
+            &label,
+            self.soft_label,
+            self.use_softmax,
+            i64::from(self.ignore_index),
+            i64::from(self.axis),
+        ))
+    }
+}
+
+kernel! {
+    /// The gradient of `cross_entropy_with_softmax` by the logits.
+    struct CrossEntropyWithSoftmaxGrad<'c> = c"cross_entropy_with_softmax_grad" {
+        inputs: { label: Tensor<'c>, softmax: Tensor<'c>, dloss: Tensor<'c> },
+        attributes: {
+            soft_label: bool,
+            use_softmax: bool,
+            numeric_stable_mode: bool,
+            ignore_index: i32,
+            axis: i32,
+        },
+        outputs: { dlogits: Output<'c> },
+    }
+}
+impl Run<Any> for CrossEntropyWithSoftmaxGrad<'_> {
+    fn run(self, call: &Call) -> Result<()> {
+        let label = self.label.view()?;
+        let softmax = self.softmax.view()?;
+        let dloss = self.dloss.view()?;
+        let mut dlogits = self.dlogits.view(outputs::like(&softmax))?;
+        call.compute(|| tenon_kernels::loss::cross_entropy_with_softmax_grad(
+            &mut dlogits,
+            &label,
+            &softmax,
+            &dloss,
+            self.soft_label,
+            self.use_softmax,
+            i64::from(self.ignore_index),
+            i64::from(self.axis),
+        ))
+    }
+}
+
+kernel! {
+    /// Negative log likelihood of log probabilities.
+    struct NllLoss<'c> = c"nll_loss" {
+        inputs: { x: Tensor<'c>, label: Tensor<'c>, weight: Option<Tensor<'c>> },
+        attributes: { ignore_index: i64, reduction: &'c str },
+        outputs: { out: Output<'c>, total_weight: Option<Output<'c>> },
+    }
+}
+impl Run<Any> for NllLoss<'_> {
+    fn run(self, call: &Call) -> Result<()> {
+        let x = self.x.view()?;
+        let label = self.label.view()?;
+        let weight = self.weight.map(Tensor::view).transpose()?;
+        let mut out = self.out.view(outputs::like(&x))?;
+        let mut total_weight = outputs::wanted(self.total_weight)?
+            .map(|out| out.view(outputs::like(&x)))
+            .transpose()?;
+        call.compute(|| tenon_kernels::loss::nll_loss(
+            &mut out,
+            total_weight.as_mut(),
+            &x,
+            &label,
+            weight.as_ref(),
+            self.ignore_index,
+            self.reduction,
+        ))
+    }
+}
+
+kernel! {
+    /// The gradient of `nll_loss`.
+    struct NllLossGrad<'c> = c"nll_loss_grad" {
+        inputs: {
+            x: Tensor<'c>,
+            label: Tensor<'c>,
+            weight: Option<Tensor<'c>>,
+            total_weight: Tensor<'c>,
+            dout: Tensor<'c>,
+        },
+        attributes: { ignore_index: i64, reduction: &'c str },
+        outputs: { dx: Output<'c> },
+    }
+}
+impl Run<Any> for NllLossGrad<'_> {
+    fn run(self, call: &Call) -> Result<()> {
+        let label = self.label.view()?;
+        let weight = self.weight.map(Tensor::view).transpose()?;
+        let total_weight = self.total_weight.view()?;
+        let dout = self.dout.view()?;
+        let mut dx = self.dx.view(outputs::like(&dout))?;
+        call.compute(|| tenon_kernels::loss::nll_loss_grad(
+            &mut dx,
+            &label,
+            weight.as_ref(),
+            &total_weight,
+            &dout,
+            self.ignore_index,
+            self.reduction,
+        ))
+    }
+}
+
+kernel! {
+    /// Labels that are less certain.
+    struct LabelSmooth<'c> = c"label_smooth" {
+        inputs: { label: Tensor<'c>, prior_dist: Option<Tensor<'c>> },
+        attributes: { epsilon: f32 },
+        outputs: { out: Output<'c> },
+    }
+}
+impl Run<Any> for LabelSmooth<'_> {
+    fn run(self, call: &Call) -> Result<()> {
+        let label = self.label.view()?;
+        let prior_dist = self.prior_dist.map(Tensor::view).transpose()?;
+        let mut out = self.out.view(outputs::like(&label))?;
+        call.compute(|| tenon_kernels::loss::label_smooth(
+            &mut out,
+            &label,
+            prior_dist.as_ref(),
+            f64::from(self.epsilon),
+        ))
+    }
+}
+
+kernel! {
+    /// Gradient of `label_smooth`.
+    struct LabelSmoothGrad<'c> = c"label_smooth_grad" {
+        inputs: { dout: Tensor<'c> },
+        attributes: { epsilon: f32 },
+        outputs: { dlabel: Option<Output<'c>> },
+    }
+}
+impl Run<Any> for LabelSmoothGrad<'_> {
+    fn run(self, call: &Call) -> Result<()> {
+        let dout = self.dout.view()?;
+        elementwise::gradient(
+            call,
+            self.dlabel,
+            -1,
+            &[&dout],
+            |dlabel| formulas::loss::label_smooth_dlabel(
+                dlabel,
                 &dout,
                 f64::from(self.epsilon),
             ),

@@ -1,6 +1,7 @@
 //! The exports of the running Paddle: the kernel API and its helpers.
 
 mod exception;
+mod generator;
 mod library;
 
 use std::ffi::c_void;
@@ -10,6 +11,7 @@ use tenon::device::Release;
 use tenon::paddle::{KernelContext, PaddleApi};
 
 use exception::Thrower;
+use generator::Generator;
 use library::Libraries;
 
 /// `phi::KernelContext::AttrAt`, which returns an attribute whatever its type. A method of C++, so there is no
@@ -23,6 +25,8 @@ pub(crate) struct Host {
     pub(crate) api: PaddleApi,
     /// Which release it is.
     pub(crate) release: Release,
+    /// The source of the random numbers of devices.
+    pub(crate) generator: Generator,
     thrower: Thrower,
     attribute_at: Option<AttributeAt>,
 }
@@ -50,11 +54,12 @@ impl Host {
             ));
         }
         let thrower = Thrower::find(&libraries)?;
+        let generator = Generator::find(&libraries)?;
         let attribute_at = libraries.look_up(c"_ZNK3phi13KernelContext6AttrAtB5cxx11Em");
         // SAFETY: the name says class, constness and argument types of the method; the result is a reference in
         // every release, and a null pointer becomes `None`.
         let attribute_at = unsafe { std::mem::transmute::<*mut c_void, Option<AttributeAt>>(attribute_at) };
-        Ok(Some(HOST.get_or_init(|| Self { api, release, thrower, attribute_at })))
+        Ok(Some(HOST.get_or_init(|| Self { api, release, generator, thrower, attribute_at })))
     }
 
     /// The host that was found. Operators run only after that.

@@ -34,6 +34,15 @@ impl Call {
         &self.host.api
     }
 
+    /// Returns the seed and the offset for some random numbers: `seed` itself, or those of the device's generator if it is 0.
+    pub(crate) fn random(&self, seed: i64, count: usize) -> Result<(i64, i64)> {
+        match seed {
+            // SAFETY: the context is that of the call.
+            0 => unsafe { self.host.generator.draw(self.context, count) },
+            seed => Ok((seed, 0)),
+        }
+    }
+
     /// Keeps the memory that a live tensor has by now until the call ends.
     pub(super) fn keep(&self, tensor: Tensor) -> Result<()> {
         let api = self.api();

@@ -17,6 +17,8 @@ pub(crate) const FLOATS: &[DataType] =
 /// The integer types.
 pub(crate) const INTEGERS: &[DataType] =
     &[DataType::UINT8, DataType::INT8, DataType::INT16, DataType::INT32, DataType::INT64];
+/// The types of complex numbers.
+pub(crate) const COMPLEX: &[DataType] = &[DataType::COMPLEX64, DataType::COMPLEX128];
 /// The type of truth values.
 pub(crate) const BOOL: &[DataType] = &[DataType::BOOL];
 

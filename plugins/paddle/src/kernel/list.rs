@@ -3,13 +3,11 @@
 use std::ffi::{c_char, c_void};
 use std::slice;
 
-use tenon::paddle::ffi::PD_Scalar;
 use tenon::paddle::{KernelArgument, KernelContext, List, PaddleApi};
 use tenon_kernels::Bool;
 
 use super::argument::{Argument, Attribute, text};
 use super::call::Call;
-use super::number::Scalar;
 use crate::error::{Error, Result};
 
 /// The elements of a list.
@@ -128,10 +126,11 @@ macro_rules! made {
         impl<'c> Attribute<'c> for Vec<$element> {}
     )*};
 }
+pub(super) use made;
+
 made! {
     bool: LIST_BOOL, of_bytes, list_bool_attr, kernel_context_list_bool_attr_at, booleans;
     &'c str: LIST_STRING, of_pointers, list_string_attr, kernel_context_list_string_attr_at, texts;
-    Scalar<'c>: LIST_SCALAR, of_pointers, list_scalar_attr, kernel_context_list_scalar_attr_at, scalars;
 }
 
 /// # Safety
@@ -148,13 +147,4 @@ unsafe fn texts<'c>(_: &'c Call, name: &str, list: &Made<'_>) -> Result<Vec<&'c 
     let pointers = unsafe { list.elements::<*const c_char>(name) }?;
     // SAFETY: the caller's promise.
     pointers.iter().map(|&pointer| unsafe { text(name, pointer) }).collect()
-}
-
-/// # Safety
-/// The list is of pointers to scalars that stay for `'c`.
-unsafe fn scalars<'c>(call: &'c Call, name: &str, list: &Made<'_>) -> Result<Vec<Scalar<'c>>> {
-    // SAFETY: the caller's promise.
-    let pointers = unsafe { list.elements::<*mut PD_Scalar>(name) }?;
-    // SAFETY: the caller's promise.
-    Ok(pointers.iter().map(|&pointer| unsafe { Scalar::of_handle(call, pointer) }).collect())
 }

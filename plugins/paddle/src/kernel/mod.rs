@@ -12,12 +12,14 @@ mod list;
 mod memory;
 mod number;
 mod output;
+pub(crate) mod outputs;
 mod registry;
 mod tensor;
+mod tensors;
 
 pub(crate) use argument::{Argument, Attribute, Input, Outcome, Section};
 pub(crate) use call::{Call, enter};
-pub(crate) use element::{BOOL, Element, FLOATS, INTEGERS};
+pub(crate) use element::{BOOL, COMPLEX, Element, FLOATS, INTEGERS};
 pub(crate) use number::{IntArray, Scalar, unsigned};
 pub(crate) use output::Output;
 pub(crate) use registry::{Any, Kernel, Registry, Run, kernel, register};

@@ -5,6 +5,7 @@
 //! at. So the attribute itself is looked at, where Paddle exports how to get it.
 
 use std::borrow::Cow;
+use std::ffi::c_void;
 use std::ops::RangeInclusive;
 use std::slice;
 
@@ -14,7 +15,7 @@ use tenon_kernels::{Complex, FromNumber, Number};
 
 use super::argument::{Argument, Attribute};
 use super::call::Call;
-use super::list::elements;
+use super::list::{Made, elements, made};
 use super::tensor::Tensor;
 use crate::error::{Error, Result};
 
@@ -104,7 +105,7 @@ impl<'c> Scalar<'c> {
     ///
     /// # Safety
     /// `raw` is a live one for `'c`.
-    pub(super) unsafe fn of_handle(call: &'c Call, raw: *mut PD_Scalar) -> Self {
+    unsafe fn of_handle(call: &'c Call, raw: *mut PD_Scalar) -> Self {
         Self { call, source: Source::Handle(ScalarHandle::from_raw(raw)) }
     }
 
@@ -196,6 +197,19 @@ unsafe impl<'c> Argument<'c> for Scalar<'c> {
 }
 
 impl<'c> Attribute<'c> for Scalar<'c> {}
+
+made! {
+    Scalar<'c>: LIST_SCALAR, of_pointers, list_scalar_attr, kernel_context_list_scalar_attr_at, scalars;
+}
+
+/// # Safety
+/// The list is of pointers to scalars that stay for `'c`.
+unsafe fn scalars<'c>(call: &'c Call, name: &str, list: &Made<'_>) -> Result<Vec<Scalar<'c>>> {
+    // SAFETY: the caller's promise.
+    let pointers = unsafe { list.elements::<*mut PD_Scalar>(name) }?;
+    // SAFETY: the caller's promise.
+    Ok(pointers.iter().map(|&pointer| unsafe { Scalar::of_handle(call, pointer) }).collect())
+}
 
 /// A list of integers, such as a shape.
 #[derive(Clone, Debug)]

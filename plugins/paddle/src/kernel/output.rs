@@ -50,28 +50,6 @@ impl<'c> Output<'c> {
         Ok(unsafe { ViewMut::from_raw(first, dtype, &dims, &strides) }?)
     }
 
-    /// Gives it memory of the device, with what an input holds: mostly it is that input, changed in place.
-    pub(crate) fn update<T: Element>(self, input: Tensor<'c>) -> Result<&'c mut [T]> {
-        input.expect_type(T::DATA_TYPE)?;
-        input.expect_contiguous()?;
-        let len = input.len()?;
-        if self.0.len()? != len {
-            let message = format!("`{}` and `{}` differ in size", input.name, self.0.name);
-            return Err(Error::invalid(message));
-        }
-        let old = input.span::<T>(Window::first(len))?;
-        let elements: &'c mut [T] = self.write()?;
-        if len != 0 && elements.as_ptr().addr() != old.start {
-            // SAFETY: the input's memory was checked, and stays for the call even where it was the output's own; it
-            // may overlap with the elements in any way.
-            unsafe {
-                let old: *const T = std::ptr::with_exposed_provenance(old.start);
-                std::ptr::copy(old, elements.as_mut_ptr(), len);
-            }
-        }
-        Ok(elements)
-    }
-
     /// The elements in a window of the memory that it has by now.
     pub(crate) fn memory<T: Pod>(self, window: Window) -> Result<&'c mut [T]> {
         let span = self.span::<T>(window)?;
@@ -127,9 +105,26 @@ impl<'c> Output<'c> {
         Ok(())
     }
 
+    /// Sets its shape, so that its elements lie one after the other.
+    pub(crate) fn reshape(self, dims: &[usize]) -> Result<()> {
+        self.set_dims(dims)?;
+        self.set_contiguous()
+    }
+
+    /// Packs an output that has no strides yet, in the shape of an input.
+    ///
+    /// The output of a kernel that takes any strides comes without, unless it is a packed input.
+    pub(crate) fn complete(self, input: Tensor<'c>) -> Result<()> {
+        if self.0.known_strides()?.is_some() {
+            return Ok(());
+        }
+        self.set_dims(&input.dims()?)?;
+        self.set_contiguous()
+    }
+
     /// Sets its strides.
     pub(crate) fn set_strides(self, strides: &[isize]) -> Result<()> {
-        if self.0.strides()? != strides {
+        if self.0.known_strides()?.as_deref() != Some(strides) {
             let strides: Vec<i64> = strides.iter().map(|&stride| stride as i64).collect();
             self.expect_short("stride", &strides)?;
             let count = strides.len() as i64;
@@ -142,7 +137,9 @@ impl<'c> Output<'c> {
     /// Sets the strides of elements that lie one after the other.
     pub(crate) fn set_contiguous(self) -> Result<()> {
         let dims = self.0.dims()?;
-        if Layout::new(&dims, &self.0.strides()?).is_ok_and(|layout| layout.is_contiguous()) {
+        if let Some(strides) = self.0.known_strides()?
+            && Layout::new(&dims, &strides).is_ok_and(|layout| layout.is_contiguous())
+        {
             return Ok(());
         }
         self.set_strides(&contiguous_strides(&dims)?)

@@ -70,7 +70,17 @@ impl Registry {
         taken.try_for_each(|ty| self.add_for::<K, Any>(*ty))
     }
 
+    /// Registers an operator that takes tensors of any strides as they are, for elements of type `T`.
+    pub(crate) fn add_strided<K: Kernel<T>, T>(self, data_type: DataType) -> Result<()> {
+        self.add_for::<K, T>(data_type)?;
+        self.add_with::<K, T>(data_type, take_strides)
+    }
+
     fn add_for<K: Kernel<T>, T>(self, data_type: DataType) -> Result<()> {
+        self.add_with::<K, T>(data_type, leave_definitions)
+    }
+
+    fn add_with<K: Kernel<T>, T>(self, data_type: DataType, definitions: Definitions) -> Result<()> {
         let [mut inputs, mut attributes, mut outputs] =
             [K::INPUTS, K::ATTRIBUTES, K::OUTPUTS].map(<[_]>::to_vec);
         // SAFETY: the kinds are as many as said, and only read; the entry points take arguments of these kinds,
@@ -87,7 +97,7 @@ impl Registry {
                 attributes.as_mut_ptr(),
                 outputs.len(),
                 outputs.as_mut_ptr(),
-                Some(leave_definitions),
+                Some(definitions),
                 K::by_context(),
                 K::variadic(),
             )
@@ -99,6 +109,26 @@ impl Registry {
 /// Paddle's assumption, that tensors are on the device and of the registered type, needs no correction: types are
 /// looked at in each call.
 unsafe extern "C-unwind" fn leave_definitions(_: *const PD_KernelKey, _: *mut PD_Kernel) {}
+
+/// Changes a key so that Paddle finds the kernel as one that takes tensors of any strides.
+///
+/// Otherwise Paddle packs a view before it calls a kernel, and writes the result back. The function that registers refuses this
+/// layout, but reads the key again after it has called this function.
+unsafe extern "C-unwind" fn take_strides(key: *const PD_KernelKey, _: *mut PD_Kernel) {
+    // SAFETY: a key is three enums of C++, the layout in the middle, and the one of the call is a variable.
+    unsafe {
+        let layout = key.cast_mut().cast::<i32>().add(1);
+        if *layout == 0 {
+            *layout = STRIDED;
+        }
+    }
+}
+
+/// The layout of any strides in the numbering of C++; that of any layout is 0. The same from 2.6 to 3.3.
+const STRIDED: i32 = 9;
+
+/// What a registration calls to change the definitions of arguments.
+type Definitions = unsafe extern "C-unwind" fn(*const PD_KernelKey, *mut PD_Kernel);
 
 /// Registers an operator for some types of elements, `register!(registry, Operator, [f32, f64])`, or for all that
 /// there are: `register!(registry, Operator, every)`.

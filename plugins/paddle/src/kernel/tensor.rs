@@ -9,12 +9,11 @@ use tenon::device::DataType;
 use tenon::paddle::ffi::PD_Tensor;
 use tenon::paddle::{self, KernelArgument, KernelContext, PaddleApi, Tensor as Handle};
 use tenon_kernels::strided::Layout;
-use tenon_kernels::{Bool, Complex, DType, FromNumber, Number, Pod, View, bf16, f16};
+use tenon_kernels::{Bool, Complex, DType, Number, Pod, View, bf16, f16};
 
 use super::argument::{Argument, Input};
 use super::call::Call;
 use super::element::{Element, dtype};
-use super::list::{Made, elements};
 use super::memory::{Access, overlap};
 use crate::error::{Code, Error, Result};
 
@@ -45,7 +44,7 @@ impl<'c> Tensor<'c> {
         (!self.handle.is_null()).then_some(self)
     }
 
-    fn required(self) -> Result<Self> {
+    pub(super) fn required(self) -> Result<Self> {
         self.present().ok_or_else(|| Error::invalid(format!("`{}` is not given", self.name)))
     }
 
@@ -55,6 +54,11 @@ impl<'c> Tensor<'c> {
             return Err(Error::broken(format!("`{}` has no shape", self.name)));
         };
         dims.into_iter().map(|dim| self.count("a dimension", dim)).collect()
+    }
+
+    /// Whether its dimensions are set.
+    pub(super) fn has_shape(self) -> Result<bool> {
+        Ok(self.signed_dims()?.is_some())
     }
 
     /// The length of each dimension, -1 where it is unknown; `None` if there is no shape yet.
@@ -68,6 +72,13 @@ impl<'c> Tensor<'c> {
     pub(crate) fn strides(self) -> Result<Vec<isize>> {
         let rank = self.count("the number of strides", self.ask(PaddleApi::tensor_get_num_strides)?)?;
         (0..rank).map(|index| Ok(self.ask_at(PaddleApi::tensor_get_stride, index)? as isize)).collect()
+    }
+
+    /// The distances as [`strides`](Self::strides) has them; `None` if they are not set, as those of the output of a
+    /// kernel that takes any strides.
+    pub(super) fn known_strides(self) -> Result<Option<Vec<isize>>> {
+        let is_set = self.ask(PaddleApi::tensor_get_num_strides)? >= 0;
+        is_set.then(|| self.strides()).transpose()
     }
 
     /// Asks Paddle about the tensor.
@@ -149,7 +160,7 @@ impl<'c> Tensor<'c> {
     }
 
     /// Where its elements are and how they lie, for kernels that take any layout.
-    pub(super) fn place(self) -> Result<Place> {
+    pub(crate) fn place(self) -> Result<Place> {
         let dtype = dtype(self.name, self.data_type()?)?;
         let (dims, strides) = (self.dims()?, self.strides()?);
         let layout = Layout::new(&dims, &strides)?;
@@ -238,11 +249,6 @@ impl<'c> Tensor<'c> {
                 format!("`{}` has elements of type {other:?}", self.name),
             )),
         }
-    }
-
-    /// The only element as an element of another type.
-    pub(crate) fn value<T: FromNumber>(self) -> Result<T> {
-        Ok(T::from_number(self.number()?))
     }
 }
 
@@ -346,45 +352,5 @@ unsafe impl<'c> Argument<'c> for Option<Tensor<'c>> {
     }
 }
 
-// SAFETY: a reference to a C++ vector is a pointer.
-unsafe impl<'c> Argument<'c> for Vec<Tensor<'c>> {
-    const KIND: KernelArgument = KernelArgument::LIST_TENSOR;
-    type Raw = *mut PD_Tensor;
-
-    unsafe fn from_raw(call: &'c Call, name: &'static str, raw: *mut PD_Tensor) -> Result<Self> {
-        // SAFETY: the caller's promise; the list is borrowed.
-        unsafe {
-            let list = call.api().tensor_vector_to_list(Handle::from_raw(raw))?;
-            of_pointers(call, name, elements(name, list)?)
-        }
-    }
-
-    unsafe fn from_context(
-        call: &'c Call,
-        name: &'static str,
-        context: KernelContext,
-        index: usize,
-    ) -> Result<Self> {
-        // SAFETY: the caller's promise; the list is made for the caller, the tensors are borrowed.
-        unsafe {
-            let list =
-                Made::of_pointers(call.api(), call.api().kernel_context_multi_input_at(context, index)?);
-            of_pointers(call, name, list.elements(name)?)
-        }
-    }
-}
-
-/// # Safety
-/// The pointers lead to tensors that live for `'c`.
-unsafe fn of_pointers<'c>(
-    call: &'c Call,
-    name: &'static str,
-    pointers: &[*mut PD_Tensor],
-) -> Result<Vec<Tensor<'c>>> {
-    // SAFETY: the caller's promise.
-    pointers.iter().map(|&pointer| unsafe { Tensor::of_raw(call, name, pointer) }.required()).collect()
-}
-
 impl<'c> Input<'c> for Tensor<'c> {}
 impl<'c> Input<'c> for Option<Tensor<'c>> {}
-impl<'c> Input<'c> for Vec<Tensor<'c>> {}

@@ -3,11 +3,16 @@
 use tenon::device::DataType;
 
 use crate::error::{Error, Result};
-use crate::kernel::{Call, Element, IntArray, Output, Registry, Run, Scalar, kernel, register};
+use crate::kernel::{
+    Call, Element, IntArray, Output, Registry, Run, Scalar, Tensor, kernel, register, unsigned,
+};
 
-/// Registers `full`.
+/// Registers `full`, `full_like`, `full_batch_size_like` and `assign_value`.
 pub(super) fn register(registry: Registry) -> Result<()> {
     register!(registry, Full, every);
+    register!(registry, FullLike, every);
+    register!(registry, FullBatchSizeLike, every);
+    register!(registry, AssignValue, every);
     Ok(())
 }
 
@@ -33,6 +38,76 @@ impl<T: Element> Run<T> for Full<'_> {
         let elements = out.write::<T>()?;
         call.compute(|| {
             elements.fill(value);
+            Ok(())
+        })
+    }
+}
+
+kernel! {
+    /// Makes a tensor of the shape of another one, and sets every element.
+    struct FullLike<'c> = c"full_like" {
+        inputs: { x: Tensor<'c> },
+        attributes: { value: Scalar<'c>, dtype: DataType },
+        outputs: { out: Output<'c> },
+    }
+}
+
+impl<T: Element> Run<T> for FullLike<'_> {
+    fn run(self, call: &Call) -> Result<()> {
+        let Self { value, out, .. } = self;
+        fill(call, out, value.to::<T>()?)
+    }
+}
+
+kernel! {
+    /// Makes a tensor with a dimension of the length that another one has, and sets every element.
+    struct FullBatchSizeLike<'c> = c"full_batch_size_like" {
+        inputs: { x: Tensor<'c> },
+        attributes: {
+            shape: &'c [i32], value: Scalar<'c>, dtype: DataType, x_batch_size_dim: i32,
+            out_batch_size_dim: i32,
+        },
+        outputs: { out: Output<'c> },
+    }
+}
+
+impl<T: Element> Run<T> for FullBatchSizeLike<'_> {
+    fn run(self, call: &Call) -> Result<()> {
+        let Self { value, out, .. } = self;
+        fill(call, out, value.to::<T>()?)
+    }
+}
+
+/// Sets every element of an output, which has its shape.
+fn fill<T: Element>(call: &Call, out: Output<'_>, value: T) -> Result<()> {
+    let elements = out.write::<T>()?;
+    call.compute(|| {
+        elements.fill(value);
+        Ok(())
+    })
+}
+
+kernel! {
+    /// Makes a tensor of a shape from a number for each element.
+    struct AssignValue<'c> = c"assign_value" {
+        inputs: {},
+        attributes: { shape: &'c [i32], dtype: DataType, values: Vec<Scalar<'c>> },
+        outputs: { out: Output<'c> },
+    }
+}
+
+impl<T: Element> Run<T> for AssignValue<'_> {
+    fn run(self, call: &Call) -> Result<()> {
+        let Self { shape, values, out, .. } = self;
+        let values = values.iter().map(|value| value.to()).collect::<Result<Vec<T>>>()?;
+        let dims = shape.iter().map(|&dim| unsigned("shape", dim.into())).collect::<Result<Vec<_>>>()?;
+        out.set_dims(&dims)?;
+        let elements = out.write::<T>()?;
+        if elements.len() != values.len() {
+            return Err(Error::invalid(format!("{} values are given for {dims:?}", values.len())));
+        }
+        call.compute(|| {
+            elements.copy_from_slice(&values);
             Ok(())
         })
     }

@@ -5,18 +5,17 @@
 //! operators that change parameters and statistics, and the operators that these need. All others would only improve
 //! speed.
 
-mod adam;
+mod arange;
+mod assign_value;
 mod batch_norm;
 mod concat;
 mod full;
 mod identity;
+mod index_elementwise;
 mod layout;
 mod memcpy;
-mod momentum;
-mod parameter;
-mod rmsprop;
 mod set_value;
-mod sgd;
+mod shift;
 
 use std::ffi::CStr;
 
@@ -36,14 +35,14 @@ pub(crate) fn register(host: &'static Host, device_type: &'static CStr) -> Resul
         layout::register,
         memcpy::register,
         full::register,
+        arange::register,
+        assign_value::register,
+        shift::register,
         set_value::register,
+        index_elementwise::register,
         identity::register,
         concat::register,
         batch_norm::register,
-        sgd::register,
-        momentum::register,
-        adam::register,
-        rmsprop::register,
     ]
     .into_iter()
     .try_for_each(|register| register(registry))

@@ -34,11 +34,8 @@ impl<T: Element> Run<T> for SetValue<'_> {
         let values = self.values.iter().map(|value| value.to()).collect::<Result<Vec<T>>>()?;
         let shape = self.shape.iter().map(|&dim| unsigned("shape", dim)).collect::<Result<Vec<_>>>()?;
         let value = View::of_slice(&values, &shape)?;
-        let part = Part {
-            slices: slices(self.axes, [&self.starts, &self.ends, &self.steps])?,
-            decrease_axes: self.decrease_axes,
-            none_axes: self.none_axes,
-        };
+        let bounds = [&self.starts, &self.ends, &self.steps];
+        let part = Part::new(self.axes, bounds, self.decrease_axes, self.none_axes)?;
         part.assign(call, self.x, self.out, T::DATA_TYPE, &value)
     }
 }
@@ -57,11 +54,8 @@ kernel! {
 
 impl<T: Element> Run<T> for SetValueWithTensor<'_> {
     fn run(self, call: &Call) -> Result<()> {
-        let part = Part {
-            slices: slices(self.axes, [&self.starts, &self.ends, &self.steps])?,
-            decrease_axes: self.decrease_axes,
-            none_axes: self.none_axes,
-        };
+        let bounds = [&self.starts, &self.ends, &self.steps];
+        let part = Part::new(self.axes, bounds, self.decrease_axes, self.none_axes)?;
         part.assign(call, self.x, self.out, T::DATA_TYPE, &self.value.view()?)
     }
 }
@@ -102,24 +96,29 @@ impl Slice {
     }
 }
 
-/// The slices of a call, one for each of `axes`.
-fn slices(axes: &[i64], bounds: [&IntArray<'_>; 3]) -> Result<Vec<Slice>> {
-    let [starts, ends, steps] = bounds.map(IntArray::get);
-    if [starts, ends, steps].iter().any(|bounds| bounds.len() != axes.len()) || steps.contains(&0) {
-        return Err(Error::invalid(
-            "`starts`, `ends` and `steps` need a number for each axis, and no step of 0",
-        ));
+impl<'a> Part<'a> {
+    /// The part that has a slice for each of `axes`, from the starts, ends and steps in `bounds`.
+    fn new(
+        axes: &[i64],
+        bounds: [&IntArray<'_>; 3],
+        decrease_axes: &'a [i64],
+        none_axes: &'a [i64],
+    ) -> Result<Self> {
+        let [starts, ends, steps] = bounds.map(IntArray::get);
+        if [starts, ends, steps].iter().any(|bounds| bounds.len() != axes.len()) || steps.contains(&0) {
+            return Err(Error::invalid(
+                "`starts`, `ends` and `steps` need a number for each axis, and no step of 0",
+            ));
+        }
+        let slice = |index: usize| Slice {
+            axis: axes[index],
+            start: starts[index],
+            end: ends[index],
+            step: steps[index],
+        };
+        Ok(Part { slices: (0..axes.len()).map(slice).collect(), decrease_axes, none_axes })
     }
-    let slice = |index: usize| Slice {
-        axis: axes[index],
-        start: starts[index],
-        end: ends[index],
-        step: steps[index],
-    };
-    Ok((0..axes.len()).map(slice).collect())
-}
 
-impl Part<'_> {
     fn assign(
         &self,
         call: &Call,

@@ -203,6 +203,13 @@ impl Device for Cpu {
         }
     }
 
+    fn event_elapsed_time(&self, device: DeviceId, start: Event, end: Event) -> Result<i64> {
+        let core = self.core()?;
+        let start = core.event(device, start)?.completed_at()?;
+        let end = core.event(device, end)?.completed_at()?;
+        Ok(end.wrapping_sub(start).cast_signed())
+    }
+
     fn device_memory_allocate(&self, device: DeviceId, size: usize) -> Result<DevicePtr> {
         null_if_out_of_memory(Cpu::device_memory_allocate(self, device, size), DevicePtr::NULL)
     }

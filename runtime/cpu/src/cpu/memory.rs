@@ -5,7 +5,7 @@ use super::core::Core;
 use crate::error::{Error, Result};
 use crate::executor::context;
 use crate::executor::work::Work;
-use crate::memory::{Allocation, Arena, HostStats, MemoryStats, PointerInfo, Space};
+use crate::memory::{Allocation, Arena, HostStats, MemoryStats, Owner as _, PointerInfo, Space};
 use std::sync::Arc;
 use tenon::device::DeviceId;
 use tenon::support::has_room;

@@ -2,7 +2,6 @@
 
 use super::Cpu;
 use crate::error::{Error, Result};
-use crate::executor::event::Mark;
 use crate::executor::stream::{Captured, StreamState};
 use crate::executor::work::{Task, TaskResult, Work};
 use crate::graph::Op;
@@ -75,21 +74,7 @@ impl Cpu {
     /// [`Error::EventNotRecorded`], [`Error::EventNotReady`], [`Error::CapturedEvent`],
     /// [`Error::InvalidHandle`].
     pub fn event_time_ns(&self, event: Event) -> Result<u64> {
-        match self.core()?.any_event(event)?.mark() {
-            Mark::Done(time) => Ok(time),
-            Mark::Never => Err(Error::EventNotRecorded { event: event.addr() }),
-            Mark::Pending(_) => Err(Error::EventNotReady { event: event.addr() }),
-            Mark::Captured(_) => Err(Error::CapturedEvent { event: event.addr() }),
-        }
-    }
-
-    /// The time from one event to another, in nanoseconds; negative if `end` came first.
-    ///
-    /// # Errors
-    /// As for [`Cpu::event_time_ns`], of either event.
-    pub fn event_elapsed_ns(&self, start: Event, end: Event) -> Result<i64> {
-        let (start, end) = (self.event_time_ns(start)?, self.event_time_ns(end)?);
-        Ok(end.wrapping_sub(start) as i64)
+        self.core()?.any_event(event)?.completed_at()
     }
 }
 

@@ -4,6 +4,7 @@
 //! a new record and leaves those who wait for the old one alone, as CUDA has it.
 
 use super::stream::StreamState;
+use crate::error::{Error, Result};
 use crate::graph::CapturedMark;
 use crate::sync::{AtomicU64, Mutex, Ordering};
 use std::sync::Arc;
@@ -98,5 +99,16 @@ impl EventState {
             *mark = Mark::Done(time);
         }
         mark.clone()
+    }
+
+    /// When the last record completed.
+    pub(crate) fn completed_at(&self) -> Result<u64> {
+        let event = self.handle;
+        match self.mark() {
+            Mark::Done(time) => Ok(time),
+            Mark::Never => Err(Error::EventNotRecorded { event }),
+            Mark::Pending(_) => Err(Error::EventNotReady { event }),
+            Mark::Captured(_) => Err(Error::CapturedEvent { event }),
+        }
     }
 }

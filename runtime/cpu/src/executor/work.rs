@@ -5,7 +5,7 @@ use super::event::Record;
 use super::join::Join;
 use super::stream::StreamState;
 use crate::error::Error;
-use crate::memory::{AllocationGuard, RawCopy, RawFill};
+use crate::memory::{AllocationGuard, CopyKind, RawCopy, RawFill};
 use crate::profiler::Activity;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,40 +16,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// That many take well under a microsecond (`cargo bench --bench streams`), less than to hand
 /// them to a thread and wait for it.
 pub const INLINE_BYTES: usize = 32 << 10;
-
-/// The direction of a copy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum CopyKind {
-    /// From host memory to a device.
-    HostToDevice,
-    /// From a device to host memory.
-    DeviceToHost,
-    /// Within one device.
-    DeviceToDevice,
-    /// From one device to another.
-    PeerToPeer,
-}
-
-impl CopyKind {
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::HostToDevice => "copy h2d",
-            Self::DeviceToHost => "copy d2h",
-            Self::DeviceToDevice => "copy d2d",
-            Self::PeerToPeer => "copy p2p",
-        }
-    }
-
-    /// The call that makes such a copy and waits.
-    pub(crate) fn call(self) -> &'static str {
-        match self {
-            Self::HostToDevice => "memory_copy_h2d",
-            Self::DeviceToHost => "memory_copy_d2h",
-            Self::DeviceToDevice => "memory_copy_d2d",
-            Self::PeerToPeer => "memory_copy_p2p",
-        }
-    }
-}
 
 /// The result of a kernel or callback: nothing, or the reason of its failure.
 ///

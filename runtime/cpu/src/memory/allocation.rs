@@ -1,6 +1,5 @@
 //! One allocation: its memory, and the guards that keep it.
 
-use super::arena::Arena;
 use super::system::Region;
 use super::{PointerInfo, Space};
 use crate::error::{Error, Result};
@@ -12,13 +11,22 @@ use tenon::device::DeviceId;
 /// caller's own claim is one.
 const LIVE: u64 = 1 << 63;
 
+/// The owner of allocations, which counts them.
+pub(crate) trait Owner: Send + Sync {
+    /// Frees the allocation that starts at `ptr`. It counts as used while guards keep it.
+    fn free(&self, allocation: Arc<Allocation>, ptr: usize, size: usize) -> Result<()>;
+
+    /// Ends a free whose allocation was kept by guards until now.
+    fn finish_deferred_free(&self, allocation: &Allocation);
+}
+
 /// Memory from the moment it is obtained from the system until it is returned.
 pub(crate) struct Allocation {
     region: Region,
     requested: usize,
     space: Space,
     pub(crate) device: DeviceId,
-    arena: Weak<Arena>,
+    owner: Weak<dyn Owner>,
     state: AtomicU64,
 }
 
@@ -36,9 +44,9 @@ impl Allocation {
         requested: usize,
         space: Space,
         device: DeviceId,
-        arena: Weak<Arena>,
+        owner: Weak<dyn Owner>,
     ) -> Self {
-        Self { region, requested, space, device, arena, state: AtomicU64::new(LIVE | 1) }
+        Self { region, requested, space, device, owner, state: AtomicU64::new(LIVE | 1) }
     }
 
     pub(crate) fn addr(&self) -> usize {
@@ -87,11 +95,11 @@ impl Allocation {
 
     /// Frees the allocation, if it is not freed yet, for a device that is shut down.
     pub(crate) fn abandon(self: &Arc<Self>) {
-        if let Some(arena) = self.arena.upgrade()
+        if let Some(owner) = self.owner.upgrade()
             && self.state.load(Ordering::Acquire) & LIVE != 0
         {
             // It fails only where another thread frees the allocation at this moment.
-            _ = arena.free(self.clone(), self.addr(), self.requested);
+            _ = owner.free(self.clone(), self.addr(), self.requested);
         }
     }
 
@@ -147,9 +155,9 @@ impl Drop for AllocationGuard {
     fn drop(&mut self) {
         // The caller's own claim ends with the free, so zero means freed.
         if self.0.state.fetch_sub(1, Ordering::AcqRel) == 1
-            && let Some(arena) = self.0.arena.upgrade()
+            && let Some(owner) = self.0.owner.upgrade()
         {
-            arena.finish_deferred_free(&self.0);
+            owner.finish_deferred_free(&self.0);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The memory of one device: a budget, and the share of it in use.
 
-use super::allocation::{Allocation, Freed};
+use super::allocation::{Allocation, Freed, Owner};
 use super::registry::Registry;
 use super::size::{alignment, block_size, host_block_size, largest_block};
 use super::system::Region;
@@ -75,26 +75,6 @@ impl Arena {
         fits
     }
 
-    /// Frees the allocation that starts at `ptr`. It counts as used while guards keep it.
-    pub(crate) fn free(&self, allocation: Arc<Allocation>, ptr: usize, size: usize) -> Result<()> {
-        match allocation.free(ptr, size)? {
-            Freed::Now => {
-                self.release(&allocation).allocations -= 1;
-            }
-            Freed::Deferred => {
-                let mut usage = self.lock();
-                usage.allocations -= 1;
-                usage.deferred += 1;
-            }
-        }
-        Ok(())
-    }
-
-    /// Ends a free whose allocation was kept by guards until now.
-    pub(crate) fn finish_deferred_free(&self, allocation: &Allocation) {
-        self.release(allocation).deferred -= 1;
-    }
-
     fn release(&self, allocation: &Allocation) -> MutexGuard<'_, Usage> {
         // Out of the registry first: once the memory is returned, the system may hand out the
         // address again.
@@ -154,6 +134,26 @@ impl Arena {
 
     fn lock(&self) -> MutexGuard<'_, Usage> {
         self.usage.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Owner for Arena {
+    fn free(&self, allocation: Arc<Allocation>, ptr: usize, size: usize) -> Result<()> {
+        match allocation.free(ptr, size)? {
+            Freed::Now => {
+                self.release(&allocation).allocations -= 1;
+            }
+            Freed::Deferred => {
+                let mut usage = self.lock();
+                usage.allocations -= 1;
+                usage.deferred += 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn finish_deferred_free(&self, allocation: &Allocation) {
+        self.release(allocation).deferred -= 1;
     }
 }
 

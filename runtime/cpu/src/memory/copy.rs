@@ -7,6 +7,40 @@ use crate::executor::parallel::{Bulk, SPLIT_BYTES, Split};
 use crate::executor::queue::ReadyQueue;
 use tenon::HostPtr;
 
+/// The direction of a copy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum CopyKind {
+    /// From host memory to a device.
+    HostToDevice,
+    /// From a device to host memory.
+    DeviceToHost,
+    /// Within one device.
+    DeviceToDevice,
+    /// From one device to another.
+    PeerToPeer,
+}
+
+impl CopyKind {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::HostToDevice => "copy h2d",
+            Self::DeviceToHost => "copy d2h",
+            Self::DeviceToDevice => "copy d2d",
+            Self::PeerToPeer => "copy p2p",
+        }
+    }
+
+    /// The call that makes such a copy and waits.
+    pub(crate) fn call(self) -> &'static str {
+        match self {
+            Self::HostToDevice => "memory_copy_h2d",
+            Self::DeviceToHost => "memory_copy_d2h",
+            Self::DeviceToDevice => "memory_copy_d2d",
+            Self::PeerToPeer => "memory_copy_p2p",
+        }
+    }
+}
+
 /// A copy between checked addresses.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RawCopy {

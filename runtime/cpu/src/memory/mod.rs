@@ -16,8 +16,9 @@ mod size;
 mod system;
 mod transfer;
 
-pub(crate) use allocation::{Allocation, AllocationGuard};
+pub(crate) use allocation::{Allocation, AllocationGuard, Owner};
 pub(crate) use arena::Arena;
+pub use copy::CopyKind;
 pub(crate) use copy::{Pattern, RawCopy, RawFill};
 pub(crate) use registry::Registry;
 pub(crate) use size::GRANULE;

@@ -4,10 +4,10 @@
 //! memory may have been freed since the capture.
 
 use super::allocation::AllocationGuard;
-use super::copy::{Pattern, RawCopy, RawFill};
+use super::copy::{CopyKind, Pattern, RawCopy, RawFill};
 use super::registry::Registry;
 use crate::error::Result;
-use crate::executor::work::{CopyKind, Work};
+use crate::executor::work::Work;
 use tenon::device::DeviceId;
 
 /// One end of a copy.

@@ -13,7 +13,7 @@ use crate::tensor::{View, ViewMut};
 /// `out = max(x, 0)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn relu(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     fn each<T: Numeric>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
@@ -28,7 +28,7 @@ pub fn relu(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// `dx = dout if out > 0 else 0`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn relu_dx(dx: &mut ViewMut<'_>, out: &View<'_>, dout: &View<'_>) -> Result<()> {
     fn each<T: Floating>(dx: &mut [T], [out, dout]: [&[T]; 2]) {
         for ((dx, &out), &dout) in dx.iter_mut().zip(out).zip(dout) {
@@ -43,7 +43,7 @@ pub fn relu_dx(dx: &mut ViewMut<'_>, out: &View<'_>, dout: &View<'_>) -> Result<
 /// `out = clamp(x, 0, 6)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn relu6(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
@@ -58,7 +58,7 @@ pub fn relu6(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// `dx = dout if out > 0 and out < 6 else 0`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn relu6_dx(dx: &mut ViewMut<'_>, out: &View<'_>, dout: &View<'_>) -> Result<()> {
     fn each<T: Floating>(dx: &mut [T], [out, dout]: [&[T]; 2]) {
         for ((dx, &out), &dout) in dx.iter_mut().zip(out).zip(dout) {
@@ -73,7 +73,7 @@ pub fn relu6_dx(dx: &mut ViewMut<'_>, out: &View<'_>, dout: &View<'_>) -> Result
 /// `out = alpha * x if x < 0 else x`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn leaky_relu(out: &mut ViewMut<'_>, x: &View<'_>, alpha: f64) -> Result<()> {
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1], alpha: f64) {
         let alpha = T::of(alpha);
@@ -94,7 +94,7 @@ pub fn leaky_relu(out: &mut ViewMut<'_>, x: &View<'_>, alpha: f64) -> Result<()>
 /// `dx = alpha * dout if x < 0 else dout`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn leaky_relu_dx(
     dx: &mut ViewMut<'_>,
     x: &View<'_>,
@@ -120,7 +120,7 @@ pub fn leaky_relu_dx(
 /// `out = x if x > 0 else alpha * x`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn prelu(out: &mut ViewMut<'_>, x: &View<'_>, alpha: &View<'_>) -> Result<()> {
     fn each<T: Floating>(out: &mut [T], [x, alpha]: [&[T]; 2]) {
         for ((out, &x), &alpha) in out.iter_mut().zip(x).zip(alpha) {
@@ -135,7 +135,7 @@ pub fn prelu(out: &mut ViewMut<'_>, x: &View<'_>, alpha: &View<'_>) -> Result<()
 /// `dx = dout if x > 0 else alpha * dout`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn prelu_dx(
     dx: &mut ViewMut<'_>,
     x: &View<'_>,
@@ -155,7 +155,7 @@ pub fn prelu_dx(
 /// `dalpha = 0 if x > 0 else x * dout`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn prelu_dalpha(
     dalpha: &mut ViewMut<'_>,
     x: &View<'_>,
@@ -174,7 +174,7 @@ pub fn prelu_dalpha(
 /// `out = value if x <= threshold else x`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn thresholded_relu(
     out: &mut ViewMut<'_>,
     x: &View<'_>,
@@ -201,7 +201,7 @@ pub fn thresholded_relu(
 /// `dx = 0 if x <= threshold else dout`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn thresholded_relu_dx(
     dx: &mut ViewMut<'_>,
     x: &View<'_>,
@@ -227,7 +227,7 @@ pub fn thresholded_relu_dx(
 /// `out = x if x > 0 else alpha * expm1(x)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn elu(out: &mut ViewMut<'_>, x: &View<'_>, alpha: f64) -> Result<()> {
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1], alpha: f64) {
         let alpha = T::of(alpha);
@@ -248,7 +248,7 @@ pub fn elu(out: &mut ViewMut<'_>, x: &View<'_>, alpha: f64) -> Result<()> {
 /// `dx = dout if x > 0 else dout * (out + alpha)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn elu_dx(
     dx: &mut ViewMut<'_>,
     x: &View<'_>,
@@ -275,7 +275,7 @@ pub fn elu_dx(
 /// `out = scale * x if x > 0 else scale * alpha * expm1(x)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn selu(out: &mut ViewMut<'_>, x: &View<'_>, scale: f64, alpha: f64) -> Result<()> {
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1], scale: f64, alpha: f64) {
         let scale = T::of(scale);
@@ -297,7 +297,7 @@ pub fn selu(out: &mut ViewMut<'_>, x: &View<'_>, scale: f64, alpha: f64) -> Resu
 /// `dx = scale * dout if out > 0 else dout * (out + scale * alpha)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn selu_dx(
     dx: &mut ViewMut<'_>,
     out: &View<'_>,
@@ -329,7 +329,7 @@ pub fn selu_dx(
 /// `out = x if x > 0 else alpha * expm1(x / alpha)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn celu(out: &mut ViewMut<'_>, x: &View<'_>, alpha: f64) -> Result<()> {
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1], alpha: f64) {
         let alpha = T::of(alpha);
@@ -350,7 +350,7 @@ pub fn celu(out: &mut ViewMut<'_>, x: &View<'_>, alpha: f64) -> Result<()> {
 /// `dx = dout if x > 0 else dout * exp(x / alpha)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn celu_dx(
     dx: &mut ViewMut<'_>,
     x: &View<'_>,
@@ -376,7 +376,7 @@ pub fn celu_dx(
 /// `out = x * cdf`, where `cdf = sigmoid(1.5957691216057308 * x * (1 + 0.044715 * x * x)) if approximate else 0.5 * erfc(-sqrt(0.5) * x)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn gelu(out: &mut ViewMut<'_>, x: &View<'_>, approximate: bool) -> Result<()> {
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1], approximate: bool) {
         for (out, &x) in out.iter_mut().zip(x) {
@@ -402,7 +402,7 @@ pub fn gelu(out: &mut ViewMut<'_>, x: &View<'_>, approximate: bool) -> Result<()
 /// `dx = dout * (cdf + x * density)`, where `cdf = sigmoid(1.5957691216057308 * x * (1 + 0.044715 * x * x)) if approximate else 0.5 * erfc(-sqrt(0.5) * x)` and `density = 1.5957691216057308 * (1 + 0.134145 * x * x) * cdf * (1 - cdf) if approximate else 0.3989422804014327 * exp(-0.5 * x * x)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn gelu_dx(
     dx: &mut ViewMut<'_>,
     x: &View<'_>,
@@ -439,7 +439,7 @@ pub fn gelu_dx(
 /// `out = x * s`, where `s = sigmoid(x)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn silu(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
@@ -455,7 +455,7 @@ pub fn silu(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// `dx = dout * s * (1 + x * (1 - s))`, where `s = sigmoid(x)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn silu_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()> {
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2]) {
         for ((dx, &x), &dout) in dx.iter_mut().zip(x).zip(dout) {
@@ -471,7 +471,7 @@ pub fn silu_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()
 /// `out = x * s`, where `s = sigmoid(beta * x)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn swish(out: &mut ViewMut<'_>, x: &View<'_>, beta: f64) -> Result<()> {
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1], beta: f64) {
         let beta = T::of(beta);
@@ -493,7 +493,7 @@ pub fn swish(out: &mut ViewMut<'_>, x: &View<'_>, beta: f64) -> Result<()> {
 /// `dx = dout * s * (1 + beta * x * (1 - s))`, where `s = sigmoid(beta * x)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn swish_dx(
     dx: &mut ViewMut<'_>,
     x: &View<'_>,
@@ -520,7 +520,7 @@ pub fn swish_dx(
 /// `out = x * s * gate`, where `s = sigmoid(x)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn swiglu(out: &mut ViewMut<'_>, x: &View<'_>, gate: &View<'_>) -> Result<()> {
     fn each<T: Floating>(out: &mut [T], [x, gate]: [&[T]; 2]) {
         for ((out, &x), &gate) in out.iter_mut().zip(x).zip(gate) {
@@ -536,7 +536,7 @@ pub fn swiglu(out: &mut ViewMut<'_>, x: &View<'_>, gate: &View<'_>) -> Result<()
 /// `dx = dout * gate * s * (1 + x * (1 - s))`, where `s = sigmoid(x)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn swiglu_dx(
     dx: &mut ViewMut<'_>,
     x: &View<'_>,
@@ -557,7 +557,7 @@ pub fn swiglu_dx(
 /// `dgate = dout * x * s`, where `s = sigmoid(x)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn swiglu_dgate(
     dgate: &mut ViewMut<'_>,
     x: &View<'_>,
@@ -577,7 +577,7 @@ pub fn swiglu_dgate(
 /// `out = x * t`, where `t = tanh(softplus(x))`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn mish(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
@@ -593,7 +593,7 @@ pub fn mish(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// `dx = dout * (t + x * (1 - t * t) * sigmoid(x))`, where `t = tanh(softplus(x))`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn mish_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()> {
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2]) {
         for ((dx, &x), &dout) in dx.iter_mut().zip(x).zip(dout) {
@@ -609,7 +609,7 @@ pub fn mish_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()
 /// `out = x if beta * x > threshold else softplus(beta * x) / beta`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn softplus(
     out: &mut ViewMut<'_>,
     x: &View<'_>,
@@ -636,7 +636,7 @@ pub fn softplus(
 /// `dx = dout if beta * x > threshold else dout * sigmoid(beta * x)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn softplus_dx(
     dx: &mut ViewMut<'_>,
     x: &View<'_>,
@@ -664,7 +664,7 @@ pub fn softplus_dx(
 /// `out = softplus(clamp(x, -threshold, threshold))`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn soft_relu(out: &mut ViewMut<'_>, x: &View<'_>, threshold: f64) -> Result<()> {
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1], threshold: f64) {
         let threshold = T::of(threshold);
@@ -685,7 +685,7 @@ pub fn soft_relu(out: &mut ViewMut<'_>, x: &View<'_>, threshold: f64) -> Result<
 /// `dx = dout * sigmoid(x) if x > -threshold and x < threshold else 0`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn soft_relu_dx(
     dx: &mut ViewMut<'_>,
     x: &View<'_>,
@@ -715,7 +715,7 @@ pub fn soft_relu_dx(
 /// `out = x / (1 + abs(x))`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn softsign(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
@@ -730,7 +730,7 @@ pub fn softsign(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// `dx = dout / square(1 + abs(x))`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn softsign_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()> {
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2]) {
         for ((dx, &x), &dout) in dx.iter_mut().zip(x).zip(dout) {
@@ -745,7 +745,7 @@ pub fn softsign_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Resul
 /// `out = sigmoid(x)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn sigmoid(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
@@ -760,7 +760,7 @@ pub fn sigmoid(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// `dx = dout * out * (1 - out)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn sigmoid_dx(dx: &mut ViewMut<'_>, out: &View<'_>, dout: &View<'_>) -> Result<()> {
     fn each<T: Floating>(dx: &mut [T], [out, dout]: [&[T]; 2]) {
         for ((dx, &out), &dout) in dx.iter_mut().zip(out).zip(dout) {
@@ -775,7 +775,7 @@ pub fn sigmoid_dx(dx: &mut ViewMut<'_>, out: &View<'_>, dout: &View<'_>) -> Resu
 /// `out = -softplus(-x)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn log_sigmoid(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
@@ -790,7 +790,7 @@ pub fn log_sigmoid(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// `dx = dout * sigmoid(-x)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn log_sigmoid_dx(
     dx: &mut ViewMut<'_>,
     x: &View<'_>,
@@ -809,7 +809,7 @@ pub fn log_sigmoid_dx(
 /// `out = tanh(x)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn tanh(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
@@ -824,7 +824,7 @@ pub fn tanh(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// `dx = dout * (1 - out * out)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn tanh_dx(dx: &mut ViewMut<'_>, out: &View<'_>, dout: &View<'_>) -> Result<()> {
     fn each<T: Floating>(dx: &mut [T], [out, dout]: [&[T]; 2]) {
         for ((dx, &out), &dout) in dx.iter_mut().zip(out).zip(dout) {
@@ -839,7 +839,7 @@ pub fn tanh_dx(dx: &mut ViewMut<'_>, out: &View<'_>, dout: &View<'_>) -> Result<
 /// `out = scale_b * t`, where `t = tanh(scale_a * x)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn stanh(
     out: &mut ViewMut<'_>,
     x: &View<'_>,
@@ -867,7 +867,7 @@ pub fn stanh(
 /// `dx = dout * scale_a * scale_b * (1 - t * t)`, where `t = tanh(scale_a * x)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn stanh_dx(
     dx: &mut ViewMut<'_>,
     x: &View<'_>,
@@ -903,7 +903,7 @@ pub fn stanh_dx(
 /// `out = clamp(slope * x + offset, 0, 1)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn hard_sigmoid(
     out: &mut ViewMut<'_>,
     x: &View<'_>,
@@ -930,7 +930,7 @@ pub fn hard_sigmoid(
 /// `dx = slope * dout if out > 0 and out < 1 else 0`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn hard_sigmoid_dx(
     dx: &mut ViewMut<'_>,
     out: &View<'_>,
@@ -960,7 +960,7 @@ pub fn hard_sigmoid_dx(
 /// `out = x * clamp(x + 3, 0, 6) / 6`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn hard_swish(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
@@ -975,7 +975,7 @@ pub fn hard_swish(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// `dx = dout if x >= 3 else dout * (2 * x + 3) / 6 if x > -3 else 0`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn hard_swish_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()> {
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2]) {
         for ((dx, &x), &dout) in dx.iter_mut().zip(x).zip(dout) {
@@ -996,7 +996,7 @@ pub fn hard_swish_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Res
 /// `out = clamp(x, lower, upper)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn hard_tanh(
     out: &mut ViewMut<'_>,
     x: &View<'_>,
@@ -1023,7 +1023,7 @@ pub fn hard_tanh(
 /// `dx = dout if x > lower and x < upper else 0`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn hard_tanh_dx(
     dx: &mut ViewMut<'_>,
     x: &View<'_>,
@@ -1051,7 +1051,7 @@ pub fn hard_tanh_dx(
 /// `out = 0 if x > -threshold and x < threshold else x`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn hard_shrink(out: &mut ViewMut<'_>, x: &View<'_>, threshold: f64) -> Result<()> {
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1], threshold: f64) {
         let threshold = T::of(threshold);
@@ -1072,7 +1072,7 @@ pub fn hard_shrink(out: &mut ViewMut<'_>, x: &View<'_>, threshold: f64) -> Resul
 /// `dx = 0 if x > -threshold and x < threshold else dout`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn hard_shrink_dx(
     dx: &mut ViewMut<'_>,
     x: &View<'_>,
@@ -1098,7 +1098,7 @@ pub fn hard_shrink_dx(
 /// `out = x - clamp(x, -threshold, threshold)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn soft_shrink(out: &mut ViewMut<'_>, x: &View<'_>, threshold: f64) -> Result<()> {
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1], threshold: f64) {
         let threshold = T::of(threshold);
@@ -1119,7 +1119,7 @@ pub fn soft_shrink(out: &mut ViewMut<'_>, x: &View<'_>, threshold: f64) -> Resul
 /// `dx = dout if x > threshold or x < -threshold else 0`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn soft_shrink_dx(
     dx: &mut ViewMut<'_>,
     x: &View<'_>,
@@ -1145,7 +1145,7 @@ pub fn soft_shrink_dx(
 /// `out = x - t`, where `t = tanh(x)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn tanh_shrink(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
@@ -1161,7 +1161,7 @@ pub fn tanh_shrink(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// `dx = dout * t * t`, where `t = tanh(x)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn tanh_shrink_dx(
     dx: &mut ViewMut<'_>,
     x: &View<'_>,

@@ -13,7 +13,7 @@ use crate::tensor::{View, ViewMut};
 /// `out = a + b`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn add(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
     fn each<T: Numeric>(out: &mut [T], [a, b]: [&[T]; 2]) {
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
@@ -28,7 +28,7 @@ pub fn add(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
 /// `da = dout`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn add_da(da: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
     fn each<T: Floating>(da: &mut [T], [dout]: [&[T]; 1]) {
         for (da, &dout) in da.iter_mut().zip(dout) {
@@ -43,7 +43,7 @@ pub fn add_da(da: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
 /// `db = dout`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn add_db(db: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
     fn each<T: Floating>(db: &mut [T], [dout]: [&[T]; 1]) {
         for (db, &dout) in db.iter_mut().zip(dout) {
@@ -58,7 +58,7 @@ pub fn add_db(db: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
 /// `out = a - b`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn subtract(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
     fn each<T: Numeric>(out: &mut [T], [a, b]: [&[T]; 2]) {
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
@@ -73,7 +73,7 @@ pub fn subtract(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()>
 /// `da = dout`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn subtract_da(da: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
     fn each<T: Floating>(da: &mut [T], [dout]: [&[T]; 1]) {
         for (da, &dout) in da.iter_mut().zip(dout) {
@@ -88,7 +88,7 @@ pub fn subtract_da(da: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
 /// `db = -dout`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn subtract_db(db: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
     fn each<T: Floating>(db: &mut [T], [dout]: [&[T]; 1]) {
         for (db, &dout) in db.iter_mut().zip(dout) {
@@ -103,7 +103,7 @@ pub fn subtract_db(db: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
 /// `out = a * b`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn multiply(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
     fn each<T: Numeric>(out: &mut [T], [a, b]: [&[T]; 2]) {
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
@@ -118,7 +118,7 @@ pub fn multiply(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()>
 /// `da = dout * b`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn multiply_da(da: &mut ViewMut<'_>, b: &View<'_>, dout: &View<'_>) -> Result<()> {
     fn each<T: Floating>(da: &mut [T], [b, dout]: [&[T]; 2]) {
         for ((da, &b), &dout) in da.iter_mut().zip(b).zip(dout) {
@@ -133,7 +133,7 @@ pub fn multiply_da(da: &mut ViewMut<'_>, b: &View<'_>, dout: &View<'_>) -> Resul
 /// `db = dout * a`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn multiply_db(db: &mut ViewMut<'_>, a: &View<'_>, dout: &View<'_>) -> Result<()> {
     fn each<T: Floating>(db: &mut [T], [a, dout]: [&[T]; 2]) {
         for ((db, &a), &dout) in db.iter_mut().zip(a).zip(dout) {
@@ -148,7 +148,7 @@ pub fn multiply_db(db: &mut ViewMut<'_>, a: &View<'_>, dout: &View<'_>) -> Resul
 /// `out = a / b`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn divide(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
     fn each<T: Floating>(out: &mut [T], [a, b]: [&[T]; 2]) {
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
@@ -163,7 +163,7 @@ pub fn divide(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
 /// `da = dout / b`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn divide_da(da: &mut ViewMut<'_>, b: &View<'_>, dout: &View<'_>) -> Result<()> {
     fn each<T: Floating>(da: &mut [T], [b, dout]: [&[T]; 2]) {
         for ((da, &b), &dout) in da.iter_mut().zip(b).zip(dout) {
@@ -178,7 +178,7 @@ pub fn divide_da(da: &mut ViewMut<'_>, b: &View<'_>, dout: &View<'_>) -> Result<
 /// `db = -dout * out / b`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn divide_db(
     db: &mut ViewMut<'_>,
     b: &View<'_>,
@@ -198,7 +198,7 @@ pub fn divide_db(
 /// `out = trunc_div(a, b)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn trunc_divide(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
     fn each<T: Numeric>(out: &mut [T], [a, b]: [&[T]; 2]) {
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
@@ -213,7 +213,7 @@ pub fn trunc_divide(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result
 /// `da = 0 * dout`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn trunc_divide_da(da: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
     fn each<T: Floating>(da: &mut [T], [dout]: [&[T]; 1]) {
         for (da, &dout) in da.iter_mut().zip(dout) {
@@ -228,7 +228,7 @@ pub fn trunc_divide_da(da: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
 /// `db = 0 * dout`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn trunc_divide_db(db: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
     fn each<T: Floating>(db: &mut [T], [dout]: [&[T]; 1]) {
         for (db, &dout) in db.iter_mut().zip(dout) {
@@ -243,7 +243,7 @@ pub fn trunc_divide_db(db: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
 /// `out = floor_div(a, b)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn floor_divide(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
     fn each<T: Numeric>(out: &mut [T], [a, b]: [&[T]; 2]) {
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
@@ -258,7 +258,7 @@ pub fn floor_divide(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result
 /// `da = 0 * dout`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn floor_divide_da(da: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
     fn each<T: Floating>(da: &mut [T], [dout]: [&[T]; 1]) {
         for (da, &dout) in da.iter_mut().zip(dout) {
@@ -273,7 +273,7 @@ pub fn floor_divide_da(da: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
 /// `db = 0 * dout`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn floor_divide_db(db: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
     fn each<T: Floating>(db: &mut [T], [dout]: [&[T]; 1]) {
         for (db, &dout) in db.iter_mut().zip(dout) {
@@ -288,7 +288,7 @@ pub fn floor_divide_db(db: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
 /// `out = floor_mod(a, b)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn remainder(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
     fn each<T: Numeric>(out: &mut [T], [a, b]: [&[T]; 2]) {
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
@@ -303,7 +303,7 @@ pub fn remainder(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()
 /// `da = dout`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn remainder_da(da: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
     fn each<T: Floating>(da: &mut [T], [dout]: [&[T]; 1]) {
         for (da, &dout) in da.iter_mut().zip(dout) {
@@ -318,7 +318,7 @@ pub fn remainder_da(da: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
 /// `db = -dout * floor_div(a, b)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn remainder_db(
     db: &mut ViewMut<'_>,
     a: &View<'_>,
@@ -338,7 +338,7 @@ pub fn remainder_db(
 /// `out = trunc_mod(a, b)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn fmod(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
     fn each<T: Numeric>(out: &mut [T], [a, b]: [&[T]; 2]) {
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
@@ -353,7 +353,7 @@ pub fn fmod(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
 /// `da = dout`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn fmod_da(da: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
     fn each<T: Floating>(da: &mut [T], [dout]: [&[T]; 1]) {
         for (da, &dout) in da.iter_mut().zip(dout) {
@@ -368,7 +368,7 @@ pub fn fmod_da(da: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
 /// `db = -dout * trunc_div(a, b)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn fmod_db(
     db: &mut ViewMut<'_>,
     a: &View<'_>,
@@ -388,7 +388,7 @@ pub fn fmod_db(
 /// `out = pow(a, b)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn elementwise_pow(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
     fn each<T: Numeric>(out: &mut [T], [a, b]: [&[T]; 2]) {
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
@@ -403,7 +403,7 @@ pub fn elementwise_pow(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Res
 /// `da = 0 * dout if b == 0 else dout * b * pow(a, b - 1)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn elementwise_pow_da(
     da: &mut ViewMut<'_>,
     a: &View<'_>,
@@ -427,7 +427,7 @@ pub fn elementwise_pow_da(
 /// `db = 0 * dout if a == 0 and b >= 0 else dout * log(a) * pow(a, b)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn elementwise_pow_db(
     db: &mut ViewMut<'_>,
     a: &View<'_>,
@@ -451,7 +451,7 @@ pub fn elementwise_pow_db(
 /// `out = max(a, b)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn maximum(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
     fn each<T: Numeric>(out: &mut [T], [a, b]: [&[T]; 2]) {
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
@@ -466,7 +466,7 @@ pub fn maximum(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> 
 /// `da = dout if a > b else 0.5 * dout if a == b else 0`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn maximum_da(
     da: &mut ViewMut<'_>,
     a: &View<'_>,
@@ -492,7 +492,7 @@ pub fn maximum_da(
 /// `db = dout if b > a else 0.5 * dout if a == b else 0`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn maximum_db(
     db: &mut ViewMut<'_>,
     a: &View<'_>,
@@ -518,7 +518,7 @@ pub fn maximum_db(
 /// `out = min(a, b)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn minimum(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
     fn each<T: Numeric>(out: &mut [T], [a, b]: [&[T]; 2]) {
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
@@ -533,7 +533,7 @@ pub fn minimum(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> 
 /// `da = dout if a < b else 0.5 * dout if a == b else 0`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn minimum_da(
     da: &mut ViewMut<'_>,
     a: &View<'_>,
@@ -559,7 +559,7 @@ pub fn minimum_da(
 /// `db = dout if b < a else 0.5 * dout if a == b else 0`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn minimum_db(
     db: &mut ViewMut<'_>,
     a: &View<'_>,
@@ -585,7 +585,7 @@ pub fn minimum_db(
 /// `out = a if left else b`, where `left = a >= b or is_nan(b)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn fmax(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
     fn each<T: Floating>(out: &mut [T], [a, b]: [&[T]; 2]) {
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
@@ -601,7 +601,7 @@ pub fn fmax(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
 /// `da = dout if left else 0`, where `left = a >= b or is_nan(b)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn fmax_da(
     da: &mut ViewMut<'_>,
     a: &View<'_>,
@@ -622,7 +622,7 @@ pub fn fmax_da(
 /// `db = 0 if left else dout`, where `left = a >= b or is_nan(b)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn fmax_db(
     db: &mut ViewMut<'_>,
     a: &View<'_>,
@@ -643,7 +643,7 @@ pub fn fmax_db(
 /// `out = a if left else b`, where `left = a <= b or is_nan(b)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn fmin(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
     fn each<T: Floating>(out: &mut [T], [a, b]: [&[T]; 2]) {
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
@@ -659,7 +659,7 @@ pub fn fmin(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
 /// `da = dout if left else 0`, where `left = a <= b or is_nan(b)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn fmin_da(
     da: &mut ViewMut<'_>,
     a: &View<'_>,
@@ -680,7 +680,7 @@ pub fn fmin_da(
 /// `db = 0 if left else dout`, where `left = a <= b or is_nan(b)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn fmin_db(
     db: &mut ViewMut<'_>,
     a: &View<'_>,
@@ -701,7 +701,7 @@ pub fn fmin_db(
 /// `out = b if a == 0 else 1 if a > 0 else 0`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn heaviside(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
     fn each<T: Numeric>(out: &mut [T], [a, b]: [&[T]; 2]) {
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
@@ -722,7 +722,7 @@ pub fn heaviside(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()
 /// `da = 0 * dout`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn heaviside_da(da: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
     fn each<T: Floating>(da: &mut [T], [dout]: [&[T]; 1]) {
         for (da, &dout) in da.iter_mut().zip(dout) {
@@ -737,7 +737,7 @@ pub fn heaviside_da(da: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
 /// `db = dout if a == 0 else 0`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn heaviside_db(db: &mut ViewMut<'_>, a: &View<'_>, dout: &View<'_>) -> Result<()> {
     fn each<T: Floating>(db: &mut [T], [a, dout]: [&[T]; 2]) {
         for ((db, &a), &dout) in db.iter_mut().zip(a).zip(dout) {
@@ -752,7 +752,7 @@ pub fn heaviside_db(db: &mut ViewMut<'_>, a: &View<'_>, dout: &View<'_>) -> Resu
 /// `out = atan2(a, b)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn atan2(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
     fn each<T: Floating>(out: &mut [T], [a, b]: [&[T]; 2]) {
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
@@ -767,7 +767,7 @@ pub fn atan2(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
 /// `da = dout * b / (a * a + b * b)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn atan2_da(
     da: &mut ViewMut<'_>,
     a: &View<'_>,
@@ -787,7 +787,7 @@ pub fn atan2_da(
 /// `db = -dout * a / (a * a + b * b)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn atan2_db(
     db: &mut ViewMut<'_>,
     a: &View<'_>,
@@ -807,7 +807,7 @@ pub fn atan2_db(
 /// `out = hypot(a, b)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn hypot(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
     fn each<T: Floating>(out: &mut [T], [a, b]: [&[T]; 2]) {
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
@@ -822,7 +822,7 @@ pub fn hypot(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
 /// `da = dout * a / out`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn hypot_da(
     da: &mut ViewMut<'_>,
     a: &View<'_>,
@@ -842,7 +842,7 @@ pub fn hypot_da(
 /// `db = dout * b / out`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn hypot_db(
     db: &mut ViewMut<'_>,
     b: &View<'_>,
@@ -862,7 +862,7 @@ pub fn hypot_db(
 /// `out = copysign(a, b)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn copysign(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
     fn each<T: Floating>(out: &mut [T], [a, b]: [&[T]; 2]) {
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
@@ -877,7 +877,7 @@ pub fn copysign(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()>
 /// `da = dout * sign(a) * copysign(1, b)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn copysign_da(
     da: &mut ViewMut<'_>,
     a: &View<'_>,
@@ -897,7 +897,7 @@ pub fn copysign_da(
 /// `db = 0 * dout`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn copysign_db(db: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
     fn each<T: Floating>(db: &mut [T], [dout]: [&[T]; 1]) {
         for (db, &dout) in db.iter_mut().zip(dout) {
@@ -912,7 +912,7 @@ pub fn copysign_db(db: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
 /// `out = a + weight * (b - a)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn lerp(
     out: &mut ViewMut<'_>,
     a: &View<'_>,
@@ -932,7 +932,7 @@ pub fn lerp(
 /// `da = dout * (1 - weight)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn lerp_da(da: &mut ViewMut<'_>, weight: &View<'_>, dout: &View<'_>) -> Result<()> {
     fn each<T: Floating>(da: &mut [T], [weight, dout]: [&[T]; 2]) {
         for ((da, &weight), &dout) in da.iter_mut().zip(weight).zip(dout) {
@@ -947,7 +947,7 @@ pub fn lerp_da(da: &mut ViewMut<'_>, weight: &View<'_>, dout: &View<'_>) -> Resu
 /// `db = dout * weight`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn lerp_db(db: &mut ViewMut<'_>, weight: &View<'_>, dout: &View<'_>) -> Result<()> {
     fn each<T: Floating>(db: &mut [T], [weight, dout]: [&[T]; 2]) {
         for ((db, &weight), &dout) in db.iter_mut().zip(weight).zip(dout) {
@@ -962,7 +962,7 @@ pub fn lerp_db(db: &mut ViewMut<'_>, weight: &View<'_>, dout: &View<'_>) -> Resu
 /// `dweight = dout * (b - a)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn lerp_dweight(
     dweight: &mut ViewMut<'_>,
     a: &View<'_>,
@@ -982,7 +982,7 @@ pub fn lerp_dweight(
 /// `out = x + scale * a * b`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn addcmul(
     out: &mut ViewMut<'_>,
     x: &View<'_>,
@@ -1010,7 +1010,7 @@ pub fn addcmul(
 /// `dx = dout`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn addcmul_dx(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
     fn each<T: Floating>(dx: &mut [T], [dout]: [&[T]; 1]) {
         for (dx, &dout) in dx.iter_mut().zip(dout) {
@@ -1025,7 +1025,7 @@ pub fn addcmul_dx(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
 /// `da = scale * dout * b`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn addcmul_da(
     da: &mut ViewMut<'_>,
     b: &View<'_>,
@@ -1051,7 +1051,7 @@ pub fn addcmul_da(
 /// `db = scale * dout * a`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn addcmul_db(
     db: &mut ViewMut<'_>,
     a: &View<'_>,
@@ -1077,7 +1077,7 @@ pub fn addcmul_db(
 /// `out = x + scale * (a / b)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn addcdiv(
     out: &mut ViewMut<'_>,
     x: &View<'_>,
@@ -1104,7 +1104,7 @@ pub fn addcdiv(
 /// `dx = dout`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn addcdiv_dx(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
     fn each<T: Floating>(dx: &mut [T], [dout]: [&[T]; 1]) {
         for (dx, &dout) in dx.iter_mut().zip(dout) {
@@ -1119,7 +1119,7 @@ pub fn addcdiv_dx(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
 /// `da = scale * dout / b`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn addcdiv_da(
     da: &mut ViewMut<'_>,
     b: &View<'_>,
@@ -1145,7 +1145,7 @@ pub fn addcdiv_da(
 /// `db = -scale * dout * (a / b) / b`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn addcdiv_db(
     db: &mut ViewMut<'_>,
     a: &View<'_>,
@@ -1172,7 +1172,7 @@ pub fn addcdiv_db(
 /// `out = max(a, b) + softplus(-abs(d))`, where `d = 0 if a == b else a - b`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn logaddexp(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
     fn each<T: Floating>(out: &mut [T], [a, b]: [&[T]; 2]) {
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
@@ -1188,7 +1188,7 @@ pub fn logaddexp(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()
 /// `da = dout * sigmoid(d)`, where `d = 0 if a == b else a - b`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn logaddexp_da(
     da: &mut ViewMut<'_>,
     a: &View<'_>,
@@ -1209,7 +1209,7 @@ pub fn logaddexp_da(
 /// `db = dout * sigmoid(-d)`, where `d = 0 if a == b else a - b`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn logaddexp_db(
     db: &mut ViewMut<'_>,
     a: &View<'_>,

@@ -13,7 +13,7 @@ use crate::tensor::{View, ViewMut};
 /// `out = a == b`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn equal(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
     fn each<T: Numeric>(out: &mut [T], [a, b]: [&[T]; 2]) {
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
@@ -28,7 +28,7 @@ pub fn equal(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
 /// `out = a != b`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn not_equal(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
     fn each<T: Numeric>(out: &mut [T], [a, b]: [&[T]; 2]) {
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
@@ -43,7 +43,7 @@ pub fn not_equal(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()
 /// `out = a < b`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn less_than(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
     fn each<T: Numeric>(out: &mut [T], [a, b]: [&[T]; 2]) {
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
@@ -58,7 +58,7 @@ pub fn less_than(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()
 /// `out = a <= b`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn less_equal(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
     fn each<T: Numeric>(out: &mut [T], [a, b]: [&[T]; 2]) {
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
@@ -73,7 +73,7 @@ pub fn less_equal(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<(
 /// `out = a > b`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn greater_than(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
     fn each<T: Numeric>(out: &mut [T], [a, b]: [&[T]; 2]) {
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
@@ -88,7 +88,7 @@ pub fn greater_than(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result
 /// `out = a >= b`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn greater_equal(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
     fn each<T: Numeric>(out: &mut [T], [a, b]: [&[T]; 2]) {
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
@@ -103,7 +103,7 @@ pub fn greater_equal(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Resul
 /// `out = a == b or is_finite(a - b) and abs(a - b) <= atol + rtol * abs(b) or equal_nan and is_nan(a) and is_nan(b)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn is_close(
     out: &mut ViewMut<'_>,
     a: &View<'_>,
@@ -143,7 +143,7 @@ pub fn is_close(
 /// `out = is_nan(x)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn is_nan(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
@@ -158,7 +158,7 @@ pub fn is_nan(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// `out = is_inf(x)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn is_inf(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
@@ -173,7 +173,7 @@ pub fn is_inf(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// `out = is_finite(x)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn is_finite(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {

@@ -13,7 +13,7 @@ use crate::tensor::{View, ViewMut};
 /// `out = x`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn copy(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     fn each<T: Numeric>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
@@ -28,7 +28,7 @@ pub fn copy(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// `dx = dout`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn copy_dx(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
     fn each<T: Floating>(dx: &mut [T], [dout]: [&[T]; 1]) {
         for (dx, &dout) in dx.iter_mut().zip(dout) {
@@ -43,7 +43,7 @@ pub fn copy_dx(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
 /// `out = -x`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn negative(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     fn each<T: Numeric>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
@@ -58,7 +58,7 @@ pub fn negative(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// `dx = -dout`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn negative_dx(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
     fn each<T: Floating>(dx: &mut [T], [dout]: [&[T]; 1]) {
         for (dx, &dout) in dx.iter_mut().zip(dout) {
@@ -73,7 +73,7 @@ pub fn negative_dx(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
 /// `out = abs(x)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn abs(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     fn each<T: Numeric>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
@@ -88,7 +88,7 @@ pub fn abs(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// `dx = dout * sign(x)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn abs_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()> {
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2]) {
         for ((dx, &x), &dout) in dx.iter_mut().zip(x).zip(dout) {
@@ -103,7 +103,7 @@ pub fn abs_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()>
 /// `out = sign(x)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn sign(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     fn each<T: Numeric>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
@@ -118,7 +118,7 @@ pub fn sign(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// `dx = 0 * dout`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn sign_dx(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
     fn each<T: Floating>(dx: &mut [T], [dout]: [&[T]; 1]) {
         for (dx, &dout) in dx.iter_mut().zip(dout) {
@@ -133,7 +133,7 @@ pub fn sign_dx(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
 /// `out = x if is_nan(x) else pi if x < 0 else 0`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn angle(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
@@ -154,7 +154,7 @@ pub fn angle(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// `dx = 0 * dout`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn angle_dx(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
     fn each<T: Floating>(dx: &mut [T], [dout]: [&[T]; 1]) {
         for (dx, &dout) in dx.iter_mut().zip(dout) {
@@ -169,7 +169,7 @@ pub fn angle_dx(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
 /// `out = square(x)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn square(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     fn each<T: Numeric>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
@@ -184,7 +184,7 @@ pub fn square(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// `dx = 2 * x * dout`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn square_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()> {
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2]) {
         for ((dx, &x), &dout) in dx.iter_mut().zip(x).zip(dout) {
@@ -199,7 +199,7 @@ pub fn square_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<
 /// `out = recip(x)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn reciprocal(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
@@ -214,7 +214,7 @@ pub fn reciprocal(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// `dx = -dout * out * out`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn reciprocal_dx(
     dx: &mut ViewMut<'_>,
     out: &View<'_>,
@@ -233,7 +233,7 @@ pub fn reciprocal_dx(
 /// `out = sqrt(x)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn sqrt(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
@@ -248,7 +248,7 @@ pub fn sqrt(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// `dx = 0.5 * dout / out`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn sqrt_dx(dx: &mut ViewMut<'_>, out: &View<'_>, dout: &View<'_>) -> Result<()> {
     fn each<T: Floating>(dx: &mut [T], [out, dout]: [&[T]; 2]) {
         for ((dx, &out), &dout) in dx.iter_mut().zip(out).zip(dout) {
@@ -263,7 +263,7 @@ pub fn sqrt_dx(dx: &mut ViewMut<'_>, out: &View<'_>, dout: &View<'_>) -> Result<
 /// `out = rsqrt(x)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn rsqrt(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
@@ -278,7 +278,7 @@ pub fn rsqrt(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// `dx = -0.5 * dout * out * out * out`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn rsqrt_dx(dx: &mut ViewMut<'_>, out: &View<'_>, dout: &View<'_>) -> Result<()> {
     fn each<T: Floating>(dx: &mut [T], [out, dout]: [&[T]; 2]) {
         for ((dx, &out), &dout) in dx.iter_mut().zip(out).zip(dout) {
@@ -293,7 +293,7 @@ pub fn rsqrt_dx(dx: &mut ViewMut<'_>, out: &View<'_>, dout: &View<'_>) -> Result
 /// `out = exp(x)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn exp(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
@@ -308,7 +308,7 @@ pub fn exp(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// `dx = dout * out`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn exp_dx(dx: &mut ViewMut<'_>, out: &View<'_>, dout: &View<'_>) -> Result<()> {
     fn each<T: Floating>(dx: &mut [T], [out, dout]: [&[T]; 2]) {
         for ((dx, &out), &dout) in dx.iter_mut().zip(out).zip(dout) {
@@ -323,7 +323,7 @@ pub fn exp_dx(dx: &mut ViewMut<'_>, out: &View<'_>, dout: &View<'_>) -> Result<(
 /// `out = expm1(x)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn expm1(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
@@ -338,7 +338,7 @@ pub fn expm1(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// `dx = dout * out + dout`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn expm1_dx(dx: &mut ViewMut<'_>, out: &View<'_>, dout: &View<'_>) -> Result<()> {
     fn each<T: Floating>(dx: &mut [T], [out, dout]: [&[T]; 2]) {
         for ((dx, &out), &dout) in dx.iter_mut().zip(out).zip(dout) {
@@ -353,7 +353,7 @@ pub fn expm1_dx(dx: &mut ViewMut<'_>, out: &View<'_>, dout: &View<'_>) -> Result
 /// `out = log(x)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn log(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
@@ -368,7 +368,7 @@ pub fn log(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// `dx = dout / x`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn log_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()> {
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2]) {
         for ((dx, &x), &dout) in dx.iter_mut().zip(x).zip(dout) {
@@ -383,7 +383,7 @@ pub fn log_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()>
 /// `out = log2(x)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn log2(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
@@ -398,7 +398,7 @@ pub fn log2(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// `dx = dout / (log(2) * x)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn log2_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()> {
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2]) {
         for ((dx, &x), &dout) in dx.iter_mut().zip(x).zip(dout) {
@@ -413,7 +413,7 @@ pub fn log2_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()
 /// `out = log10(x)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn log10(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
@@ -428,7 +428,7 @@ pub fn log10(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// `dx = dout / (log(10) * x)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn log10_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()> {
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2]) {
         for ((dx, &x), &dout) in dx.iter_mut().zip(x).zip(dout) {
@@ -443,7 +443,7 @@ pub fn log10_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<(
 /// `out = log1p(x)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn log1p(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
@@ -458,7 +458,7 @@ pub fn log1p(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// `dx = dout / (1 + x)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn log1p_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()> {
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2]) {
         for ((dx, &x), &dout) in dx.iter_mut().zip(x).zip(dout) {
@@ -473,7 +473,7 @@ pub fn log1p_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<(
 /// `out = log(p / (1 - p))`, where `p = clamp(x, eps, 1 - eps) if eps > 0 else x`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn logit(out: &mut ViewMut<'_>, x: &View<'_>, eps: f64) -> Result<()> {
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1], eps: f64) {
         let eps = T::of(eps);
@@ -495,7 +495,7 @@ pub fn logit(out: &mut ViewMut<'_>, x: &View<'_>, eps: f64) -> Result<()> {
 /// `dx = 0 * dout if eps > 0 and (x < eps or x > 1 - eps) else dout / (x * (1 - x)) if x >= 0 and x <= 1 else nan`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn logit_dx(
     dx: &mut ViewMut<'_>,
     x: &View<'_>,
@@ -527,7 +527,7 @@ pub fn logit_dx(
 /// `out = sin(x)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn sin(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
@@ -542,7 +542,7 @@ pub fn sin(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// `dx = dout * cos(x)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn sin_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()> {
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2]) {
         for ((dx, &x), &dout) in dx.iter_mut().zip(x).zip(dout) {
@@ -557,7 +557,7 @@ pub fn sin_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()>
 /// `out = cos(x)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn cos(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
@@ -572,7 +572,7 @@ pub fn cos(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// `dx = -dout * sin(x)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn cos_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()> {
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2]) {
         for ((dx, &x), &dout) in dx.iter_mut().zip(x).zip(dout) {
@@ -587,7 +587,7 @@ pub fn cos_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()>
 /// `out = tan(x)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn tan(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
@@ -602,7 +602,7 @@ pub fn tan(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// `dx = dout / square(cos(x))`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn tan_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()> {
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2]) {
         for ((dx, &x), &dout) in dx.iter_mut().zip(x).zip(dout) {
@@ -617,7 +617,7 @@ pub fn tan_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()>
 /// `out = asin(x)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn asin(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
@@ -632,7 +632,7 @@ pub fn asin(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// `dx = dout / sqrt((1 - x) * (1 + x))`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn asin_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()> {
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2]) {
         for ((dx, &x), &dout) in dx.iter_mut().zip(x).zip(dout) {
@@ -647,7 +647,7 @@ pub fn asin_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()
 /// `out = acos(x)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn acos(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
@@ -662,7 +662,7 @@ pub fn acos(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// `dx = -dout / sqrt((1 - x) * (1 + x))`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn acos_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()> {
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2]) {
         for ((dx, &x), &dout) in dx.iter_mut().zip(x).zip(dout) {
@@ -677,7 +677,7 @@ pub fn acos_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()
 /// `out = atan(x)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn atan(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
@@ -692,7 +692,7 @@ pub fn atan(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// `dx = dout / (1 + x * x)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn atan_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()> {
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2]) {
         for ((dx, &x), &dout) in dx.iter_mut().zip(x).zip(dout) {
@@ -707,7 +707,7 @@ pub fn atan_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()
 /// `out = sinh(x)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn sinh(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
@@ -722,7 +722,7 @@ pub fn sinh(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// `dx = dout * cosh(x)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn sinh_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()> {
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2]) {
         for ((dx, &x), &dout) in dx.iter_mut().zip(x).zip(dout) {
@@ -737,7 +737,7 @@ pub fn sinh_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()
 /// `out = cosh(x)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn cosh(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
@@ -752,7 +752,7 @@ pub fn cosh(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// `dx = dout * sinh(x)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn cosh_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()> {
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2]) {
         for ((dx, &x), &dout) in dx.iter_mut().zip(x).zip(dout) {
@@ -767,7 +767,7 @@ pub fn cosh_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()
 /// `out = asinh(x)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn asinh(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
@@ -782,7 +782,7 @@ pub fn asinh(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// `dx = dout / sqrt(1 + x * x)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn asinh_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()> {
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2]) {
         for ((dx, &x), &dout) in dx.iter_mut().zip(x).zip(dout) {
@@ -797,7 +797,7 @@ pub fn asinh_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<(
 /// `out = acosh(x)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn acosh(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
@@ -812,7 +812,7 @@ pub fn acosh(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// `dx = dout / sqrt((x - 1) * (x + 1))`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn acosh_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()> {
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2]) {
         for ((dx, &x), &dout) in dx.iter_mut().zip(x).zip(dout) {
@@ -827,7 +827,7 @@ pub fn acosh_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<(
 /// `out = atanh(x)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn atanh(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
@@ -842,7 +842,7 @@ pub fn atanh(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// `dx = dout / ((1 - x) * (1 + x))`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn atanh_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()> {
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2]) {
         for ((dx, &x), &dout) in dx.iter_mut().zip(x).zip(dout) {
@@ -857,7 +857,7 @@ pub fn atanh_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<(
 /// `out = erf(x)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn erf(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
@@ -872,7 +872,7 @@ pub fn erf(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// `dx = 2 / sqrt(pi) * dout * exp(-x * x)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn erf_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()> {
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2]) {
         for ((dx, &x), &dout) in dx.iter_mut().zip(x).zip(dout) {
@@ -888,7 +888,7 @@ pub fn erf_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()>
 /// `out = lgamma(x)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn lgamma(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
@@ -903,7 +903,7 @@ pub fn lgamma(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// `dx = dout * digamma(x)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn lgamma_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()> {
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2]) {
         for ((dx, &x), &dout) in dx.iter_mut().zip(x).zip(dout) {
@@ -918,7 +918,7 @@ pub fn lgamma_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<
 /// `out = digamma(x)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn digamma(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
@@ -933,7 +933,7 @@ pub fn digamma(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// `out = floor(x)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn floor(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
@@ -948,7 +948,7 @@ pub fn floor(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// `dx = 0 * dout`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn floor_dx(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
     fn each<T: Floating>(dx: &mut [T], [dout]: [&[T]; 1]) {
         for (dx, &dout) in dx.iter_mut().zip(dout) {
@@ -963,7 +963,7 @@ pub fn floor_dx(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
 /// `out = ceil(x)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn ceil(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
@@ -978,7 +978,7 @@ pub fn ceil(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// `dx = 0 * dout`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn ceil_dx(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
     fn each<T: Floating>(dx: &mut [T], [dout]: [&[T]; 1]) {
         for (dx, &dout) in dx.iter_mut().zip(dout) {
@@ -993,7 +993,7 @@ pub fn ceil_dx(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
 /// `out = trunc(x)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn trunc(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
@@ -1008,7 +1008,7 @@ pub fn trunc(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// `dx = 0 * dout`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn trunc_dx(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
     fn each<T: Floating>(dx: &mut [T], [dout]: [&[T]; 1]) {
         for (dx, &dout) in dx.iter_mut().zip(dout) {
@@ -1023,7 +1023,7 @@ pub fn trunc_dx(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
 /// `out = round(x) if decimals == 0 else round(x * pow(10, decimals)) / pow(10, decimals) if decimals > 0 else round(x / pow(10, -decimals)) * pow(10, -decimals)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn round(out: &mut ViewMut<'_>, x: &View<'_>, decimals: f64) -> Result<()> {
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1], decimals: f64) {
         let decimals = T::of(decimals);
@@ -1050,7 +1050,7 @@ pub fn round(out: &mut ViewMut<'_>, x: &View<'_>, decimals: f64) -> Result<()> {
 /// `dx = 0 * dout`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn round_dx(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
     fn each<T: Floating>(dx: &mut [T], [dout]: [&[T]; 1]) {
         for (dx, &dout) in dx.iter_mut().zip(dout) {
@@ -1065,7 +1065,7 @@ pub fn round_dx(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
 /// `out = scale * x + bias if bias_after_scale else scale * (x + bias)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn scale(
     out: &mut ViewMut<'_>,
     x: &View<'_>,
@@ -1105,7 +1105,7 @@ pub fn scale(
 /// `dx = scale * dout`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn scale_dx(dx: &mut ViewMut<'_>, dout: &View<'_>, scale: f64) -> Result<()> {
     fn each<T: Floating>(dx: &mut [T], [dout]: [&[T]; 1], scale: f64) {
         let scale = T::of(scale);
@@ -1126,7 +1126,7 @@ pub fn scale_dx(dx: &mut ViewMut<'_>, dout: &View<'_>, scale: f64) -> Result<()>
 /// `out = x / scale`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn div_scale(out: &mut ViewMut<'_>, x: &View<'_>, scale: f64) -> Result<()> {
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1], scale: f64) {
         let scale = T::of(scale);
@@ -1147,7 +1147,7 @@ pub fn div_scale(out: &mut ViewMut<'_>, x: &View<'_>, scale: f64) -> Result<()> 
 /// `dx = dout / scale`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn div_scale_dx(dx: &mut ViewMut<'_>, dout: &View<'_>, scale: f64) -> Result<()> {
     fn each<T: Floating>(dx: &mut [T], [dout]: [&[T]; 1], scale: f64) {
         let scale = T::of(scale);
@@ -1168,7 +1168,7 @@ pub fn div_scale_dx(dx: &mut ViewMut<'_>, dout: &View<'_>, scale: f64) -> Result
 /// `out = x + value`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn increment(out: &mut ViewMut<'_>, x: &View<'_>, value: f64) -> Result<()> {
     fn each<T: Numeric>(out: &mut [T], [x]: [&[T]; 1], value: f64) {
         let value = T::of(value);
@@ -1190,7 +1190,7 @@ pub fn increment(out: &mut ViewMut<'_>, x: &View<'_>, value: f64) -> Result<()> 
 /// `dx = dout`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn increment_dx(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
     fn each<T: Floating>(dx: &mut [T], [dout]: [&[T]; 1]) {
         for (dx, &dout) in dx.iter_mut().zip(dout) {
@@ -1205,7 +1205,7 @@ pub fn increment_dx(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
 /// `out = pow(x, exponent)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn pow(out: &mut ViewMut<'_>, x: &View<'_>, exponent: f64) -> Result<()> {
     fn each<T: Numeric>(out: &mut [T], [x]: [&[T]; 1], exponent: f64) {
         let exponent = T::of(exponent);
@@ -1227,7 +1227,7 @@ pub fn pow(out: &mut ViewMut<'_>, x: &View<'_>, exponent: f64) -> Result<()> {
 /// `dx = 0 * dout if exponent == 0 else exponent * dout * pow(x, exponent - 1)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn pow_dx(
     dx: &mut ViewMut<'_>,
     x: &View<'_>,
@@ -1257,7 +1257,7 @@ pub fn pow_dx(
 /// `out = min(max(x, lower), upper)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn clip(out: &mut ViewMut<'_>, x: &View<'_>, lower: f64, upper: f64) -> Result<()> {
     fn each<T: Numeric>(out: &mut [T], [x]: [&[T]; 1], lower: f64, upper: f64) {
         let lower = T::of(lower);
@@ -1280,7 +1280,7 @@ pub fn clip(out: &mut ViewMut<'_>, x: &View<'_>, lower: f64, upper: f64) -> Resu
 /// `dx = dout if x >= lower and x <= upper else 0`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn clip_dx(
     dx: &mut ViewMut<'_>,
     x: &View<'_>,

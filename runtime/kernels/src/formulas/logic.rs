@@ -13,7 +13,7 @@ use crate::tensor::{View, ViewMut};
 /// `out = a != 0 and b != 0`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn logical_and(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
     fn each<T: Numeric>(out: &mut [T], [a, b]: [&[T]; 2]) {
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
@@ -28,7 +28,7 @@ pub fn logical_and(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<
 /// `out = a != 0 or b != 0`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn logical_or(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
     fn each<T: Numeric>(out: &mut [T], [a, b]: [&[T]; 2]) {
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
@@ -43,7 +43,7 @@ pub fn logical_or(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<(
 /// `out = a != 0 and b == 0 or a == 0 and b != 0`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn logical_xor(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
     fn each<T: Numeric>(out: &mut [T], [a, b]: [&[T]; 2]) {
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
@@ -60,7 +60,7 @@ pub fn logical_xor(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<
 /// `out = x == 0`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn logical_not(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     fn each<T: Numeric>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
@@ -75,7 +75,7 @@ pub fn logical_not(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// `out = bit_and(a, b)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn bitwise_and(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
     fn each<T: Whole>(out: &mut [T], [a, b]: [&[T]; 2]) {
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
@@ -90,7 +90,7 @@ pub fn bitwise_and(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<
 /// `out = bit_or(a, b)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn bitwise_or(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
     fn each<T: Whole>(out: &mut [T], [a, b]: [&[T]; 2]) {
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
@@ -105,7 +105,7 @@ pub fn bitwise_or(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<(
 /// `out = bit_xor(a, b)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn bitwise_xor(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
     fn each<T: Whole>(out: &mut [T], [a, b]: [&[T]; 2]) {
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
@@ -120,7 +120,7 @@ pub fn bitwise_xor(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<
 /// `out = bit_not(x)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn bitwise_not(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     fn each<T: Whole>(out: &mut [T], [x]: [&[T]; 1]) {
         for (out, &x) in out.iter_mut().zip(x) {
@@ -135,7 +135,7 @@ pub fn bitwise_not(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 /// `out = 0 if b < 0 or b > 63 else shift_left(a, b)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn bitwise_left_shift(
     out: &mut ViewMut<'_>,
     a: &View<'_>,
@@ -158,7 +158,7 @@ pub fn bitwise_left_shift(
 /// `out = shift_right(a, 63) if b < 0 or b > 63 else shift_right(a, b)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn bitwise_right_shift(
     out: &mut ViewMut<'_>,
     a: &View<'_>,
@@ -181,7 +181,7 @@ pub fn bitwise_right_shift(
 /// `out = a if b == 0 else 0 if b < 0 or b >= bits else bit_and(shift_right(a, b), shift_left(1, bits - b) - 1)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn bitwise_right_shift_logical(
     out: &mut ViewMut<'_>,
     a: &View<'_>,
@@ -212,7 +212,7 @@ pub fn bitwise_right_shift_logical(
 /// `out = a if condition != 0 else b`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn select(
     out: &mut ViewMut<'_>,
     condition: &View<'_>,
@@ -239,7 +239,7 @@ pub fn select(
 /// `da = dout if condition != 0 else 0`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn select_da(
     da: &mut ViewMut<'_>,
     condition: &View<'_>,
@@ -258,7 +258,7 @@ pub fn select_da(
 /// `db = 0 if condition != 0 else dout`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn select_db(
     db: &mut ViewMut<'_>,
     condition: &View<'_>,
@@ -277,7 +277,7 @@ pub fn select_db(
 /// `out = value if mask != 0 else x`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn masked_fill(
     out: &mut ViewMut<'_>,
     x: &View<'_>,
@@ -303,7 +303,7 @@ pub fn masked_fill(
 /// `dx = 0 if mask != 0 else dout`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn masked_fill_dx(
     dx: &mut ViewMut<'_>,
     mask: &View<'_>,
@@ -322,7 +322,7 @@ pub fn masked_fill_dx(
 /// `dvalue = dout if mask != 0 else 0`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn masked_fill_dvalue(
     dvalue: &mut ViewMut<'_>,
     mask: &View<'_>,

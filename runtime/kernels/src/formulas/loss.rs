@@ -12,7 +12,7 @@ use crate::tensor::{View, ViewMut};
 /// `out = square(x - label)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn squared_error(
     out: &mut ViewMut<'_>,
     x: &View<'_>,
@@ -31,7 +31,7 @@ pub fn squared_error(
 /// `dx = 2 * dout * (x - label)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn squared_error_dx(
     dx: &mut ViewMut<'_>,
     x: &View<'_>,
@@ -51,7 +51,7 @@ pub fn squared_error_dx(
 /// `dlabel = 2 * dout * (label - x)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn squared_error_dlabel(
     dlabel: &mut ViewMut<'_>,
     x: &View<'_>,
@@ -76,7 +76,7 @@ pub fn squared_error_dlabel(
 /// `out = 0.5 * x * x if abs(x) <= delta else delta * (abs(x) - 0.5 * delta)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn huber(out: &mut ViewMut<'_>, x: &View<'_>, delta: f64) -> Result<()> {
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1], delta: f64) {
         let delta = T::of(delta);
@@ -101,7 +101,7 @@ pub fn huber(out: &mut ViewMut<'_>, x: &View<'_>, delta: f64) -> Result<()> {
 /// `dx = dout * clamp(x, -delta, delta)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn huber_dx(
     dx: &mut ViewMut<'_>,
     x: &View<'_>,
@@ -127,7 +127,7 @@ pub fn huber_dx(
 /// `out = 0.5 * r * r / beta if abs(r) < beta else abs(r) - 0.5 * beta`, where `r = x - label`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn smooth_l1_loss(
     out: &mut ViewMut<'_>,
     x: &View<'_>,
@@ -158,7 +158,7 @@ pub fn smooth_l1_loss(
 /// `dx = dout * slope`, where `r = x - label` and `slope = r / beta if abs(r) < beta else sign(r)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn smooth_l1_loss_dx(
     dx: &mut ViewMut<'_>,
     x: &View<'_>,
@@ -187,7 +187,7 @@ pub fn smooth_l1_loss_dx(
 /// `dlabel = -dout * slope`, where `r = x - label` and `slope = r / beta if abs(r) < beta else sign(r)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn smooth_l1_loss_dlabel(
     dlabel: &mut ViewMut<'_>,
     x: &View<'_>,
@@ -221,7 +221,7 @@ pub fn smooth_l1_loss_dlabel(
 /// `out = (label - 1) * log_false - label * log_true`, where `log_true = max(log(x), -100)` and `log_false = max(log1p(-x), -100)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn bce_loss(out: &mut ViewMut<'_>, x: &View<'_>, label: &View<'_>) -> Result<()> {
     fn each<T: Floating>(out: &mut [T], [x, label]: [&[T]; 2]) {
         for ((out, &x), &label) in out.iter_mut().zip(x).zip(label) {
@@ -238,7 +238,7 @@ pub fn bce_loss(out: &mut ViewMut<'_>, x: &View<'_>, label: &View<'_>) -> Result
 /// `dx = dout * (x - label) / max(x * (1 - x), 1e-12)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn bce_loss_dx(
     dx: &mut ViewMut<'_>,
     x: &View<'_>,
@@ -258,7 +258,7 @@ pub fn bce_loss_dx(
 /// `dlabel = dout * (log_false - log_true)`, where `log_true = max(log(x), -100)` and `log_false = max(log1p(-x), -100)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn bce_loss_dlabel(
     dlabel: &mut ViewMut<'_>,
     x: &View<'_>,
@@ -279,7 +279,7 @@ pub fn bce_loss_dlabel(
 /// `out = 0 if ignored else max(x, 0) - x * label + softplus(-abs(x))`, where `ignored = trunc(label) == ignore_index`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn sigmoid_cross_entropy(
     out: &mut ViewMut<'_>,
     x: &View<'_>,
@@ -310,7 +310,7 @@ pub fn sigmoid_cross_entropy(
 /// `dx = 0 if ignored else dout * (sigmoid(x) - label)`, where `ignored = trunc(label) == ignore_index`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn sigmoid_cross_entropy_dx(
     dx: &mut ViewMut<'_>,
     x: &View<'_>,
@@ -338,7 +338,7 @@ pub fn sigmoid_cross_entropy_dx(
 /// `dlabel = 0 if ignored else -dout * x`, where `ignored = trunc(label) == ignore_index`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn sigmoid_cross_entropy_dlabel(
     dlabel: &mut ViewMut<'_>,
     x: &View<'_>,
@@ -378,7 +378,7 @@ pub fn sigmoid_cross_entropy_dlabel(
 /// `out = 0 if ignored else (1 - label) * x + weight * softplus(-x)`, where `ignored = trunc(label) == ignore_index`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn weighted_sigmoid_cross_entropy(
     out: &mut ViewMut<'_>,
     x: &View<'_>,
@@ -422,7 +422,7 @@ pub fn weighted_sigmoid_cross_entropy(
 /// `dx = 0 if ignored else dout * (1 - label - weight * sigmoid(-x))`, where `ignored = trunc(label) == ignore_index`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn weighted_sigmoid_cross_entropy_dx(
     dx: &mut ViewMut<'_>,
     x: &View<'_>,
@@ -469,7 +469,7 @@ pub fn weighted_sigmoid_cross_entropy_dx(
 /// `out = -label * log(x + epsilon) - (1 - label) * log(1 - x + epsilon)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn log_loss(
     out: &mut ViewMut<'_>,
     x: &View<'_>,
@@ -496,7 +496,7 @@ pub fn log_loss(
 /// `dx = dout * ((1 - label) / (1 - x + epsilon) - label / (x + epsilon))`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn log_loss_dx(
     dx: &mut ViewMut<'_>,
     x: &View<'_>,
@@ -525,7 +525,7 @@ pub fn log_loss_dx(
 /// `out = exp(label) * (label - x) if log_target else 0 if label <= 0 else label * (log(label) - x)`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn kldiv_loss(
     out: &mut ViewMut<'_>,
     x: &View<'_>,
@@ -556,7 +556,7 @@ pub fn kldiv_loss(
 /// `dx = -dout * exp(label) if log_target else 0 if label <= 0 else -dout * label`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn kldiv_loss_dx(
     dx: &mut ViewMut<'_>,
     label: &View<'_>,
@@ -587,7 +587,7 @@ pub fn kldiv_loss_dx(
 /// `out = max(1 - x * side, 0)`, where `side = 2 * label - 1`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn hinge_loss(out: &mut ViewMut<'_>, x: &View<'_>, label: &View<'_>) -> Result<()> {
     fn each<T: Floating>(out: &mut [T], [x, label]: [&[T]; 2]) {
         for ((out, &x), &label) in out.iter_mut().zip(x).zip(label) {
@@ -603,7 +603,7 @@ pub fn hinge_loss(out: &mut ViewMut<'_>, x: &View<'_>, label: &View<'_>) -> Resu
 /// `dx = -dout * side if x * side < 1 else 0`, where `side = 2 * label - 1`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn hinge_loss_dx(
     dx: &mut ViewMut<'_>,
     x: &View<'_>,
@@ -624,7 +624,7 @@ pub fn hinge_loss_dx(
 /// `out = (1 - epsilon) * label + epsilon * prior`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn label_smooth(
     out: &mut ViewMut<'_>,
     label: &View<'_>,
@@ -650,7 +650,7 @@ pub fn label_smooth(
 /// `dlabel = (1 - epsilon) * dout`.
 ///
 /// # Errors
-/// When shapes or types of elements do not fit.
+/// If shapes or element types do not fit.
 pub fn label_smooth_dlabel(
     dlabel: &mut ViewMut<'_>,
     dout: &View<'_>,

@@ -1,9 +1,10 @@
 //! Tensors for tests, read and written the slow and obvious way.
+#![allow(dead_code, reason = "each test program uses a part of it")]
 
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use tenon_kernels::{Bool, DType, FromNumber, Number, View, ViewMut, bf16, f16};
+use tenon_kernels::{Bool, Complex, DType, FromNumber, Number, View, ViewMut, bf16, f16};
 
 /// The types with an order: all but the complex ones.
 pub const REAL: [DType; 10] = [
@@ -95,7 +96,16 @@ impl Tensor {
             DType::Bf16 => Number::Real(bf16::from_ne_bytes(bytes.try_into().unwrap()).to_f64()),
             DType::F32 => Number::Real(f32::from_ne_bytes(bytes.try_into().unwrap()).into()),
             DType::F64 => Number::Real(f64::from_ne_bytes(bytes.try_into().unwrap())),
-            DType::Complex64 | DType::Complex128 => unreachable!(),
+            DType::Complex64 => {
+                let [re, im] =
+                    [&bytes[..4], &bytes[4..]].map(|part| f32::from_ne_bytes(part.try_into().unwrap()));
+                Number::Complex(Complex::new(re.into(), im.into()))
+            }
+            DType::Complex128 => {
+                let [re, im] =
+                    [&bytes[..8], &bytes[8..]].map(|part| f64::from_ne_bytes(part.try_into().unwrap()));
+                Number::Complex(Complex::new(re, im))
+            }
         }
     }
 
@@ -114,7 +124,8 @@ impl Tensor {
             DType::Bf16 => bytes::<bf16>(value),
             DType::F32 => bytes::<f32>(value),
             DType::F64 => bytes::<f64>(value),
-            DType::Complex64 | DType::Complex128 => unreachable!(),
+            DType::Complex64 => bytes::<Complex<f32>>(value),
+            DType::Complex128 => bytes::<Complex<f64>>(value),
         };
         let at = self.at(index);
         let mut memory = self.memory.borrow_mut();

@@ -105,8 +105,8 @@ impl Event {
         self.last_recording().map_or(Ok(true), |record| record.is_done())
     }
 
-    /// When the last recording was done, in nanoseconds.
-    fn time(&self, param: &str) -> Result<u64> {
+    /// The last recording if its time is known, and the time in nanoseconds.
+    fn timed_recording(&self, param: &str) -> Result<(Arc<Recording>, u64)> {
         let Some(record) = self.last_recording() else {
             return refuse(AclError::RT_INTERNAL_ERROR, format!("`{param}` was never recorded"));
         };
@@ -118,7 +118,10 @@ impl Event {
         if !record.is_done()? {
             return refused("its stream has not passed it; wait for the event or for the stream first");
         }
-        record.time().map_or_else(|| refused("its record failed"), Ok)
+        match record.time() {
+            Some(time) => Ok((record, time)),
+            None => refused("its record failed"),
+        }
     }
 }
 
@@ -282,20 +285,25 @@ impl Events {
     /// The time between two events, in milliseconds.
     pub(crate) fn elapsed_time(&self, start: usize, end: usize) -> Result<f32> {
         let (start, end) = (self.get(start)?, self.get(end)?);
-        let (start, end) = (start.time("start_event")?, end.time("end_event")?);
-        let Some(elapsed) = end.checked_sub(start) else {
+        let (start, start_time) = start.timed_recording("start_event")?;
+        let (end, end_time) = end.timed_recording("end_event")?;
+        // The device's clock is better than the times at which it notified the host.
+        let elapsed =
+            start.elapsed_on_device(&end).unwrap_or_else(|| end_time.wrapping_sub(start_time).cast_signed());
+        if elapsed < 0 {
             return refuse(
                 AclError::RT_EVENT_TIMESTAMP_REVERSAL,
-                format!("`end_event` came {} ns before `start_event`", start - end),
+                format!("`end_event` came {} ns before `start_event`", elapsed.unsigned_abs()),
             );
-        };
+        }
         // The interface returns a float, which holds hours to about a microsecond.
         Ok((elapsed as f64 / 1e6) as f32)
     }
 
     /// When the last recording of an event was done, in microseconds of a monotonic clock.
     pub(crate) fn timestamp(&self, event: usize) -> Result<u64> {
-        Ok(self.get(event)?.time("event")? / 1000)
+        let (_, time) = self.get(event)?.timed_recording("event")?;
+        Ok(time / 1000)
     }
 }
 

@@ -78,6 +78,16 @@ impl Recording {
         Some(self.time.load(Ordering::Acquire)).filter(|time| *time != 0)
     }
 
+    /// The time from this point to `end` in nanoseconds, by the device's clock; none if the device does not
+    /// measure it.
+    pub(crate) fn elapsed_on_device(&self, end: &Recording) -> Option<i64> {
+        // An event of the pool that was not recorded for this point may still hold an earlier record.
+        if !Arc::ptr_eq(&self.session, &end.session) || self.is_void() || end.is_void() {
+            return None;
+        }
+        self.session.time_between_events(self.event, end.event)
+    }
+
     fn is_void(&self) -> bool {
         self.is_void.load(Ordering::Acquire)
     }

@@ -85,6 +85,15 @@ impl DeviceSession {
         if *is_closed { Ok(()) } else { self.call(|device, id| device.synchronize_event(id, event)) }
     }
 
+    /// The time between two pooled events that are done, in nanoseconds; none if the device does not measure it.
+    pub(crate) fn time_between_events(&self, start: device::Event, end: device::Event) -> Option<i64> {
+        let is_closed = self.is_closed();
+        if *is_closed {
+            return None;
+        }
+        self.call_raw(|device, id| device.event_elapsed_time(id, start, end)).ok()
+    }
+
     fn is_closed(&self) -> RwLockReadGuard<'_, bool> {
         self.is_closed.read().unwrap_or_else(PoisonError::into_inner)
     }

@@ -50,7 +50,7 @@ pub(crate) fn when_reached(stream: &Arc<Stream>, job: impl FnOnce() + Send + 'st
     let (guard, latch) = Latch::closed();
     let host_job = HostJob::begin(stream.clone(), stream.epoch());
     workers::run(move || {
-        // The next wait for the stream reports a failure of earlier work; the point is reached nevertheless.
+        // The next wait for the stream reports a failure of earlier work; the point is still reached.
         let _ = session.wait_for_event(event);
         session.return_event(event);
         job();

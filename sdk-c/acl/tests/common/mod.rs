@@ -80,6 +80,12 @@ pub fn lacking_world(functions: &'static [Function]) -> World {
     world_of(true, Some(Arc::new(Lacks(functions))))
 }
 
+/// Two devices, and the number of calls to one of their functions.
+pub fn counting_world(function: Function) -> (World, Arc<AtomicUsize>) {
+    let calls = Arc::new(AtomicUsize::new(0));
+    (world_of(true, Some(Arc::new(Counts(function, calls.clone())))), calls)
+}
+
 /// Two devices whose memory the host cannot access.
 pub fn distant_world() -> World {
     world_of(false, None)
@@ -94,6 +100,19 @@ impl Layer for Lacks {
             function if self.0.contains(&function) => Err(device::Error::unsupported(function.name())),
             _ => Ok(0),
         }
+    }
+
+    fn after(&self, _: &Call<'_>, _: u64, _: &Outcome<'_>, _: &dyn Device) {}
+}
+
+struct Counts(Function, Arc<AtomicUsize>);
+
+impl Layer for Counts {
+    fn before(&self, call: &Call<'_>, _: &dyn Device) -> device::Result<u64> {
+        if Function::ALL[call.index] == self.0 {
+            self.1.fetch_add(1, Ordering::SeqCst);
+        }
+        Ok(0)
     }
 
     fn after(&self, _: &Call<'_>, _: u64, _: &Outcome<'_>, _: &dyn Device) {}
@@ -254,15 +273,15 @@ pub struct Thread {
 impl Thread {
     pub fn start() -> Self {
         let (jobs, todo) = channel::<Box<dyn FnOnce() + Send>>();
-        let (tell, told) = channel();
+        let (sender, receiver) = channel();
         let handle = std::thread::spawn(move || {
             // SAFETY: no conditions.
-            tell.send(unsafe { libc::pthread_self() } as u64).unwrap();
+            sender.send(unsafe { libc::pthread_self() } as u64).unwrap();
             for job in todo {
                 job();
             }
         });
-        Thread { jobs: Some(jobs), handle: Some(handle), number: told.recv().unwrap() }
+        Thread { jobs: Some(jobs), handle: Some(handle), number: receiver.recv().unwrap() }
     }
 
     /// Runs a job, and waits for its result.
@@ -272,10 +291,10 @@ impl Thread {
 
     /// Queues a job.
     pub fn begin<R: Send + 'static>(&self, job: impl FnOnce() -> R + Send + 'static) -> Receiver<R> {
-        let (tell, told) = channel();
-        let job = move || drop(tell.send(job()));
+        let (sender, receiver) = channel();
+        let job = move || drop(sender.send(job()));
         self.jobs.as_ref().unwrap().send(Box::new(job)).unwrap();
-        told
+        receiver
     }
 
     pub fn end(mut self) {

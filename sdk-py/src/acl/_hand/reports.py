@@ -56,10 +56,10 @@ def _in_short_waits(timeout: int) -> int:
         if ret != _TIME_IS_OVER:
             return ret
         if until is not None and left <= _SHORT:
-            told = _message.take() or ""
-            _message.leave(told.replace(f"{now} ms", f"{timeout} ms"))
+            message = _message.take() or ""
+            _message.leave(message.replace(f"{now} ms", f"{timeout} ms"))
             return ret
-        # Nothing has failed, whatever a short wait has left behind. An older status that nobody has asked for is lost.
+        # Discards the status of the short waits, since nothing has failed. An older status that was not read is lost.
         _restore(message)
         if is_clear:
             _get_last_error(_OF_THREAD)

@@ -49,7 +49,7 @@ _set_exception_info_callback = bind("aclrtSetExceptionInfoCallback", _Callback)
 
 
 def _run(number: int | None) -> None:
-    # It is gone when it was forgotten meanwhile; an exception is shown as one in a destructor would be.
+    # The function may have been forgotten meanwhile. An exception is reported like one in a destructor.
     callback = launched.take(number)
     if callback is not None:
         function, user_data = callback

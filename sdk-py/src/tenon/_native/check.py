@@ -20,19 +20,19 @@ def failed(status: int) -> NoReturn:
 
     _running.leave_if_ended()
     kind = errors.BY_STATUS.get(status, errors.DeviceError)
-    told = core.Error()
+    error = core.Error()
     # Calls the ctypes function, because `core.error_last` would call this function again. A finaliser may have failed
     # in between; the error record then belongs to another call.
-    if core._error_last(told) or told.status != status:
+    if core._error_last(error) or error.status != status:
         raise kind(core.status_string(status), status=status)
-    function = decode_or_none(told.function)
+    function = decode_or_none(error.function)
     raise kind(
-        decode_or_none(told.message) or core.status_string(status),
+        decode_or_none(error.message) or core.status_string(status),
         status=status,
         function=function.removeprefix(_PREFIX) if function else None,
-        device=decode_or_none(told.device),
-        plugin=decode_or_none(told.plugin),
-        plugin_message=decode_or_none(told.plugin_message),
-        layer=decode_or_none(told.layer),
-        rule=decode_or_none(told.rule),
+        device=decode_or_none(error.device),
+        plugin=decode_or_none(error.plugin),
+        plugin_message=decode_or_none(error.plugin_message),
+        layer=decode_or_none(error.layer),
+        rule=decode_or_none(error.rule),
     )

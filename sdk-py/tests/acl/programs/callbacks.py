@@ -1,4 +1,4 @@
-"""A thread for reports: each batch that arrives is handed to a callback, which takes the buffer out of the way."""
+"""A thread for reports: a callback receives each completed batch and frees its buffer for the next one."""
 
 import queue
 import threading
@@ -37,7 +37,7 @@ class Reports:
         check_ret("acl.rt.set_context", acl.rt.set_context(context))
         self.begun.set()
         while not self.is_exit:
-            # Nothing in time, or not subscribed any more, is no reason to end.
+            # A timeout or a missing subscription does not end the thread.
             acl.rt.process_report(timeout)
 
     def init(self):
@@ -102,7 +102,7 @@ def main():
         batches = Batches(resource.stream)
         for number in range(BATCHES):
             batches.send(number, reports.thread_id)
-        # The last callback holds the stream, so the notes before it have run as well.
+        # The last callback blocks the stream, so all earlier ones have run.
         ended = threading.Event()
         ret = acl.rt.launch_callback(lambda _: ended.set(), None, ACL_CALLBACK_BLOCK, resource.stream)
         check_ret("acl.rt.launch_callback", ret)

@@ -1,4 +1,4 @@
-"""Thousands of blocks through two pinned buffers: while one is on its way, the other is filled."""
+"""Thousands of blocks through two pinned buffers: while one is copied, the other is filled."""
 
 import numpy as np
 from sample import (
@@ -18,7 +18,7 @@ LENGTH = 512
 
 
 class Half:
-    """One of the two buffers: what goes, what comes, and the event that says when both may be used again."""
+    """One of the two buffers: its input, its output, and the event after which both are free again."""
 
     def __init__(self):
         self.size = LENGTH * 8
@@ -40,7 +40,7 @@ class Half:
         check_ret("acl.rt.record_event", acl.rt.record_event(self.done, stream))
 
     def finish(self):
-        """The sum of what came back; 0 before the first block."""
+        """The sum of the results; 0 before the first block."""
         if self.block is None:
             return 0
         check_ret("acl.rt.synchronize_event", acl.rt.synchronize_event(self.done))

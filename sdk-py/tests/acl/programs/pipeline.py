@@ -1,4 +1,4 @@
-"""Three streams that hand work on: one uploads, one moves, one downloads. Events keep them in order and take time."""
+"""A pipeline of three streams: upload, copy, download. Events order the streams and measure time."""
 
 import numpy as np
 from sample import (
@@ -21,7 +21,7 @@ LENGTH = 1 << 14
 
 
 class Slot:
-    """The buffers of one batch on its way, and the events that say how far it is."""
+    """The buffers of one batch in the pipeline, and the events of its progress."""
 
     def __init__(self):
         self.size = LENGTH * 4
@@ -103,7 +103,7 @@ class Pipeline:
 
 
 def timed(stream, work):
-    """Milliseconds that a stream takes for some work."""
+    """Returns the milliseconds that a stream takes for some work."""
     events = []
     for _ in range(2):
         event, ret = acl.rt.create_event_with_flag(ACL_EVENT_TIME_LINE)

@@ -1,4 +1,4 @@
-"""A service that gives its device back and takes it again, a hundred times, in three ways of giving back."""
+"""A service that resets and reopens its device a hundred times, in three ways."""
 
 from sample import (
     ACL_MEM_MALLOC_NORMAL_ONLY,

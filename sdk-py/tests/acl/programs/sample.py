@@ -1,4 +1,4 @@
-"""What the programs share, as collections of samples do: numbers, a check, a device with a context and a stream."""
+"""Shared by the programs, as in collections of samples: constants, a check, a device with a context and a stream."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def check_ret(message, ret):
 
 
 class AclResource:
-    """Begins with `init`, and gives back in the reverse order what it took."""
+    """Begins with `init`, and releases everything in reverse order."""
 
     def __init__(self, device_id=0):
         self.device_id = device_id

@@ -1,4 +1,4 @@
-"""One thread for each part of the work, each with a context, a stream and memory of its own."""
+"""One thread for each part of the work, with its own context, stream and memory."""
 
 import threading
 
@@ -14,7 +14,7 @@ LENGTH = 6000
 
 
 class Worker:
-    """Sends its part of a vector through the device again and again, and adds one each time."""
+    """Copies its part of a vector to the device and back in a loop, and adds one each time."""
 
     def __init__(self, part):
         self.part = part

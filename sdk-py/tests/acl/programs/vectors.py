@@ -1,4 +1,4 @@
-"""Vectors go to the device and come back: through bytes, through arrays, and through pinned memory."""
+"""Vectors copied to the device and back: as bytes, as arrays, and through pinned memory."""
 
 import numpy as np
 from sample import (
@@ -22,7 +22,7 @@ NPY_TYPES = {
 
 
 class Transfer:
-    """Two buffers on the device, between which what is uploaded is moved on."""
+    """Two buffers on the device. Uploaded data is copied from one to the other."""
 
     def __init__(self, resource, size):
         self.stream = resource.stream
@@ -64,7 +64,7 @@ def through_arrays(transfer, array):
 
 
 def through_pinned_memory(transfer, array):
-    """As a program does that has the output of a model on the device and wants it as an array."""
+    """Downloads the output of a model from the device as an array."""
     assert transfer.run_mode == ACL_HOST
     array = np.ascontiguousarray(array)
     pinned = malloc_host(array.nbytes)

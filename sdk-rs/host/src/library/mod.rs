@@ -18,10 +18,10 @@ pub use symbols::exports;
 
 const ENTRY: &str = "InitPlugin";
 
-/// Answers with names, separated by spaces.
+/// Returns names, separated by spaces.
 type Names = unsafe extern "C" fn() -> *const c_char;
 
-/// Answers with a table that lives as long as the library, or null.
+/// Returns a table that lives as long as the library, or null.
 type Extension = unsafe extern "C" fn() -> *const c_void;
 
 /// When the functions that a library expects from others are looked up. Data is looked up when the library is opened.
@@ -103,7 +103,8 @@ impl Library {
         found.ok().map(|found| found.into_raw()).filter(|address| !address.is_null())
     }
 
-    /// Like [`find`](Self::find), but only in the library that has the entry point: what it says, it says of that.
+    /// Like [`find`](Self::find), but only in the library that exports the entry point: the symbol describes that
+    /// library.
     fn find_beside(&self, entry: Entry, symbol: &CStr) -> Option<*mut c_void> {
         let beside = base(entry as *const c_void);
         self.find(symbol).filter(|address| beside.is_some() && base(*address) == beside)
@@ -121,7 +122,7 @@ impl Library {
         self.find_beside(entry, c"tenon_checks_both_sizes").is_some()
     }
 
-    /// The functions whose slots the plugin filled with the spec's fallbacks, as far as it says so.
+    /// The functions whose slots the plugin filled with the spec's fallbacks, as far as it reports them.
     pub(crate) fn fallbacks(&self, entry: Entry) -> Vec<Function> {
         let Some(found) = self.find_beside(entry, c"tenon_fallbacks") else { return Vec::new() };
         // SAFETY: a plugin that exports this name means it to be called so.
@@ -137,7 +138,7 @@ impl Library {
 
     /// The functions of the plugin that the host's table has no slot for; null if it has none.
     ///
-    /// To be called after the entry point: the answer of a plugin may depend on the hand-over.
+    /// Call it after the entry point: the result of a plugin may depend on that call.
     pub(crate) fn extension(&self, entry: Entry) -> *const c_void {
         let Some(found) = self.find_beside(entry, c"tenon_device_extension") else { return null() };
         // SAFETY: a plugin that exports this name means it to be called so.

@@ -2,7 +2,7 @@
 
 use super::symbols::is_paddles;
 
-/// Returns a remedy for an error of the dynamic linker; empty where it says enough.
+/// Returns a remedy for an error of the dynamic linker, or an empty text if the error is clear by itself.
 ///
 /// `is_host_loaded`: the libraries of a PaddlePaddle and its Python are loaded already, so loading them does
 /// not help.

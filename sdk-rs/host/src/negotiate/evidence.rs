@@ -1,4 +1,4 @@
-//! Evidence from the words that a plugin wrote which reads no size of the table.
+//! Derives the release from the words that a plugin wrote, if the plugin does not read the size of the table.
 
 use tenon::device::{Function, Release};
 

@@ -46,7 +46,7 @@ pub(super) enum Word {
 
 /// The params and the table, lent to a plugin: a host's look, with guards behind both.
 ///
-/// The words are atomic and shared since somebody else writes them, through pointers that it may keep.
+/// The words are atomic and shared, because the plugin writes them through pointers that it may keep.
 pub(crate) struct Memory {
     words: Arc<[AtomicU64]>,
     /// Up to here the table was zero when it was offered, as a host's is.
@@ -58,7 +58,7 @@ impl Memory {
         Self { words: (0..PARAMS_WORDS + TABLE_WORDS).map(|_| AtomicU64::new(0)).collect(), zeros: 0 }
     }
 
-    /// Makes it look as if nobody had written to it, with these sizes.
+    /// Resets it to the unwritten state, with these sizes.
     ///
     /// A table of a release's size is zero, as with a host; one of another size holds the pattern, so that it
     /// shows what was cleared.
@@ -110,7 +110,7 @@ impl Memory {
         self.pointer(place!(sub_device_type))
     }
 
-    /// The first word that 2.6 keeps in reserve; null there.
+    /// The first reserved word of 2.6, which is null there.
     pub(crate) fn pir_default_passes(&self) -> *mut c_void {
         self.pointer(offset_of!(ffi::CustomRuntimeParams, pir_default_passes) / WORD)
     }
@@ -124,7 +124,7 @@ impl Memory {
             .map(|index| (index + 1) * WORD)
     }
 
-    /// Returns true if any answer is in the params.
+    /// Returns true if the plugin wrote anything to the params.
     pub(super) fn answers(&self) -> bool {
         let answers = place!(version)..NEWEST_PARAMS / WORD;
         !self.is_lent() || answers.clone().any(|index| self.param(index) != 0)

@@ -1,9 +1,9 @@
 //! Writes the remaining records when a process ends or crashes.
 //!
-//! At `exit` each trace is closed. When a signal ends the process (SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT),
-//! what the threads have recorded is written by the handler, and then the handler from before gets the
-//! signal. The handler does not allocate or lock. A panic ends in one of these two ways, so it needs no
-//! separate handling. SIGKILL loses only the most recent records.
+//! At `exit` each trace is closed. When a signal ends the process (SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT), the handler
+//! writes the records of all threads, and then the previous handler gets the signal. The handler does not allocate or
+//! lock. A panic ends in one of these two ways, so it needs no separate handling. SIGKILL loses only the most recent
+//! records.
 
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
@@ -23,7 +23,7 @@ static SAVING: AtomicBool = AtomicBool::new(false);
 static BEFORE: Before = Before(UnsafeCell::new([const { MaybeUninit::zeroed() }; SIGNALS.len()]));
 static BUFFER: Buffer = Buffer(UnsafeCell::new([0; 1 << 14]));
 
-/// The handlers from before.
+/// The previous handlers.
 struct Before(UnsafeCell<[MaybeUninit<libc::sigaction>; SIGNALS.len()]>);
 // SAFETY: written once, before the handler that reads it can run for that signal.
 unsafe impl Sync for Before {}

@@ -1,4 +1,4 @@
-//! When the work of streams ended: a callback behind each piece of work.
+//! Records when the work of streams ends, with a callback behind each piece of work.
 
 use std::collections::BTreeMap;
 use std::ffi::c_void;
@@ -20,7 +20,7 @@ pub(super) struct Lanes {
     on: AtomicBool,
     /// Callbacks that the plugin refused, one after the other.
     refused: AtomicU32,
-    /// Captures that go on. Work that is queued meanwhile may become part of a graph.
+    /// The captures in progress. Work that is queued meanwhile may become part of a graph.
     captures: AtomicUsize,
     known: Mutex<Vec<Arc<Lane>>>,
 }
@@ -29,7 +29,7 @@ struct Lane {
     number: u64,
     device: i32,
     stream: u64,
-    /// When the work before ended.
+    /// The end of the previous work.
     end: AtomicU64,
 }
 
@@ -146,7 +146,7 @@ impl Lanes {
     }
 }
 
-/// The device of a call; where it names none, the current one of the thread.
+/// The device of a call, or the current device of the thread if the call names none.
 fn device_of(call: &Call<'_>, next: &dyn Device) -> Option<DeviceId> {
     let named = call.function.params.iter().position(|param| matches!(param.kind, ParamKind::Id("DeviceId")));
     match named {

@@ -26,7 +26,7 @@ pub(super) fn change(function: u16) -> Option<&'static Change> {
     CHANGES.get(usize::from(function))?.as_ref()
 }
 
-/// Makes what a signal handler must not make.
+/// Makes the allocations that a signal handler must not make.
 pub(super) fn prepare() {
     LazyLock::force(&CHANGES);
 }
@@ -69,7 +69,7 @@ impl InUse {
         Self([const { [const { AtomicU64::new(0) }; 3] }; 64])
     }
 
-    /// Counts a call that has succeeded; answers what is in use now.
+    /// Counts a call that has succeeded. Returns the bytes in use.
     pub(super) fn count(&self, change: &Change, arguments: &[u64]) -> Option<u64> {
         if arguments[change.pointer] == 0 {
             return None;

@@ -67,7 +67,7 @@ impl Options {
     /// The default, changed by the environment.
     ///
     /// # Errors
-    /// When a variable says what is not understood.
+    /// If a variable has an invalid value.
     pub fn from_env() -> std::result::Result<Self, BadSetting> {
         let default = Self::default();
         Ok(Self {
@@ -110,7 +110,7 @@ impl Trace {
 
     /// A layer that records the calls of one plugin. `partial` says which functions it has itself.
     ///
-    /// A plugin beyond the 64th goes by the number of the last.
+    /// Plugins beyond the 64th share one number.
     pub fn layer<P: Partial + ?Sized>(&self, plugin: &str, partial: &P) -> Arc<TraceLayer> {
         let plugin = self.tracer.add_plugin(plugin).unwrap_or(u8::MAX);
         let lanes = self.options.streams && partial.provides(Function::StreamAddCallback);
@@ -183,7 +183,7 @@ impl TraceLayer {
             record[3] = bytes;
             words = 4;
         }
-        // No function has more parameters than there is room for; what were too many would be cut.
+        // The parameters of every function fit; further ones would be cut.
         let arguments = &call.arguments[..call.arguments.len().min(MOST - words)];
         record[words..words + arguments.len()].copy_from_slice(arguments);
         words += arguments.len();

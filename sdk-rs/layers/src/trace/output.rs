@@ -1,15 +1,15 @@
-//! The file of a trace. It holds whole events only, and knows how many could not be written.
+//! The file of a trace. It contains only whole events, and counts those that could not be written.
 //!
 //! Everything but [`Output::open`] may run in a signal handler: nothing allocates or locks. No write raises a
 //! signal.
 
 use std::ffi::CString;
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::IntoRawFd as _;
+use std::os::fd::{FromRawFd as _, IntoRawFd as _};
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 
@@ -30,7 +30,7 @@ pub(super) struct Output {
     descriptor: AtomicI32,
     /// Device and inode: a program may close descriptors that it did not open, and then get their numbers.
     identity: (u64, u64),
-    /// True if there are positions in it. A pipe has none.
+    /// True if the file has positions. A pipe has none.
     is_regular: bool,
     head: Box<[u8]>,
     /// The bytes of whole events, the head included.
@@ -105,7 +105,7 @@ impl Output {
         signals.restore();
     }
 
-    /// Puts an event into the room that the head has for it. Returns true if it is there.
+    /// Writes an event into the space that the head reserves for it. Returns true on success.
     pub(super) fn fill_reserved(&self, event: &[u8]) -> bool {
         if !self.is_regular || event.len() > RESERVED || self.written.load(Ordering::Relaxed) == 0 {
             return false;
@@ -177,9 +177,20 @@ impl Output {
     }
 }
 
-/// Opens a file without changing what is in it: that may be another writer's.
+/// Opens a file without changing its contents, which may be another writer's. For a FIFO it waits for a reader.
+///
+/// Not by `OpenOptions`, which retries after a signal: Ctrl-C could not end the wait in programs that handle it, such as
+/// Python.
 fn create(path: &Path) -> io::Result<File> {
-    OpenOptions::new().write(true).create(true).truncate(false).custom_flags(libc::O_CLOEXEC).open(path)
+    let path = CString::new(path.as_os_str().as_bytes())?;
+    let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_CLOEXEC;
+    // SAFETY: the path is a text with a zero at its end, and the mode has the type that `open` takes for it.
+    let descriptor = unsafe { libc::open(path.as_ptr(), flags, 0o666 as libc::c_uint) };
+    if descriptor < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: opened above, and used by nobody else.
+    Ok(unsafe { File::from_raw_fd(descriptor) })
 }
 
 /// Becomes the only writer of a file, until it is closed. A file system without locks does not know of other
@@ -203,7 +214,7 @@ fn write_all(descriptor: i32, bytes: &[u8], position: Option<u64>) -> Result<(),
     write_some(descriptor, bytes, position).map_err(|(_, error)| error)
 }
 
-/// Writes all, or answers how much was written before the error.
+/// Writes all bytes, or returns the number of bytes written before the error.
 fn write_some(descriptor: i32, bytes: &[u8], position: Option<u64>) -> Result<(), (usize, i32)> {
     let mut count = 0;
     while count < bytes.len() {
@@ -245,12 +256,12 @@ fn count(events: &[u8]) -> u64 {
     events.windows(COUNTED.len()).filter(|window| *window == COUNTED).count() as u64
 }
 
-/// The signals that a write raises where nobody reads a pipe, or a file has reached the limit of its size.
+/// The signals that a write raises if a pipe has no reader or a file has reached its size limit.
 /// They are blocked on this thread, and a signal that was raised meanwhile is discarded.
 struct BlockedSignals {
     raised: libc::sigset_t,
     before: libc::sigset_t,
-    /// Those that were pending before, and are somebody else's.
+    /// Signals that were pending before, which the program raised.
     pending: libc::sigset_t,
 }
 

@@ -98,7 +98,7 @@ impl Ring {
         }))
     }
 
-    /// Adds a record. Answers how full the ring is, in eighths; `None`: there is no room.
+    /// Adds a record. Returns how full the ring is, in eighths, or `None` if there is no room.
     #[inline]
     pub(super) fn push(&self, record: &[u64]) -> Option<usize> {
         let head = self.head.load(Ordering::Relaxed);
@@ -113,9 +113,9 @@ impl Ring {
         Some(used / (WORDS / 8))
     }
 
-    /// Reads records from the oldest on, until `read` answers false. They stay until [`Ring::pass`].
+    /// Reads records from the oldest on, until `read` returns false. They stay until [`Ring::pass`].
     ///
-    /// Answers where it stopped, to be passed.
+    /// Returns the position where it stopped, for [`Ring::pass`].
     pub(super) fn read(&self, from: usize, mut read: impl FnMut(Header, &[u64]) -> bool) -> usize {
         let head = self.head.load(Ordering::Acquire);
         let mut at = from;
@@ -140,7 +140,7 @@ impl Ring {
         self.tail.load(Ordering::Relaxed)
     }
 
-    /// Makes room: all before has been written.
+    /// Frees the space before a position: all of it has been written.
     pub(super) fn pass(&self, until: usize) {
         self.tail.store(until, Ordering::Release);
     }

@@ -15,7 +15,7 @@ use super::output::Output;
 use super::ring::{Header, Kind, MOST, Ring};
 use crate::clock;
 
-/// The most threads that record at the same time; what further ones do is dropped.
+/// The most threads that record at the same time; records of further threads are dropped.
 const RINGS: usize = 256;
 /// The most plugins.
 const PLUGINS: usize = 64;
@@ -28,7 +28,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 static SPARE: Mutex<Vec<&'static Ring>> = Mutex::new(Vec::new());
 static LAST_ID: AtomicU32 = AtomicU32::new(0);
 
-/// A trace in the making. It is never freed, so that signal handlers and threads at their end may look at it.
+/// An active trace. It is never freed, so that signal handlers and ending threads may use it.
 pub(super) struct Tracer {
     id: u32,
     process: u32,
@@ -132,7 +132,7 @@ impl Tracer {
         self.closed.load(Ordering::Relaxed)
     }
 
-    /// Records something. Waits where the file does not keep up.
+    /// Adds a record. Waits if the file does not keep up.
     #[inline]
     pub(super) fn record(&'static self, record: &[u64]) {
         match CURRENT.get() {
@@ -285,7 +285,7 @@ impl Tracer {
         self.wake();
     }
 
-    /// Saves what can be saved, in a signal handler: no locks, no allocation, and not forever.
+    /// Writes the remaining records in a signal handler: without locks or allocation, and for a limited time.
     pub(super) fn save(&self, buffer: &mut [u8]) {
         if self.is_closed() || self.process != std::process::id() {
             return;
@@ -318,7 +318,7 @@ impl Tracer {
         }
     }
 
-    /// Says on the standard error what is missing.
+    /// Prints the number of missing events to standard error.
     fn warn_of_missing(&self) {
         let path = self.output.path().display();
         match (self.missing(), self.output.error()) {
@@ -338,7 +338,7 @@ impl Tracer {
         }
     }
 
-    /// Becomes the only writer. Answers false where that takes too long, or is so already.
+    /// Becomes the only writer. Returns false if that takes too long, or if this thread is the writer already.
     fn begin_writing(&self, patience: Duration) -> bool {
         let me = thread_id();
         let until = u128::from(clock::now()) + patience.as_nanos();
@@ -384,7 +384,7 @@ impl Tracer {
         }
     }
 
-    /// Counts an event; answers whether it is one too many. Names are not events.
+    /// Counts an event. Returns true if it is beyond the limit. Names are not events.
     fn is_over(&self, header: Header) -> bool {
         match header.kind {
             Kind::Lane | Kind::Thread => false,
@@ -404,7 +404,7 @@ impl Tracer {
     }
 }
 
-/// Lets others run. Safe in a signal handler.
+/// Sleeps briefly. Safe in a signal handler.
 fn pause() {
     let time = libc::timespec { tv_sec: 0, tv_nsec: 100_000 };
     // SAFETY: the time is valid, and what is left of it is not asked for.

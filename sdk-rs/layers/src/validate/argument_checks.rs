@@ -7,8 +7,7 @@ use tenon::device::Result;
 
 use super::early_wait::EventState;
 use super::function_checks::{Effect, HandleParam, KINDS, Lifecycle};
-use super::handles::HandleInfo;
-use super::registry::NO_DEVICE;
+use super::handles::{HandleInfo, NO_DEVICE};
 use super::rules::Rule;
 use super::stream_progress::{StreamProgress, WorkId};
 use super::{CallCheck, Violation};

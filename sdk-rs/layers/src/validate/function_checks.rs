@@ -76,9 +76,9 @@ pub(super) enum Bytes {
 pub(super) enum Lifecycle {
     Begins,
     Ends,
-    /// Has to be alive.
+    /// The object must be alive.
     Goes,
-    /// Comes out, but belongs to something else.
+    /// The call returns it, but it belongs to another object.
     Lent,
 }
 

@@ -6,8 +6,10 @@ use std::sync::atomic::AtomicBool;
 use super::call_site::CallSite;
 use super::early_wait::EventState;
 use super::hash::fold;
-use super::registry::NO_DEVICE;
 use super::stream_progress::StreamProgress;
+
+/// For objects without a device, or of an unknown device.
+pub(super) const NO_DEVICE: i32 = i32::MIN;
 
 /// A handle, and its kind in the upper byte. Addresses have no such bits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, Once, PoisonError, Weak};
 use std::time::Duration;
 
 use super::function_checks::KINDS;
+use super::handles::NO_DEVICE;
 use super::lifecycle::never_recorded;
 use super::memory_checks::word;
-use super::registry::NO_DEVICE;
 use super::rules::Rule;
 use super::{Validate, Violation};
 use crate::{at_exit, clock};
@@ -30,7 +30,7 @@ pub struct Leak {
     pub function: &'static str,
     /// For how long it has been alive.
     pub age: Duration,
-    /// From where it was made, if that was written down.
+    /// The backtrace of its creation, if it was recorded.
     pub place: Option<String>,
 }
 
@@ -50,7 +50,7 @@ static AT_EXIT: Mutex<Vec<(u32, Weak<Validate>)>> = Mutex::new(Vec::new());
 extern "C" fn report_all() {
     let process = std::process::id();
     let validates = std::mem::take(&mut *AT_EXIT.lock().unwrap_or_else(PoisonError::into_inner));
-    // What a forked child has from its parent is not its own to release.
+    // A forked child does not have to release the objects of its parent.
     for (_, validate) in validates.into_iter().filter(|(owner, _)| *owner == process) {
         if let Some(validate) = validate.upgrade() {
             validate.report_leaks("exit", None);

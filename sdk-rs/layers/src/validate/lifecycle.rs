@@ -18,7 +18,7 @@ use super::{CallCheck, Violation};
 use crate::own_callback;
 
 impl CallCheck<'_> {
-    /// The last steps before the call. The number comes back after it.
+    /// The last steps before the call. The returned number is passed on after it.
     pub(super) fn begin(&self, seen: &HandlesOfCall) -> Result<u64> {
         if self.checks.ends {
             return self.end();
@@ -221,7 +221,7 @@ impl CallCheck<'_> {
         }
     }
 
-    /// The call has failed: what it was to end is still alive.
+    /// The call has failed: the object that it would have destroyed is still alive.
     pub(super) fn undo(&self, note: u64) {
         if self.checks.ends
             && let Some(removed) = self.plugin.kept(note)

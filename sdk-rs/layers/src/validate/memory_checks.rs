@@ -5,8 +5,9 @@ use tenon::reflect::Space;
 
 use super::allocations::{Allocation, Memory};
 use super::function_checks::{Bytes, Lifecycle, MemoryParam, element_size};
+use super::handles::NO_DEVICE;
 use super::lookup_cache;
-use super::registry::{NO_DEVICE, TrackedPlugin, all_changes};
+use super::registry::{TrackedPlugin, all_changes};
 use super::rules::Rule;
 use super::{CallCheck, Violation};
 
@@ -32,7 +33,7 @@ impl CallCheck<'_> {
             return Ok(());
         }
         let mut from = 0;
-        // The lock is given back before anything is reported, and before another plugin is asked.
+        // The lock is released before anything is reported, and before another plugin is asked.
         while let Some((at, finding)) = self.look_at_memory(from) {
             from = at + 1;
             let part = &self.checks.memory[at];
@@ -52,11 +53,11 @@ impl CallCheck<'_> {
         }
     }
 
-    /// The first part, from one on, with which something is the matter.
+    /// The first memory parameter, from an index on, that breaks a rule.
     #[inline]
     fn look_at_memory(&self, from: usize) -> Option<(usize, Box<Finding>)> {
         let version = self.plugin.memory_version();
-        // Taken where something is not known to this thread, and then kept for the rest of the call.
+        // Locked if the cache lacks an entry, and then kept for the rest of the call.
         let mut memory = None;
         let parts = self.checks.memory.iter().enumerate().skip(from);
         parts.into_iter().find_map(|(at, part)| {
@@ -214,7 +215,7 @@ struct MemoryLookup<'a> {
 }
 
 impl MemoryLookup<'_> {
-    /// From what this thread has seen of late; `None`: nothing.
+    /// Checks with this thread's cache. `None` if it has no entry.
     #[inline]
     fn recently(&self, version: (u32, u64)) -> Option<Option<Box<Finding>>> {
         match self.part.space {

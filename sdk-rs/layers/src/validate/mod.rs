@@ -76,7 +76,7 @@ impl Options {
     /// The default, changed by the environment.
     ///
     /// # Errors
-    /// When a variable says what is not understood.
+    /// If a variable has an invalid value.
     pub fn from_env() -> std::result::Result<Self, BadSetting> {
         const IGNORE: &str = "TENON_VALIDATE_IGNORE";
         let rust = setting::text("RUST_BACKTRACE").is_some_and(|value| value != "0");
@@ -100,13 +100,16 @@ impl Options {
 /// The state that the validations of all plugins share.
 pub struct Checker {
     options: Options,
+    /// True if the order of work is checked, which costs more than the other rules.
+    checks_order: bool,
     counts: Counts,
 }
 
 impl Checker {
     /// A checker with options.
     pub fn new(options: Options) -> Arc<Self> {
-        Arc::new(Self { options, counts: Counts::default() })
+        let checks_order = !options.ignore.contains(&Rule::Unordered);
+        Arc::new(Self { options, checks_order, counts: Counts::default() })
     }
 
     /// A validation of one plugin. `partial` says which functions it has itself.
@@ -207,7 +210,7 @@ impl<'a> CallCheck<'a> {
 
     /// The device that a parameter names.
     fn device(&self, param: Option<usize>) -> i32 {
-        param.map_or(registry::NO_DEVICE, |param| self.argument(param) as i32)
+        param.map_or(handles::NO_DEVICE, |param| self.argument(param) as i32)
     }
 
     #[cold]

@@ -6,9 +6,10 @@ use tenon::reflect::Space;
 use super::accesses::Access;
 use super::allocations::Allocation;
 use super::function_checks::{Lifecycle, MemoryParam};
+use super::handles::NO_DEVICE;
 use super::lookup_cache;
 use super::memory_checks::text;
-use super::registry::{NO_DEVICE, all_changes};
+use super::registry::all_changes;
 use super::rules::Rule;
 use super::stream_progress::WorkId;
 use super::{CallCheck, Violation};
@@ -45,6 +46,9 @@ impl CallCheck<'_> {
     fn note(&self, part: &MemoryParam, work: Option<WorkId>, memory: &Allocation) -> Option<Violation> {
         if let Some(work) = work {
             memory.note_use(work);
+        }
+        if !self.validate.checker.checks_order {
+            return None;
         }
         let start = self.argument(part.param);
         let end = start + self.bytes(part).unwrap_or(0);

@@ -27,9 +27,6 @@ pub(super) fn all_changes() -> u64 {
     ALL_CHANGES.load(Ordering::Acquire)
 }
 
-/// For objects without a device, or of an unknown device.
-pub(super) const NO_DEVICE: i32 = i32::MIN;
-
 /// The handles and memory of a plugin.
 pub(super) struct TrackedPlugin {
     /// No other has or had this number.
@@ -47,7 +44,7 @@ pub(super) struct TrackedPlugin {
     pub(super) progress: Progress,
     /// The default stream of each device, at its number.
     defaults: RwLock<Vec<Arc<StreamProgress>>>,
-    /// Captures that go on. Meanwhile work does not run, so that nothing is known of it.
+    /// The captures in progress. Meanwhile work does not run, so that nothing is known of it.
     captures: AtomicUsize,
     /// Number of devices; 0 until the plugin was asked.
     pub(super) devices: AtomicUsize,
@@ -72,7 +69,7 @@ pub(super) enum Removed {
 }
 
 impl TrackedPlugin {
-    /// Begins to keep book for a plugin.
+    /// Starts to track a plugin.
     pub(super) fn register(name: &str) -> Arc<Self> {
         let plugin = Arc::new(Self {
             id: LAST_ID.fetch_add(1, Ordering::Relaxed) + 1,
@@ -94,7 +91,7 @@ impl TrackedPlugin {
         plugin
     }
 
-    /// Forgets the plugin.
+    /// Stops tracking the plugin.
     pub(super) fn unregister(self: &Arc<Self>) {
         let mut plugins = PLUGINS.write().unwrap_or_else(PoisonError::into_inner);
         plugins.retain(|plugin| !Arc::ptr_eq(plugin, self));
@@ -122,7 +119,7 @@ impl TrackedPlugin {
         lookup_cache::handle((self.id, self.handle_changes.load(Ordering::Acquire), key.0), find, look)
     }
 
-    /// Adds a handle. One that is there already is given out once more, and what is not needed comes back.
+    /// Adds a handle, or counts one more creation of a known one. Returns the value that is not needed.
     pub(super) fn add_handle(&self, handle: Handle) -> Option<Handle> {
         let key = Key::new(handle.known.kind, handle.known.address);
         let mut shard = self.shard(key);

@@ -1,7 +1,7 @@
-//! Which work is known to be done.
+//! Tracks which work is known to be done.
 //!
 //! Each piece of work that is put into a stream gets the next number of the stream. A stream is done up to a
-//! number after a wait for it or for a later event, or after a query that returned so. When a wait for
+//! number after a wait for it or for a later event, or after a query that reported it. When a wait for
 //! another stream is done, so is the work that it waited for.
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -109,7 +109,7 @@ impl StreamProgress {
         first > self.done.load(Ordering::Relaxed) && first <= number
     }
 
-    /// Answers work that there is no more room for.
+    /// Returns the work that no longer fits.
     fn wait(&self, mut wait: Wait) -> Option<WorkId> {
         let mut waits = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
         let mut forgotten = None;
@@ -139,7 +139,7 @@ struct Streams {
 impl Progress {
     pub(super) fn begin(&self, device: i32, address: u64) -> Arc<StreamProgress> {
         let mut streams = self.streams.write().unwrap_or_else(PoisonError::into_inner);
-        // Numbers that come again, after millions of streams, only blur what is in flight.
+        // Numbers are reused after millions of streams; work in flight may then go unnoticed.
         streams.last = streams.last % ((1 << (64 - NUMBER_BITS)) - 1) + 1;
         let stream = Arc::new(StreamProgress {
             id: streams.last,
@@ -235,7 +235,7 @@ impl Progress {
         false
     }
 
-    /// Somebody has seen that the work is done, and so is all that it waited for.
+    /// Marks work as done, with all work that it waited for.
     pub(super) fn finish(&self, work: WorkId) {
         let mut open = vec![work];
         while let Some(work) = open.pop() {

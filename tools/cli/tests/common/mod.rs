@@ -12,17 +12,32 @@ pub fn root() -> &'static Path {
 /// Compiles a plugin into a library of this name.
 pub fn compile(source: &str, name: &str) -> PathBuf {
     let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.so"));
-    let output = Command::new("cc")
-        .args(["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O1", "-shared", "-fPIC", "-I"])
-        .arg(root().join("sdk-c/include"))
-        .arg(root().join(source))
-        .arg("-o")
-        .arg(&library)
-        .arg("-lpthread")
-        .output()
-        .unwrap_or_else(|_| panic!("`cc` is not installed: apt-get install gcc libc6-dev"));
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    compiler("cc", &["-std=c11", "-shared"], &[&root().join(source)], &library);
     library
+}
+
+/// Compiles a plugin whose second part is in C++.
+pub fn compile_with_cpp(source: &str, cpp: &str, name: &str) -> PathBuf {
+    let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.so"));
+    let object = library.with_extension("o");
+    compiler("cc", &["-std=c11", "-fexceptions", "-c"], &[&root().join(source)], &object);
+    compiler("c++", &["-std=c++17", "-shared"], &[&object, &root().join(cpp)], &library);
+    library
+}
+
+fn compiler(name: &str, flags: &[&str], inputs: &[&Path], output: &Path) {
+    let output = Command::new(name)
+        .args(["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O1", "-fPIC"])
+        .args(flags)
+        .arg("-I")
+        .arg(root().join("sdk-c/include"))
+        .args(inputs)
+        .arg("-o")
+        .arg(output)
+        .args(["-lpthread", "-ldl"])
+        .output()
+        .unwrap_or_else(|_| panic!("`{name}` is not installed: apt-get install gcc g++ libc6-dev"));
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 /// `tenon check`, to be given arguments.

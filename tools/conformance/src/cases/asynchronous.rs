@@ -225,7 +225,7 @@ fn h2d_pageable_held(plugin: &PluginUnderTest) -> Verdict {
         let mut source = GuardedBuffer::of(&bytes);
         this.queue_upload(stream, &memory, source.address())?;
         source.bytes_mut().fill(0xDD);
-        // Kept: a plugin that is wrong is to read other bytes, not to crash.
+        // Kept, so that a wrong plugin reads other bytes and does not crash.
         std::mem::forget(source);
         Ok(())
     })?;
@@ -288,7 +288,7 @@ fn d2h_behind_work(plugin: &PluginUnderTest) -> Verdict {
 fn d2h_unknown_stream(plugin: &PluginUnderTest) -> Verdict {
     let (stream, bytes) = (plugin.stream(0)?, pattern(LEN, 5));
     let (from, memory) = (plugin.filled(0, &bytes)?, plugin.filled(0, &vec![0; LEN])?);
-    // Not a handle of anything: memory of this test.
+    // Not a handle, but memory of this test.
     let mut nothing = GuardedBuffer::new(64, 0);
     plugin.queue_copy(stream, &memory, &from)?;
     let mut target = GuardedBuffer::new(LEN, 0);
@@ -371,7 +371,7 @@ fn d2h_not_early(plugin: &PluginUnderTest) -> Verdict {
         this.queue_download(stream, target.address, &from)?;
         Ok(linger_briefly(|| target.read_here().contains(&2)))
     });
-    // With a device that waits in the call, the look came after the gate was opened.
+    // If the device waits in the call, the query came after the gate was opened.
     let (was_seen, was_held) = queued?;
     let early = was_seen && was_held;
     plugin.synchronize_stream(0, stream)?;

@@ -1,4 +1,4 @@
-//! The one operation of linear algebra.
+//! Cases of the only operation of linear algebra.
 
 use tenon::device::DataType;
 use tenon::device::Function::{AsyncMemoryCopyD2d, BlasAxpby};
@@ -54,7 +54,7 @@ fn floats(plugin: &PluginUnderTest, memory: &Memory) -> Verdict<Vec<f32>> {
     Ok(numbers.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect())
 }
 
-/// Small whole numbers, so that every order of rounding gives the same.
+/// Small whole numbers, so that every order of rounding gives the same result.
 fn x(index: usize) -> f32 {
     (index % 17) as f32 - 8.0
 }
@@ -127,7 +127,7 @@ fn itself(plugin: &PluginUnderTest) -> Verdict {
 fn order(plugin: &PluginUnderTest) -> Verdict {
     let (stream, (first, second)) = (plugin.stream(0)?, vectors(plugin)?);
     let last = plugin.allocate(0, second.len)?;
-    // Each step doubles and adds, so a step that is left out or done too late shows.
+    // Each step doubles and adds, so the result shows a step that is missing or late.
     for _ in 0..10 {
         axpby(
             plugin,

@@ -1,4 +1,4 @@
-//! Functions of the host that a stream calls.
+//! Cases of host functions that a stream calls.
 
 use tenon::device::Function::{
     AsyncMemoryCopyD2d, AsyncMemoryCopyD2h, CreateStream, HostMemoryAllocate, HostMemoryDeallocate,
@@ -74,7 +74,7 @@ fn once(plugin: &PluginUnderTest) -> Verdict {
 
 fn in_order(plugin: &PluginUnderTest) -> Verdict {
     let (stream, log) = (plugin.stream(0)?, CallbackLog::new());
-    // They pile up behind the gate, where there can be one: a queue of one callback has no order.
+    // They queue up behind the gate, if there is one: a queue of one callback has no order.
     let latch = match StreamLatch::close(plugin, 0, stream) {
         Ok(latch) => Some(latch),
         Err(Stop::Skipped(_)) => None,

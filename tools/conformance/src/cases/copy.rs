@@ -1,4 +1,4 @@
-//! Copies that are done when the call returns.
+//! Cases of synchronous copies.
 
 use tenon::device::Function::{MemoryCopyD2d, MemoryCopyD2h, MemoryCopyH2d};
 

@@ -1,4 +1,4 @@
-//! Which devices there are, and which one is current.
+//! Cases of the list of devices and the current device.
 
 use tenon::device::Function::{GetDevice, GetDeviceCount, GetDeviceList, SetDevice, SynchronizeDevice};
 

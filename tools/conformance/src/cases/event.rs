@@ -1,12 +1,13 @@
-//! Events: what they say, and who waits for them.
+//! Cases of events: their state, and waits for them.
 
 use tenon::device::Function::{
-    AsyncMemoryCopyD2d, CreateEvent, CreateStream, DestroyEvent, QueryEvent, RecordEvent, StreamAddCallback,
-    StreamWaitEvent, SynchronizeEvent,
+    AsyncMemoryCopyD2d, CreateEvent, CreateStream, DestroyEvent, EventElapsedTime, QueryEvent, RecordEvent,
+    StreamAddCallback, StreamWaitEvent, SynchronizeEvent,
 };
+use tenon::device::Status;
 
 use crate::case::{Case, Failure, Level, Stop, Verdict, ensure};
-use crate::plugin_under_test::{PluginUnderTest, StreamLatch, pattern, soon};
+use crate::plugin_under_test::{PluginUnderTest, StreamLatch, address, id, pattern, soon, told};
 
 pub(super) fn cases() -> Vec<Case> {
     vec![
@@ -59,6 +60,22 @@ pub(super) fn cases() -> Vec<Case> {
             .of([SynchronizeEvent, RecordEvent])
             .uses([AsyncMemoryCopyD2d])
             .spec("record_event", "it is done when all work that was queued there before the call is done"),
+        Case::written("event.elapsed.in-order", Level::Promised, elapsed_in_order)
+            .of([EventElapsedTime])
+            .uses([AsyncMemoryCopyD2d])
+            .spec(
+                "event_elapsed_time",
+                "The time is at least 0 if both events were recorded on one stream, `start` first.",
+            ),
+        Case::written("event.elapsed.never-recorded", Level::Promised, elapsed_never_recorded)
+            .of([EventElapsedTime])
+            .native()
+            .spec("event_elapsed_time", "one is of another device or was never recorded"),
+        Case::written("event.elapsed.pending", Level::Promised, elapsed_pending)
+            .of([EventElapsedTime])
+            .uses([StreamAddCallback])
+            .native()
+            .spec("event_elapsed_time", "Both records must have completed; the call does not wait."),
         Case::written("event.ten-thousand", Level::Good, ten_thousand)
             .of([CreateEvent, RecordEvent, DestroyEvent])
             .practice("a program that runs for long has thousands of events"),
@@ -199,6 +216,78 @@ fn after_work(plugin: &PluginUnderTest) -> Verdict {
     }
     plugin.free(to)?;
     plugin.destroy_event(0, event)?;
+    plugin.destroy_stream(0, stream)
+}
+
+fn elapsed_in_order(plugin: &PluginUnderTest) -> Verdict {
+    const LEN: usize = 1 << 18;
+    let stream = plugin.stream(0)?;
+    let (from, to) = (plugin.filled(0, &pattern(LEN, 1))?, plugin.filled(0, &[0; LEN])?);
+    let events = [plugin.event(0)?, plugin.event(0)?, plugin.event(0)?];
+    for event in events {
+        plugin.queue_copy(stream, &to, &from)?;
+        plugin.record(0, stream, event)?;
+    }
+    plugin.synchronize_stream(0, stream)?;
+    let [first, second, third] = events;
+    let time = plugin.elapsed_time(first, second)?;
+    ensure!(time >= 0, "the time between two events of one stream, in order, is {time} ns");
+    let longer = plugin.elapsed_time(first, third)?;
+    ensure!(longer >= time, "the second event came after {time} ns, and the third after {longer} ns");
+    let back = plugin.elapsed_time(third, first)?;
+    ensure!(back <= 0, "the time from an event to an earlier one is {back} ns");
+    let none = plugin.elapsed_time(first, first)?;
+    ensure!(none == 0, "the time from an event to itself is {none} ns");
+    for event in events {
+        plugin.destroy_event(0, event)?;
+    }
+    plugin.free(from)?;
+    plugin.free(to)?;
+    plugin.destroy_stream(0, stream)
+}
+
+/// Fails unless the time between two events is refused with a status.
+fn has_no_time(plugin: &PluginUnderTest, [start, end]: [u64; 2], expected: Status, what: &str) -> Verdict {
+    let mut elapsed = 0_i64;
+    let status = plugin.call(EventElapsedTime, &[id(0), start, end, address(&mut elapsed)])?;
+    ensure!(
+        status == expected,
+        "`event_elapsed_time` answered {} for an event that {what}, where it has to answer {}",
+        told(status),
+        told(expected)
+    );
+    Ok(())
+}
+
+fn elapsed_never_recorded(plugin: &PluginUnderTest) -> Verdict {
+    let (stream, recorded, never) = (plugin.stream(0)?, plugin.event(0)?, plugin.event(0)?);
+    plugin.record(0, stream, recorded)?;
+    plugin.synchronize_event(0, recorded)?;
+    for events in [[recorded, never], [never, recorded], [never, never]] {
+        has_no_time(plugin, events, Status::ERROR, "was never recorded")?;
+    }
+    plugin.destroy_event(0, recorded)?;
+    plugin.destroy_event(0, never)?;
+    plugin.destroy_stream(0, stream)
+}
+
+fn elapsed_pending(plugin: &PluginUnderTest) -> Verdict {
+    let (stream, start, end) = (plugin.stream(0)?, plugin.event(0)?, plugin.event(0)?);
+    plugin.record(0, stream, start)?;
+    plugin.record(0, stream, end)?;
+    plugin.synchronize_event(0, end)?;
+    let latch = StreamLatch::close(plugin, 0, stream)?;
+    plugin.record(0, stream, end)?;
+    let ((), at_once) = plugin.meanwhile(&latch, |this| {
+        has_no_time(this, [start, end], Status::FAILED, "has not completed")?;
+        has_no_time(this, [end, start], Status::FAILED, "has not completed")
+    })?;
+    ensure!(at_once, "`event_elapsed_time` waited, where it has to answer at once");
+    plugin.synchronize_event(0, end)?;
+    let time = plugin.elapsed_time(start, end)?;
+    ensure!(time >= 0, "the time between two events of one stream, in order, is {time} ns");
+    plugin.destroy_event(0, start)?;
+    plugin.destroy_event(0, end)?;
     plugin.destroy_stream(0, stream)
 }
 

@@ -1,4 +1,4 @@
-//! Work that is captured and run again.
+//! Cases of captured graphs.
 
 use tenon::device::Function::{
     self, AsyncMemoryCopyD2d, CudaGraphDebugDotPrint, CudaGraphDestroy, CudaGraphExecDestroy,
@@ -67,7 +67,7 @@ pub(super) fn cases() -> Vec<Case> {
 fn begin(plugin: &PluginUnderTest, stream: u64) -> Verdict {
     match plugin.call(CudaStreamBeginCapture, &[id(0), stream, CaptureMode::RELAXED.0 as u64])? {
         Status::SUCCESS => Ok(()),
-        // A device without graphs has to say so: where the pointer is null, a host takes that for a success.
+        // A device without graphs must report that: a host takes a null pointer for a success.
         Status::FAILED => skipped("`cuda_stream_begin_capture` says that the stream cannot capture"),
         status => failed(format!("`cuda_stream_begin_capture` answered {}", told(status))),
     }

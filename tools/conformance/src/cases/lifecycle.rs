@@ -1,4 +1,4 @@
-//! From load to end, each in a separate process.
+//! Cases from load to unload, each in a separate process.
 
 use tenon::device::Function::{
     self, DeinitDevice, DeviceExtraPaddingSize, DeviceMinChunkSize, Finalize, GetDeviceCount, GetDeviceList,
@@ -27,10 +27,15 @@ pub(super) fn cases() -> Vec<Case> {
             .of([Finalize])
             .fresh()
             .spec("finalize", "Handles and memory that still exist become invalid."),
+        Case::written("lifecycle.exit", Level::Required, host_order)
+            .of([Finalize])
+            .exit()
+            .lenient()
+            .host("a program ends with the exit code that it chose: exit handlers and destructors neither crash nor hang"),
     ]
 }
 
-/// Calls a function where it is there, as PaddlePaddle skips it where it is not.
+/// Calls a function if it exists. PaddlePaddle skips a missing one.
 fn if_there(plugin: &PluginUnderTest, function: Function, arguments: &[u64]) -> Verdict {
     if plugin.answers(function) { plugin.ok(function, arguments) } else { Ok(()) }
 }
@@ -84,7 +89,7 @@ fn set_device_first(plugin: &PluginUnderTest) -> Verdict {
     Ok(())
 }
 
-/// The threads of this process; `None` where the system does not tell.
+/// The threads of this process, or `None` if the system does not list them.
 fn threads() -> Option<usize> {
     Some(std::fs::read_dir("/proc/self/task").ok()?.count())
 }

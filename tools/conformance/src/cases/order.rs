@@ -1,4 +1,4 @@
-//! The order of work: along a stream, and between streams by events.
+//! Cases of the order of work: in a stream, and between streams by events.
 
 use tenon::device::Function::{
     AsyncMemoryCopyD2d, CreateStream, RecordEvent, StreamAddCallback, StreamWaitEvent,
@@ -98,7 +98,7 @@ fn large_before_small(plugin: &PluginUnderTest) -> Verdict {
     plugin.destroy_stream(0, stream)
 }
 
-/// Three pieces of memory: the first with content, the others without.
+/// Three allocations, of which only the first has content.
 struct Relay {
     bytes: Vec<u8>,
     memory: [Memory; 3],

@@ -1,4 +1,4 @@
-//! Copies from one device to another.
+//! Cases of copies between devices.
 
 use tenon::device::Function::{AsyncMemoryCopyD2d, AsyncMemoryCopyP2p, MemoryCopyP2p, StreamAddCallback};
 

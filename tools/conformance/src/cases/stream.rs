@@ -1,4 +1,4 @@
-//! Lifecycle of streams, and waiting for them.
+//! Cases of the lifecycle of streams, and of waits for them.
 
 use tenon::device::Function::{
     AsyncMemoryCopyD2d, CreateStream, DestroyStream, QueryStream, StreamAddCallback, SynchronizeDevice,

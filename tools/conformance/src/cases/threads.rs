@@ -1,4 +1,4 @@
-//! Many threads at once.
+//! Cases with many threads.
 
 use tenon::device::Function::{
     AsyncMemoryCopyD2d, CreateEvent, CreateStream, DestroyEvent, DeviceMemoryAllocate,
@@ -24,7 +24,7 @@ pub(super) fn cases() -> Vec<Case> {
     ]
 }
 
-/// Runs the body on many threads, and yields the first that failed.
+/// Runs the body on many threads, and returns the first failure.
 fn on_all(body: impl Fn(u64) -> Verdict + Sync) -> Verdict {
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..THREADS)

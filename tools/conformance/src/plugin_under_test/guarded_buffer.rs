@@ -1,4 +1,4 @@
-//! Host memory that notices who writes past its ends.
+//! Host memory that detects writes past its ends.
 
 use crate::case::{Verdict, ensure};
 
@@ -14,7 +14,7 @@ pub(crate) struct GuardedBuffer {
 }
 
 impl GuardedBuffer {
-    /// A buffer that holds one byte over and over.
+    /// A buffer filled with one byte.
     pub(crate) fn new(len: usize, byte: u8) -> Self {
         let words = (len + 2 * GUARD).div_ceil(size_of::<u128>());
         let mut buffer = Self { words: vec![u128::from_ne_bytes([GUARD_BYTE; 16]); words], len };
@@ -34,7 +34,7 @@ impl GuardedBuffer {
         unsafe { std::slice::from_raw_parts(self.words.as_ptr().cast(), self.words.len() * 16) }
     }
 
-    /// The current content. A device that is wrong may write later, so what is judged has to be read once.
+    /// The current content. A wrong device may write later, so the content must be read once and then judged.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         let start = self.words.as_ptr().cast::<u8>();
         // SAFETY: the words hold the guard and as many bytes behind it; volatile, since a device may write meanwhile.
@@ -57,7 +57,7 @@ impl GuardedBuffer {
         (start + GUARD) as u64
     }
 
-    /// Fails where something was written before or behind it.
+    /// Fails if a byte before or behind it was written.
     pub(crate) fn intact(&self, what: &str) -> Verdict {
         let (before, rest) = self.all().split_at(GUARD);
         ensure!(before.iter().all(|byte| *byte == GUARD_BYTE), "wrote before the start of {what}");

@@ -5,7 +5,7 @@ use tenon::device::Function;
 use super::{GuardedBuffer, PluginUnderTest, address, id};
 use crate::case::{Failure, Stop, Verdict, blame, failed, skipped};
 
-/// A piece of memory that a plugin made.
+/// Memory that a plugin allocated.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Memory {
     pub(crate) device: i32,
@@ -14,7 +14,7 @@ pub(crate) struct Memory {
     pub(crate) kind: MemoryKind,
 }
 
-/// Which of the three functions made it.
+/// The function that allocated it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MemoryKind {
     Device,
@@ -32,7 +32,7 @@ impl MemoryKind {
     }
 }
 
-/// Every device has that much.
+/// A size that every device has.
 const SMALL: usize = 1 << 20;
 
 /// Number of bytes of changing memory that are read at once.
@@ -86,7 +86,7 @@ impl Memory {
 }
 
 impl PluginUnderTest {
-    /// Asks for memory; `None`: the plugin says that there is not enough.
+    /// Allocates memory. `None` if the plugin reports that there is not enough.
     pub(crate) fn try_allocate(&self, kind: MemoryKind, device: i32, len: usize) -> Verdict<Option<Memory>> {
         let mut place = 0xA5A5_A5A5_A5A5_A5A5_u64;
         self.ok(kind.functions().0, &[id(device), address(&mut place), len as u64])?;
@@ -173,7 +173,7 @@ impl PluginUnderTest {
         seen
     }
 
-    /// Fails, whatever the case is about, unless bytes that are copied to the device and back are the same.
+    /// Fails, in every case, unless bytes that are copied to the device and back are the same.
     fn round_trip(&self, device: i32, len: usize) -> Verdict {
         let bytes = pattern(len, 0xB1);
         let memory = self.filled(device, &bytes)?;
@@ -192,7 +192,7 @@ impl PluginUnderTest {
 /// The functions with which every case reads and writes memory of a device.
 const COPIES: [Function; 2] = [Function::MemoryCopyH2d, Function::MemoryCopyD2h];
 
-/// Fails unless both are the same, and says where they part.
+/// Fails unless both are equal, and reports the first difference.
 pub(crate) fn same(found: &[u8], expected: &[u8], what: &str) -> Verdict {
     let Some(first) = found.iter().zip(expected).position(|(found, expected)| found != expected) else {
         return Ok(());

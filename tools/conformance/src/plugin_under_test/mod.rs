@@ -53,13 +53,13 @@ fn patience() -> Duration {
     Duration::from_millis(PATIENCE.load(Ordering::Relaxed))
 }
 
-/// Says how long a case may take.
+/// Sets the time limit of a case.
 pub(crate) fn set_timeout(timeout: Duration) {
     let half = u64::try_from(timeout.as_millis() / 2).unwrap_or(u64::MAX);
     PATIENCE.store(half, Ordering::Relaxed);
 }
 
-/// Says which functions the case is about that begins now.
+/// Sets the functions that the next case tests.
 pub(crate) fn begin_case(functions: &[Function]) {
     REACHED.store(false, Ordering::Relaxed);
     for (function, tested) in Function::ALL.iter().zip(&TESTED) {

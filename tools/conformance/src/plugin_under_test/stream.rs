@@ -63,6 +63,13 @@ impl PluginUnderTest {
         self.ok(Function::SynchronizeEvent, &[id(device), event])
     }
 
+    /// The time between two events of device 0, in nanoseconds.
+    pub(crate) fn elapsed_time(&self, start: u64, end: u64) -> Verdict<i64> {
+        let mut elapsed = i64::MIN;
+        self.ok(Function::EventElapsedTime, &[id(0), start, end, address(&mut elapsed)])?;
+        Ok(elapsed)
+    }
+
     /// Asks a question whose answer is the status.
     pub(crate) fn question(&self, function: Function, device: i32, of: u64) -> Verdict<bool> {
         match self.call(function, &[id(device), of])? {

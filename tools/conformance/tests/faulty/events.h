@@ -24,6 +24,7 @@ static C_Status create_event(C_Device device, C_Event* event) {
     made->device = device->id;
     made->done = made->recorded;
     made->origin = -1;
+    made->done_at = 0;
     *event = event_handle(index);
   }
   pthread_mutex_unlock(&lock);
@@ -111,4 +112,34 @@ static C_Status synchronize_event(C_Device device, C_Event event) {
     wait_for_all(device->id);
   }
   return index >= 0 ? C_SUCCESS : C_ERROR;
+}
+
+/* The status with which the time of an event is refused, if it is. The lock is held. */
+static C_Status time_of(int index, int64_t* time) {
+  if (index < 0 || events[index].origin >= 0) {
+    return C_ERROR;
+  }
+  struct event* event = &events[index];
+  if (event->done < event->recorded && !fault("time-of-the-previous-record")) {
+    return C_FAILED;
+  }
+  *time = event->done_at;
+  return event->done_at == 0 && !fault("fresh-event-has-a-time") ? C_ERROR : C_SUCCESS;
+}
+
+static C_Status event_elapsed_time(C_Device device, C_Event start, C_Event end, int64_t* elapsed) {
+  if (elapsed == NULL) {
+    return C_ERROR;
+  }
+  int64_t from, to;
+  pthread_mutex_lock(&lock);
+  C_Status status = time_of(event_of(device, start), &from);
+  if (status == C_SUCCESS) {
+    status = time_of(event_of(device, end), &to);
+  }
+  pthread_mutex_unlock(&lock);
+  if (status == C_SUCCESS) {
+    *elapsed = fault("time-is-at-least-1") && to <= from ? 1 : to - from;
+  }
+  return status;
 }

@@ -8,6 +8,9 @@
 
 #include "core.h"
 
+/* In `throw.cpp`, if the plugin is linked with it. */
+__attribute__((weak)) void throw_exception(void);
+
 static void ignore(int number) {
   (void)number;
 }
@@ -25,6 +28,18 @@ static void write_much(int file) {
       return;
     }
   }
+}
+
+/* Starts a program in a session of its own, whose parent ends at once. SECONDS tells it from others. */
+static void start_daemon(void) {
+  pid_t parent = fork();
+  if (parent == 0) {
+    if (setsid() >= 0 && fork() == 0) {
+      execlp("sleep", "sleep", getenv("SECONDS"), (char*)NULL);
+    }
+    _exit(0);
+  }
+  waitpid(parent, NULL, 0);
 }
 
 /* Behaves as it is told to in the middle of a case. */
@@ -66,6 +81,16 @@ static void be_hostile(void) {
       pause();
     }
   }
+  if (fault("throws")) {
+    throw_exception();
+  }
+  if (fault("starts-a-daemon")) {
+    start_daemon();
+  }
+  if (fault("starts-a-daemon-and-crashes")) {
+    start_daemon();
+    abort();
+  }
   if (fault("starts-many-helpers")) {
     for (int i = 0; i < 20; ++i) {
       if (fork() == 0) {
@@ -73,5 +98,20 @@ static void be_hostile(void) {
         _exit(1);
       }
     }
+  }
+}
+
+/* Runs when the process ends by `exit`. */
+__attribute__((destructor)) static void end_badly(void) {
+  if (fault("crashes-at-exit")) {
+    raise(SIGSEGV);
+  }
+  if (fault("hangs-at-exit")) {
+    for (;;) {
+      pause();
+    }
+  }
+  if (fault("fails-at-exit")) {
+    _exit(7);
   }
 }

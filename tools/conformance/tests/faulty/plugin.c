@@ -92,6 +92,16 @@ __attribute__((visibility("default"))) const char* tenon_fallbacks(void) {
   return getenv("FILLED");
 }
 
+__attribute__((visibility("default"))) const TenonDeviceExtension* tenon_device_extension(void) {
+  static const TenonDeviceExtension extension = {
+      .size = sizeof(TenonDeviceExtension),
+      .major = TENON_DEVICE_EXTENSION_MAJOR_VERSION,
+      .minor = TENON_DEVICE_EXTENSION_MINOR_VERSION,
+      .event_elapsed_time = event_elapsed_time,
+  };
+  return &extension;
+}
+
 __attribute__((visibility("default"))) void InitPlugin(CustomRuntimeParams* params) {
   static char name[32] = "faulty";
   if (fault("odd-name")) {

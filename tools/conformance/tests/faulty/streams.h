@@ -38,8 +38,15 @@ struct event {
   unsigned long recorded; /* How often it was recorded. */
   unsigned long done;     /* The latest of these records that is done. */
   int origin;             /* The capture in which it was recorded last, by its stream; -1 for none. */
+  int64_t done_at;        /* When that record was done, in nanoseconds; 0 before the first. */
 };
 static struct event events[EVENTS];
+
+static int64_t now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
 
 static C_Stream stream_handle(int index) {
   return (C_Stream)(size_t)(0x51000000 + index * 16);
@@ -113,6 +120,7 @@ static void run_work(int index, struct work* work) {
     case MARK:
       if (event->done < work->record) {
         event->done = work->record;
+        event->done_at = now();
       }
       break;
     case WAIT:

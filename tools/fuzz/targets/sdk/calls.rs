@@ -9,7 +9,7 @@ use super::{CALLED, Program, SUCCESS, count};
 impl Program<'_> {
     /// Makes one call, as the input says.
     pub fn step(&mut self) {
-        let (mut number, mut other, mut yes) = (0_usize, 0_usize, false);
+        let (mut number, mut other, mut elapsed, mut yes) = (0_usize, 0_usize, 0_i64, false);
         let mut room = [0_u64; 64];
         let room = room.as_mut_ptr().cast::<c_void>();
         let choice = self.input.below(72);
@@ -52,7 +52,7 @@ impl Program<'_> {
                     match choice {
                         7 => tenon_memory_copy_h2d(device, memory, host, size),
                         8 => tenon_memory_copy_d2h(device, host, memory, size),
-                        // What belongs to a device in place of memory of the host, and the reverse.
+                        // Device memory in place of host memory, and the reverse.
                         _ => tenon_memory_copy_h2d(device, host, self.live(), size.min(16)),
                     }
                 }
@@ -113,7 +113,11 @@ impl Program<'_> {
                     return self.create(device, tenon_create_event, |program| &mut program.events);
                 }
                 28 => tenon_destroy_event(self.device(), self.event()),
-                29..=30 => tenon_record_event(self.device(), self.stream(), self.event()),
+                29 => tenon_record_event(self.device(), self.stream(), self.event()),
+                30 => {
+                    let (device, start, end) = (self.device(), self.event(), self.event());
+                    tenon_event_elapsed_time(device, start, end, self.out(&mut elapsed))
+                }
                 31 => tenon_query_event(self.device(), self.event(), self.out(&mut yes)),
                 32 => tenon_synchronize_event(self.device(), self.event()),
                 33 => tenon_synchronize_device(self.device()),

@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_int, c_void};
 /// Links the library.
 use tenon_sdk_c as _;
 
-/// What a stream calls.
+/// A callback of a stream.
 pub type Callback = extern "C" fn(usize, usize, *mut c_void, *mut c_int);
 
 /// `tenon_options`.
@@ -95,6 +95,7 @@ exports! {
     tenon_destroy_event(usize, usize);
     tenon_record_event(usize, usize, usize);
     tenon_query_event(usize, usize, *mut bool);
+    tenon_event_elapsed_time(usize, usize, usize, *mut i64);
     tenon_synchronize_event(usize, usize);
     tenon_init_blas_handle(usize, *mut usize, usize);
     tenon_destroy_blas_handle(usize, usize);

@@ -1,4 +1,4 @@
-//! An input as a row of choices. One that is used up chooses 0.
+//! An input as a sequence of choices. An exhausted input chooses 0.
 
 /// The rest of an input.
 #[derive(Default)]
@@ -36,7 +36,7 @@ impl Input<'_> {
         }
     }
 
-    /// One of those that were given, or something else that a caller might have at hand: nothing, another handle, a
+    /// One of the given values, or another one that a caller could pass by mistake: null, another handle, a
     /// number near one, a number that looks like an address.
     pub fn handle(&mut self, given: &[usize]) -> usize {
         let choice = self.byte();

@@ -1,7 +1,8 @@
-//! Random calls of the C SDK, with the validate layer on. Whatever handles come, every call answers with a status, keeps
-//! the story of a failure, and leaves a library behind that ends cleanly and begins again.
+//! Random calls of the C SDK, with the validate layer on. For any handles, every call
+//! returns a status and records the last error, and the library can be shut down and started again.
 //!
-//! What C cannot check is kept: memory of the host is there and as long as is said, and out-parameters can be written.
+//! Only the preconditions that C cannot check hold: host memory is valid for its stated length, and out-parameters are
+//! writable.
 
 mod calls;
 mod exports;
@@ -101,7 +102,7 @@ impl<'a> Program<'a> {
         self.create(device, tenon_create_stream, |program| &mut program.streams);
     }
 
-    /// Ends the library, however often it was begun; everything that a stream was to call has been called then.
+    /// Shuts the library down as often as it was started. All callbacks have run then.
     fn end(&mut self) {
         for _ in 0..self.initialised {
             // SAFETY: no other thread uses the library.
@@ -117,7 +118,7 @@ impl<'a> Program<'a> {
         assert_eq!(ran, self.callbacks, "callbacks that ran, and that were taken");
     }
 
-    /// A status is one of those that there are, and a failure has a story.
+    /// Checks that a status exists, and that a failure has a message.
     fn told(&self, status: c_int) -> bool {
         // SAFETY: the answers are texts or null.
         let name = unsafe { tenon_status_string(status) };
@@ -145,13 +146,13 @@ impl<'a> Program<'a> {
         self.input.handle(&self.plugins)
     }
 
-    /// An address that was given as memory of a device, or one at some distance from it, or something else.
+    /// An address of device memory, an address near one, or any other.
     fn memory(&mut self) -> usize {
         let by = if self.input.below(4) == 0 { self.input.size() } else { 0 };
         self.input.handle(&self.memory).wrapping_add(by)
     }
 
-    /// Memory of the host and a length, which it has; or null, or none that any memory has.
+    /// Host memory and its length, or null, or a length that no memory has.
     fn host(&mut self) -> (usize, usize) {
         let size = self.input.size();
         if self.input.below(8) == 0 {
@@ -161,7 +162,7 @@ impl<'a> Program<'a> {
         (self.arena.as_mut_ptr().addr() + offset, if size <= ARENA || size > 1 << 48 { size } else { ARENA })
     }
 
-    /// Where an answer goes: null now and then.
+    /// The place for an output, sometimes null.
     fn out<T>(&mut self, place: &mut T) -> *mut T {
         if self.input.below(16) == 15 { null_mut() } else { place }
     }
@@ -194,14 +195,14 @@ impl<'a> Program<'a> {
         self.input.handle(&self.buffers)
     }
 
-    /// Memory that was given at some time, or null.
+    /// Memory that was allocated at some time, or null.
     fn live(&mut self) -> usize {
         let choice = self.input.below(self.memory.len());
         self.memory.get(choice).copied().unwrap_or_default()
     }
 }
 
-/// What the last failure says.
+/// The message of the last failure.
 fn story() -> String {
     // SAFETY: the text is the library's, and stays until the next failure of this thread.
     let text = unsafe { tenon_error_text() };

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::process::{Failure, at};
+use crate::failure::{Failure, at};
 
 /// Returns the relative links to files that do not exist, as `page: link`.
 pub fn broken(folder: &Path) -> Result<Vec<String>, Failure> {

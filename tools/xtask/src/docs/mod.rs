@@ -6,8 +6,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::process::{Failure, Step, cargo, step};
+use crate::failure::Failure;
+use crate::process::{Step, cargo, step};
 use crate::project;
+use crate::tools::python::Venv;
 
 /// The version of mdBook that builds the book.
 const MDBOOK: &str = "0.5.4";
@@ -26,7 +28,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     if options.serve {
         let folder = build(&mdbook)?;
         println!("http://localhost:8000");
-        step(crate::tools::python::system())
+        step(crate::tools::system_python())
             .args(["-m", "http.server", "8000", "--directory"])
             .arg(folder)
             .run()?;
@@ -44,6 +46,17 @@ pub fn check() -> Result<(), Failure> {
         return Err(Failure::Wrong(format!("broken links:\n{}", broken.join("\n"))));
     }
     Ok(())
+}
+
+/// Compares the formulas of operators with their references, and their gradients with differences.
+///
+/// Reads the list of operators in the reference, which [`check`] generates.
+pub fn formulas() -> Result<(), Failure> {
+    let venv = Venv::with("formulas", &["numpy>=2", "scipy>=1.12", "pytest>=8"])?;
+    venv.pytest()
+        .env("TENON_OPERATORS", project::path("docs/src/reference/ops/operators.json"))
+        .within(&project::path("codegen/tests/formulas"))
+        .run()
 }
 
 fn build(mdbook: &PathBuf) -> Result<PathBuf, Failure> {

@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::process::{Failure, at, cargo, step};
+use crate::failure::{Failure, at};
+use crate::process::{cargo, step};
 use crate::project;
 
 /// Returns the folder that contains the folders of the plugins: `rust` and `c` are the examples, `between` the layers,

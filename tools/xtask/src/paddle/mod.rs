@@ -7,11 +7,13 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::process::{Failure, at, step};
+use crate::failure::{Failure, at};
+use crate::process::step;
 use crate::project;
 use crate::sdk::wheel::{self, Wheel};
 use crate::side_by_side;
-use crate::tools::python::{self, Venv};
+use crate::tools::python::Venv;
+use crate::tools::system_python;
 
 /// A release that the plugin is tested with.
 pub struct Release {
@@ -47,7 +49,7 @@ fn download(version: &str) -> Result<PathBuf, Failure> {
     eprintln!("downloading PaddlePaddle {version}");
     // Downloads to a temporary folder, so that the next run does not use an incomplete wheel.
     let partial = folder.join(format!("{version}.partial"));
-    step(python::system())
+    step(system_python())
         .args(["-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"])
         .arg("--dest")
         .arg(&partial)
@@ -97,7 +99,7 @@ pub fn headers() -> Result<PathBuf, Failure> {
         fs::create_dir_all(&root).map_err(at(&root))?;
         // Extracts to a temporary folder, so that the next run does not use an incomplete one.
         let partial = root.join(format!("{}.partial", release.version));
-        step(python::system()).args(["-c", UNPACK]).arg(&wheel).arg(&partial).run()?;
+        step(system_python()).args(["-c", UNPACK]).arg(&wheel).arg(&partial).run()?;
         fs::rename(&partial, &folder).map_err(at(&folder))?;
         eprintln!("headers of PaddlePaddle {}: {}", release.version, folder.display());
     }
@@ -147,15 +149,41 @@ pub struct DemoOptions {
 
 /// Trains on the plugin's device and on PaddlePaddle's CPU.
 pub fn demo(options: &DemoOptions) -> Result<(), Failure> {
-    let Some(release) = RELEASES.iter().find(|release| release.version == options.paddle) else {
-        let known: Vec<&str> = RELEASES.iter().map(|release| release.version).collect();
-        return Err(Failure::Wrong(format!(
-            "PaddlePaddle {} is not one of {}",
-            options.paddle,
-            known.join(", ")
-        )));
-    };
+    let release = find(&options.paddle)?;
     let venv = environment(release, &wheel::build(Wheel::Paddle, None)?)?;
     step(venv.python()).arg(project::path("plugins/paddle/demo/train.py")).args(&options.rest).run()?;
     Ok(())
+}
+
+/// Options of `cargo xtask coverage`.
+#[derive(Args)]
+pub struct CoverageOptions {
+    /// Only this version of PaddlePaddle
+    #[arg(long)]
+    paddle: Option<String>,
+    /// Arguments for the script; `-- --help` lists them
+    #[arg(last = true)]
+    rest: Vec<String>,
+}
+
+/// Reports in each release which operators of common networks run on the device.
+pub fn coverage(options: &CoverageOptions) -> Result<(), Failure> {
+    let one = options.paddle.as_deref().map(find).transpose()?;
+    let releases: Vec<&Release> = one.map_or_else(|| RELEASES.iter().collect(), |release| vec![release]);
+    let plugin = wheel::build(Wheel::Paddle, None)?;
+    for release in releases {
+        println!("PaddlePaddle {}", release.version);
+        let venv = environment(release, &plugin)?;
+        let script = project::path("plugins/paddle/demo/coverage.py");
+        step(venv.python()).arg(script).args(&options.rest).run()?;
+    }
+    Ok(())
+}
+
+/// The release of a version.
+fn find(version: &str) -> Result<&'static Release, Failure> {
+    RELEASES.iter().find(|release| release.version == version).ok_or_else(|| {
+        let known: Vec<&str> = RELEASES.iter().map(|release| release.version).collect();
+        Failure::Wrong(format!("PaddlePaddle {version} is not one of {}", known.join(", ")))
+    })
 }

@@ -3,10 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::process::{Failure, Step, at, step};
+use crate::failure::{Failure, at};
+use crate::process::{Step, step};
 use crate::project;
 use crate::sdk::install::{self, Profile};
-use crate::tools::{left_out, survey};
+use crate::tools::left_out;
 
 /// A test program and its expected output.
 struct Program {
@@ -123,6 +124,11 @@ fn examples(folder: &str) -> impl Iterator<Item = &'static Program> {
     PROGRAMS.iter().filter(move |program| Path::new(program.source).starts_with(folder))
 }
 
+/// Returns true if an installed or fetched tool can be started.
+fn starts(name: &str) -> bool {
+    step(name).arg("--version").quietly().read().is_ok()
+}
+
 /// How a program links the library.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Link {
@@ -132,7 +138,7 @@ enum Link {
 
 /// Returns true if a tool can be started. Otherwise records the test as skipped.
 fn has(tool: &str, test: &str) -> Result<bool, Failure> {
-    let here = survey::starts(tool);
+    let here = starts(tool);
     if !here {
         left_out::without(tool, test)?;
     }
@@ -252,7 +258,7 @@ impl Installed {
     fn by_cmake(&self, compilers: Compilers, link: Link, sources: &str) -> Result<(), Failure> {
         let statically = link == Link::Static;
         let folder = self.build.join("cmake").join(sources).join(format!("{}-{statically}", compilers.c));
-        let generator = if survey::starts("make") { "Unix Makefiles" } else { "Ninja" };
+        let generator = if starts("make") { "Unix Makefiles" } else { "Ninja" };
         step("cmake")
             .args(["-G", generator, "-S"])
             .arg(self.prefix.join("share/tenon").join(sources))

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::process::{Failure, at, cargo, step};
+use crate::failure::{Failure, at};
+use crate::process::{cargo, step};
 use crate::project;
 
 /// The version of the library, which is the version of the workspace.

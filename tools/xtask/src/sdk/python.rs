@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
+use crate::failure::Failure;
 use crate::paddle::examples;
-use crate::process::{Failure, step};
+use crate::process::step;
 use crate::project;
 use crate::sdk::wheel::{self, Wheel};
 use crate::side_by_side;

@@ -7,7 +7,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use crate::process::{Failure, step};
+use crate::failure::Failure;
+use crate::process::step;
 use crate::project;
 use crate::tools::python::Venv;
 

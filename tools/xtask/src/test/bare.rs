@@ -15,9 +15,10 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use crate::process::{Failure, Step, at, step};
+use crate::failure::{Failure, at};
+use crate::process::{Step, step};
 use crate::project;
-use crate::tools::{Source, TOOLS, python};
+use crate::tools::{Source, TOOLS, system_python};
 
 /// The requirements, and programs that exist on any Linux. None of the optional tools is among them.
 const PROGRAMS: &str = "git cargo rustc rustdoc rustfmt cargo-fmt cargo-clippy clippy-driver cc c++ gcc g++ as ld ar nm ranlib strip \
@@ -130,7 +131,7 @@ fn link_programs(bin: &Path) -> Result<(), Failure> {
     }
     // The Python of a version manager is a script that needs other programs, and a symbolic link to Python would search
     // for its modules here. So a script calls the real executable.
-    let executable = step(python::system()).args(["-c", "import sys; print(sys.executable)"]).read()?;
+    let executable = step(system_python()).args(["-c", "import sys; print(sys.executable)"]).read()?;
     let place = bin.join("python3");
     fs::write(&place, format!("#!/bin/sh\nexec '{}' \"$@\"\n", executable.trim())).map_err(at(&place))?;
     fs::set_permissions(&place, fs::Permissions::from_mode(0o755)).map_err(at(&place))

@@ -2,13 +2,19 @@
 
 use std::path::PathBuf;
 
+use crate::failure::Failure;
 use crate::notices;
-use crate::process::{Failure, cargo, step};
+use crate::process::{cargo, step};
 use crate::project;
 use crate::tools::python::{MYPY, PYRIGHT, Venv};
 
-const FORMATTED: &[&str] =
-    &["plugins/paddle/tests", "plugins/paddle/demo", "plugins/paddle/python", "sdk-py"];
+const FORMATTED: &[&str] = &[
+    "codegen/tests/formulas",
+    "plugins/paddle/tests",
+    "plugins/paddle/demo",
+    "plugins/paddle/python",
+    "sdk-py",
+];
 const PADDLE: &[&str] = &["plugins/paddle/tests", "plugins/paddle/demo", "plugins/paddle/python"];
 /// The oldest Python that the Python SDK supports.
 const OLDEST_PYTHON: &str = "3.9";
@@ -53,6 +59,7 @@ pub fn python() -> Result<(), Failure> {
     step(venv.program("ruff")).args(["check", "--quiet", "--no-cache"]).args(FORMATTED).run()?;
     let settings = "plugins/paddle/tests";
     mypy(&venv, settings, &[], PADDLE.iter().map(|folder| project::path(folder)))?;
+    mypy(&venv, "codegen/tests/formulas", &[], [project::path("codegen/tests/formulas")])?;
     sdk_types(&venv)
 }
 

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use crate::process::Failure;
+use crate::failure::Failure;
 use crate::tools::survey::{State, Survey};
 use crate::tools::{Source, fetch, left_out};
 use parts::{PARTS, Part, When};

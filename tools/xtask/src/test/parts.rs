@@ -1,8 +1,8 @@
 //! The table of parts.
 
 use crate::docs;
+use crate::failure::Failure;
 use crate::paddle::{self, examples};
-use crate::process::Failure;
 use crate::sdk::{self, wheel};
 use crate::test::{Options, bare, lint, rust};
 use crate::tools::{fetch, survey::Survey};
@@ -58,6 +58,7 @@ impl Part {
 }
 
 const DOWNLOADS: &str = "downloads";
+const BOOK: &str = "the book";
 const EXAMPLES: &str = "the examples for PaddlePaddle";
 /// The name of the part that `cargo xtask sdk` runs alone.
 pub const C_SDK: &str = "the C SDK";
@@ -86,7 +87,7 @@ pub const PARTS: &[Part] = &[
     Part::new(When::Full, Lane::Sources, "every interleaving of streams and events", |_| {
         rust::interleavings()
     }),
-    Part::new(When::Full, Lane::Sources, "the book", |_| docs::check()),
+    Part::new(When::Full, Lane::Sources, BOOK, |_| docs::check()),
     Part::new(When::Full, Lane::Packages, "the plugin in PaddlePaddle", |options| {
         paddle::test(options.all_releases)
     })
@@ -94,6 +95,8 @@ pub const PARTS: &[Part] = &[
     Part::new(When::Full, Lane::Packages, "the Python SDK beside PaddlePaddle", |_| {
         sdk::python::test_with_paddle(&paddle::newest()?)
     }),
+    Part::new(When::Full, Lane::Packages, "formulas and their references", |_| docs::formulas())
+        .after(&[BOOK]),
     Part::new(When::Complete, Lane::Sources, "the README's commands on a bare machine", |_| bare::test()),
 ];
 

@@ -1,7 +1,8 @@
 //! Runs the tests of the Rust crates. The C tests are part of them.
 
+use crate::failure::Failure;
 use crate::paddle;
-use crate::process::{Failure, cargo};
+use crate::process::cargo;
 
 /// A package in which all tests compile plugins against PaddlePaddle's headers.
 const WITH_HEADERS: &str = "tenon-host";

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use super::Options;
 use super::parts::{Lane, Part};
 use super::report::{Done, Report};
-use crate::process::{Failure, at};
+use crate::failure::{Failure, at};
 use crate::project;
 use crate::tools::left_out;
 

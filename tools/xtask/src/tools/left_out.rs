@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use super::missing;
-use crate::process::{Failure, at};
+use crate::failure::{Failure, at};
 use crate::project;
 
 /// The variable that names the file.

@@ -5,7 +5,7 @@ pub mod left_out;
 pub mod python;
 pub mod survey;
 
-use crate::process::Failure;
+use crate::failure::Failure;
 
 /// A program that the tests use.
 pub struct Tool {
@@ -98,6 +98,11 @@ const ZIG: &str = "ziglang>=0.13";
 
 const fn required(name: &'static str, probe: fn() -> bool, install: &'static str) -> Tool {
     Tool { name, alternative: None, source: Source::Machine(probe), install, used_by: "everything" }
+}
+
+/// Returns the Python for virtual environments: `TENON_PYTHON`, or `python3`.
+pub fn system_python() -> String {
+    std::env::var("TENON_PYTHON").unwrap_or_else(|_| "python3".to_owned())
 }
 
 /// Returns the tool with a name.

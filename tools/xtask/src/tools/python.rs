@@ -5,7 +5,9 @@ use std::ffi::OsString;
 use std::fs::{self, File};
 use std::path::PathBuf;
 
-use crate::process::{Failure, at, step};
+use super::system_python;
+use crate::failure::{Failure, at};
+use crate::process::step;
 use crate::project;
 
 const INSTALL_VENV: &str =
@@ -18,11 +20,6 @@ pub const PYRIGHT: &str = "pyright[nodejs]==1.1.414";
 
 /// The minor versions of Python 3 that the Python SDK supports, newest first.
 const MINORS: std::ops::RangeInclusive<u32> = 9..=13;
-
-/// Returns the Python for virtual environments: `TENON_PYTHON`, or `python3`.
-pub fn system() -> String {
-    env::var("TENON_PYTHON").unwrap_or_else(|_| "python3".to_owned())
-}
 
 /// An installed Python interpreter.
 #[derive(Clone, Debug)]
@@ -40,7 +37,7 @@ pub fn interpreters() -> Result<Vec<Interpreter>, Failure> {
     let mut found: Vec<Interpreter> = MINORS.rev().filter_map(interpreter).collect();
     // Some systems have only `python3`, without a name that contains the version.
     if found.is_empty() {
-        found.extend(MINORS.rev().find_map(|minor| asked(minor, system().into())));
+        found.extend(MINORS.rev().find_map(|minor| asked(minor, system_python().into())));
     }
     if found.is_empty() {
         return Err(Failure::Missing {
@@ -87,7 +84,7 @@ pub struct Venv {
 impl Venv {
     /// Returns the environment with a name and these requirements. It is recreated only if they change.
     pub fn with(name: &str, requirements: &[&str]) -> Result<Self, Failure> {
-        Self::made(name, system().into(), requirements)
+        Self::made(name, system_python().into(), requirements)
     }
 
     /// Does the same as `with` for a given Python interpreter.

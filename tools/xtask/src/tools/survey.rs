@@ -4,8 +4,9 @@ use std::iter;
 use std::process::{Command, Stdio};
 use std::thread;
 
-use super::{Source, TOOLS, Tool, fetch, python};
-use crate::process::Failure;
+use super::{Source, TOOLS, Tool, system_python};
+use crate::failure::Failure;
+use crate::project;
 
 /// The state of a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +66,7 @@ fn state(tool: &Tool) -> State {
         Source::Machine(_) => State::Missing,
         _ if is_here(tool) => State::Here,
         Source::System => State::Missing,
-        Source::Pypi(..) if fetch::folder().join(tool.name).exists() => State::Fetched,
+        Source::Pypi(..) if project::fetched_tools().join(tool.name).exists() => State::Fetched,
         Source::Pypi(..) => State::ToFetch,
     }
 }
@@ -73,11 +74,6 @@ fn state(tool: &Tool) -> State {
 /// Returns true if a tool is installed on the machine. Fetched tools do not count.
 fn is_here(tool: &Tool) -> bool {
     iter::once(tool.name).chain(tool.alternative).any(|name| succeeds(name, &["--version"], ""))
-}
-
-/// Returns true if an installed or fetched tool can be started.
-pub fn starts(name: &str) -> bool {
-    crate::process::step(name).arg("--version").quietly().read().is_ok()
 }
 
 fn succeeds(program: &str, arguments: &[&str], input: &str) -> bool {
@@ -131,7 +127,7 @@ pub(super) fn pip() -> bool {
 }
 
 fn python_says(code: &str) -> bool {
-    succeeds(&python::system(), &["-c", code], "")
+    succeeds(&system_python(), &["-c", code], "")
 }
 
 #[cfg(test)]

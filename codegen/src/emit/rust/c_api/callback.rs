@@ -1,18 +1,18 @@
-//! Callbacks that see a device or a status: the caller's function is called through one of ours, in its own terms.
+//! Callbacks with a device or a status: a wrapper converts these to the SDK's and calls the caller's function.
 
 use heck::{ToShoutySnakeCase, ToSnakeCase};
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
-use super::super::ffi::raw_param;
 use super::super::form::Form;
+use super::super::raw_types::raw_param;
 use super::super::types::doc;
 use super::{Exports, names};
 use crate::model::{Function, Param, Ty, Type, TypeKind};
 
 impl Exports<'_> {
-    /// A callback that the caller sees with the library's own handles and statuses: its type, what is kept of the
-    /// caller's until it is called, and the function that a device calls in its place.
+    /// A callback with the library's own handles and statuses: its type, the data that is kept until it is
+    /// called, and the wrapper that a device calls.
     pub(super) fn callback(&self, ty: &Type) -> TokenStream {
         let TypeKind::Callback { params, .. } = &ty.kind else { return TokenStream::new() };
         let Translated { function, carried, kept, shim } = Translated::of(ty);
@@ -65,7 +65,7 @@ impl Exports<'_> {
             #docs
             type #function = unsafe extern "C-unwind" fn(#(#own),*);
 
-            /// What is kept of the caller's until a device calls back.
+            /// The caller's function and context, kept until a device calls back.
             struct #carried {
                 function: #function,
                 context: *mut ::core::ffi::c_void,
@@ -77,7 +77,7 @@ impl Exports<'_> {
 
             static #kept: ::tenon::support::Kept<#carried> = ::tenon::support::Kept::new();
 
-            /// Calls the caller's function, in its own terms and once, however often the device calls.
+            /// Converts the arguments and calls the caller's function, once, however often the device calls.
             #[allow(unused_variables, reason = "the library knows the device without being told")]
             unsafe extern "C-unwind" fn #shim(#(#raw),*) {
                 let ::core::option::Option::Some(__carried) = #kept.take(#context) else {
@@ -104,7 +104,7 @@ impl Exports<'_> {
         }
     }
 
-    /// A parameter of a callback as a device passes it: its status is not ours.
+    /// A parameter of a callback as a device passes it: with the device's own status.
     fn device_param(&self, param: &Param) -> TokenStream {
         match self.context.interface.status {
             Some(id) if param.ty == Ty::Named(id) => {
@@ -116,7 +116,7 @@ impl Exports<'_> {
         }
     }
 
-    /// Puts the caller's function and its context where ours finds them.
+    /// Stores the caller's function and its context for the wrapper.
     pub(super) fn carry(&self, function: &Function, param: &Param, form: &Form) -> Option<TokenStream> {
         let ty = self.face.translated(param)?;
         let (name, text) = (names::snake(&param.name.value), &param.name.value);
@@ -133,7 +133,7 @@ impl Exports<'_> {
         let keep = quote! {
             #kept.put(#carried { function: __callee, context: #context, device: __handle })
         };
-        // Ours follows nothing that the device hands it.
+        // The wrapper dereferences nothing that the device passes.
         let wrap = quote! {
             #wrapper::from_raw(::core::option::Option::Some(#shim), ::tenon::AnyPtr::from_ptr(#carrier))
         };
@@ -153,7 +153,7 @@ impl Exports<'_> {
         })
     }
 
-    /// Drops what was kept for a callback: a call that failed does not call back.
+    /// Drops the data that was kept for a callback: a call that failed does not call back.
     pub(super) fn take_back(&self, param: &Param) -> Option<TokenStream> {
         let Translated { kept, .. } = Translated::of(self.face.translated(param)?);
         let carrier = format_ident!("__carried_{}", param.name.value);
@@ -161,7 +161,7 @@ impl Exports<'_> {
     }
 }
 
-/// Names of the parts of a callback that is called through one of ours.
+/// Names of the parts of a wrapped callback.
 pub(super) struct Translated {
     pub(super) function: Ident,
     carried: Ident,

@@ -1,18 +1,19 @@
 //! The functions of the SDK: one C export for each function of a table, from the C types to the trait and back.
 //!
-//! They stand in a crate that looks handles up and says what went wrong, in its module `call`.
+//! The crate that contains them has a module `call`, which looks handles up and records errors.
 
 mod callback;
+mod raw_call;
 mod status;
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 
-use super::ffi::raw_param;
 use super::form::{Form, Output};
 use super::pieces::{
     Report, argument, is_unsafe, place_of, prepare, safety, write_back, write_output, yielded,
 };
+use super::raw_types::raw_param;
 use super::types::doc;
 use super::{Context, names};
 use crate::model::{Direction, Extent, Function, Param};
@@ -27,16 +28,18 @@ pub(super) fn expand(face: Face) -> TokenStream {
     let status = exports.status();
     let callbacks = interface.types.iter().filter(|ty| face.is_translated(ty)).map(|ty| exports.callback(ty));
     let functions = interface.functions.iter().map(|function| exports.function(function));
+    let call_raw = exports.call_raw();
     quote! {
         #[allow(unused_imports, reason = "the spec determines which of the names are used")]
         use ::tenon::#module::*;
 
-        /// What the checks of arguments report.
+        /// The error type of argument checks.
         type Error = ::tenon::Error<Status>;
 
         #status
         #(#callbacks)*
         #(#functions)*
+        #call_raw
     }
 }
 
@@ -151,7 +154,7 @@ impl Exports<'_> {
         let context = self.context;
         let forms = &function.forms;
         let each = || function.params.iter().zip(forms);
-        // What is kept for a callback is made last: whatever fails before has nothing to give back.
+        // The data for a callback is created last, so that earlier failures have nothing to release.
         let prepared = each().filter(|(param, _)| self.face.translated(param).is_none());
         let prepared = prepared.map(|(param, form)| self.prepare(function, handle, param, form));
         let carried = each().filter_map(|(param, form)| self.carry(function, param, form));
@@ -199,7 +202,7 @@ impl Exports<'_> {
             return match param.dir {
                 Direction::In if is_first => TokenStream::new(),
                 Direction::In => {
-                    // Held until the body ends, so that nobody closes the device meanwhile.
+                    // Held until the body ends, so that no other thread closes the device meanwhile.
                     let held = format_ident!("__held_{}", param.name.value);
                     quote! {
                         let #held = crate::call::same_plugin(__handle, #name, #text)?;

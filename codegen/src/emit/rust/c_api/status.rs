@@ -39,7 +39,7 @@ impl Exports<'_> {
         });
         let theirs: Vec<_> = theirs.collect();
         quote! {
-            /// What a function of the library answers.
+            /// The status that functions of the library return.
             ///
             /// The first are those of a device, with the same numbers; the library's own begin at 16.
             #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -68,7 +68,7 @@ impl Exports<'_> {
                     }
                 }
 
-                /// The status of a device; a number that no device should answer with counts as a failure inside of it.
+                /// The status of a device; an unknown number counts as an internal failure of the device.
                 #[allow(clippy::manual_range_patterns, reason = "each number is a status of the spec")]
                 pub const fn of_device(status: #device_status) -> Self {
                     match status.0 {
@@ -77,7 +77,7 @@ impl Exports<'_> {
                     }
                 }
 
-                /// What a device is told that asked a callback; it knows no statuses but its own.
+                /// The status for a device that called a callback; devices only know their own statuses.
                 #[allow(clippy::manual_range_patterns, reason = "each number is a status of the spec")]
                 pub const fn to_device(self) -> #device_status {
                     match self.0 {

@@ -13,7 +13,7 @@ pub(super) const LEN: usize = 64;
 /// The length of the pattern of a fill, in bytes.
 const PATTERN_LEN: u64 = 4;
 
-/// Arguments with the places that they lead to.
+/// Arguments with the memory that they point to.
 pub(super) struct Arguments {
     pub(super) info: &'static FunctionInfo,
     pub(super) bits: Vec<u64>,
@@ -43,18 +43,6 @@ pub(super) fn can_be_made(function: Function, info: &FunctionInfo) -> bool {
     !BY_HAND.contains(&info.group) && !OTHERS_BY_HAND.contains(&function)
 }
 
-/// Returns true if what a parameter stands for is memory of ours that the function writes.
-pub(super) fn is_written(param: &ParamInfo) -> bool {
-    param.direction != Direction::In && !is_memory(param)
-}
-
-/// Returns true if a parameter is the address of memory that the caller names, rather than a place for an answer.
-pub(super) fn is_memory(param: &ParamInfo) -> bool {
-    matches!(param.kind, Kind::Pointer)
-        && param.context_of.is_none()
-        && !(param.role == Role::Creates && param.direction == Direction::Out)
-}
-
 /// Returns true if a parameter, an input, is a device.
 pub(super) fn is_device(param: &ParamInfo) -> bool {
     matches!(param.kind, Kind::Id(_)) && param.direction == Direction::In
@@ -66,7 +54,7 @@ pub(super) fn is_length(info: &FunctionInfo, index: usize) -> bool {
 }
 
 impl Arguments {
-    /// Arguments with which the function has to succeed, on device 0. Answers go to places full of `poison`.
+    /// Arguments with which the function must succeed, on device 0. Outputs are filled with `poison` before.
     pub(super) fn make(plugin: &PluginUnderTest, function: Function, poison: u8) -> Verdict<Self> {
         let info = function.info();
         let mut arguments =
@@ -77,6 +65,16 @@ impl Arguments {
             arguments.bits.push(bits);
             arguments.places.push(place);
             arguments.devices.push(device);
+        }
+        if function == Function::EventElapsedTime {
+            let stream = plugin.stream(0)?;
+            for (param, event) in info.params.iter().zip(&arguments.bits) {
+                if matches!(param.kind, Kind::Handle { .. }) {
+                    plugin.record(0, stream, *event)?;
+                }
+            }
+            plugin.synchronize_stream(0, stream)?;
+            plugin.destroy_stream(0, stream)?;
         }
         Ok(arguments)
     }
@@ -95,10 +93,10 @@ impl Arguments {
             let made = device.insert(Box::new(ffi::C_Device_st { id: 0 }));
             return Ok(crate::plugin_under_test::address(&mut **made));
         }
-        if is_memory(param) {
+        if param.is_memory() {
             return Self::memory(plugin, param, poison, place);
         }
-        if is_written(param) {
+        if param.is_output() {
             let len = self.answer_len(plugin, param)?;
             let made = place.insert(GuardedBuffer::new(len, poison));
             return Ok(made.address());

@@ -1,9 +1,9 @@
-//! Calls with good arguments, from the entries of the spec.
+//! Calls with valid arguments, from the entries of the spec.
 
 use tenon::device::{Function, Status};
-use tenon::reflect::{Direction, FunctionInfo, Kind, Role, Space};
+use tenon::reflect::{Direction, FunctionInfo, Kind, ParamInfo, Role, Space};
 
-use super::arguments::{Arguments, LEN, can_be_made, is_device, is_length, is_memory, is_written};
+use super::arguments::{Arguments, LEN, can_be_made, is_device, is_length};
 use super::{functions, made};
 use crate::case::{Case, Level, PromisedBy, Verdict, ensure, failed, skipped};
 use crate::cases::statistics;
@@ -24,7 +24,7 @@ pub(in crate::cases) fn cases() -> Vec<Case> {
         cases.push(made(id("succeeds"), Level::Promised, function, promise(status), move |plugin| {
             succeeds(plugin, function)
         }));
-        if info.params.iter().any(is_written) {
+        if info.params.iter().any(ParamInfo::is_output) {
             cases.push(made(
                 id("writes-its-answers"),
                 Level::Promised,
@@ -34,8 +34,8 @@ pub(in crate::cases) fn cases() -> Vec<Case> {
             ));
         }
         let has_places = info.params.iter().any(|param| {
-            is_written(param)
-                || (is_memory(param) && param.direction != Direction::In && param.space == Some(Space::Host))
+            param.is_output()
+                || (param.is_memory() && param.direction != Direction::In && param.space == Some(Space::Host))
         });
         if has_places {
             cases.push(made(
@@ -100,7 +100,7 @@ fn has_default_stream(info: &FunctionInfo) -> bool {
     })
 }
 
-/// Returns true if an answer is a good end of a call with good arguments.
+/// Returns true if a status is correct for a call with valid arguments.
 fn is_fine(info: &FunctionInfo, status: Status) -> bool {
     status == Status::SUCCESS || (info.question && status == Status::FAILED)
 }
@@ -133,7 +133,7 @@ fn call(plugin: &PluginUnderTest, function: Function, arguments: &Arguments) -> 
     failed(format!("`{}` answered {}{because}", function.name(), told(status)))
 }
 
-/// Waits for what the call may have queued, so that its memory can go.
+/// Waits for work that the call may have queued, so that its memory can be freed.
 fn settle(plugin: &PluginUnderTest, arguments: &Arguments) -> Verdict {
     if arguments.info.stream_ordered.is_some() { plugin.synchronize_device(0) } else { Ok(()) }
 }
@@ -143,7 +143,7 @@ fn succeeds(plugin: &PluginUnderTest, function: Function) -> Verdict {
     call(plugin, function, &arguments)?;
     settle(plugin, &arguments)?;
     for (param, place) in arguments.info.params.iter().zip(&arguments.places) {
-        let Some(place) = place.as_ref().filter(|_| is_written(param)) else { continue };
+        let Some(place) = place.as_ref().filter(|_| param.is_output()) else { continue };
         let bytes = place.bytes();
         let is_null = bytes.iter().all(|byte| *byte == 0);
         let may_be_null = param.nullable || matches!(param.kind, Kind::Handle { null: true, .. });
@@ -172,7 +172,7 @@ fn writes_its_answers(plugin: &PluginUnderTest, function: Function) -> Verdict {
         settle(plugin, &arguments)?;
         runs.push(arguments);
     }
-    for (index, param) in runs[0].info.params.iter().enumerate().filter(|(_, param)| is_written(param)) {
+    for (index, param) in runs[0].info.params.iter().enumerate().filter(|(_, param)| param.is_output()) {
         let [Some(first), Some(second)] = [&runs[0].places[index], &runs[1].places[index]] else { continue };
         let untouched = |(first, second): (&u8, &u8)| *first == POISON[0] && *second == POISON[1];
         let left = first.bytes().iter().zip(&second.bytes()).filter(|bytes| untouched(*bytes)).count();

@@ -1,11 +1,11 @@
-//! Making and ending handles, by the name of their type.
+//! Creates and destroys handles, by the name of their type.
 
 use tenon::device::Function;
 
 use crate::case::{Verdict, skipped};
 use crate::plugin_under_test::{PluginUnderTest, address, id};
 
-/// The functions that make and end a handle.
+/// The functions that create and destroy a handle.
 pub(super) fn lifecycle(name: &str) -> Option<(Function, Function)> {
     Some(match name {
         "Stream" => (Function::CreateStream, Function::DestroyStream),
@@ -36,7 +36,7 @@ pub(super) fn make(plugin: &PluginUnderTest, name: &str, device: i32) -> Verdict
     }
 }
 
-/// A handle that was alive once.
+/// A destroyed handle.
 pub(super) fn destroyed(plugin: &PluginUnderTest, name: &str, device: i32) -> Verdict<u64> {
     let Some((_, destroy)) =
         lifecycle(name).filter(|(make, destroy)| plugin.is_native(*make) && plugin.is_native(*destroy))

@@ -1,13 +1,13 @@
-//! Calls with bad arguments, from the entries of the spec. Each may crash; that is why there are processes.
+//! Calls with invalid arguments, from the entries of the spec. Each may crash, so the cases run in processes.
 //!
 //! An entry says with which status a device answers when it notices. Detection needs a check of the argument,
-//! or a table of live objects, which the spec does not require, so this is good practice. It asks for one
-//! thing, in so many words: that the end of a stream is noticed.
+//! or a table of live objects, which the spec does not require, so this is good practice. It requires
+//! only one: detection of a destroyed stream.
 
 use tenon::device::Function;
 use tenon::reflect::{Direction, FunctionInfo, Kind, ParamInfo, Role};
 
-use super::arguments::{Arguments, can_be_made, is_device, is_length, is_memory, is_written};
+use super::arguments::{Arguments, can_be_made, is_device, is_length};
 use super::{functions, handles, made};
 use crate::case::{Case, Level, PromisedBy, Verdict, ensure};
 use crate::plugin_under_test::PluginUnderTest;
@@ -23,7 +23,7 @@ pub(in crate::cases) fn cases() -> Vec<Case> {
     functions()
         .filter(|(function, info)| can_be_made(*function, info))
         .flat_map(|(function, info)| of_function(function, info))
-        // A constant has no argument to check, and how ours check theirs is not the plugin's matter.
+        // A constant has no argument to check, and Tenon's own checks say nothing about the plugin.
         .map(Case::native)
         .collect()
 }
@@ -38,7 +38,7 @@ fn of_function(function: Function, info: &'static FunctionInfo) -> Vec<Case> {
         cases.push(made(id, level, function, promise, move |plugin| body(plugin, function, index)));
     };
     let practice = |promise: &str| (PromisedBy::Practice, promise.to_owned());
-    // The entry's text about the status, if it has one; else it is practice.
+    // The entry's text about the status, if it has one; otherwise good practice.
     let entry = |promise: &str| match refuses {
         Some(when) => (PromisedBy::Spec(info.name), when.to_owned()),
         None => practice(promise),
@@ -47,18 +47,18 @@ fn of_function(function: Function, info: &'static FunctionInfo) -> Vec<Case> {
         if is_device(param) {
             add(index, "unknown-device", Level::Good, entry("there is no such device"), unknown_device);
             add(index, "null-device", Level::Good, practice("null is not a device"), null);
-            if info.params.iter().any(is_written) {
+            if info.params.iter().any(ParamInfo::is_output) {
                 let promise = "a call that fails leaves the places for its answers alone, or clears them";
                 add(index, "failure-writes-nothing", Level::Good, practice(promise), failure_writes_nothing);
             }
         }
-        if is_written(param) && !param.nullable {
+        if param.is_output() && !param.nullable {
             add(index, "null-answer", Level::Good, practice("there is nowhere to write to"), null);
         }
-        if is_memory(param) && !param.nullable {
+        if param.is_memory() && !param.nullable {
             add(index, "null-memory", Level::Good, entry("there is no memory at null"), null);
         }
-        if is_memory(param) && param.role == Role::Destroys {
+        if param.is_memory() && param.role == Role::Destroys {
             add(index, "twice", Level::Good, entry("the memory is gone"), twice);
         }
         if matches!(param.kind, Kind::Int { .. }) && is_length(info, index) && takes_memory(info) {
@@ -71,7 +71,7 @@ fn of_function(function: Function, info: &'static FunctionInfo) -> Vec<Case> {
             if !null {
                 add(index, "null-handle", Level::Good, entry("null is not a handle"), null_handle);
             }
-            // Hosts hand it streams that are none: `async.d2h.unknown-stream` says what becomes of them.
+            // Hosts pass invalid streams to it: see `async.d2h.unknown-stream`.
             let takes_unknown = function == Function::AsyncMemoryCopyD2h && name == "Stream";
             if !takes_unknown {
                 let (level, promise) = destroyed_promise(info, param, entry("the handle is gone"));
@@ -94,7 +94,7 @@ fn of_function(function: Function, info: &'static FunctionInfo) -> Vec<Case> {
     cases
 }
 
-/// The only handle of which the spec says in so many words that a device notices its end.
+/// The only handle whose destruction a device must detect by the spec.
 fn destroyed_promise(
     info: &FunctionInfo,
     param: &ParamInfo,
@@ -112,7 +112,7 @@ fn destroyed_promise(
 
 /// Returns true if there is memory for a length to leave, rather than memory to be made.
 fn takes_memory(info: &FunctionInfo) -> bool {
-    info.params.iter().any(is_memory)
+    info.params.iter().any(ParamInfo::is_memory)
 }
 
 fn unknown_device(plugin: &PluginUnderTest, function: Function, index: usize) -> Verdict {
@@ -142,7 +142,7 @@ fn failure_writes_nothing(plugin: &PluginUnderTest, function: Function, index: u
     arguments.set_device(index, -1);
     plugin.refused(function, &arguments.bits, "device -1")?;
     for (param, place) in arguments.info.params.iter().zip(&arguments.places) {
-        let Some(place) = place.as_ref().filter(|_| is_written(param)) else { continue };
+        let Some(place) = place.as_ref().filter(|_| param.is_output()) else { continue };
         let bytes = place.bytes();
         let clean = [POISON, 0].iter().any(|clean| bytes.iter().all(|byte| byte == clean));
         ensure!(clean, "`{}` failed and still wrote {:02x?} to `{}`", function.name(), bytes, param.name);

@@ -1,4 +1,4 @@
-//! Cases that nobody wrote: for each function of the spec, what its entry says of it.
+//! Cases derived from the spec: for each function, the promises of its entry.
 
 mod arguments;
 mod calls;
@@ -63,7 +63,7 @@ pub(super) fn presence() -> Vec<Case> {
                     false => failed(format!("`{}` is missing: {message}", function.name())),
                 },
             );
-            // It is about what is not there, so nothing can be in its way.
+            // The case tests missing functions, so no function can prevent it.
             Case { always: true, ..case }
         })
         .collect()

@@ -1,0 +1,298 @@
+//! Kernels of a host: their arguments, how they compute an operator, and their registration.
+
+mod formula;
+mod function;
+
+use proc_macro2::{Ident, TokenStream};
+use quote::{format_ident, quote};
+
+use super::{file, names, output};
+use crate::emit::text::{count, sentence};
+use crate::emit::{EmitError, Emitter, Job, Takes};
+use crate::formula::Variable;
+use crate::model::{
+    Arity, Availability, Body, ElementType, Interface, Kernel, KernelGroup, KernelInput, KernelOutput,
+    KernelType, Operand, Operator, Operators, OutputPlace, OutputType,
+};
+use crate::out::Output;
+
+/// The kernels of each interface that has some.
+pub struct Kernels;
+
+impl Emitter for Kernels {
+    const KEY: &'static str = "rust_kernels";
+    const DOC: &'static str =
+        "Import → the folder of the Rust kernels for its host, one file for each group.";
+    const TAKES: Takes = Takes::FilePerInterface;
+
+    fn emit(job: &Job, place: &OutputPlace) -> Result<Vec<Output>, EmitError> {
+        let (Some(id), Some(operators)) = (&place.interface, &job.spec.operators) else {
+            return Ok(Vec::new());
+        };
+        let interface = &job.spec.interfaces[id.value.0];
+        let marker = job.stamp.operators(operators);
+        let groups = count(interface.kernels.len(), "group");
+        let mut outputs = vec![output("mod.rs".to_owned(), file::text(root(interface)), &marker, groups)?];
+        for group in &interface.kernels {
+            let text = file::text(Context { operators, interface }.module(group));
+            let note = count(group.kernels.len(), "kernel");
+            outputs.push(output(format!("{}.rs", group.name), text, &marker, note)?);
+        }
+        Ok(outputs)
+    }
+}
+
+fn root(interface: &Interface) -> TokenStream {
+    let modules: Vec<Ident> = interface.kernels.iter().map(|group| names::snake(&group.name)).collect();
+    quote! {
+        //! The kernels that compute operators of the spec.
+        #(mod #modules;)*
+
+        use crate::error::Result;
+        use crate::kernel::Registry;
+
+        /// Registers the kernels of the running release.
+        pub(crate) fn register(registry: Registry) -> Result<()> {
+            #(#modules::register(registry)?;)*
+            Ok(())
+        }
+    }
+}
+
+/// Lists of arguments are broken where their line would be longer.
+const WIDTH: usize = 100;
+
+#[derive(Clone, Copy)]
+struct Context<'a> {
+    operators: &'a Operators,
+    interface: &'a Interface,
+}
+
+impl Context<'_> {
+    fn module(self, group: &KernelGroup) -> TokenStream {
+        let kernels = group.kernels.iter().map(|kernel| self.kernel(group, kernel));
+        let registrations = group.kernels.iter().map(|kernel| self.registration(group, kernel));
+        let doc = format!(" {}", sentence(&group.summary));
+        let kernels_of = || group.kernels.iter();
+        let release = kernels_of().any(|kernel| kernel.available != Availability::default());
+        let release = release.then(|| {
+            quote!(
+                use tenon::device::Release;
+            )
+        });
+        let attributes = || kernels_of().flat_map(|kernel| &kernel.attributes);
+        let functions = || {
+            let operators = kernels_of().map(|kernel| self.operators.operator(kernel.operator));
+            operators.filter(|operator| operator.elementwise().is_none())
+        };
+        let fixed = [OutputType::Bool, OutputType::I32, OutputType::I64, OutputType::F32];
+        let data_type = attributes().any(|attribute| attribute.ty == KernelType::DataType)
+            || functions().flat_map(|operator| &operator.outputs).any(|output| fixed.contains(&output.ty));
+        let data_type = data_type.then(|| {
+            quote!(
+                use tenon::device::DataType;
+            )
+        });
+        let has_formulas =
+            kernels_of().any(|kernel| self.operators.operator(kernel.operator).elementwise().is_some());
+        let formulas = has_formulas.then(|| {
+            quote!(
+                use tenon_kernels::formulas;
+            )
+        });
+        let elementwise = has_formulas.then(|| {
+            quote!(
+                use crate::kernel::elementwise;
+            )
+        });
+        let uses_input = |output: &Operand| matches!(output.ty, OutputType::Like(_) | OutputType::Wide(_));
+        let uses_outputs = functions()
+            .flat_map(|operator| &operator.outputs)
+            .any(|output| output.arity.is_list() || uses_input(output));
+        let outputs = uses_outputs.then(|| {
+            quote!(
+                use crate::kernel::outputs;
+            )
+        });
+        let has = |ty| attributes().any(|attribute| attribute.ty == ty);
+        let scalar = has(KernelType::Scalar).then(|| quote!(Scalar,));
+        let int_array = has(KernelType::IntArray).then(|| quote!(IntArray,));
+        let types = [ElementType::Float, ElementType::Integer, ElementType::Bool, ElementType::Complex]
+            .into_iter()
+            .filter(|ty| kernels_of().any(|kernel| kernel.element_types(self.operators).contains(ty)))
+            .map(type_list);
+        quote! {
+            #![doc = #doc]
+            #data_type
+            #release
+            #formulas
+            use crate::error::Result;
+            #elementwise
+            #outputs
+            use crate::kernel::{#(#types,)* kernel};
+            use crate::kernel::{Any, Call, #int_array Output, Registry, Run, #scalar Tensor};
+
+            /// Registers the kernels of this group.
+            pub(super) fn register(registry: Registry) -> Result<()> {
+                #(#registrations)*
+                Ok(())
+            }
+
+            #(#kernels)*
+        }
+    }
+
+    /// The name of the struct: where a kernel has several forms, those before the newest one have their last release in it.
+    fn struct_name(self, group: &KernelGroup, kernel: &Kernel) -> Ident {
+        let name = match names::pascal(&kernel.name.value) {
+            name if IMPORTED.iter().any(|imported| name == imported) => format_ident!("{name}Kernel"),
+            name => name,
+        };
+        let forms = group.kernels.iter().filter(|other| other.name.value == kernel.name.value).count();
+        match kernel.available.until {
+            Some(until) if forms > 1 => {
+                let release = names::release_variant(&self.interface.releases[until.0].name.value);
+                format_ident!("{name}Until{release}")
+            }
+            _ => name,
+        }
+    }
+
+    fn registration(self, group: &KernelGroup, kernel: &Kernel) -> TokenStream {
+        let name = self.struct_name(group, kernel);
+        let types = kernel.element_types(self.operators).iter().copied().map(type_list);
+        let add = quote!(registry.add_any::<#name<'static>>(&[#(#types),*])?;);
+        let release = |id: crate::model::ReleaseId| {
+            let variant = names::release_variant(&self.interface.releases[id.0].name.value);
+            quote!(Release::#variant)
+        };
+        match (kernel.available.since.map(release), kernel.available.until.map(release)) {
+            (None, None) => add,
+            (Some(since), None) => quote!(if registry.release() >= #since { #add }),
+            (None, Some(until)) => quote!(if registry.release() <= #until { #add }),
+            (Some(since), Some(until)) => quote!(if (#since..=#until).contains(&registry.release()) { #add }),
+        }
+    }
+
+    fn kernel(self, group: &KernelGroup, kernel: &Kernel) -> TokenStream {
+        let operator = self.operators.operator(kernel.operator);
+        let name = self.struct_name(group, kernel);
+        let inputs = kernel.inputs.iter().map(|input| input_field(operator, input));
+        let attributes =
+            kernel.attributes.iter().map(|attribute| (attribute.name.clone(), kernel_type(attribute.ty)));
+        let outputs = kernel.outputs.iter().map(|output| output_field(operator, output));
+        let summary = match kernel.is_gradient() {
+            false => sentence(&operator.summary),
+            true => format!("Gradient of `{}`.", operator.name.value),
+        };
+        let declaration = format!(
+            "kernel! {{\n    /// {summary}\n    struct {name}<'c> = c\"{}\" {{\n{}{}{}    }}\n}}",
+            kernel.name.value,
+            section("inputs", inputs),
+            section("attributes", attributes),
+            section("outputs", outputs),
+        );
+        let body = match &operator.body {
+            Body::Formula(formulas) => {
+                formula::body(kernel, operator, formulas, &self.operators.groups[kernel.operator.group].name)
+            }
+            Body::Kernel(path) => function::body(kernel, operator, path),
+        };
+        quote! {
+            __verbatim!(#declaration);
+
+            impl Run<Any> for #name<'_> {
+                fn run(self, call: &Call) -> Result<()> {
+                    #body
+                }
+            }
+        }
+    }
+}
+
+/// The line of a declaration that lists arguments of one kind; one line for each where they are many.
+fn section<'a>(kind: &str, arguments: impl Iterator<Item = (String, &'a str)>) -> String {
+    let arguments: Vec<String> =
+        arguments.map(|(name, ty)| format!("{}: {ty}", names::snake(&name))).collect();
+    let line = match arguments.is_empty() {
+        true => format!("        {kind}: {{}},\n"),
+        false => format!("        {kind}: {{ {} }},\n", arguments.join(", ")),
+    };
+    match line.len() > WIDTH {
+        false => line,
+        true => {
+            format!("        {kind}: {{\n            {},\n        }},\n", arguments.join(",\n            "))
+        }
+    }
+}
+
+/// The list of types of elements in the plugin.
+fn type_list(ty: ElementType) -> TokenStream {
+    match ty {
+        ElementType::Float => quote!(FLOATS),
+        ElementType::Integer => quote!(INTEGERS),
+        ElementType::Bool => quote!(BOOL),
+        ElementType::Complex => quote!(COMPLEX),
+    }
+}
+
+/// The name and the type of a tensor in the declaration of a kernel.
+fn input_field(operator: &Operator, input: &KernelInput) -> (String, &'static str) {
+    let (name, arity) = match input {
+        KernelInput::Ignored(ignored) => (ignored.name.clone(), ignored.arity),
+        KernelInput::Variable(variable) => {
+            let arity = match variable {
+                Variable::Input(index) => operator.inputs[*index].arity,
+                _ => Arity::One,
+            };
+            (operator.variable_name(*variable), arity)
+        }
+    };
+    let ty = match arity {
+        Arity::One => "Tensor<'c>",
+        Arity::Optional => "Option<Tensor<'c>>",
+        Arity::List => "Vec<Tensor<'c>>",
+        Arity::OptionalList => "Option<Vec<Tensor<'c>>>",
+    };
+    (name, ty)
+}
+
+/// The name and the type of an output in the declaration of a kernel.
+fn output_field(operator: &Operator, output: &KernelOutput) -> (String, &'static str) {
+    let arity = match output {
+        KernelOutput::Output(index) => operator.outputs[*index].arity,
+        KernelOutput::Gradient(_) => Arity::Optional,
+        KernelOutput::Ignored(ignored) => ignored.arity,
+    };
+    let ty = match arity {
+        Arity::One => "Output<'c>",
+        Arity::Optional => "Option<Output<'c>>",
+        Arity::List | Arity::OptionalList => "Vec<Option<Output<'c>>>",
+    };
+    (operator.output_name(output), ty)
+}
+
+/// Types that the generated files import, whose names no struct may have.
+const IMPORTED: &[&str] = &[
+    "Any", "Call", "DataType", "IntArray", "Output", "Registry", "Release", "Result", "Run", "Scalar",
+    "Tensor",
+];
+
+fn kernel_type(ty: KernelType) -> &'static str {
+    match ty {
+        KernelType::Bool => "bool",
+        KernelType::I32 => "i32",
+        KernelType::I64 => "i64",
+        KernelType::F32 => "f32",
+        KernelType::F64 => "f64",
+        KernelType::Scalar => "Scalar<'c>",
+        KernelType::String => "&'c str",
+        KernelType::DataType => "DataType",
+        KernelType::IntArray => "IntArray<'c>",
+        KernelType::ListI32 => "&'c [i32]",
+        KernelType::ListI64 => "&'c [i64]",
+        KernelType::ListF32 => "&'c [f32]",
+        KernelType::ListF64 => "&'c [f64]",
+        KernelType::ListString => "Vec<&'c str>",
+    }
+}

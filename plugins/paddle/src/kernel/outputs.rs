@@ -1,0 +1,44 @@
+//! The types of outputs, and lists of outputs.
+
+use tenon::device::DataType;
+use tenon_kernels::{DType, View, ViewMut};
+
+use super::element::data_type;
+use super::output::Output;
+use crate::error::{Error, Result};
+
+/// The type of an input.
+pub(crate) fn like(input: &View<'_>) -> DataType {
+    data_type(input.dtype())
+}
+
+/// The type of the first one of some inputs.
+pub(crate) fn like_first<'v>(inputs: impl IntoIterator<Item = &'v View<'v>>) -> Result<DataType> {
+    let first = inputs.into_iter().next();
+    first
+        .map(like)
+        .ok_or_else(|| Error::invalid("the type of an output is that of an input, and none is given"))
+}
+
+/// The type in which sums of an input's elements are kept: 32-bit numbers for narrower ones.
+pub(crate) fn wide(input: &View<'_>) -> DataType {
+    match input.dtype() {
+        DType::F16 | DType::Bf16 => DataType::FLOAT32,
+        dtype => data_type(dtype),
+    }
+}
+
+/// An output that need not be given. Static programs pass some that they do not want, without a shape.
+pub(crate) fn wanted(output: Option<Output<'_>>) -> Result<Option<Output<'_>>> {
+    let Some(output) = output else { return Ok(None) };
+    Ok(output.tensor().has_shape()?.then_some(output))
+}
+
+/// Gives each output of a list its memory; those that the host does not want are left out.
+pub(crate) fn views<'c>(
+    outputs: Vec<Option<Output<'c>>>,
+    ty: impl Fn(Output<'c>) -> Result<DataType>,
+) -> Result<Vec<Option<ViewMut<'c>>>> {
+    let view = |out| wanted(out)?.map(|out| out.view(ty(out)?)).transpose();
+    outputs.into_iter().map(view).collect()
+}

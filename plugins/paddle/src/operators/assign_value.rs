@@ -1,0 +1,41 @@
+//! Tensors of numbers that a program lists: `paddle.assign([1, 2], output=x)`.
+//!
+//! PaddlePaddle's own kernel works on a copy, so that an assignment to a view would be lost.
+
+use tenon::device::{DataType, Release};
+use tenon_kernels::{View, formulas};
+
+use crate::error::{Error, Result};
+use crate::kernel::{Call, Element, Output, Registry, Run, Scalar, kernel, register, unsigned};
+
+/// Registers `assign_value`. Before 3.0 static programs assign numbers to variables on the CPU.
+pub(super) fn register(registry: Registry) -> Result<()> {
+    if registry.release() >= Release::V3_0 {
+        register!(registry, AssignValue, every);
+    }
+    Ok(())
+}
+
+kernel! {
+    /// Sets the elements of a tensor of a shape.
+    struct AssignValue<'c> = c"assign_value" {
+        inputs: {},
+        attributes: { shape: &'c [i32], dtype: DataType, values: Vec<Scalar<'c>> },
+        outputs: { out: Output<'c> },
+    }
+}
+
+impl<T: Element> Run<T> for AssignValue<'_> {
+    fn run(self, call: &Call) -> Result<()> {
+        let Self { shape, dtype, values, out } = self;
+        if ![T::DATA_TYPE, DataType::UNDEFINED].contains(&dtype) {
+            return Err(Error::invalid(format!("{dtype:?} is asked for in a call for {:?}", T::DATA_TYPE)));
+        }
+        let dims = shape.iter().map(|&dim| unsigned("shape", dim.into())).collect::<Result<Vec<_>>>()?;
+        let values = values.iter().map(|value| value.to()).collect::<Result<Vec<T>>>()?;
+        let values = View::of_slice(&values, &dims)?;
+        out.set_dims(&dims)?;
+        let mut out = out.view(T::DATA_TYPE)?;
+        call.compute(|| formulas::elementary::copy(&mut out, &values))
+    }
+}

@@ -1,0 +1,291 @@
+//! Scaled dot-product attention, and its gradient.
+//!
+//! Queries are `[batch, length, heads, width]`, keys and values `[batch, length of keys, heads of keys, width]`; the width
+//! of the values may be another one. Each head of the keys serves as many neighbouring heads of the queries. The result is
+//! `[batch, length, heads, width of values]`.
+//!
+//! Scores are computed for a block of queries at a time: the memory that is needed grows with the number of keys only.
+
+use crate::accumulate::with_float;
+use crate::error::{Error, Result, expect_shape};
+use crate::float::Float;
+use crate::lines::{largest, sum};
+use crate::product::{Matrix, MatrixMut};
+use crate::slices::{lend, with_optional_slices};
+use crate::tensor::{View, ViewMut};
+
+/// Queries whose scores are computed at a time.
+const BLOCK: usize = 64;
+
+/// Computes `softmax(q @ kᵀ * scale + mask) @ v` for each head.
+///
+/// `mask` is broadcast to `[batch, heads, length, length of keys]`; a mask of truth values keeps the scores where it is
+/// true. With `causal` a query sees no keys behind its own place; the last query's place is that of the last key. The
+/// result of a query that sees no key is zero. `lse`, `[batch, heads, length]`, becomes the logarithm of the sum of the
+/// exponentials of the scores.
+///
+/// # Errors
+/// [`Error::Rank`], [`Error::Shape`], [`Error::Broadcast`], and [`Error::Type`] unless tensors are of floats.
+pub fn attention(
+    out: &mut ViewMut<'_>,
+    lse: Option<&mut ViewMut<'_>>,
+    q: &View<'_>,
+    k: &View<'_>,
+    v: &View<'_>,
+    mask: Option<&View<'_>>,
+    scale: f64,
+    causal: bool,
+) -> Result<()> {
+    let plan = Plan::new(q.dims(), k.dims(), v.dims(), scale, causal)?;
+    expect_shape(&plan.result(), out.dims())?;
+    let lse_dims = [plan.batch, plan.heads, plan.queries];
+    expect_shape(&lse_dims, lse.as_deref().map_or(&lse_dims[..], ViewMut::dims))?;
+    with_float!(q.dtype(), T => {
+        let mask = Mask::<T>::new(mask, &plan)?;
+        let (outs, inputs) = ([Some(out.reborrow()), lend(lse)], [Some(q), Some(k), Some(v)]);
+        with_optional_slices::<T, 2, 3>(outs, inputs, |[out, lse], inputs| {
+            plan.forward(out.unwrap_or_default(), lse, inputs.map(Option::unwrap_or_default), &mask);
+            Ok(())
+        })
+    })
+}
+
+/// The gradient of [`attention`]. It computes the scores again.
+///
+/// # Errors
+/// As [`attention`].
+pub fn attention_grad(
+    dq: Option<&mut ViewMut<'_>>,
+    dk: Option<&mut ViewMut<'_>>,
+    dv: Option<&mut ViewMut<'_>>,
+    q: &View<'_>,
+    k: &View<'_>,
+    v: &View<'_>,
+    mask: Option<&View<'_>>,
+    dout: &View<'_>,
+    scale: f64,
+    causal: bool,
+) -> Result<()> {
+    let plan = Plan::new(q.dims(), k.dims(), v.dims(), scale, causal)?;
+    expect_shape(&plan.result(), dout.dims())?;
+    let outs = [lend(dq), lend(dk), lend(dv)];
+    for (gradient, input) in outs.iter().zip([q, k, v]) {
+        expect_shape(input.dims(), gradient.as_ref().map_or(input.dims(), ViewMut::dims))?;
+    }
+    with_float!(q.dtype(), T => {
+        let mask = Mask::<T>::new(mask, &plan)?;
+        let inputs = [Some(q), Some(k), Some(v), Some(dout)];
+        with_optional_slices::<T, 3, 4>(outs, inputs, |outs, inputs| {
+            plan.backward(outs, inputs.map(Option::unwrap_or_default), &mask);
+            Ok(())
+        })
+    })
+}
+
+struct Plan {
+    batch: usize,
+    heads: usize,
+    key_heads: usize,
+    queries: usize,
+    keys: usize,
+    width: usize,
+    value_width: usize,
+    scale: f64,
+    causal: bool,
+}
+
+/// What is added to the scores.
+struct Mask<T> {
+    values: Vec<T>,
+    /// How far it is along the batch, the heads, the queries and the keys.
+    strides: [usize; 4],
+}
+
+impl<T: Float> Mask<T> {
+    fn new(mask: Option<&View<'_>>, plan: &Plan) -> Result<Self> {
+        let Some(mask) = mask else { return Ok(Self { values: vec![T::ZERO], strides: [0; 4] }) };
+        mask.broadcast_strides(&[plan.batch, plan.heads, plan.queries, plan.keys])?;
+        let mut values: Vec<T> = T::load(mask)?;
+        if mask.dtype() == crate::DType::Bool {
+            let score = |kept: T| if kept == T::ZERO { T::of(f64::NEG_INFINITY) } else { T::ZERO };
+            values.iter_mut().for_each(|value| *value = score(*value));
+        }
+        let (mut strides, mut next) = ([0; 4], 1);
+        for (stride, &dim) in strides.iter_mut().rev().zip(mask.dims().iter().rev()) {
+            *stride = if dim == 1 { 0 } else { next };
+            next *= dim;
+        }
+        Ok(Self { values, strides })
+    }
+}
+
+/// Some queries of a head.
+#[derive(Clone, Copy)]
+struct Block {
+    sample: usize,
+    head: usize,
+    first: usize,
+    len: usize,
+}
+
+impl Plan {
+    fn new(q: &[usize], k: &[usize], v: &[usize], scale: f64, causal: bool) -> Result<Self> {
+        let &[batch, queries, heads, width] = q else {
+            return Err(Error::Rank { dims: q.len(), strides: 4 });
+        };
+        let &[_, keys, key_heads, _] = k else { return Err(Error::Rank { dims: k.len(), strides: 4 }) };
+        let &[.., value_width] = v else { return Err(Error::Rank { dims: v.len(), strides: 4 }) };
+        expect_shape(&[batch, keys, key_heads, width], k)?;
+        expect_shape(&[batch, keys, key_heads, value_width], v)?;
+        if heads != 0 && (key_heads == 0 || !heads.is_multiple_of(key_heads)) {
+            return Err(Error::Broadcast { from: k.to_vec(), to: q.to_vec() });
+        }
+        Ok(Self { batch, heads, key_heads, queries, keys, width, value_width, scale, causal })
+    }
+
+    fn result(&self) -> [usize; 4] {
+        [self.batch, self.queries, self.heads, self.value_width]
+    }
+
+    fn blocks(&self) -> impl Iterator<Item = Block> + use<> {
+        let (heads, queries) = (self.heads, self.queries);
+        let parts = (0..self.batch).flat_map(move |sample| (0..heads).map(move |head| (sample, head)));
+        parts.flat_map(move |(sample, head)| {
+            (0..queries).step_by(BLOCK).map(move |first| Block {
+                sample,
+                head,
+                first,
+                len: BLOCK.min(queries - first),
+            })
+        })
+    }
+
+    /// Where the rows of a block begin, in a tensor of queries with rows of a width.
+    fn rows(&self, block: Block, width: usize) -> usize {
+        ((block.sample * self.queries + block.first) * self.heads + block.head) * width
+    }
+
+    /// Where the rows of all keys of a block's head begin.
+    fn key_rows(&self, block: Block, width: usize) -> usize {
+        let head = block.head / (self.heads / self.key_heads);
+        (block.sample * self.keys * self.key_heads + head) * width
+    }
+
+    fn of_queries<'a, T>(&self, data: &'a [T], block: Block, width: usize) -> Matrix<'a, T> {
+        let data = data.get(self.rows(block, width)..).unwrap_or_default();
+        Matrix::with_rows_apart(data, block.len, width, self.heads * width)
+    }
+
+    fn of_keys<'a, T>(&self, data: &'a [T], block: Block, width: usize) -> Matrix<'a, T> {
+        let data = data.get(self.key_rows(block, width)..).unwrap_or_default();
+        Matrix::with_rows_apart(data, self.keys, width, self.key_heads * width)
+    }
+
+    fn of_keys_mut<'a, T>(&self, data: &'a mut [T], block: Block, width: usize) -> MatrixMut<'a, T> {
+        let data = data.get_mut(self.key_rows(block, width)..).unwrap_or_default();
+        MatrixMut::with_rows_apart(data, self.keys, width, self.key_heads * width)
+    }
+
+    fn of_queries_mut<'a, T>(&self, data: &'a mut [T], block: Block, width: usize) -> MatrixMut<'a, T> {
+        let data = data.get_mut(self.rows(block, width)..).unwrap_or_default();
+        MatrixMut::with_rows_apart(data, block.len, width, self.heads * width)
+    }
+
+    /// Computes the softmax of the scores of a block, and calls `visit` with the logarithm of each row's sum.
+    fn weights<T: Float>(
+        &self,
+        weights: &mut [T],
+        [q, k]: [&[T]; 2],
+        mask: &Mask<T>,
+        block: Block,
+        mut visit: impl FnMut(usize, T),
+    ) {
+        let (q, k) = (self.of_queries(q, block, self.width), self.of_keys(k, block, self.width));
+        T::multiply(MatrixMut::new(weights, block.len, self.keys), q, k.transposed(), false);
+        let (scale, hidden) = (T::of(self.scale), T::of(f64::NEG_INFINITY));
+        for (number, row) in weights.chunks_exact_mut(self.keys.max(1)).enumerate() {
+            let query = block.first + number;
+            let index = [block.sample, block.head, query, 0];
+            let start: usize = index.iter().zip(mask.strides).map(|(index, stride)| index * stride).sum();
+            let seen =
+                if self.causal { (query + 1 + self.keys).saturating_sub(self.queries) } else { self.keys };
+            for (key, score) in row.iter_mut().enumerate() {
+                let shift = mask.values[start + key * mask.strides[3]];
+                *score = if key < seen { *score * scale + shift } else { hidden };
+            }
+            let top = largest(row);
+            if top == hidden {
+                row.fill(T::ZERO);
+                visit(query, hidden);
+                continue;
+            }
+            row.iter_mut().for_each(|score| *score -= top);
+            T::exp_all(row);
+            let total = sum(row.len(), |n| row[n]);
+            let factor = total.recip();
+            row.iter_mut().for_each(|score| *score *= factor);
+            visit(query, top + total.log());
+        }
+    }
+
+    fn forward<T: Float>(
+        &self,
+        out: &mut [T],
+        mut lse: Option<&mut [T]>,
+        [q, k, v]: [&[T]; 3],
+        mask: &Mask<T>,
+    ) {
+        let mut weights = vec![T::ZERO; BLOCK * self.keys];
+        if let Some(lse) = lse.as_deref_mut() {
+            lse.fill(T::of(f64::NEG_INFINITY));
+        }
+        for block in self.blocks() {
+            let weights = &mut weights[..block.len * self.keys];
+            self.weights(weights, [q, k], mask, block, |query, value| {
+                if let Some(lse) = lse.as_deref_mut() {
+                    lse[(block.sample * self.heads + block.head) * self.queries + query] = value;
+                }
+            });
+            let weights = Matrix::new(weights, block.len, self.keys);
+            let v = self.of_keys(v, block, self.value_width);
+            T::multiply(self.of_queries_mut(out, block, self.value_width), weights, v, false);
+        }
+    }
+
+    fn backward<T: Float>(&self, outs: [Option<&mut [T]>; 3], [q, k, v, dout]: [&[T]; 4], mask: &Mask<T>) {
+        let [mut dq, mut dk, mut dv] = outs;
+        for gradient in [dk.as_deref_mut(), dv.as_deref_mut()].into_iter().flatten() {
+            gradient.fill(T::ZERO);
+        }
+        let [mut weights, mut scores] = [0; 2].map(|_| vec![T::ZERO; BLOCK * self.keys]);
+        for block in self.blocks() {
+            let (weights, scores) =
+                (&mut weights[..block.len * self.keys], &mut scores[..block.len * self.keys]);
+            self.weights(weights, [q, k], mask, block, |_, _| {});
+            let dout = self.of_queries(dout, block, self.value_width);
+            if let Some(dv) = dv.as_deref_mut() {
+                let weights = Matrix::new(weights, block.len, self.keys).transposed();
+                T::multiply(self.of_keys_mut(dv, block, self.value_width), weights, dout, true);
+            }
+            let v = self.of_keys(v, block, self.value_width).transposed();
+            T::multiply(MatrixMut::new(scores, block.len, self.keys), dout, v, false);
+            let scale = T::of(self.scale);
+            let rows = weights.chunks_exact(self.keys.max(1));
+            for (scores, weights) in scores.chunks_exact_mut(self.keys.max(1)).zip(rows) {
+                let dot = sum(scores.len(), |n| scores[n] * weights[n]);
+                for (score, &weight) in scores.iter_mut().zip(weights) {
+                    *score = weight * (*score - dot) * scale;
+                }
+            }
+            let scores = Matrix::new(scores, block.len, self.keys);
+            if let Some(dq) = dq.as_deref_mut() {
+                let k = self.of_keys(k, block, self.width);
+                T::multiply(self.of_queries_mut(dq, block, self.width), scores, k, false);
+            }
+            if let Some(dk) = dk.as_deref_mut() {
+                let q = self.of_queries(q, block, self.width);
+                T::multiply(self.of_keys_mut(dk, block, self.width), scores.transposed(), q, true);
+            }
+        }
+    }
+}

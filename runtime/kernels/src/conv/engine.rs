@@ -1,0 +1,201 @@
+//! Convolutions of dense tensors: `im2col` in blocks and products of matrices, or plain loops where channels are alone.
+//!
+//! Any of large image, small image and kernels follows from the other two: forward, by the image and by the kernels.
+
+use crate::conv::geometry::{Geometry, Segment};
+use crate::float::Float;
+use crate::product::{Matrix, MatrixMut};
+
+/// Elements of a block of columns: few enough for the caches, and enough for products of matrices that are worth it.
+const BLOCK: usize = 1 << 18;
+
+impl Geometry {
+    /// Whether each channel of the large image is a group of its own.
+    fn is_depthwise(&self) -> bool {
+        self.large_channels == 1 && self.groups > 1
+    }
+
+    /// The samples and groups, unless there is nothing to connect.
+    fn parts(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
+        let groups = self.groups;
+        let samples = if self.taps() == 0 || self.small_len() == 0 { 0 } else { self.batch };
+        (0..samples).flat_map(move |sample| (0..groups).map(move |group| (sample, group)))
+    }
+
+    /// Blocks of lines, so that their columns are not much larger than [`BLOCK`].
+    fn blocks(&self) -> impl Iterator<Item = std::ops::Range<usize>> + use<> {
+        let lines = self.lines();
+        let at_once = (BLOCK / (self.taps() * self.small[2]).max(1)).max(1);
+        (0..lines).step_by(at_once).map(move |start| start..lines.min(start + at_once))
+    }
+
+    /// Convolves the large image.
+    pub(super) fn forward<T: Float>(&self, small: &mut [T], large: &[T], kernels: &[T]) {
+        if self.is_depthwise() || self.taps() == 0 {
+            small.fill(T::ZERO);
+        }
+        if self.is_depthwise() {
+            for (sample, group) in self.parts() {
+                let large = &large[self.large_at(sample, group)];
+                let small = &mut small[self.small_at(sample, group)];
+                self.taps_of(group, kernels, |kernel, at, seen| {
+                    add_scaled(&mut small[at], 1, &large[seen], self.step(), kernel);
+                });
+            }
+            return;
+        }
+        let mut columns = Vec::new();
+        for (sample, group) in self.parts() {
+            let large = &large[self.large_at(sample, group)];
+            let small = &mut small[self.small_at(sample, group)];
+            let kernels = Matrix::new(&kernels[self.kernels_at(group)], self.small_channels, self.taps());
+            if self.is_pointwise() {
+                let out = MatrixMut::new(small, self.small_channels, self.small_len());
+                T::multiply(out, kernels, Matrix::new(large, self.large_channels, self.large_len()), false);
+                continue;
+            }
+            for lines in self.blocks() {
+                let width = lines.len() * self.small[2];
+                self.gather(&mut columns, large, lines.clone());
+                let out = &mut small[lines.start * self.small[2]..];
+                let out = MatrixMut::with_rows_apart(out, self.small_channels, width, self.small_len());
+                T::multiply(out, kernels, Matrix::new(&columns, self.taps(), width), false);
+            }
+        }
+    }
+
+    /// The gradient of the large image, or a transposed convolution of the small one.
+    pub(super) fn backward_image<T: Float>(&self, large: &mut [T], small: &[T], kernels: &[T]) {
+        large.fill(T::ZERO);
+        if self.is_depthwise() {
+            for (sample, group) in self.parts() {
+                let small = &small[self.small_at(sample, group)];
+                let large = &mut large[self.large_at(sample, group)];
+                self.taps_of(group, kernels, |kernel, from, at| {
+                    add_scaled(&mut large[at], self.step(), &small[from], 1, kernel);
+                });
+            }
+            return;
+        }
+        let mut columns = Vec::new();
+        for (sample, group) in self.parts() {
+            let small = &small[self.small_at(sample, group)];
+            let large = &mut large[self.large_at(sample, group)];
+            let kernels = Matrix::new(&kernels[self.kernels_at(group)], self.small_channels, self.taps());
+            if self.is_pointwise() {
+                let out = MatrixMut::new(large, self.large_channels, self.large_len());
+                let small = Matrix::new(small, self.small_channels, self.small_len());
+                T::multiply(out, kernels.transposed(), small, false);
+                continue;
+            }
+            for lines in self.blocks() {
+                let width = lines.len() * self.small[2];
+                columns.resize(self.taps() * width, T::ZERO);
+                let small = &small[lines.start * self.small[2]..];
+                let small = Matrix::with_rows_apart(small, self.small_channels, width, self.small_len());
+                T::multiply(
+                    MatrixMut::new(&mut columns, self.taps(), width),
+                    kernels.transposed(),
+                    small,
+                    false,
+                );
+                self.scatter(large, &columns, lines);
+            }
+        }
+    }
+
+    /// The gradient of the kernels.
+    pub(super) fn backward_kernels<T: Float>(&self, kernels: &mut [T], large: &[T], small: &[T]) {
+        kernels.fill(T::ZERO);
+        let mut columns = Vec::new();
+        for (sample, group) in self.parts() {
+            let large = &large[self.large_at(sample, group)];
+            let small = &small[self.small_at(sample, group)];
+            let kernels = &mut kernels[self.kernels_at(group)];
+            if self.is_depthwise() {
+                self.dots(kernels, large, small);
+                continue;
+            }
+            for lines in self.blocks() {
+                let width = lines.len() * self.small[2];
+                self.gather(&mut columns, large, lines.clone());
+                let small = &small[lines.start * self.small[2]..];
+                let small = Matrix::with_rows_apart(small, self.small_channels, width, self.small_len());
+                let columns = Matrix::new(&columns, self.taps(), width).transposed();
+                T::multiply(MatrixMut::new(kernels, self.small_channels, self.taps()), small, columns, true);
+            }
+        }
+    }
+
+    /// Makes a row for each place of the kernel: what it sees through the windows of some lines.
+    fn gather<T: Float>(&self, columns: &mut Vec<T>, large: &[T], lines: std::ops::Range<usize>) {
+        let width = self.small[2];
+        columns.resize(self.taps() * lines.len() * width, T::ZERO);
+        let mut rows = columns.chunks_exact_mut(width);
+        self.segments(lines, |Segment { windows, start, .. }| {
+            let Some(row) = rows.next() else { return };
+            row[..windows.start].fill(T::ZERO);
+            row[windows.end..].fill(T::ZERO);
+            let row = &mut row[windows];
+            match self.step() {
+                1 => row.copy_from_slice(&large[start..start + row.len()]),
+                step => {
+                    let seen = large[start..].iter().step_by(step);
+                    row.iter_mut().zip(seen).for_each(|(value, &seen)| *value = seen);
+                }
+            }
+        });
+    }
+
+    /// Adds rows as [`gather`](Self::gather) makes them to what the windows see.
+    fn scatter<T: Float>(&self, large: &mut [T], columns: &[T], lines: std::ops::Range<usize>) {
+        let mut rows = columns.chunks_exact(self.small[2]);
+        self.segments(lines, |Segment { windows, start, .. }| {
+            let Some(row) = rows.next() else { return };
+            if !windows.is_empty() {
+                add_scaled(&mut large[start..], self.step(), &row[windows], 1, T::ONE);
+            }
+        });
+    }
+
+    /// Calls a function with each element of the kernels of a group, the windows of a line in the small image, and where in
+    /// the large image the elements that they see begin.
+    fn taps_of<T: Float>(
+        &self,
+        group: usize,
+        kernels: &[T],
+        mut visit: impl FnMut(T, std::ops::Range<usize>, std::ops::RangeFrom<usize>),
+    ) {
+        let kernels = &kernels[self.kernels_at(group)];
+        for (channel, kernels) in kernels.chunks_exact(self.taps()).enumerate() {
+            self.segments(0..self.lines(), |Segment { tap, line, windows, start }| {
+                if !windows.is_empty() {
+                    let row = channel * self.small_len() + line * self.small[2];
+                    visit(kernels[tap], row + windows.start..row + windows.end, start..);
+                }
+            });
+        }
+    }
+
+    /// Adds to each element of the kernels of a group the product of the images that it connects.
+    fn dots<T: Float>(&self, kernels: &mut [T], large: &[T], small: &[T]) {
+        for (channel, kernels) in kernels.chunks_exact_mut(self.taps()).enumerate() {
+            self.segments(0..self.lines(), |Segment { tap, line, windows, start }| {
+                let row = channel * self.small_len() + line * self.small[2];
+                let small = &small[row + windows.start..row + windows.end];
+                let step = self.step();
+                kernels[tap] += crate::lines::sum(small.len(), |n| small[n] * large[start + n * step]);
+            });
+        }
+    }
+}
+
+/// Adds `source * factor` to a target, both of which may have gaps.
+fn add_scaled<T: Float>(target: &mut [T], target_step: usize, source: &[T], source_step: usize, factor: T) {
+    if [target_step, source_step] == [1, 1] {
+        target.iter_mut().zip(source).for_each(|(target, &source)| *target += source * factor);
+        return;
+    }
+    let pairs = target.iter_mut().step_by(target_step).zip(source.iter().step_by(source_step));
+    pairs.for_each(|(target, &source)| *target += source * factor);
+}

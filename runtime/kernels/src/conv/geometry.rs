@@ -1,0 +1,126 @@
+//! Where the windows of a convolution are.
+
+use std::ops::Range;
+
+use crate::window::{Spatial, inside};
+
+/// A convolution that makes a small image from a large one, for one sample and one group of channels.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Geometry {
+    pub(super) batch: usize,
+    pub(super) groups: usize,
+    /// The channels of each group.
+    pub(super) large_channels: usize,
+    pub(super) small_channels: usize,
+    pub(super) large: Spatial<usize>,
+    pub(super) small: Spatial<usize>,
+    pub(super) kernel: Spatial<usize>,
+    pub(super) strides: Spatial<usize>,
+    pub(super) paddings: Spatial<[usize; 2]>,
+    pub(super) dilations: Spatial<usize>,
+}
+
+/// Windows in one line of the small image, and the elements of the large image that one place of the kernel sees through
+/// them.
+pub(super) struct Segment {
+    /// The channel of the large image and the place in its kernel, as one number.
+    pub(super) tap: usize,
+    /// The line of the small image.
+    pub(super) line: usize,
+    /// The windows that see an element, and not padding.
+    pub(super) windows: Range<usize>,
+    /// The element that the first of these sees.
+    pub(super) start: usize,
+}
+
+impl Geometry {
+    pub(super) fn large_len(&self) -> usize {
+        self.large.iter().product()
+    }
+
+    pub(super) fn small_len(&self) -> usize {
+        self.small.iter().product()
+    }
+
+    /// The number of kernel elements that belong to one channel of the small image.
+    pub(super) fn taps(&self) -> usize {
+        self.large_channels * self.kernel.iter().product::<usize>()
+    }
+
+    /// The lines of the small image.
+    pub(super) fn lines(&self) -> usize {
+        self.small[0] * self.small[1]
+    }
+
+    /// How far it is along the width from what a window sees to what the next one sees.
+    pub(super) fn step(&self) -> usize {
+        self.strides[2]
+    }
+
+    /// Whether each window sees one element, and all do in their order.
+    pub(super) fn is_pointwise(&self) -> bool {
+        self.kernel == [1; 3]
+            && self.strides == [1; 3]
+            && self.large == self.small
+            && self.paddings == [[0; 2]; 3]
+    }
+
+    /// Where a group of channels of a sample is in the large image.
+    pub(super) fn large_at(&self, sample: usize, group: usize) -> Range<usize> {
+        let len = self.large_channels * self.large_len();
+        let start = (sample * self.groups + group) * len;
+        start..start + len
+    }
+
+    /// Where a group of channels of a sample is in the small image.
+    pub(super) fn small_at(&self, sample: usize, group: usize) -> Range<usize> {
+        let len = self.small_channels * self.small_len();
+        let start = (sample * self.groups + group) * len;
+        start..start + len
+    }
+
+    /// Where the kernels of a group are.
+    pub(super) fn kernels_at(&self, group: usize) -> Range<usize> {
+        let len = self.small_channels * self.taps();
+        group * len..(group + 1) * len
+    }
+
+    /// The element that a place of the kernel sees through window zero, along a dimension.
+    fn offset(&self, dimension: usize, place: usize) -> isize {
+        (place * self.dilations[dimension]) as isize - self.paddings[dimension][0] as isize
+    }
+
+    /// Calls `visit` with what each place of the kernel sees through the windows of each line. Lines that see padding only
+    /// have no windows.
+    pub(super) fn segments(&self, lines: Range<usize>, mut visit: impl FnMut(Segment)) {
+        let [depth, height, width] = self.large;
+        let mut tap = 0;
+        for channel in 0..self.large_channels {
+            for z in 0..self.kernel[0] {
+                let zs = inside(self.small[0], self.strides[0], self.offset(0, z), depth);
+                for y in 0..self.kernel[1] {
+                    let ys = inside(self.small[1], self.strides[1], self.offset(1, y), height);
+                    for x in 0..self.kernel[2] {
+                        let xs = inside(self.small[2], self.strides[2], self.offset(2, x), width);
+                        for line in lines.clone() {
+                            let (window_z, window_y) = (line / self.small[1], line % self.small[1]);
+                            if !zs.contains(&window_z) || !ys.contains(&window_y) || xs.is_empty() {
+                                visit(Segment { tap, line, windows: 0..0, start: 0 });
+                                continue;
+                            }
+                            let place = |dimension: usize, window: usize, offset: isize| {
+                                (window * self.strides[dimension]).wrapping_add_signed(offset)
+                            };
+                            let z = place(0, window_z, self.offset(0, z));
+                            let y = place(1, window_y, self.offset(1, y));
+                            let x = place(2, xs.start, self.offset(2, x));
+                            let start = ((channel * depth + z) * height + y) * width + x;
+                            visit(Segment { tap, line, windows: xs.clone(), start });
+                        }
+                        tap += 1;
+                    }
+                }
+            }
+        }
+    }
+}

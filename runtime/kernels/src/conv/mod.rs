@@ -1,0 +1,241 @@
+//! Convolutions of images with one to three dimensions, transposed ones, and their gradients.
+//!
+//! Images are `[batch, channels, …]`, or `[batch, …, channels]` with the formats `"NHWC"`, `"NDHWC"` and `"NLC"`. Filters
+//! are `[out channels, in channels / groups, …]` in any format, those of transposed convolutions
+//! `[in channels, out channels / groups, …]`.
+//!
+//! `strides` and `dilations` have a number for each spatial dimension. `paddings` has one or two of them; the algorithms
+//! `"SAME"` and `"VALID"` ignore it, and `"SAME"` also the dilations, as PaddlePaddle does. A group of channels depends on
+//! the same group of the other image only: with as many groups as channels it is a depthwise convolution.
+
+mod engine;
+mod geometry;
+
+use crate::accumulate::with_float;
+use crate::conv::geometry::Geometry;
+use crate::error::{Error, Result, expect_shape};
+use crate::slices::{lend, with_optional_slices, with_slices};
+use crate::tensor::{View, ViewMut};
+use crate::window::{
+    SPACE, Spatial, attribute, channels_first, channels_first_mut, channels_last, paddings as read_paddings,
+    space,
+};
+
+/// Convolves an image: each element of the output is the sum of the elements in a window, times those of the filter.
+///
+/// # Errors
+/// [`Error::Rank`], [`Error::Shape`], [`Error::Attribute`], and [`Error::Type`] unless tensors are of floats.
+pub fn conv(
+    out: &mut ViewMut<'_>,
+    x: &View<'_>,
+    filter: &View<'_>,
+    strides: &[i64],
+    paddings: &[i64],
+    padding_algorithm: &str,
+    dilations: &[i64],
+    groups: i64,
+    data_format: &str,
+) -> Result<()> {
+    let attributes = Attributes { strides, paddings, padding_algorithm, dilations, groups };
+    let last = channels_last(data_format)?;
+    let (x, out) = (channels_first(x, last), channels_first_mut(out, last));
+    let geometry = attributes.forward(x.dims(), filter.dims())?;
+    expect_shape(&geometry.small_dims(out.dims().len()), out.dims())?;
+    with_float!(x.dtype(), T => with_slices::<T, 1, 2>([out], [&x, filter], |[out], [x, filter]| {
+        geometry.forward(out, x, filter);
+        Ok(())
+    }))
+}
+
+/// The gradient of [`conv`].
+///
+/// # Errors
+/// As [`conv`].
+pub fn conv_grad(
+    dx: Option<&mut ViewMut<'_>>,
+    dfilter: Option<&mut ViewMut<'_>>,
+    x: &View<'_>,
+    filter: &View<'_>,
+    dout: &View<'_>,
+    strides: &[i64],
+    paddings: &[i64],
+    padding_algorithm: &str,
+    dilations: &[i64],
+    groups: i64,
+    data_format: &str,
+) -> Result<()> {
+    let attributes = Attributes { strides, paddings, padding_algorithm, dilations, groups };
+    let last = channels_last(data_format)?;
+    let (x, dout) = (channels_first(x, last), channels_first(dout, last));
+    let dx = dx.map(|dx| channels_first_mut(dx, last));
+    let geometry = attributes.forward(x.dims(), filter.dims())?;
+    expect_shape(&geometry.small_dims(dout.dims().len()), dout.dims())?;
+    expect_shape(x.dims(), dx.as_ref().map_or(x.dims(), ViewMut::dims))?;
+    expect_shape(filter.dims(), dfilter.as_deref().map_or(filter.dims(), ViewMut::dims))?;
+    let (outs, inputs) = ([dx, lend(dfilter)], [Some(&x), Some(filter), Some(&dout)]);
+    with_float!(x.dtype(), T => with_optional_slices::<T, 2, 3>(outs, inputs, |[dx, dfilter], inputs| {
+        let [x, filter, dout] = inputs.map(Option::unwrap_or_default);
+        if let Some(dx) = dx {
+            geometry.backward_image(dx, dout, filter);
+        }
+        if let Some(dfilter) = dfilter {
+            geometry.backward_kernels(dfilter, x, dout);
+        }
+        Ok(())
+    }))
+}
+
+/// Adds each element of an image, times the filter, to a window of the output: the gradient of [`conv`] by its image.
+///
+/// The output may be larger than the windows reach, by less than a stride or a dilation: frameworks say by how much with
+/// an output padding or an output size.
+///
+/// # Errors
+/// As [`conv`].
+pub fn conv_transpose(
+    out: &mut ViewMut<'_>,
+    x: &View<'_>,
+    filter: &View<'_>,
+    strides: &[i64],
+    paddings: &[i64],
+    padding_algorithm: &str,
+    dilations: &[i64],
+    groups: i64,
+    data_format: &str,
+) -> Result<()> {
+    let attributes = Attributes { strides, paddings, padding_algorithm, dilations, groups };
+    let last = channels_last(data_format)?;
+    let (x, out) = (channels_first(x, last), channels_first_mut(out, last));
+    let geometry = attributes.transposed(x.dims(), filter.dims(), out.dims())?;
+    with_float!(x.dtype(), T => with_slices::<T, 1, 2>([out], [&x, filter], |[out], [x, filter]| {
+        geometry.backward_image(out, x, filter);
+        Ok(())
+    }))
+}
+
+/// The gradient of [`conv_transpose`].
+///
+/// # Errors
+/// As [`conv`].
+pub fn conv_transpose_grad(
+    dx: Option<&mut ViewMut<'_>>,
+    dfilter: Option<&mut ViewMut<'_>>,
+    x: &View<'_>,
+    filter: &View<'_>,
+    dout: &View<'_>,
+    strides: &[i64],
+    paddings: &[i64],
+    padding_algorithm: &str,
+    dilations: &[i64],
+    groups: i64,
+    data_format: &str,
+) -> Result<()> {
+    let attributes = Attributes { strides, paddings, padding_algorithm, dilations, groups };
+    let last = channels_last(data_format)?;
+    let (x, dout) = (channels_first(x, last), channels_first(dout, last));
+    let dx = dx.map(|dx| channels_first_mut(dx, last));
+    let geometry = attributes.transposed(x.dims(), filter.dims(), dout.dims())?;
+    expect_shape(x.dims(), dx.as_ref().map_or(x.dims(), ViewMut::dims))?;
+    expect_shape(filter.dims(), dfilter.as_deref().map_or(filter.dims(), ViewMut::dims))?;
+    let (outs, inputs) = ([dx, lend(dfilter)], [Some(&x), Some(filter), Some(&dout)]);
+    with_float!(x.dtype(), T => with_optional_slices::<T, 2, 3>(outs, inputs, |[dx, dfilter], inputs| {
+        let [x, filter, dout] = inputs.map(Option::unwrap_or_default);
+        if let Some(dx) = dx {
+            geometry.forward(dx, dout, filter);
+        }
+        if let Some(dfilter) = dfilter {
+            geometry.backward_kernels(dfilter, dout, x);
+        }
+        Ok(())
+    }))
+}
+
+struct Attributes<'a> {
+    strides: &'a [i64],
+    paddings: &'a [i64],
+    padding_algorithm: &'a str,
+    dilations: &'a [i64],
+    groups: i64,
+}
+
+impl Attributes<'_> {
+    /// The geometry of a convolution of `x`.
+    fn forward(&self, x: &[usize], filter: &[usize]) -> Result<Geometry> {
+        let geometry = self.geometry(x, filter)?;
+        let small = std::array::from_fn(|n| {
+            let reach = geometry.large[n] + geometry.paddings[n].iter().sum::<usize>();
+            reach.checked_sub(geometry.span(n)).map_or(0, |rest| rest / geometry.strides[n] + 1)
+        });
+        let geometry = Geometry { small, ..geometry };
+        let channels = geometry.groups * geometry.large_channels;
+        expect_shape(&[&[x[0], channels], &x[2..]].concat(), x)?;
+        Ok(geometry)
+    }
+
+    /// The geometry of the convolution whose image is `out` and whose result is `x`.
+    fn transposed(&self, x: &[usize], filter: &[usize], out: &[usize]) -> Result<Geometry> {
+        let geometry = self.geometry(x, filter)?;
+        let large = space(out)?;
+        let geometry = Geometry { small: geometry.large, large, ..geometry };
+        let smallest: Spatial<usize> = std::array::from_fn(|n| {
+            let reach = geometry.small[n].saturating_sub(1) * geometry.strides[n] + geometry.span(n);
+            reach.saturating_sub(geometry.paddings[n].iter().sum())
+        });
+        let fits = (0..SPACE).all(|n| {
+            let more = geometry.strides[n].max(geometry.dilations[n]);
+            (smallest[n]..smallest[n] + more).contains(&large[n]) || geometry.small[n] == 0
+        });
+        let channels = geometry.groups * geometry.large_channels;
+        let spatial = if fits { &out[2..] } else { &smallest[SPACE + 2 - x.len()..] };
+        expect_shape(&[&[x[0], channels], spatial].concat(), out)?;
+        expect_shape(&[&[x[0], geometry.groups * geometry.small_channels], &x[2..]].concat(), x)?;
+        Ok(geometry)
+    }
+
+    /// What is common to both, with the image `x` as the large and the small one.
+    fn geometry(&self, x: &[usize], filter: &[usize]) -> Result<Geometry> {
+        let (image, kernel) = (space(x)?, space(filter)?);
+        let rank = x.len() - 2;
+        if filter.len() != x.len() {
+            return Err(Error::Rank { dims: filter.len(), strides: x.len() });
+        }
+        let strides = attribute("strides", self.strides, rank, 1)?;
+        let dilations = match self.padding_algorithm {
+            "SAME" => [1; SPACE],
+            _ => attribute("dilations", self.dilations, rank, 1)?,
+        };
+        let refused = || Error::Attribute { name: "groups", value: self.groups.to_string() };
+        let groups = usize::try_from(self.groups).ok().filter(|&groups| groups > 0).ok_or_else(refused)?;
+        if !filter[0].is_multiple_of(groups) {
+            return Err(refused());
+        }
+        Ok(Geometry {
+            batch: x[0],
+            groups,
+            large_channels: filter[1],
+            small_channels: filter[0] / groups,
+            large: image,
+            small: image,
+            kernel,
+            strides,
+            paddings: read_paddings(self.paddings, self.padding_algorithm, rank, image, kernel, strides)?,
+            dilations,
+        })
+    }
+}
+
+impl Geometry {
+    /// How many elements a window reaches over, from the first that it sees to the last.
+    fn span(&self, dimension: usize) -> usize {
+        match self.kernel[dimension] {
+            0 => 0,
+            kernel => (kernel - 1) * self.dilations[dimension] + 1,
+        }
+    }
+
+    /// The shape of the small image as a tensor with so many dimensions.
+    fn small_dims(&self, rank: usize) -> Vec<usize> {
+        let channels = self.groups * self.small_channels;
+        [&[self.batch, channels], &self.small[(SPACE + 2).saturating_sub(rank.max(2)).min(SPACE)..]].concat()
+    }
+}

@@ -1,0 +1,78 @@
+//! Rows of a table by their numbers, and the gradient of the table.
+
+use crate::accumulate::with_number;
+use crate::convert::Reader;
+use crate::error::{Error, Result, expect_shape};
+use crate::numeric::Numeric;
+use crate::slices::{Slot, integers, with_slices};
+use crate::tensor::{View, ViewMut};
+
+/// Writes the row of `weight` that each element of `x` names. The row `padding_idx` counts as zeros, -1 is none.
+///
+/// The output has the shape of `x` and the length of a row as last dimension.
+///
+/// # Errors
+/// [`Error::Shape`], [`Error::Rank`] unless `weight` has two dimensions, [`Error::Index`] for a number that is no row, and
+/// [`Error::Type`] unless `x` is of integers.
+pub fn embedding(out: &mut ViewMut<'_>, x: &View<'_>, weight: &View<'_>, padding_idx: i64) -> Result<()> {
+    let (numbers, width) = rows(out.dims(), x, weight.dims())?;
+    with_number!(weight.dtype(), T => {
+        // Rows are read one by one: the table is much larger than what is read of it.
+        let copy = if out.shares_memory(weight) { T::load(weight)? } else { Vec::new() };
+        let table = if copy.is_empty() { weight.clone() } else { View::of_slice(&copy, weight.dims())? };
+        with_slices::<T, 1, 0>([out.reborrow()], [], |[out], []| {
+            if width == 0 {
+                return Ok(());
+            }
+            for (out, &number) in out.chunks_exact_mut(width).zip(&numbers) {
+                if number as i64 == padding_idx {
+                    out.fill(T::of(0.0));
+                } else {
+                    Reader::new(&table.part(number)?, &[width])?.read(out);
+                }
+            }
+            Ok(())
+        })
+    })
+}
+
+/// The gradient of [`embedding`] by its table: the sum of `dout` for each row, zero for the row `padding_idx`.
+///
+/// # Errors
+/// As [`embedding`].
+pub fn embedding_grad(
+    dweight: &mut ViewMut<'_>,
+    x: &View<'_>,
+    dout: &View<'_>,
+    padding_idx: i64,
+) -> Result<()> {
+    let (numbers, width) = rows(dout.dims(), x, dweight.dims())?;
+    with_number!(dweight.dtype(), T => with_slices::<T, 1, 1>([dweight.reborrow()], [dout], |[dweight], [dout]| {
+        dweight.fill(T::of(0.0));
+        if width == 0 {
+            return Ok(());
+        }
+        for (dout, &number) in dout.chunks_exact(width).zip(&numbers) {
+            if number as i64 != padding_idx {
+                let row = &mut dweight[number * width..][..width];
+                row.iter_mut().zip(dout).for_each(|(sum, &dout)| *sum += dout);
+            }
+        }
+        Ok(())
+    }))
+}
+
+/// The rows that are named, and how long they are.
+fn rows(out: &[usize], x: &View<'_>, weight: &[usize]) -> Result<(Vec<usize>, usize)> {
+    let &[count, width] = weight else { return Err(Error::Rank { dims: weight.len(), strides: 2 }) };
+    expect_shape(&[x.dims(), &[width]].concat(), out)?;
+    if x.dtype().is_float() {
+        return Err(Error::Type { dtype: x.dtype() });
+    }
+    let row = |index: i64| {
+        let row = usize::try_from(index).ok().filter(|&row| row < count);
+        row.ok_or(Error::Index { index, len: count })
+    };
+    let numbers: Result<Vec<usize>> = integers(x)?.into_iter().map(row).collect();
+    Ok((numbers?, width))
+}

@@ -1,0 +1,242 @@
+//! Elements at indices along a dimension, each for itself.
+
+use std::num::Wrapping;
+
+use super::places::Places;
+use crate::accumulate::{with_float, with_number};
+use crate::convert::Compute;
+use crate::error::{Error, Result, expect_shape};
+use crate::movement;
+use crate::numeric::Numeric;
+use crate::slices::{Slot, with_slices};
+use crate::tensor::{View, ViewMut};
+
+/// The elements of `x` at indices along a dimension. The output has the shape of the index, which in the other dimensions may
+/// be shorter than `x`.
+///
+/// # Errors
+/// [`Error::Axis`], [`Error::Shape`], [`Error::Index`], [`Error::Type`] if types differ or indices are no integers.
+pub fn take_along_axis(out: &mut ViewMut<'_>, x: &View<'_>, index: &View<'_>, axis: i64) -> Result<()> {
+    Places::each_along(x.dims(), index, axis)?.take(out, x)
+}
+
+/// Gradient of [`take_along_axis`] by `x`.
+///
+/// # Errors
+/// As [`take_along_axis`], and [`Error::Type`] if a type is complex.
+pub fn take_along_axis_grad(
+    dx: &mut ViewMut<'_>,
+    index: &View<'_>,
+    dout: &View<'_>,
+    axis: i64,
+) -> Result<()> {
+    Places::each_along(dx.dims(), index, axis)?.add(dx, None, dout, false)
+}
+
+/// What becomes of several values for one element.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reduce {
+    Assign,
+    Add,
+    Multiply,
+    Smallest,
+    Largest,
+    Mean,
+}
+
+impl Reduce {
+    fn of(name: &str) -> Result<Self> {
+        Ok(match name {
+            "assign" => Self::Assign,
+            "add" => Self::Add,
+            "mul" | "multiply" => Self::Multiply,
+            "amin" => Self::Smallest,
+            "amax" => Self::Largest,
+            "mean" => Self::Mean,
+            other => return Err(Error::Attribute { name: "reduce", value: other.to_owned() }),
+        })
+    }
+}
+
+/// A number that is divided by how many it is of.
+trait Mean: Compute + Slot {
+    fn over(self, count: usize) -> Self;
+}
+
+impl Mean for f32 {
+    fn over(self, count: usize) -> Self {
+        self / count as Self
+    }
+}
+
+impl Mean for f64 {
+    fn over(self, count: usize) -> Self {
+        self / count as Self
+    }
+}
+
+impl Mean for Wrapping<i64> {
+    fn over(self, count: usize) -> Self {
+        self.trunc_div(Self::of_integer(count as i64))
+    }
+}
+
+/// The first of the values along each dimension, as many as there are indices.
+fn values_of<'v>(value: &View<'v>, index: &[usize]) -> Result<View<'v>> {
+    if value.dims().len() != index.len() {
+        return Err(Error::Shape { expected: index.to_vec(), actual: value.dims().to_vec() });
+    }
+    index.iter().enumerate().try_fold(value.clone(), |value, (axis, &len)| value.narrow(axis, 0, len))
+}
+
+/// The tensor with values at indices along a dimension. The values are at least as long as the index; what is behind it does
+/// not count.
+///
+/// `reduce` says what becomes of several values for an element, and of its own, which counts with `include_self`: `assign`
+/// (the last one), `add`, `mul`, `amin`, `amax` or `mean`.
+///
+/// # Errors
+/// As [`take_along_axis`], and [`Error::Attribute`] for another word.
+pub fn put_along_axis(
+    out: &mut ViewMut<'_>,
+    x: &View<'_>,
+    index: &View<'_>,
+    value: &View<'_>,
+    axis: i64,
+    reduce: &str,
+    include_self: bool,
+) -> Result<()> {
+    fn run<T: Mean>(
+        out: ViewMut<'_>,
+        [x, value]: [&View<'_>; 2],
+        places: &[usize],
+        reduce: Reduce,
+        include_self: bool,
+    ) -> Result<()> {
+        with_slices::<T, 1, 2>([out], [x, value], |[out], [x, value]| {
+            out.copy_from_slice(x);
+            let mut counts = vec![usize::from(include_self); out.len()];
+            for (&place, &value) in places.iter().zip(value) {
+                let old = out[place];
+                counts[place] += 1;
+                out[place] = match reduce {
+                    _ if counts[place] == 1 => value,
+                    Reduce::Assign => value,
+                    Reduce::Add | Reduce::Mean => old + value,
+                    Reduce::Multiply => old * value,
+                    Reduce::Smallest => old.min(value),
+                    Reduce::Largest => old.max(value),
+                };
+            }
+            if reduce == Reduce::Mean {
+                let means = out.iter_mut().zip(counts).filter(|&(_, count)| count > 1);
+                means.for_each(|(out, count)| *out = out.over(count));
+            }
+            Ok(())
+        })
+    }
+    let places = Places::each_along(x.dims(), index, axis)?;
+    let reduce = Reduce::of(reduce)?;
+    expect_shape(x.dims(), out.dims())?;
+    let value = &values_of(value, index.dims())?;
+    if reduce == Reduce::Assign {
+        return places.put(out, x, value);
+    }
+    with_number!(x.dtype(), T => run::<T>(out.reborrow(), [x, value], places.starts(), reduce, include_self))
+}
+
+/// Gradients of [`put_along_axis`].
+///
+/// The last value that is assigned has all of `dout`; values that are added have all of it each; of values that are multiplied
+/// each has it times the others; equal extrema share it, and so do all values of a mean. An element that does not count has
+/// none.
+///
+/// # Errors
+/// As [`put_along_axis`], and [`Error::Type`] unless the gradients are of floats.
+pub fn put_along_axis_grad(
+    dx: Option<&mut ViewMut<'_>>,
+    dvalue: Option<&mut ViewMut<'_>>,
+    x: &View<'_>,
+    index: &View<'_>,
+    value: &View<'_>,
+    out: &View<'_>,
+    dout: &View<'_>,
+    axis: i64,
+    reduce: &str,
+    include_self: bool,
+) -> Result<()> {
+    let places = Places::each_along(x.dims(), index, axis)?;
+    let reduce = Reduce::of(reduce)?;
+    expect_shape(x.dims(), out.dims())?;
+    expect_shape(x.dims(), dout.dims())?;
+    let values = values_of(value, index.dims())?;
+    if !dout.dtype().is_float() {
+        return Err(Error::Type { dtype: dout.dtype() });
+    }
+    let dims = x.dims().to_vec();
+    let [x, value, out, dout] = [f64::load(x)?, f64::load(&values)?, f64::load(out)?, f64::load(dout)?];
+    let starts = places.starts();
+    let counts_self = include_self && reduce != Reduce::Assign;
+    // How many values of an element have a part in its gradient, itself included.
+    let takes_part = |place: usize, value: f64| match reduce {
+        Reduce::Smallest | Reduce::Largest => value == out[place],
+        _ => true,
+    };
+    let mut shares: Vec<usize> =
+        (0..x.len()).map(|place| usize::from(counts_self && takes_part(place, x[place]))).collect();
+    let mut last = vec![usize::MAX; x.len()];
+    // Products without zeros, and how many zeros they lack.
+    let mut products: Vec<(f64, usize)> = vec![(1.0, 0); x.len()];
+    let mut multiply = |place: usize, value: f64| {
+        let (product, zeros) = &mut products[place];
+        if value == 0.0 { *zeros += 1 } else { *product *= value }
+    };
+    (0..x.len()).filter(|_| counts_self).for_each(|place| multiply(place, x[place]));
+    let mut chosen = vec![false; x.len()];
+    for (n, (&place, &value)) in starts.iter().zip(&value).enumerate() {
+        shares[place] += usize::from(takes_part(place, value));
+        last[place] = n;
+        chosen[place] = true;
+        multiply(place, value);
+    }
+    let gradient = |place: usize, value: f64| match reduce {
+        Reduce::Assign | Reduce::Add => dout[place],
+        Reduce::Mean => dout[place] / shares[place] as f64,
+        Reduce::Smallest | Reduce::Largest if takes_part(place, value) => dout[place] / shares[place] as f64,
+        Reduce::Smallest | Reduce::Largest => 0.0,
+        Reduce::Multiply => match products[place] {
+            (product, 0) => dout[place] * (product / value),
+            (product, 1) if value == 0.0 => dout[place] * product,
+            _ => 0.0,
+        },
+    };
+    if let Some(dvalue) = dvalue {
+        movement::zero(dvalue)?;
+        let mut dvalue = dvalue.reborrow();
+        for (axis, &len) in index.dims().iter().enumerate() {
+            dvalue = dvalue.narrow(axis, 0, len)?;
+        }
+        expect_shape(index.dims(), dvalue.dims())?;
+        let parts = starts.iter().zip(&value).enumerate().map(|(n, (&place, &value))| {
+            if reduce == Reduce::Assign && last[place] != n { 0.0 } else { gradient(place, value) }
+        });
+        store(&mut dvalue, &parts.collect::<Vec<_>>())?;
+    }
+    if let Some(dx) = dx {
+        let parts = (0..x.len()).map(|place| match (chosen[place], counts_self) {
+            (false, _) => dout[place],
+            (true, false) => 0.0,
+            (true, true) => gradient(place, x[place]),
+        });
+        expect_shape(&dims, dx.dims())?;
+        store(dx, &parts.collect::<Vec<_>>())?;
+    }
+    Ok(())
+}
+
+fn store(out: &mut ViewMut<'_>, values: &[f64]) -> Result<()> {
+    with_float!(out.dtype(), T => {
+        let values: Vec<T> = values.iter().map(|&value| value as T).collect();
+        T::store(out, &values)
+    })
+}

@@ -1,0 +1,106 @@
+//! Elements that are chosen by indices.
+
+use super::places::Places;
+use crate::axis;
+use crate::error::{Error, Result, expect_shape};
+use crate::slices::{Slot, integers};
+use crate::tensor::{View, ViewMut};
+
+/// The parts of a tensor that another one has the shape of; a column of indices may count as a vector.
+fn chosen(x: &[usize], parts: &[usize], index: &View<'_>, axis: i64) -> Result<Places> {
+    match parts.len() == x.len() {
+        true => Places::listed(x, index, axis),
+        false => Places::along(x, index, axis),
+    }
+}
+
+/// The parts of `x` at indices along a dimension: the output has the index's dimensions in its place. A column of indices
+/// counts as a vector if the output has as many dimensions as `x`.
+///
+/// # Errors
+/// [`Error::Axis`], [`Error::Shape`], [`Error::Index`], [`Error::Type`] if types differ or indices are no integers.
+pub fn gather(out: &mut ViewMut<'_>, x: &View<'_>, index: &View<'_>, axis: i64) -> Result<()> {
+    chosen(x.dims(), out.dims(), index, axis)?.take(out, x)
+}
+
+/// Gradient of [`gather`] by `x`.
+///
+/// # Errors
+/// As [`gather`], and [`Error::Type`] if a type is complex.
+pub fn gather_grad(dx: &mut ViewMut<'_>, index: &View<'_>, dout: &View<'_>, axis: i64) -> Result<()> {
+    chosen(dx.dims(), dout.dims(), index, axis)?.add(dx, None, dout, false)
+}
+
+/// As [`gather`] for an index of one dimension.
+///
+/// # Errors
+/// As [`gather`].
+pub fn index_select(out: &mut ViewMut<'_>, x: &View<'_>, index: &View<'_>, axis: i64) -> Result<()> {
+    gather(out, x, index, axis)
+}
+
+/// Gradient of [`index_select`] by `x`.
+///
+/// # Errors
+/// As [`gather_grad`].
+pub fn index_select_grad(dx: &mut ViewMut<'_>, index: &View<'_>, dout: &View<'_>, axis: i64) -> Result<()> {
+    gather_grad(dx, index, dout, axis)
+}
+
+/// The parts of `x` at indices for its first dimensions, which are the last dimension of `index`.
+///
+/// # Errors
+/// As [`gather`], and [`Error::Rank`] if there are more indices than dimensions.
+pub fn gather_nd(out: &mut ViewMut<'_>, x: &View<'_>, index: &View<'_>) -> Result<()> {
+    Places::nd(x.dims(), index)?.take(out, x)
+}
+
+/// Gradient of [`gather_nd`] by `x`.
+///
+/// # Errors
+/// As [`gather_nd`], and [`Error::Type`] if a type is complex.
+pub fn gather_nd_grad(dx: &mut ViewMut<'_>, index: &View<'_>, dout: &View<'_>) -> Result<()> {
+    Places::nd(dx.dims(), index)?.add(dx, None, dout, false)
+}
+
+fn rows(x: &[usize], index: &View<'_>) -> Result<Places> {
+    match (x, index.dims()) {
+        (&[rows, _], &[count, _]) if rows == count => Places::each_along(x, index, 1),
+        _ => Err(Error::Shape { expected: x.to_vec(), actual: index.dims().to_vec() }),
+    }
+}
+
+/// Elements of each row of a matrix, at the indices in the same row of `index`.
+///
+/// # Errors
+/// As [`gather`].
+pub fn index_sample(out: &mut ViewMut<'_>, x: &View<'_>, index: &View<'_>) -> Result<()> {
+    rows(x.dims(), index)?.take(out, x)
+}
+
+/// Gradient of [`index_sample`] by `x`.
+///
+/// # Errors
+/// As [`gather_grad`].
+pub fn index_sample_grad(dx: &mut ViewMut<'_>, index: &View<'_>, dout: &View<'_>) -> Result<()> {
+    rows(dx.dims(), index)?.add(dx, None, dout, false)
+}
+
+/// A vector for each index, as long as the last dimension of the output, with one at the index and zeros elsewhere.
+///
+/// # Errors
+/// [`Error::Shape`], [`Error::Index`] also for a negative index, [`Error::Type`].
+pub fn one_hot(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
+    let Some((&depth, dims)) = out.dims().split_last() else {
+        return Err(Error::Rank { dims: 0, strides: 1 });
+    };
+    expect_shape(dims, x.dims())?;
+    let places = integers(x)?.into_iter().map(|index| match index {
+        0.. => axis::index(index, depth),
+        _ => Err(Error::Index { index, len: depth }),
+    });
+    let places: Vec<usize> = places.collect::<Result<_>>()?;
+    let mut values = vec![0.0_f32; out.len()];
+    places.into_iter().enumerate().for_each(|(row, place)| values[row * depth + place] = 1.0);
+    f32::store(out, &values)
+}

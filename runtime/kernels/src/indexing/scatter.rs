@@ -1,0 +1,174 @@
+//! Values that are put to indices.
+
+use super::places::Places;
+use crate::error::{Error, Result, expect_shape};
+use crate::movement;
+use crate::reduce;
+use crate::tensor::{View, ViewMut};
+
+/// The tensor with rows replaced: by the last of the updates for a row, or with `overwrite` false by the sum of them. A
+/// column of indices counts as a vector.
+///
+/// # Errors
+/// [`Error::Shape`], [`Error::Index`], [`Error::Rank`] without dimensions, [`Error::Type`] if types differ or indices are no
+/// integers.
+pub fn scatter(
+    out: &mut ViewMut<'_>,
+    x: &View<'_>,
+    index: &View<'_>,
+    updates: &View<'_>,
+    overwrite: bool,
+) -> Result<()> {
+    let places = Places::listed(x.dims(), index, 0)?;
+    match overwrite {
+        true => places.put(out, x, updates),
+        false => places.add(out, Some(x), updates, true),
+    }
+}
+
+/// Gradients of [`scatter`]: zero in the rows that are replaced by `x`, and those rows by the updates, for each of them.
+///
+/// # Errors
+/// As [`scatter`].
+pub fn scatter_grad(
+    dx: Option<&mut ViewMut<'_>>,
+    dupdates: Option<&mut ViewMut<'_>>,
+    index: &View<'_>,
+    dout: &View<'_>,
+) -> Result<()> {
+    let places = Places::listed(dout.dims(), index, 0)?;
+    let mut memory = None;
+    let outs = dx.iter().map(|dx| &**dx).chain(dupdates.iter().map(|updates| &**updates));
+    let shared = outs.into_iter().any(|out| out.shares_memory(dout));
+    let dout = if shared { memory.insert(movement::packed(dout)?).view()? } else { dout.clone() };
+    if let Some(dx) = dx {
+        places.clear(dx, &dout)?;
+    }
+    dupdates.map_or(Ok(()), |dupdates| places.take(dupdates, &dout))
+}
+
+/// The tensor with updates added to parts of it, which are chosen as by [`gather_nd`](super::gather_nd).
+///
+/// # Errors
+/// As [`scatter`].
+pub fn scatter_nd_add(
+    out: &mut ViewMut<'_>,
+    x: &View<'_>,
+    index: &View<'_>,
+    updates: &View<'_>,
+) -> Result<()> {
+    Places::nd(x.dims(), index)?.add(out, Some(x), updates, false)
+}
+
+/// Gradients of [`scatter_nd_add`]: `dout` by `x`, and the chosen parts of it by the updates.
+///
+/// # Errors
+/// As [`scatter`].
+pub fn scatter_nd_add_grad(
+    dx: Option<&mut ViewMut<'_>>,
+    dupdates: Option<&mut ViewMut<'_>>,
+    index: &View<'_>,
+    dout: &View<'_>,
+) -> Result<()> {
+    if let Some(dupdates) = dupdates {
+        Places::nd(dout.dims(), index)?.take(dupdates, dout)?;
+    }
+    dx.map_or(Ok(()), |dx| whole(dx, dout))
+}
+
+fn whole(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
+    expect_shape(dout.dims(), dx.dims())?;
+    movement::copy(dx, dout)
+}
+
+/// The tensor with values added at indices along a dimension.
+///
+/// # Errors
+/// As [`scatter`], and [`Error::Axis`].
+pub fn index_add(
+    out: &mut ViewMut<'_>,
+    x: &View<'_>,
+    index: &View<'_>,
+    add_value: &View<'_>,
+    axis: i64,
+) -> Result<()> {
+    Places::along(x.dims(), index, axis)?.add(out, Some(x), add_value, false)
+}
+
+/// Gradients of [`index_add`]: `dout` by `x`, and its parts at the indices by the values.
+///
+/// # Errors
+/// As [`index_add`].
+pub fn index_add_grad(
+    dx: Option<&mut ViewMut<'_>>,
+    dadd_value: Option<&mut ViewMut<'_>>,
+    index: &View<'_>,
+    dout: &View<'_>,
+    axis: i64,
+) -> Result<()> {
+    if let Some(dadd_value) = dadd_value {
+        Places::along(dout.dims(), index, axis)?.take(dadd_value, dout)?;
+    }
+    dx.map_or(Ok(()), |dx| whole(dx, dout))
+}
+
+/// The tensor with values put, or with `accumulate` added, at indices.
+///
+/// There is a tensor of indices for each of the first dimensions; they are repeated for a common shape. One of truth values
+/// stands for as many as it has dimensions. Values are repeated for the common shape and the dimensions without
+/// indices.
+///
+/// # Errors
+/// As [`scatter`], and [`Error::Broadcast`].
+pub fn index_put(
+    out: &mut ViewMut<'_>,
+    x: &View<'_>,
+    indices: &[View<'_>],
+    value: &View<'_>,
+    accumulate: bool,
+) -> Result<()> {
+    let places = Places::of_lists(x.dims(), indices)?;
+    let value = value.clone().drop_leading_ones(places.dims.len()).expand(&places.dims)?;
+    match accumulate {
+        true => places.add(out, Some(x), &value, false),
+        false => places.put(out, x, &value),
+    }
+}
+
+/// Gradients of [`index_put`]: `dout` by `x`, without `accumulate` zero where values are put; and `dout` where they are by the
+/// values, added up if they were repeated.
+///
+/// # Errors
+/// As [`index_put`].
+pub fn index_put_grad(
+    dx: Option<&mut ViewMut<'_>>,
+    dvalue: Option<&mut ViewMut<'_>>,
+    indices: &[View<'_>],
+    dout: &View<'_>,
+    accumulate: bool,
+) -> Result<()> {
+    let places = Places::of_lists(dout.dims(), indices)?;
+    let mut chosen = None;
+    if dvalue.is_some() {
+        let mut buffer = crate::Buffer::new(dout.dtype(), &places.dims)?;
+        places.take(&mut buffer.view_mut()?, dout)?;
+        chosen = Some(buffer);
+    }
+    if let Some(dx) = dx {
+        match accumulate {
+            true => whole(dx, dout)?,
+            false => places.clear(dx, dout)?,
+        }
+    }
+    if let (Some(dvalue), Some(chosen)) = (dvalue, chosen) {
+        let mut target = dvalue.reborrow();
+        while target.dims().len() > places.dims.len() && target.dims()[0] == 1 {
+            target = target.select(0, 0)?;
+        }
+        if target.dims().len() > places.dims.len() {
+            return Err(Error::Broadcast { from: target.dims().to_vec(), to: places.dims });
+        }
+        reduce::sum_to(&mut target, &chosen.view()?)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,256 @@
+//! Images of another size: nearest neighbour, linear and cubic interpolation, and their gradients.
+//!
+//! Images are `[batch, channels, …]` with one to three spatial dimensions, or `[batch, …, channels]` with the formats
+//! `"NHWC"`, `"NDHWC"` and `"NLC"`. All methods work along one dimension after the other.
+//!
+//! An element of the result lies at `ratio * n` in the image with `align_corners` or the `align_mode` 1, else at
+//! `ratio * (n + 0.5) - 0.5`; for nearest neighbours it is always the first, rounded down, or rounded to the nearest with
+//! `align_corners`. The ratio is `(from - 1) / (to - 1)` with `align_corners`, else the reciprocal of `scale` if that is
+//! given and above zero, else `from / to`. The cubic kernel is that of Keys with the parameter -0.75, and the `align_mode`
+//! does not matter to it. These are PaddlePaddle's rules.
+
+mod size;
+
+pub use size::{resize, resize_grad, shape};
+
+use std::ops::Range;
+
+use smallvec::SmallVec;
+
+use crate::accumulate::with_float;
+use crate::error::{Error, Result};
+use crate::float::Float;
+use crate::slices::with_slices;
+use crate::tensor::{View, ViewMut};
+use crate::window::{SPACE, Spatial, channels_first, channels_first_mut, channels_last, space};
+
+/// Computes an image of the size of the output.
+///
+/// `scale` has a number for each spatial dimension, or none.
+///
+/// # Errors
+/// [`Error::Rank`], [`Error::Shape`], [`Error::Attribute`], [`Error::Empty`] for an image without pixels, and
+/// [`Error::Type`] unless tensors are of floats.
+pub fn interpolate(
+    out: &mut ViewMut<'_>,
+    x: &View<'_>,
+    data_format: &str,
+    interp_method: &str,
+    scale: &[f64],
+    align_corners: bool,
+    align_mode: i64,
+) -> Result<()> {
+    let rules = Rules { method: Method::new(interp_method)?, scale, align_corners, align_mode };
+    let last = channels_last(data_format)?;
+    let (x, out) = (channels_first(x, last), channels_first_mut(out, last));
+    let sizes = sizes(x.dims(), out.dims())?;
+    with_float!(x.dtype(), T => {
+        let steps = rules.steps::<T>(sizes, x.dims().len() - 2)?;
+        with_slices::<T, 1, 1>([out], [&x], |[out], [x]| {
+            let mut image = x.to_vec();
+            let mut shape = sizes.shape(x.len());
+            for (axis, taps) in steps.iter().enumerate() {
+                image = along(&image, &mut shape, axis + 1, taps);
+            }
+            out.copy_from_slice(&image);
+            Ok(())
+        })
+    })
+}
+
+/// The gradient of [`interpolate`].
+///
+/// # Errors
+/// As [`interpolate`].
+pub fn interpolate_grad(
+    dx: &mut ViewMut<'_>,
+    dout: &View<'_>,
+    data_format: &str,
+    interp_method: &str,
+    scale: &[f64],
+    align_corners: bool,
+    align_mode: i64,
+) -> Result<()> {
+    let rules = Rules { method: Method::new(interp_method)?, scale, align_corners, align_mode };
+    let last = channels_last(data_format)?;
+    let (dout, dx) = (channels_first(dout, last), channels_first_mut(dx, last));
+    let sizes = sizes(dx.dims(), dout.dims())?;
+    with_float!(dout.dtype(), T => {
+        let steps = rules.steps::<T>(sizes, dout.dims().len() - 2)?;
+        with_slices::<T, 1, 1>([dx], [&dout], |[dx], [dout]| {
+            let mut image = dout.to_vec();
+            let mut shape = Sizes { from: sizes.to, to: sizes.from }.shape(dout.len());
+            for (axis, taps) in steps.iter().enumerate().rev() {
+                image = back_along(&image, &mut shape, axis + 1, sizes.from[axis], taps);
+            }
+            dx.copy_from_slice(&image);
+            Ok(())
+        })
+    })
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Method {
+    Nearest,
+    Linear,
+    Cubic,
+}
+
+impl Method {
+    fn new(name: &str) -> Result<Self> {
+        match name {
+            "nearest" => Ok(Self::Nearest),
+            "linear" | "bilinear" | "trilinear" => Ok(Self::Linear),
+            "bicubic" => Ok(Self::Cubic),
+            _ => Err(Error::Attribute { name: "interp_method", value: name.to_owned() }),
+        }
+    }
+}
+
+/// The spatial dimensions before and after.
+#[derive(Clone, Copy, Debug)]
+struct Sizes {
+    from: Spatial<usize>,
+    to: Spatial<usize>,
+}
+
+fn sizes(x: &[usize], out: &[usize]) -> Result<Sizes> {
+    let sizes = Sizes { from: space(x)?, to: space(out)? };
+    if x.len() != out.len() || x[..2] != out[..2] {
+        return Err(Error::Shape { expected: x.to_vec(), actual: out.to_vec() });
+    }
+    if sizes.from.contains(&0) && !out.contains(&0) {
+        return Err(Error::Empty);
+    }
+    Ok(sizes)
+}
+
+impl Sizes {
+    /// The number of images of so many elements together, and their size.
+    fn shape(&self, len: usize) -> [usize; SPACE + 1] {
+        let [depth, height, width] = self.from;
+        [len / (depth * height * width).max(1), depth, height, width]
+    }
+}
+
+/// The elements that one of the result depends on, with their factors.
+type Taps<T> = SmallVec<[(usize, T); 4]>;
+
+struct Rules<'a> {
+    method: Method,
+    scale: &'a [f64],
+    align_corners: bool,
+    align_mode: i64,
+}
+
+impl Rules<'_> {
+    /// For each dimension and each index in the result what it depends on.
+    fn steps<T: Float>(&self, sizes: Sizes, rank: usize) -> Result<Spatial<Vec<Taps<T>>>> {
+        if !self.scale.is_empty() && self.scale.len() != rank {
+            return Err(Error::Attribute { name: "scale", value: format!("{:?}", self.scale) });
+        }
+        Ok(std::array::from_fn(|n| {
+            let (from, to) = (sizes.from[n], sizes.to[n]);
+            let Some(dimension) = (n + rank).checked_sub(SPACE) else {
+                return vec![Taps::from_iter([(0, T::ONE)]); to];
+            };
+            let scale = self.scale.get(dimension).copied().filter(|&scale| scale > 0.0);
+            let ratio = match scale {
+                _ if self.align_corners => (from as f64 - 1.0) / (to as f64 - 1.0).max(1.0),
+                Some(scale) => scale.recip(),
+                None => from as f64 / to as f64,
+            };
+            (0..to).map(|index| self.taps(from, index, ratio)).collect()
+        }))
+    }
+
+    /// What an index depends on. Positions are rounded as PaddlePaddle rounds them.
+    fn taps<T: Float>(&self, from: usize, index: usize, ratio: f64) -> Taps<T> {
+        let half = T::of(0.5);
+        let centred = match self.method {
+            Method::Nearest => false,
+            Method::Linear => !self.align_corners && self.align_mode == 0,
+            Method::Cubic => !self.align_corners,
+        };
+        let at = T::of(ratio) * (T::of(index as f64) + if centred { half } else { T::ZERO });
+        let at = if centred { at - half } else { at };
+        match self.method {
+            Method::Nearest => {
+                let at = ratio as f32 * index as f32 + if self.align_corners { 0.5 } else { 0.0 };
+                Taps::from_iter([((at as usize).min(from - 1), T::ONE)])
+            }
+            Method::Linear => {
+                let at = if at > T::ZERO { at } else { T::ZERO };
+                let low = (at.into() as usize).min(from - 1);
+                let part = at - T::of(low as f64);
+                [(low, T::ONE - part), ((low + 1).min(from - 1), part)].into_iter().collect()
+            }
+            Method::Cubic => {
+                let low = at.floor();
+                let part = at - low;
+                let start = low.into() as isize - 1;
+                let place = |n: isize| (start + n).clamp(0, from as isize - 1) as usize;
+                (0..4).map(place).zip(cubic(part)).collect()
+            }
+        }
+    }
+}
+
+/// The factors of four neighbours for a point that lies between the second and the third.
+fn cubic<T: Float>(part: T) -> [T; 4] {
+    let (a, one) = (T::of(-0.75), T::ONE);
+    let [two, three, four, five, eight] = [2.0, 3.0, 4.0, 5.0, 8.0].map(T::of);
+    let near = |x: T| ((a + two) * x - (a + three)) * x * x + one;
+    let far = |x: T| ((a * x - five * a) * x + eight * a) * x - four * a;
+    [far(part + one), near(part), near(one - part), far(two - part)]
+}
+
+/// The rows along a dimension of a shape: how many tensors there are before it, and how many elements behind it.
+fn around(shape: &[usize], axis: usize) -> (usize, usize) {
+    (shape[..axis].iter().product(), shape[axis + 1..].iter().product())
+}
+
+fn row(outer: usize, len: usize, index: usize, inner: usize) -> Range<usize> {
+    let start = (outer * len + index) * inner;
+    start..start + inner
+}
+
+/// Interpolates along a dimension, and changes its length in the shape.
+fn along<T: Float>(x: &[T], shape: &mut [usize; SPACE + 1], axis: usize, taps: &[Taps<T>]) -> Vec<T> {
+    let ((outer, inner), len) = (around(&shape[..], axis), shape[axis]);
+    let mut out = vec![T::ZERO; outer * taps.len() * inner];
+    for number in 0..outer {
+        for (index, taps_of) in taps.iter().enumerate() {
+            let target = &mut out[row(number, taps.len(), index, inner)];
+            for &(from, factor) in taps_of {
+                let source = &x[row(number, len, from, inner)];
+                target.iter_mut().zip(source).for_each(|(out, &x)| *out += x * factor);
+            }
+        }
+    }
+    shape[axis] = taps.len();
+    out
+}
+
+/// The gradient of [`along`], by an image of the length `len`.
+fn back_along<T: Float>(
+    dout: &[T],
+    shape: &mut [usize; SPACE + 1],
+    axis: usize,
+    len: usize,
+    taps: &[Taps<T>],
+) -> Vec<T> {
+    let (outer, inner) = around(&shape[..], axis);
+    let mut dx = vec![T::ZERO; outer * len * inner];
+    for number in 0..outer {
+        for (index, taps_of) in taps.iter().enumerate() {
+            let source = &dout[row(number, taps.len(), index, inner)];
+            for &(from, factor) in taps_of {
+                let target = &mut dx[row(number, len, from, inner)];
+                target.iter_mut().zip(source).for_each(|(dx, &dout)| *dx += dout * factor);
+            }
+        }
+    }
+    shape[axis] = len;
+    dx
+}

@@ -1,0 +1,123 @@
+//! The size of an interpolated image, which frameworks say in several ways.
+
+use super::{interpolate, interpolate_grad};
+use crate::error::{Error, Result};
+use crate::slices::{Slot, integers};
+use crate::tensor::{View, ViewMut};
+use crate::window::channels_last;
+
+/// The shape of the result of [`resize`].
+///
+/// The size is that of `size_tensor`, a list with a tensor of one element for each spatial dimension, or else that of
+/// `out_size`, or else the size of the image times the scales, rounded down, or else `out_d`, `out_h` and `out_w`.
+///
+/// # Errors
+/// [`Error::Rank`], [`Error::Attribute`], [`Error::Length`], [`Error::Type`].
+pub fn shape(
+    x: &View<'_>,
+    out_size: Option<&View<'_>>,
+    size_tensor: Option<&[View<'_>]>,
+    scale_tensor: Option<&View<'_>>,
+    data_format: &str,
+    out_d: i64,
+    out_h: i64,
+    out_w: i64,
+    scale: &[f64],
+    _interp_method: &str,
+    _align_corners: bool,
+    _align_mode: i64,
+) -> Result<Vec<usize>> {
+    let Some(rank) = x.dims().len().checked_sub(2).filter(|rank| (1..=3).contains(rank)) else {
+        return Err(Error::Rank { dims: x.dims().len(), strides: 5 });
+    };
+    let first = if channels_last(data_format)? { 1 } else { 2 };
+    let scale = scales(rank, size_tensor, scale_tensor, scale)?;
+    let image = x.dims()[first..][..rank].iter();
+    let sizes = match (listed(size_tensor)?, out_size) {
+        (Some(sizes), _) => sizes,
+        (None, Some(sizes)) => integers(sizes)?,
+        (None, None) if !scale.is_empty() => {
+            image.zip(scale).map(|(&len, scale)| times(len, scale)).collect()
+        }
+        (None, None) => [out_d, out_h, out_w][3 - rank..].to_vec(),
+    };
+    crate::expect_length("out_size", rank, sizes.len())?;
+    let mut dims = x.dims().to_vec();
+    for (dim, &size) in dims[first..].iter_mut().zip(&sizes) {
+        let size = usize::try_from(size).ok().filter(|&size| size > 0);
+        *dim = size.ok_or_else(|| Error::Attribute { name: "out_size", value: format!("{sizes:?}") })?;
+    }
+    Ok(dims)
+}
+
+/// [`interpolate`], with the scales and the size as [`shape`] takes them.
+///
+/// # Errors
+/// As [`interpolate`] and [`shape`].
+pub fn resize(
+    out: &mut ViewMut<'_>,
+    x: &View<'_>,
+    _out_size: Option<&View<'_>>,
+    size_tensor: Option<&[View<'_>]>,
+    scale_tensor: Option<&View<'_>>,
+    data_format: &str,
+    _out_d: i64,
+    _out_h: i64,
+    _out_w: i64,
+    scale: &[f64],
+    interp_method: &str,
+    align_corners: bool,
+    align_mode: i64,
+) -> Result<()> {
+    let scale = scales(x.dims().len().saturating_sub(2), size_tensor, scale_tensor, scale)?;
+    interpolate(out, x, data_format, interp_method, &scale, align_corners, align_mode)
+}
+
+/// The gradient of [`resize`].
+///
+/// # Errors
+/// As [`resize`].
+pub fn resize_grad(
+    dx: &mut ViewMut<'_>,
+    size_tensor: Option<&[View<'_>]>,
+    scale_tensor: Option<&View<'_>>,
+    dout: &View<'_>,
+    data_format: &str,
+    scale: &[f64],
+    interp_method: &str,
+    align_corners: bool,
+    align_mode: i64,
+) -> Result<()> {
+    let scale = scales(dx.dims().len().saturating_sub(2), size_tensor, scale_tensor, scale)?;
+    interpolate_grad(dx, dout, data_format, interp_method, &scale, align_corners, align_mode)
+}
+
+fn listed(tensors: Option<&[View<'_>]>) -> Result<Option<Vec<i64>>> {
+    let Some(tensors) = tensors.filter(|tensors| !tensors.is_empty()) else { return Ok(None) };
+    let single = |tensor: &View<'_>| {
+        crate::expect_length("size_tensor", 1, tensor.len())?;
+        Ok(integers(tensor)?[0])
+    };
+    tensors.iter().map(single).collect::<Result<_>>().map(Some)
+}
+
+/// A scale for each spatial dimension, or none: a list of sizes makes scales void, and so does one that is not above zero.
+fn scales(
+    rank: usize,
+    size_tensor: Option<&[View<'_>]>,
+    scale_tensor: Option<&View<'_>>,
+    scale: &[f64],
+) -> Result<Vec<f64>> {
+    if size_tensor.is_some_and(|tensors| !tensors.is_empty()) {
+        return Ok(Vec::new());
+    }
+    let given = scale_tensor.map_or_else(|| Ok(scale.to_vec()), <f64 as Slot>::load)?;
+    let scales = if given.len() == 1 { vec![given[0]; rank] } else { given };
+    Ok(if scales.iter().all(|&scale| scale > 0.0) { scales } else { Vec::new() })
+}
+
+/// The length of a dimension times a scale. Frameworks that keep scales in 32 bits also multiply in 32 bits.
+fn times(len: usize, scale: f64) -> i64 {
+    let short = scale as f32;
+    if f64::from(short) == scale { (len as f32 * short) as i64 } else { (len as f64 * scale) as i64 }
+}

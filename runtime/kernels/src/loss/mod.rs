@@ -1,0 +1,30 @@
+//! Losses that are more than elementwise.
+
+mod cross_entropy;
+mod likelihood;
+mod smoothing;
+
+pub use cross_entropy::{cross_entropy_with_softmax, cross_entropy_with_softmax_grad};
+pub use likelihood::{nll_loss, nll_loss_grad};
+pub use smoothing::label_smooth;
+
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::slices::integers;
+use crate::tensor::View;
+
+/// The classes that labels name, `None` for the label that is ignored.
+///
+/// # Errors
+/// [`Error::Index`] if a label is neither a class nor the one that is ignored, [`Error::Type`] if labels are no integers.
+fn classes(label: &View<'_>, count: usize, ignore_index: i64) -> Result<Vec<Option<usize>>> {
+    if label.dtype().is_float() || label.dtype() == DType::Bool {
+        return Err(Error::Type { dtype: label.dtype() });
+    }
+    let class = |index: i64| match usize::try_from(index) {
+        _ if index == ignore_index => Ok(None),
+        Ok(class) if class < count => Ok(Some(class)),
+        _ => Err(Error::Index { index, len: count }),
+    };
+    integers(label)?.into_iter().map(class).collect()
+}

@@ -1,0 +1,184 @@
+//! Elements that change their place, whatever they are.
+
+use std::ptr;
+
+use bytemuck::Pod;
+
+use crate::buffer::Buffer;
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::formulas::elementary;
+use crate::tensor::{View, ViewMut};
+use crate::walk::Walk;
+
+/// Plain bytes of an element's size that need no more alignment than it.
+pub(crate) trait Word: Pod + Default + Send + Sync {}
+
+impl Word for u8 {}
+impl Word for u16 {}
+impl Word for u32 {}
+impl Word for u64 {}
+impl Word for [f32; 2] {}
+impl Word for [f64; 2] {}
+
+/// Evaluates an expression with the name of a type of words for elements of a type.
+macro_rules! with_word {
+    ($dtype:expr, $word:ident => $body:expr) => {
+        match $dtype {
+            $crate::DType::Bool | $crate::DType::U8 | $crate::DType::I8 => {
+                type $word = u8;
+                $body
+            }
+            $crate::DType::I16 | $crate::DType::F16 | $crate::DType::Bf16 => {
+                type $word = u16;
+                $body
+            }
+            $crate::DType::I32 | $crate::DType::F32 => {
+                type $word = u32;
+                $body
+            }
+            $crate::DType::I64 | $crate::DType::F64 => {
+                type $word = u64;
+                $body
+            }
+            $crate::DType::Complex64 => {
+                type $word = [f32; 2];
+                $body
+            }
+            $crate::DType::Complex128 => {
+                type $word = [f64; 2];
+                $body
+            }
+        }
+    };
+}
+pub(crate) use with_word;
+
+/// Copies elements, repeated for the shape of the output. Those of another type are converted.
+///
+/// # Errors
+/// [`Error::Broadcast`]; [`Error::Type`] if just one of the types is complex.
+pub(crate) fn copy(out: &mut ViewMut<'_>, input: &View<'_>) -> Result<()> {
+    input.broadcast_strides(out.dims())?;
+    if out.is_empty() {
+        return Ok(());
+    }
+    if out.dtype() != input.dtype() {
+        return match (out.dtype(), input.dtype()) {
+            (DType::Complex64 | DType::Complex128, _) => Err(Error::Type { dtype: out.dtype() }),
+            _ => elementary::copy(out, input),
+        };
+    }
+    if out.overwrites(input) {
+        return copy(out, &packed(input)?.view()?);
+    }
+    with_word!(out.dtype(), W => copy_words::<W>(out, input))
+}
+
+/// The elements in memory of their own.
+///
+/// # Errors
+/// [`Error::Overflow`].
+pub(crate) fn packed(input: &View<'_>) -> Result<Buffer> {
+    let mut buffer = Buffer::new(input.dtype(), input.dims())?;
+    copy(&mut buffer.view_mut()?, input)?;
+    Ok(buffer)
+}
+
+/// Sets all elements to zero.
+///
+/// # Errors
+/// None.
+pub(crate) fn zero(out: &mut ViewMut<'_>) -> Result<()> {
+    let zero = Buffer::new(out.dtype(), &[])?;
+    copy(out, &zero.view()?)
+}
+
+/// Copies words. The output is not empty, and is not written where the input is still to be read.
+fn copy_words<W: Word>(out: &mut ViewMut<'_>, input: &View<'_>) -> Result<()> {
+    let (to, from) = (out.base().cast::<W>(), input.base().cast::<W>().cast_const());
+    walk(out, input)?.rows(|[target, source], row| {
+        // SAFETY: the walk is one over elements of both views, whose types have the size of words and their
+        // alignment. They are live by the promises to `from_raw`, and nothing else writes them.
+        let (target, source) = unsafe { (to.add(target), from.add(source)) };
+        match row.strides {
+            // SAFETY: as above, for all elements of the row; `copy` allows rows in the same place.
+            [1, 1] => unsafe { ptr::copy(source, target, row.len) },
+            [to_stride, from_stride] => {
+                for n in 0..row.len as isize {
+                    // SAFETY: as above.
+                    unsafe { target.offset(n * to_stride).write(source.offset(n * from_stride).read()) };
+                }
+            }
+        }
+    });
+    Ok(())
+}
+
+fn walk(out: &ViewMut<'_>, input: &View<'_>) -> Result<Walk<2>> {
+    let strides = input.broadcast_strides(out.dims())?;
+    Ok(Walk::new(out.dims(), [out.strides(), &strides], [out.before(), input.before()]))
+}
+
+/// Whether words are as large as elements of a type, and aligned as they are.
+pub(crate) fn is_word<W: Word>(dtype: DType) -> bool {
+    size_of::<W>() == dtype.size() && align_of::<W>() == dtype.align()
+}
+
+fn expect_word<W: Word>(dtype: DType) -> Result<()> {
+    if is_word::<W>(dtype) { Ok(()) } else { Err(Error::Type { dtype }) }
+}
+
+/// The elements of a tensor as words, in row-major order.
+pub(crate) fn words<W: Word>(input: &View<'_>) -> Result<Vec<W>> {
+    expect_word::<W>(input.dtype())?;
+    let mut words = vec![W::default(); input.len()];
+    if input.is_empty() {
+        return Ok(words);
+    }
+    // SAFETY: the vector has that many elements of the type's size and alignment.
+    let mut view = unsafe {
+        ViewMut::from_raw(
+            words.as_mut_ptr().cast(),
+            input.dtype(),
+            input.dims(),
+            &crate::strided::contiguous_strides(input.dims())?,
+        )
+    }?;
+    copy_words::<W>(&mut view, input)?;
+    Ok(words)
+}
+
+/// Stores words in row-major order, as many as the tensor has elements.
+pub(crate) fn store_words<W: Word>(out: &mut ViewMut<'_>, words: &[W]) -> Result<()> {
+    crate::expect_length("words", out.len(), words.len())?;
+    expect_word::<W>(out.dtype())?;
+    if out.is_empty() {
+        return Ok(());
+    }
+    let strides = crate::strided::contiguous_strides(out.dims())?;
+    // SAFETY: the slice has that many elements of the type's size and alignment.
+    let view = unsafe { View::from_raw(words.as_ptr().cast(), out.dtype(), out.dims(), &strides) }?;
+    copy_words::<W>(out, &view)
+}
+
+/// An input that outputs may overwrite while it is still read: itself if they share no memory with it, and else its
+/// elements in memory of their own.
+pub(crate) fn apart<'a>(
+    outs: &[&ViewMut<'_>],
+    input: &'a View<'_>,
+    memory: &'a mut Option<Buffer>,
+) -> Result<View<'a>> {
+    if !outs.iter().any(|out| out.shares_memory(input)) {
+        return Ok(input.clone());
+    }
+    memory.insert(packed(input)?).view()
+}
+
+/// Sets all elements to a number, converted as elementwise operators do it.
+///
+/// # Errors
+/// [`Error::Type`] if elements are complex.
+pub(crate) fn fill(out: &mut ViewMut<'_>, value: f64) -> Result<()> {
+    copy(out, &View::of_slice(&[value], &[])?)
+}

@@ -1,0 +1,95 @@
+//! The factor of the loss in training with mixed precision.
+
+use super::operand::{all, put};
+use crate::accumulate::with_float;
+use crate::error::Result;
+use crate::movement;
+use crate::slices::{Slot, integers, scalar};
+use crate::tensor::{View, ViewMut};
+use crate::tiles::update;
+
+/// Divides gradients by a factor of one element, and finds whether any element of a gradient is infinite or NaN.
+///
+/// # Errors
+/// [`Error::Shape`](crate::Error::Shape), [`Error::Type`](crate::Error::Type) unless gradients are of floats,
+/// [`Error::Length`](crate::Error::Length).
+pub fn check_finite_and_unscale(
+    outs: &mut [Option<ViewMut<'_>>],
+    found_infinite: &mut ViewMut<'_>,
+    xs: &[View<'_>],
+    scale: &View<'_>,
+) -> Result<()> {
+    crate::expect_length("outs", xs.len(), outs.len())?;
+    let scale = scalar("scale", scale)?;
+    let mut found = false;
+    for (mut out, x) in all("outs", outs)?.into_iter().zip(xs) {
+        with_float!(x.dtype(), T => {
+            found = found || T::load(x)?.iter().any(|value| !value.is_finite());
+            let inverse = 1.0 / scale as T;
+            update::<T, 1, 1>([Some(out.reborrow())], [Some(x)], move |[x]| [x * inverse])
+        })?;
+    }
+    put(found_infinite, f64::from(u8::from(found)))
+}
+
+/// Adapts the factor of the loss: smaller after some steps with infinite gradients, larger after some without.
+///
+/// After `decr_every_n_nan_or_inf` infinite steps in a row the factor is multiplied by `decr_ratio`, but not below 1; after
+/// `incr_every_n_steps` finite ones by `incr_ratio`, if that is finite. After an infinite step gradients are zero, and
+/// else copied. With `stop_update` the factor stays. Numbers have one element.
+///
+/// # Errors
+/// As [`check_finite_and_unscale`].
+pub fn update_loss_scaling(
+    outs: &mut [Option<ViewMut<'_>>],
+    loss_scaling: &mut ViewMut<'_>,
+    out_good_steps: &mut ViewMut<'_>,
+    out_bad_steps: &mut ViewMut<'_>,
+    xs: &[View<'_>],
+    found_infinite: &View<'_>,
+    prev_loss_scaling: &View<'_>,
+    in_good_steps: &View<'_>,
+    in_bad_steps: &View<'_>,
+    incr_every_n_steps: i64,
+    decr_every_n_nan_or_inf: i64,
+    incr_ratio: f64,
+    decr_ratio: f64,
+    stop_update: bool,
+) -> Result<()> {
+    crate::expect_length("outs", xs.len(), outs.len())?;
+    let infinite = scalar("found_infinite", found_infinite)? != 0.0;
+    let count = |what, view: &View<'_>| -> Result<i64> {
+        crate::expect_length(what, 1, view.len())?;
+        Ok(integers(view)?[0])
+    };
+    let old = scalar("prev_loss_scaling", prev_loss_scaling)?;
+    let (mut good, mut bad) = (count("in_good_steps", in_good_steps)?, count("in_bad_steps", in_bad_steps)?);
+    let mut scaling = old;
+    if infinite {
+        (good, bad) = (0, bad + 1);
+        if bad == decr_every_n_nan_or_inf {
+            scaling = (old * decr_ratio).max(1.0);
+            bad = 0;
+        }
+    } else {
+        (good, bad) = (good + 1, 0);
+        if good == incr_every_n_steps {
+            let larger = old * incr_ratio;
+            scaling = if larger as f32 == f32::INFINITY { old } else { larger };
+            good = 0;
+        }
+    }
+    for (mut out, x) in all("outs", outs)?.into_iter().zip(xs) {
+        if infinite {
+            movement::zero(&mut out)?;
+        } else {
+            movement::copy(&mut out, x)?;
+        }
+    }
+    if stop_update {
+        return Ok(());
+    }
+    put(loss_scaling, scaling)?;
+    put(out_good_steps, good as f64)?;
+    put(out_bad_steps, bad as f64)
+}

@@ -1,0 +1,170 @@
+//! Products of matrices in memory: the one place that calls the library which computes them.
+
+use std::num::Wrapping;
+
+/// A matrix in a slice.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Matrix<'a, T> {
+    data: &'a [T],
+    shape: Shape,
+}
+
+/// A matrix in a slice that is written.
+#[derive(Debug)]
+pub(crate) struct MatrixMut<'a, T> {
+    data: &'a mut [T],
+    shape: Shape,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Shape {
+    rows: usize,
+    columns: usize,
+    /// How far it is to the next row and to the next column.
+    strides: [usize; 2],
+}
+
+impl Shape {
+    fn transposed(self) -> Self {
+        let [row, column] = self.strides;
+        Self { rows: self.columns, columns: self.rows, strides: [column, row] }
+    }
+
+    /// How many elements the matrix reaches over.
+    fn extent(self) -> usize {
+        if self.rows == 0 || self.columns == 0 {
+            return 0;
+        }
+        1 + (self.rows - 1) * self.strides[0] + (self.columns - 1) * self.strides[1]
+    }
+
+    fn signed_strides(self) -> [isize; 2] {
+        self.strides.map(|stride| stride as isize)
+    }
+}
+
+impl<'a, T> Matrix<'a, T> {
+    /// A matrix whose rows lie one behind another.
+    pub(crate) fn new(data: &'a [T], rows: usize, columns: usize) -> Self {
+        Self::with_rows_apart(data, rows, columns, columns)
+    }
+
+    /// A matrix whose rows begin `apart` elements behind one another.
+    ///
+    /// # Panics
+    /// If it reaches past the slice.
+    pub(crate) fn with_rows_apart(data: &'a [T], rows: usize, columns: usize, apart: usize) -> Self {
+        let shape = Shape { rows, columns, strides: [apart, 1] };
+        assert!(shape.extent() <= data.len(), "a matrix past its memory");
+        Self { data, shape }
+    }
+
+    pub(crate) fn transposed(self) -> Self {
+        Self { data: self.data, shape: self.shape.transposed() }
+    }
+
+    /// The same matrix, or the transposed one.
+    pub(crate) fn transposed_if(self, condition: bool) -> Self {
+        if condition { self.transposed() } else { self }
+    }
+}
+
+impl<'a, T> MatrixMut<'a, T> {
+    /// A matrix whose rows lie one behind another.
+    pub(crate) fn new(data: &'a mut [T], rows: usize, columns: usize) -> Self {
+        Self::with_rows_apart(data, rows, columns, columns)
+    }
+
+    /// A matrix whose rows begin `apart` elements behind one another.
+    ///
+    /// # Panics
+    /// If it reaches past the slice, or rows lie upon one another.
+    pub(crate) fn with_rows_apart(data: &'a mut [T], rows: usize, columns: usize, apart: usize) -> Self {
+        let shape = Shape { rows, columns, strides: [apart, 1] };
+        assert!(shape.extent() <= data.len() && (apart >= columns || rows <= 1), "a matrix past its memory");
+        Self { data, shape }
+    }
+
+    /// The same matrix, or the transposed one.
+    pub(crate) fn transposed_if(self, condition: bool) -> Self {
+        let shape = if condition { self.shape.transposed() } else { self.shape };
+        Self { data: self.data, shape }
+    }
+}
+
+/// Numbers with products of matrices.
+pub(crate) trait Product: Sized {
+    /// Writes the product of two matrices, or adds it to what is there.
+    ///
+    /// # Panics
+    /// If the shapes do not go together.
+    fn multiply(out: MatrixMut<'_, Self>, left: Matrix<'_, Self>, right: Matrix<'_, Self>, add: bool);
+}
+
+fn check<T>(out: &MatrixMut<'_, T>, left: &Matrix<'_, T>, right: &Matrix<'_, T>) {
+    let [out, left, right] = [out.shape, left.shape, right.shape];
+    let fits = out.rows == left.rows && out.columns == right.columns && left.columns == right.rows;
+    assert!(fits, "{out:?} is no product of {left:?} and {right:?}");
+}
+
+macro_rules! product {
+    ($($number:ident: $multiply:path;)*) => {$(
+        impl Product for $number {
+            fn multiply(
+                out: MatrixMut<'_, Self>,
+                left: Matrix<'_, Self>,
+                right: Matrix<'_, Self>,
+                add: bool,
+            ) {
+                check(&out, &left, &right);
+                let ([left_row, left_column], [right_row, right_column], [row, column]) = (
+                    left.shape.signed_strides(),
+                    right.shape.signed_strides(),
+                    out.shape.signed_strides(),
+                );
+                // SAFETY: the constructors checked that the matrices lie in their slices, and that no two elements of
+                // the output have the same place; their sizes go together, as just checked. The output is borrowed
+                // exclusively.
+                unsafe {
+                    $multiply(
+                        out.shape.rows,
+                        left.shape.columns,
+                        out.shape.columns,
+                        1.0,
+                        left.data.as_ptr(),
+                        left_row,
+                        left_column,
+                        right.data.as_ptr(),
+                        right_row,
+                        right_column,
+                        if add { 1.0 } else { 0.0 },
+                        out.data.as_mut_ptr(),
+                        row,
+                        column,
+                    );
+                }
+            }
+        }
+    )*};
+}
+product! {
+    f32: matrixmultiply::sgemm;
+    f64: matrixmultiply::dgemm;
+}
+
+impl Product for Wrapping<i64> {
+    fn multiply(out: MatrixMut<'_, Self>, left: Matrix<'_, Self>, right: Matrix<'_, Self>, add: bool) {
+        check(&out, &left, &right);
+        let at = |shape: Shape, row: usize, column: usize| row * shape.strides[0] + column * shape.strides[1];
+        for row in 0..out.shape.rows {
+            for column in 0..out.shape.columns {
+                let products = (0..left.shape.columns).map(|inner| {
+                    left.data[at(left.shape, row, inner)] * right.data[at(right.shape, inner, column)]
+                });
+                let sum: Self = products.sum();
+                let value = &mut out.data[at(out.shape, row, column)];
+                *value = if add { *value + sum } else { sum };
+            }
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! Tensors of random numbers.
+
+use std::f64::consts::TAU;
+
+use super::Numbers;
+use super::philox::fraction;
+use super::quantile::{probability, quantile};
+use crate::dtype::DType;
+use crate::error::{Error, Result, expect_shape};
+use crate::movement;
+use crate::slices::{Slot, store_integers};
+use crate::tensor::{View, ViewMut};
+
+fn expect_float(out: &ViewMut<'_>) -> Result<()> {
+    if out.dtype().is_float() { Ok(()) } else { Err(Error::Type { dtype: out.dtype() }) }
+}
+
+fn refused(name: &'static str, value: f64) -> Error {
+    Error::Attribute { name, value: value.to_string() }
+}
+
+/// Numbers from `min` to `max`, without `max`, all as likely: `min + (max - min) * u`, where `u` is made of as many of the
+/// highest bits as the type is precise.
+///
+/// # Errors
+/// [`Error::Type`] unless the output is of floats.
+pub fn uniform(out: &mut ViewMut<'_>, min: f64, max: f64, seed: i64, offset: i64) -> Result<()> {
+    expect_float(out)?;
+    let bits = match out.dtype() {
+        DType::F16 => 11,
+        DType::Bf16 => 8,
+        DType::F32 => 24,
+        _ => 53,
+    };
+    let numbers = Numbers::new(seed, offset).bits(out.len());
+    store(out, numbers.map(|number| min + (max - min) * fraction(number, bits)))
+}
+
+/// [`uniform`] with a value at some elements: the `n`-th of `diag_num` is the element `n * (diag_step + 1)` in row-major
+/// order.
+///
+/// # Errors
+/// As [`uniform`], and [`Error::Index`] if there are fewer elements.
+pub fn uniform_with_diagonal(
+    out: &mut ViewMut<'_>,
+    min: f64,
+    max: f64,
+    diag_num: i64,
+    diag_step: i64,
+    diag_val: f64,
+    seed: i64,
+    offset: i64,
+) -> Result<()> {
+    uniform(out, min, max, seed, offset)?;
+    let (len, dims) = (out.len(), out.dims().to_vec());
+    for n in 0..diag_num {
+        let index = diag_step.saturating_add(1).saturating_mul(n);
+        let mut rest =
+            usize::try_from(index).ok().filter(|&at| at < len).ok_or(Error::Index { index, len })?;
+        let mut element = out.reborrow();
+        for axis in 0..dims.len() {
+            let inner: usize = dims[axis + 1..].iter().product();
+            element = element.select(0, rest / inner)?;
+            rest %= inner;
+        }
+        movement::fill(&mut element, diag_val)?;
+    }
+    Ok(())
+}
+
+fn store(out: &mut ViewMut<'_>, values: impl Iterator<Item = f64>) -> Result<()> {
+    f64::store(out, &values.collect::<Vec<_>>())
+}
+
+/// Numbers of the normal distribution, by the method of Box and Muller: for the fractions `u` and `v` of a block, `sqrt(-2 *
+/// log(1 - u))` times the cosine, and the sine, of `2 * pi * v`.
+///
+/// # Errors
+/// As [`uniform`].
+pub fn gaussian(out: &mut ViewMut<'_>, mean: f64, std: f64, seed: i64, offset: i64) -> Result<()> {
+    expect_float(out)?;
+    let numbers = Numbers::new(seed, offset);
+    let values = (0..out.len().div_ceil(2)).flat_map(|block| {
+        let [u, v] = numbers.pair(block).map(|bits| fraction(bits, 53));
+        let (radius, angle) = ((-2.0 * (1.0 - u).ln()).sqrt(), TAU * v);
+        [radius * angle.cos(), radius * angle.sin()]
+    });
+    let len = out.len();
+    store(out, values.take(len).map(|value| mean + std * value))
+}
+
+/// Numbers of the normal distribution between `a` and `b`, by the inverse of its distribution function.
+///
+/// # Errors
+/// As [`uniform`], and [`Error::Attribute`] unless `a` is below `b` and `std` is positive.
+pub fn truncated_gaussian(
+    out: &mut ViewMut<'_>,
+    mean: f64,
+    std: f64,
+    a: f64,
+    b: f64,
+    seed: i64,
+    offset: i64,
+) -> Result<()> {
+    expect_float(out)?;
+    if std <= 0.0 || std.is_nan() {
+        return Err(refused("std", std));
+    }
+    if a >= b || a.is_nan() || b.is_nan() {
+        return Err(refused("b", b));
+    }
+    // In the lower half, where probabilities are precise.
+    let (low, high) = ((a - mean) / std, (b - mean) / std);
+    let mirrored = low > 0.0;
+    let (from, to) = if mirrored { (-high, -low) } else { (low, high) };
+    let (first, last) = (probability(from), probability(to));
+    let numbers = Numbers::new(seed, offset).fractions(out.len());
+    let values = numbers.map(|u| {
+        let value = quantile(first + (last - first) * u).clamp(from, to);
+        (mean + std * if mirrored { -value } else { value }).clamp(a, b)
+    });
+    store(out, values)
+}
+
+/// Numbers of the exponential distribution: `-log(1 - u) / lambda`.
+///
+/// # Errors
+/// As [`uniform`], and [`Error::Attribute`] unless `lambda` is positive.
+pub fn exponential(out: &mut ViewMut<'_>, lambda: f64, seed: i64, offset: i64) -> Result<()> {
+    expect_float(out)?;
+    if lambda <= 0.0 || lambda.is_nan() {
+        return Err(refused("lambda", lambda));
+    }
+    let numbers = Numbers::new(seed, offset).fractions(out.len());
+    store(out, numbers.map(|u| -(-u).ln_1p() / lambda))
+}
+
+/// One with the probability that the input has for it, and zero otherwise.
+///
+/// # Errors
+/// [`Error::Shape`], [`Error::Type`] if a type is complex, [`Error::Attribute`] if a probability is not from 0 to 1.
+pub fn bernoulli(out: &mut ViewMut<'_>, x: &View<'_>, seed: i64, offset: i64) -> Result<()> {
+    expect_shape(out.dims(), x.dims())?;
+    let probabilities = f64::load(x)?;
+    if let Some(&wrong) = probabilities.iter().find(|p| !(0.0..=1.0).contains(*p)) {
+        return Err(refused("x", wrong));
+    }
+    let numbers = Numbers::new(seed, offset).fractions(out.len());
+    store(out, numbers.zip(probabilities).map(|(u, p)| f64::from(u8::from(u < p))))
+}
+
+/// Integers from `low` to `high`, without `high`: the high half of the product of a number and `high - low`.
+///
+/// # Errors
+/// [`Error::Attribute`] unless `low` is below `high`, [`Error::Type`] if the output is complex.
+pub fn randint(out: &mut ViewMut<'_>, low: i64, high: i64, seed: i64, offset: i64) -> Result<()> {
+    if low >= high {
+        return Err(Error::Attribute { name: "high", value: high.to_string() });
+    }
+    let range = high.wrapping_sub(low).cast_unsigned();
+    let numbers = Numbers::new(seed, offset).bits(out.len());
+    let values = numbers.map(|bits| low.wrapping_add(scaled(bits, range).cast_signed()));
+    store_integers(out, &values.collect::<Vec<_>>())
+}
+
+/// A number below a limit.
+pub(super) fn scaled(bits: u64, limit: u64) -> u64 {
+    ((u128::from(bits) * u128::from(limit)) >> 64) as u64
+}

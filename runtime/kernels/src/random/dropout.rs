@@ -1,0 +1,95 @@
+//! Dropout.
+
+use super::Numbers;
+use crate::accumulate::with_float;
+use crate::axis;
+use crate::error::{Error, Result, expect_shape};
+use crate::movement;
+use crate::tensor::{View, ViewMut};
+use crate::tiles::update;
+
+/// The factors of elements that are kept in training, and of all elements without training.
+fn factors(p: f64, mode: &str) -> Result<[f64; 2]> {
+    if !(0.0..=1.0).contains(&p) {
+        return Err(Error::Attribute { name: "p", value: p.to_string() });
+    }
+    match mode {
+        "upscale_in_train" => Ok([if p == 1.0 { 0.0 } else { 1.0 / (1.0 - p) }, 1.0]),
+        "downgrade_in_infer" | "downscale_in_infer" => Ok([1.0, 1.0 - p]),
+        other => Err(Error::Attribute { name: "mode", value: other.to_owned() }),
+    }
+}
+
+/// Makes elements zero with the probability `p`.
+///
+/// PaddlePaddle's operator says `downgrade_in_infer` where its Python functions say `downscale_in_infer`.
+///
+/// In training the mask is one where `u >= p`, and so elements are kept: as they are with the mode `downscale_in_infer`,
+/// divided by `1 - p` with `upscale_in_train`. With `is_test` nothing is dropped and the mask is not written; elements are
+/// multiplied by `1 - p` with `downscale_in_infer`. If dimensions are given in `axis`, elements that differ only in the
+/// others share their fate.
+///
+/// # Errors
+/// [`Error::Shape`], [`Error::Axis`], [`Error::Type`] unless the tensors are of floats, [`Error::Attribute`], [`Error::Missing`]
+/// for training without a mask.
+pub fn dropout(
+    out: &mut ViewMut<'_>,
+    mask: Option<&mut ViewMut<'_>>,
+    x: &View<'_>,
+    p: f64,
+    is_test: bool,
+    mode: &str,
+    axis: &[i64],
+    seed: i64,
+    offset: i64,
+) -> Result<()> {
+    let [kept, all] = factors(p, mode)?;
+    let mask = match (is_test, mask) {
+        (true, _) => {
+            return with_float!(x.dtype(), T => {
+                let factor = all as T;
+                update::<T, 1, 1>([Some(out.reborrow())], [Some(x)], |[x]| [x * factor])
+            });
+        }
+        (false, Some(mask)) => mask,
+        (false, None) => return Err(Error::Missing { missing: "mask", because: "is_test" }),
+    };
+    expect_shape(x.dims(), out.dims())?;
+    expect_shape(x.dims(), mask.dims())?;
+    let axes = axis::axes(axis, x.dims().len())?;
+    let shared = |n: usize| !axes.is_empty() && !axes.contains(&n);
+    let dims: Vec<usize> =
+        x.dims().iter().enumerate().map(|(n, &dim)| if shared(n) { dim.min(1) } else { dim }).collect();
+    let numbers = Numbers::new(seed, offset).fractions(dims.iter().product());
+    let fates: Vec<u8> = numbers.map(|u| u8::from(u >= p)).collect();
+    let fates = View::of_slice(&fates, &dims)?.expand(x.dims())?;
+    with_float!(x.dtype(), T => {
+        let factor = kept as T;
+        update::<T, 1, 2>([Some(out.reborrow())], [Some(x), Some(&fates)], |[x, fate]| {
+            [if fate == 0.0 { 0.0 } else { x * factor }]
+        })
+    })?;
+    movement::copy(mask, &fates)
+}
+
+/// Gradient of [`dropout`] by `x`: `dout` where elements were kept, with their factor. With `is_test` the mask is not read.
+///
+/// # Errors
+/// As [`dropout`].
+pub fn dropout_grad(
+    dx: &mut ViewMut<'_>,
+    mask: &View<'_>,
+    dout: &View<'_>,
+    p: f64,
+    is_test: bool,
+    mode: &str,
+) -> Result<()> {
+    let [kept, all] = factors(p, mode)?;
+    let mask = (!is_test).then_some(mask);
+    with_float!(dx.dtype(), T => {
+        let [kept, all] = [kept, all].map(|factor| factor as T);
+        update::<T, 1, 2>([Some(dx.reborrow())], [Some(dout), mask], |[dout, mask]| {
+            [if is_test { dout * all } else if mask == 0.0 { 0.0 } else { dout * kept }]
+        })
+    })
+}

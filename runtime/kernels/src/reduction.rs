@@ -1,0 +1,351 @@
+//! Reductions as frameworks call them, and their gradients.
+//!
+//! `axis` are the dimensions that are reduced; negative ones count from the end. None, or `reduce_all`, means all. The
+//! output has the length one for each of them with `keep_dim`, and lacks them without.
+
+mod extremum;
+mod norms;
+
+pub use extremum::{amax, amin, argmax, argmin, extremum_grad, max, min};
+pub use norms::{
+    clip_by_norm, frobenius_norm, frobenius_norm_grad, l1_norm, l1_norm_grad, p_norm, p_norm_grad,
+    squared_l2_norm, squared_l2_norm_grad,
+};
+
+use crate::accumulate::with_float;
+use crate::axis;
+use crate::convert::Compute;
+use crate::error::{Error, Result, expect_shape};
+use crate::movement;
+use crate::numeric::{Floating, Numeric};
+use crate::reduce;
+use crate::slices::{self, Slot, with_slices};
+use crate::tensor::{View, ViewMut};
+use crate::tiles::update;
+
+/// The dimensions that are reduced, after a check of the output's shape.
+pub(crate) fn resolve(
+    out_dims: &[usize],
+    dims: &[usize],
+    axis: &[i64],
+    keep_dim: bool,
+    reduce_all: bool,
+) -> Result<Vec<usize>> {
+    let axes = match reduce_all || axis.is_empty() {
+        true => (0..dims.len()).collect(),
+        false if dims.is_empty() => {
+            axis.iter().try_for_each(|&number| axis::axis(number, 1).map(drop))?;
+            Vec::new()
+        }
+        false => axis::axes(axis, dims.len())?,
+    };
+    let kept = dims.iter().enumerate().filter_map(|(n, &dim)| match axes.contains(&n) {
+        true => keep_dim.then_some(1),
+        false => Some(dim),
+    });
+    let expected: Vec<usize> = kept.collect();
+    if out_dims == expected {
+        return Ok(axes);
+    }
+    Err(Error::Shape { expected, actual: out_dims.to_vec() })
+}
+
+/// A tensor of the output's shape, repeated for that of the input.
+fn spread<'v>(out: &View<'v>, dims: &[usize], axes: &[usize]) -> Result<View<'v>> {
+    let mut view = out.clone();
+    if view.dims().len() < dims.len() {
+        let mut axes = axes.to_vec();
+        axes.sort_unstable();
+        for axis in axes {
+            view = view.insert(axis)?;
+        }
+    }
+    view.expand(dims)
+}
+
+/// A tensor whose last dimensions are those that are reduced, and how many elements they have.
+pub(crate) fn rows_last<'v>(x: &View<'v>, axes: &[usize]) -> Result<(View<'v>, usize)> {
+    let order: Vec<usize> =
+        (0..x.dims().len()).filter(|axis| !axes.contains(axis)).chain(axes.iter().copied()).collect();
+    Ok((x.clone().permute(&order)?, axes.iter().map(|&axis| x.dims()[axis]).product()))
+}
+
+macro_rules! reductions {
+    ($($(#[$doc:meta])* $name:ident = $reduce:path;)*) => {$(
+        $(#[$doc])*
+        ///
+        /// # Errors
+        /// [`Error::Axis`], [`Error::Shape`], [`Error::Type`].
+        pub fn $name(
+            out: &mut ViewMut<'_>,
+            x: &View<'_>,
+            axis: &[i64],
+            keep_dim: bool,
+            reduce_all: bool,
+        ) -> Result<()> {
+            let axes = resolve(out.dims(), x.dims(), axis, keep_dim, reduce_all)?;
+            $reduce(out, x, &axes)
+        }
+    )*};
+}
+reductions! {
+    /// Adds the elements. Sums of integers and truth values wrap in the type of the output, which frameworks have as `int64`.
+    sum = reduce::sum;
+    /// Divides the sum of the elements, which are floats, by their number. The mean of no elements is NaN.
+    mean = reduce::mean;
+    /// Multiplies the elements.
+    prod = reduce::prod;
+    /// Finds whether any element is other than zero, as NaN is.
+    any = reduce::any;
+    /// Finds whether all elements are other than zero, as NaN is.
+    all = reduce::all;
+}
+
+/// Gradient of [`sum`] by `x`: `dout` for each element.
+///
+/// # Errors
+/// As [`sum`].
+pub fn sum_grad(
+    dx: &mut ViewMut<'_>,
+    dout: &View<'_>,
+    axis: &[i64],
+    keep_dim: bool,
+    reduce_all: bool,
+) -> Result<()> {
+    let axes = resolve(dout.dims(), dx.dims(), axis, keep_dim, reduce_all)?;
+    let dout = spread(dout, dx.dims(), &axes)?;
+    movement::copy(dx, &dout)
+}
+
+/// Gradient of [`mean`] by `x`: `dout` over the number of elements, for each of them.
+///
+/// # Errors
+/// As [`mean`].
+pub fn mean_grad(
+    dx: &mut ViewMut<'_>,
+    dout: &View<'_>,
+    axis: &[i64],
+    keep_dim: bool,
+    reduce_all: bool,
+) -> Result<()> {
+    let axes = resolve(dout.dims(), dx.dims(), axis, keep_dim, reduce_all)?;
+    let count: usize = axes.iter().map(|&axis| dx.dims()[axis]).product();
+    let dout = spread(dout, dx.dims(), &axes)?;
+    with_float!(dx.dtype(), T => {
+        let count = count as T;
+        update::<T, 1, 1>([Some(dx.reborrow())], [Some(&dout)], |[dout]| [dout / count])
+    })
+}
+
+/// Gradient of [`prod`] by `x`: `dout` times the product of the other elements.
+///
+/// Paddle divides the product by the element, which gives NaN for a zero; the product of the others is right there too.
+///
+/// # Errors
+/// As [`prod`], and [`Error::Type`] unless the tensors are of floats.
+pub fn prod_grad(
+    dx: &mut ViewMut<'_>,
+    x: &View<'_>,
+    dout: &View<'_>,
+    axis: &[i64],
+    keep_dim: bool,
+    reduce_all: bool,
+) -> Result<()> {
+    fn each<T: Compute + Floating + Slot>(dx: ViewMut<'_>, inputs: [&View<'_>; 2], len: usize) -> Result<()> {
+        with_slices([dx], inputs, |[dx], [x, dout]| {
+            if len == 0 {
+                return Ok(());
+            }
+            for ((dx, x), dout) in
+                dx.chunks_exact_mut(len).zip(x.chunks_exact(len)).zip(dout.chunks_exact(len))
+            {
+                let mut before = T::of(1.0);
+                for (dx, &x) in dx.iter_mut().zip(x) {
+                    *dx = before;
+                    before = before * x;
+                }
+                let mut behind = dout[0];
+                for (dx, &x) in dx.iter_mut().zip(x).rev() {
+                    *dx = *dx * behind;
+                    behind = behind * x;
+                }
+            }
+            Ok(())
+        })
+    }
+    expect_shape(dx.dims(), x.dims())?;
+    let axes = resolve(dout.dims(), x.dims(), axis, keep_dim, reduce_all)?;
+    let dout = spread(dout, x.dims(), &axes)?;
+    let ((x, len), (dout, _)) = (rows_last(x, &axes)?, rows_last(&dout, &axes)?);
+    let order: Vec<usize> =
+        (0..dx.dims().len()).filter(|axis| !axes.contains(axis)).chain(axes.iter().copied()).collect();
+    let dx = dx.reborrow().permute(&order)?;
+    with_float!(dx.dtype(), T => each::<T>(dx, [&x, &dout], len))
+}
+
+/// The logarithm of the sum of the exponentials of the elements, without overflow. That of no elements, or of negative
+/// infinities only, is negative infinity, as in SciPy; Paddle has NaN for the latter.
+///
+/// # Errors
+/// As [`sum`], and [`Error::Type`] unless the tensors are of floats.
+pub fn logsumexp(
+    out: &mut ViewMut<'_>,
+    x: &View<'_>,
+    axis: &[i64],
+    keep_dim: bool,
+    reduce_all: bool,
+) -> Result<()> {
+    let axes = resolve(out.dims(), x.dims(), axis, keep_dim, reduce_all)?;
+    rowwise(out, x, &axes, |row| {
+        let largest = row.iter().copied().fold(f64::NEG_INFINITY, Numeric::max);
+        if largest.is_infinite() {
+            return largest;
+        }
+        row.iter().map(|x| (x - largest).exp()).sum::<f64>().ln() + largest
+    })
+}
+
+/// Gradient of [`logsumexp`] by `x`: `dout * exp(x - out)`.
+///
+/// # Errors
+/// As [`logsumexp`].
+pub fn logsumexp_grad(
+    dx: &mut ViewMut<'_>,
+    x: &View<'_>,
+    out: &View<'_>,
+    dout: &View<'_>,
+    axis: &[i64],
+    keep_dim: bool,
+    reduce_all: bool,
+) -> Result<()> {
+    let axes = resolve(dout.dims(), x.dims(), axis, keep_dim, reduce_all)?;
+    expect_shape(dout.dims(), out.dims())?;
+    let (out, dout) = (spread(out, x.dims(), &axes)?, spread(dout, x.dims(), &axes)?);
+    with_float!(dx.dtype(), T => {
+        update::<T, 1, 3>([Some(dx.reborrow())], [Some(x), Some(&out), Some(&dout)], |[x, out, dout]| {
+            [dout * (x - out).exp()]
+        })
+    })
+}
+
+/// Computes each element of the output from a row of the input's elements in `f64`.
+fn rowwise(out: &mut ViewMut<'_>, x: &View<'_>, axes: &[usize], each: impl Fn(&[f64]) -> f64) -> Result<()> {
+    for dtype in [x.dtype(), out.dtype()] {
+        if !dtype.is_float() {
+            return Err(Error::Type { dtype });
+        }
+    }
+    let (x, len) = rows_last(x, axes)?;
+    with_slices([out.reborrow()], [&x], |[out], [x]| {
+        for (n, out) in out.iter_mut().enumerate() {
+            *out = each(&x[n * len..][..len]);
+        }
+        Ok(())
+    })
+}
+
+/// The mean of all elements.
+///
+/// # Errors
+/// As [`mean`]; the output has one element.
+pub fn mean_all(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
+    let axes: Vec<usize> = (0..x.dims().len()).collect();
+    crate::expect_length("out", 1, out.len())?;
+    let mut scalar = first_element(out)?;
+    reduce::mean(&mut scalar, x, &axes)
+}
+
+/// Gradient of [`mean_all`] by `x`.
+///
+/// # Errors
+/// As [`mean_all`].
+pub fn mean_all_grad(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
+    crate::expect_length("dout", 1, dout.len())?;
+    let mut dout = dout.clone();
+    while !dout.dims().is_empty() {
+        dout = dout.select(0, 0)?;
+    }
+    mean_grad(dx, &dout, &[], false, true)
+}
+
+/// The tensor of one element without dimensions.
+fn first_element<'a>(out: &'a mut ViewMut<'_>) -> Result<ViewMut<'a>> {
+    let mut out = out.reborrow();
+    while !out.dims().is_empty() {
+        out = out.select(0, 0)?;
+    }
+    Ok(out)
+}
+
+/// Adds the elements that are not NaN.
+///
+/// # Errors
+/// As [`sum`].
+pub fn nansum(
+    out: &mut ViewMut<'_>,
+    x: &View<'_>,
+    axis: &[i64],
+    keep_dim: bool,
+    reduce_all: bool,
+) -> Result<()> {
+    if !x.dtype().is_float() {
+        return sum(out, x, axis, keep_dim, reduce_all);
+    }
+    let axes = resolve(out.dims(), x.dims(), axis, keep_dim, reduce_all)?;
+    rowwise(out, x, &axes, |row| row.iter().filter(|x| !x.is_nan()).sum())
+}
+
+/// Gradient of [`nansum`] by `x`: `dout` for each element but NaN, which has zero.
+///
+/// # Errors
+/// As [`nansum`].
+pub fn nansum_grad(
+    dx: &mut ViewMut<'_>,
+    x: &View<'_>,
+    dout: &View<'_>,
+    axis: &[i64],
+    keep_dim: bool,
+    reduce_all: bool,
+) -> Result<()> {
+    let axes = resolve(dout.dims(), x.dims(), axis, keep_dim, reduce_all)?;
+    let dout = spread(dout, x.dims(), &axes)?;
+    with_float!(dx.dtype(), T => {
+        update::<T, 1, 2>([Some(dx.reborrow())], [Some(x), Some(&dout)], |[x, dout]| {
+            [if x.is_nan() { 0.0 } else { dout }]
+        })
+    })
+}
+
+/// Adds the elements along the dimensions along which a tensor of the output's shape is repeated to have the input's.
+///
+/// # Errors
+/// As [`reduce::sum_to`].
+pub fn reduce_as(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
+    reduce::sum_to(out, x)
+}
+
+/// Gradient of [`reduce_as`] by `x`: `dout`, repeated.
+///
+/// # Errors
+/// [`Error::Broadcast`].
+pub fn reduce_as_grad(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
+    movement::copy(dx, dout)
+}
+
+/// The number of elements of a tensor.
+///
+/// # Errors
+/// [`Error::Length`] unless the output has one element.
+pub fn numel(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
+    slices::store_integers(out, &[x.len() as i64])
+}
+
+/// The shape of a tensor.
+///
+/// # Errors
+/// [`Error::Shape`] unless the output has one dimension, and an element for each of the input.
+pub fn shape(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
+    expect_shape(&[x.dims().len()], out.dims())?;
+    let dims: Vec<i64> = x.dims().iter().map(|&dim| dim as i64).collect();
+    slices::store_integers(out, &dims)
+}

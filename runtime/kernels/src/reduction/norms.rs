@@ -1,0 +1,180 @@
+//! Norms of vectors.
+
+use super::{first_element, resolve, rowwise, spread};
+use crate::accumulate::with_float;
+use crate::error::{Result, expect_shape};
+use crate::numeric::Numeric;
+use crate::slices::{Slot, scalar};
+use crate::tensor::{View, ViewMut};
+use crate::tiles::update;
+
+/// The `porder`-norm along a dimension, or of all elements with `asvector`: the root of that order of the sum of the powers
+/// of the absolute values. Order 0 counts the elements other than zero, the infinities are the largest and smallest
+/// absolute value.
+///
+/// # Errors
+/// As [`logsumexp`](super::logsumexp).
+pub fn p_norm(
+    out: &mut ViewMut<'_>,
+    x: &View<'_>,
+    porder: f64,
+    axis: i64,
+    keep_dim: bool,
+    asvector: bool,
+) -> Result<()> {
+    let axes = resolve(out.dims(), x.dims(), &[axis], keep_dim, asvector)?;
+    rowwise(out, x, &axes, |row| {
+        let sizes = row.iter().map(|x| x.abs());
+        if porder == 0.0 {
+            sizes.filter(|&x| x != 0.0).count() as f64
+        } else if porder == f64::INFINITY {
+            sizes.fold(0.0, Numeric::max)
+        } else if porder == f64::NEG_INFINITY {
+            sizes.fold(f64::INFINITY, Numeric::min)
+        } else if porder == 1.0 {
+            sizes.sum()
+        } else if porder == 2.0 {
+            sizes.map(|x| x * x).sum::<f64>().sqrt()
+        } else {
+            sizes.map(|x| x.powf(porder)).sum::<f64>().powf(1.0 / porder)
+        }
+    })
+}
+
+/// Gradient of [`p_norm`] by `x`: `dout * sign(x) * (|x| / out)^(porder - 1)`, and zero where `x` is zero.
+///
+/// For the infinities it is `dout * sign(x)` for each element whose absolute value is the norm, and zero for order 0. For
+/// orders below 1 Paddle has NaN where `x` is zero.
+///
+/// # Errors
+/// As [`p_norm`].
+pub fn p_norm_grad(
+    dx: &mut ViewMut<'_>,
+    x: &View<'_>,
+    out: &View<'_>,
+    dout: &View<'_>,
+    porder: f64,
+    axis: i64,
+    keep_dim: bool,
+    asvector: bool,
+) -> Result<()> {
+    let axes = resolve(dout.dims(), x.dims(), &[axis], keep_dim, asvector)?;
+    expect_shape(dout.dims(), out.dims())?;
+    let (out, dout) = (spread(out, x.dims(), &axes)?, spread(dout, x.dims(), &axes)?);
+    with_float!(dx.dtype(), T => {
+        update::<T, 1, 3>([Some(dx.reborrow())], [Some(x), Some(&out), Some(&dout)], |[x, out, dout]| {
+            let signed = if x > 0.0 { dout } else if x < 0.0 { -dout } else { 0.0 };
+            [if porder == 0.0 || x == 0.0 {
+                0.0
+            } else if porder.is_infinite() {
+                if x.abs() == out { signed } else { 0.0 }
+            } else if porder == 1.0 {
+                signed
+            } else if porder == 2.0 {
+                dout * (x / out)
+            } else {
+                signed * (x.abs() / out).powf(porder as T - 1.0)
+            }]
+        })
+    })
+}
+
+/// The root of the sum of the squares.
+///
+/// # Errors
+/// As [`logsumexp`](super::logsumexp).
+pub fn frobenius_norm(
+    out: &mut ViewMut<'_>,
+    x: &View<'_>,
+    axis: &[i64],
+    keep_dim: bool,
+    reduce_all: bool,
+) -> Result<()> {
+    let axes = resolve(out.dims(), x.dims(), axis, keep_dim, reduce_all)?;
+    rowwise(out, x, &axes, |row| row.iter().map(|x| x * x).sum::<f64>().sqrt())
+}
+
+/// Gradient of [`frobenius_norm`] by `x`: `dout * x / out`, and zero where `x` is zero.
+///
+/// # Errors
+/// As [`frobenius_norm`].
+pub fn frobenius_norm_grad(
+    dx: &mut ViewMut<'_>,
+    x: &View<'_>,
+    out: &View<'_>,
+    dout: &View<'_>,
+    axis: &[i64],
+    keep_dim: bool,
+    reduce_all: bool,
+) -> Result<()> {
+    let axes = resolve(dout.dims(), x.dims(), axis, keep_dim, reduce_all)?;
+    expect_shape(dout.dims(), out.dims())?;
+    let (out, dout) = (spread(out, x.dims(), &axes)?, spread(dout, x.dims(), &axes)?);
+    with_float!(dx.dtype(), T => {
+        update::<T, 1, 3>([Some(dx.reborrow())], [Some(x), Some(&out), Some(&dout)], |[x, out, dout]| {
+            [if x == 0.0 { 0.0 } else { dout * (x / out) }]
+        })
+    })
+}
+
+/// The sum of the squares of all elements. The output has one element.
+///
+/// # Errors
+/// As [`logsumexp`](super::logsumexp), and [`Error::Length`](crate::Error::Length).
+pub fn squared_l2_norm(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
+    of_all(out, x, |row| row.iter().map(|x| x * x).sum())
+}
+
+/// Gradient of [`squared_l2_norm`] by `x`: `2 * dout * x`.
+///
+/// # Errors
+/// As [`squared_l2_norm`].
+pub fn squared_l2_norm_grad(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()> {
+    let dout = scalar("dout", dout)?;
+    with_float!(dx.dtype(), T => {
+        let factor = 2.0 * dout as T;
+        update::<T, 1, 1>([Some(dx.reborrow())], [Some(x)], |[x]| [factor * x])
+    })
+}
+
+/// The sum of the absolute values of all elements. The output has one element.
+///
+/// # Errors
+/// As [`squared_l2_norm`].
+pub fn l1_norm(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
+    of_all(out, x, |row| row.iter().map(|x| x.abs()).sum())
+}
+
+/// Gradient of [`l1_norm`] by `x`: `dout * sign(x)`.
+///
+/// # Errors
+/// As [`l1_norm`].
+pub fn l1_norm_grad(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()> {
+    let dout = scalar("dout", dout)?;
+    with_float!(dx.dtype(), T => {
+        let dout = dout as T;
+        update::<T, 1, 1>([Some(dx.reborrow())], [Some(x)], |[x]| {
+            [if x > 0.0 { dout } else if x < 0.0 { -dout } else { dout * x }]
+        })
+    })
+}
+
+fn of_all(out: &mut ViewMut<'_>, x: &View<'_>, each: impl Fn(&[f64]) -> f64) -> Result<()> {
+    crate::expect_length("out", 1, out.len())?;
+    let axes: Vec<usize> = (0..x.dims().len()).collect();
+    rowwise(&mut first_element(out)?, x, &axes, each)
+}
+
+/// The tensor scaled so that its Euclidean norm is at most `max_norm`.
+///
+/// # Errors
+/// [`Error::Shape`](crate::Error::Shape), and [`Error::Type`](crate::Error::Type) unless the tensors are of floats.
+pub fn clip_by_norm(out: &mut ViewMut<'_>, x: &View<'_>, max_norm: f64) -> Result<()> {
+    let values = <f64 as Slot>::load(x)?;
+    let norm = values.iter().map(|x| x * x).sum::<f64>().sqrt();
+    let factor = if norm > max_norm { max_norm / norm } else { 1.0 };
+    with_float!(x.dtype(), T => {
+        let factor = factor as T;
+        update::<T, 1, 1>([Some(out.reborrow())], [Some(x)], |[x]| [x * factor])
+    })
+}

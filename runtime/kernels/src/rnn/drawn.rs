@@ -1,0 +1,75 @@
+//! A recurrent network that draws its numbers for dropout itself.
+
+use super::{Plan, rnn};
+use crate::buffer::Buffer;
+use crate::error::Result;
+use crate::tensor::{View, ViewMut};
+use crate::{movement, random};
+
+/// The shape of the numbers that [`rnn_drawn`] draws; without dropout, there are none.
+///
+/// # Errors
+/// As [`rnn`].
+pub fn uniform_shape(
+    x: &View<'_>,
+    pre_state: &[View<'_>],
+    weight_list: &[View<'_>],
+    sequence_length: Option<&View<'_>>,
+    dropout_prob: f64,
+    is_bidirec: bool,
+    hidden_size: i64,
+    num_layers: i64,
+    mode: &str,
+    is_test: bool,
+) -> Result<Vec<usize>> {
+    let sizes = [hidden_size, num_layers];
+    let plan = Plan::new(x, pre_state, weight_list, sequence_length, is_bidirec, sizes, mode)?;
+    Ok(match plan.layers - 1 {
+        behind if behind > 0 && dropout_prob > 0.0 && !is_test => {
+            vec![behind, plan.time, plan.batch, plan.width()]
+        }
+        _ => vec![0],
+    })
+}
+
+/// [`rnn`], with the numbers for dropout that a seed and an offset determine. `uniform` becomes these numbers, for the
+/// gradient.
+///
+/// # Errors
+/// As [`rnn`].
+pub fn rnn_drawn(
+    uniform: &mut ViewMut<'_>,
+    out: &mut ViewMut<'_>,
+    state: &mut [Option<ViewMut<'_>>],
+    x: &View<'_>,
+    pre_state: &[View<'_>],
+    weight_list: &[View<'_>],
+    sequence_length: Option<&View<'_>>,
+    dropout_prob: f64,
+    is_bidirec: bool,
+    hidden_size: i64,
+    num_layers: i64,
+    mode: &str,
+    is_test: bool,
+    seed: i64,
+    offset: i64,
+) -> Result<()> {
+    let mut numbers = Buffer::new(uniform.dtype(), uniform.dims())?;
+    random::uniform(&mut numbers.view_mut()?, 0.0, 1.0, seed, offset)?;
+    movement::copy(uniform, &numbers.view()?)?;
+    rnn(
+        out,
+        state,
+        x,
+        pre_state,
+        weight_list,
+        sequence_length,
+        Some(&numbers.view()?),
+        dropout_prob,
+        is_bidirec,
+        hidden_size,
+        num_layers,
+        mode,
+        is_test,
+    )
+}

@@ -1,0 +1,368 @@
+//! Recurrent networks with LSTM, GRU and plain cells, of several layers and in both directions.
+//!
+//! `x` is `[time, batch, input]` and the output `[time, batch, directions * hidden]`. States are
+//! `[layers * directions, batch, hidden]`: one tensor, or for LSTM two, the second one with the memories of the cells. The
+//! list of weights has `W_ih` and `W_hh` for each direction of each layer, and behind all of these `b_ih` and `b_hh` in the
+//! same order. A row of a weight belongs to a unit of a gate; the gates of LSTM are input, forget, candidate and output,
+//! those of GRU reset, update and candidate.
+//!
+//! `sequence_length` says how many steps each sample has: behind them outputs are zero, and states stay as they are.
+
+mod cell;
+mod drawn;
+mod layer;
+
+pub use drawn::{rnn_drawn, uniform_shape};
+
+use crate::accumulate::with_float;
+use crate::error::{Error, Result, expect_length, expect_shape};
+use crate::float::Float;
+use crate::rnn::cell::Cell;
+use crate::rnn::layer::{Layer, Trace, Weights};
+use crate::slices::{Slot, integers};
+use crate::tensor::{View, ViewMut};
+
+/// Runs a recurrent network.
+///
+/// `state` becomes the states behind the last step. In training (without `is_test`) and with a probability, elements of the
+/// output of all layers but the last are dropped where their number of `uniform`, `[layers - 1, time, batch, directions *
+/// hidden]`, is less than `dropout_prob`; others are divided by `1 - dropout_prob`.
+///
+/// # Errors
+/// [`Error::Rank`], [`Error::Shape`], [`Error::Length`], [`Error::Attribute`], [`Error::Missing`],
+/// [`Error::Index`] for a negative length of a sequence or one above `time`, and [`Error::Type`].
+pub fn rnn(
+    out: &mut ViewMut<'_>,
+    state: &mut [Option<ViewMut<'_>>],
+    x: &View<'_>,
+    pre_state: &[View<'_>],
+    weight_list: &[View<'_>],
+    sequence_length: Option<&View<'_>>,
+    uniform: Option<&View<'_>>,
+    dropout_prob: f64,
+    is_bidirec: bool,
+    hidden_size: i64,
+    num_layers: i64,
+    mode: &str,
+    is_test: bool,
+) -> Result<()> {
+    let sizes = [hidden_size, num_layers];
+    let plan = Plan::new(x, pre_state, weight_list, sequence_length, is_bidirec, sizes, mode)?;
+    let dropout = plan.dropout(uniform, if is_test { 0.0 } else { dropout_prob })?;
+    expect_shape(&[plan.time, plan.batch, plan.width()], out.dims())?;
+    expect_length("state", plan.cell.states(), state.len())?;
+    expect_dims(state, plan.state_dims())?;
+    with_float!(x.dtype(), T => {
+        let network = Network::<T>::new(&plan, x, pre_state, weight_list, dropout)?;
+        let run = network.forward(&plan);
+        T::store(out, &run.out)?;
+        store_all(state, &run.states)
+    })
+}
+
+/// The gradient of [`rnn`]. It runs the network again, and needs nothing of the first run.
+///
+/// `dpre_state` and `dweight_list` are as long as the lists of inputs, or empty if they are not wanted; so is `dstate` if
+/// it is zero. `uniform` is read only if elements were dropped.
+///
+/// # Errors
+/// As [`rnn`].
+pub fn rnn_grad(
+    dx: Option<&mut ViewMut<'_>>,
+    dpre_state: &mut [Option<ViewMut<'_>>],
+    dweight_list: &mut [Option<ViewMut<'_>>],
+    x: &View<'_>,
+    pre_state: &[View<'_>],
+    weight_list: &[View<'_>],
+    sequence_length: Option<&View<'_>>,
+    uniform: &View<'_>,
+    dout: &View<'_>,
+    dstate: &[View<'_>],
+    dropout_prob: f64,
+    is_bidirec: bool,
+    hidden_size: i64,
+    num_layers: i64,
+    mode: &str,
+    is_test: bool,
+) -> Result<()> {
+    let sizes = [hidden_size, num_layers];
+    let plan = Plan::new(x, pre_state, weight_list, sequence_length, is_bidirec, sizes, mode)?;
+    let dropout = plan.dropout(Some(uniform), if is_test { 0.0 } else { dropout_prob })?;
+    expect_shape(&[plan.time, plan.batch, plan.width()], dout.dims())?;
+    expect_shape(x.dims(), dx.as_deref().map_or(x.dims(), ViewMut::dims))?;
+    dstate.iter().try_for_each(|dstate| expect_shape(&plan.state_dims(), dstate.dims()))?;
+    expect_dims(dpre_state, plan.state_dims())?;
+    for (weight, gradient) in weight_list.iter().zip(&*dweight_list) {
+        expect_shape(weight.dims(), gradient.as_ref().map_or(weight.dims(), ViewMut::dims))?;
+    }
+    with_float!(x.dtype(), T => {
+        let network = Network::<T>::new(&plan, x, pre_state, weight_list, dropout)?;
+        let run = network.forward(&plan);
+        let mut states = vec![vec![T::ZERO; plan.state_dims().iter().product()]; 2];
+        for (values, dstate) in states.iter_mut().zip(dstate) {
+            *values = T::load(dstate)?;
+        }
+        let (gradient, weights) = network.backward(&plan, &run, T::load(dout)?, &mut states);
+        if let Some(dx) = dx {
+            T::store(dx, &gradient)?;
+        }
+        store_all(dpre_state, &states)?;
+        let count = weights.len();
+        for (number, [ih, hh, b_ih, b_hh]) in weights.iter().enumerate() {
+            let places = [2 * number, 2 * number + 1, 2 * (count + number), 2 * (count + number) + 1];
+            for (place, values) in places.into_iter().zip([ih, hh, b_ih, b_hh]) {
+                if let Some(Some(target)) = dweight_list.get_mut(place) {
+                    T::store(target, values)?;
+                }
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Checks the shape of those tensors of a list that are wanted.
+fn expect_dims(list: &[Option<ViewMut<'_>>], dims: [usize; 3]) -> Result<()> {
+    list.iter().flatten().try_for_each(|tensor| expect_shape(&dims, tensor.dims()))
+}
+
+fn store_all<T: Slot>(list: &mut [Option<ViewMut<'_>>], values: &[Vec<T>]) -> Result<()> {
+    for (tensor, values) in list.iter_mut().zip(values) {
+        if let Some(tensor) = tensor {
+            T::store(tensor, values)?;
+        }
+    }
+    Ok(())
+}
+
+/// The sizes of a network, checked.
+struct Plan {
+    cell: Cell,
+    time: usize,
+    batch: usize,
+    input: usize,
+    hidden: usize,
+    layers: usize,
+    directions: usize,
+    lengths: Option<Vec<usize>>,
+}
+
+/// Random numbers, and the probability to drop.
+type Dropout<'a> = Option<(&'a View<'a>, f64)>;
+
+impl Plan {
+    fn new(
+        x: &View<'_>,
+        pre_state: &[View<'_>],
+        weights: &[View<'_>],
+        lengths: Option<&View<'_>>,
+        is_bidirec: bool,
+        [hidden, layers]: [i64; 2],
+        mode: &str,
+    ) -> Result<Self> {
+        let &[time, batch, input] = x.dims() else {
+            return Err(Error::Rank { dims: x.dims().len(), strides: 3 });
+        };
+        let size = |name, value: i64| {
+            let size = usize::try_from(value).ok().filter(|&size| size > 0);
+            size.ok_or(Error::Attribute { name, value: value.to_string() })
+        };
+        let (hidden, layers) = (size("hidden_size", hidden)?, size("num_layers", layers)?);
+        let length = |index: i64| {
+            let length = usize::try_from(index).ok().filter(|&length| length <= time);
+            length.ok_or(Error::Index { index, len: time + 1 })
+        };
+        let lengths = match lengths {
+            None => None,
+            Some(view) => {
+                expect_shape(&[batch], view.dims())?;
+                Some(integers(view)?.into_iter().map(length).collect::<Result<Vec<_>>>()?)
+            }
+        };
+        let directions = if is_bidirec { 2 } else { 1 };
+        let plan = Self { cell: Cell::new(mode)?, time, batch, input, hidden, layers, directions, lengths };
+        expect_length("pre_state", plan.cell.states(), pre_state.len())?;
+        pre_state.iter().try_for_each(|state| expect_shape(&plan.state_dims(), state.dims()))?;
+        expect_length("weight_list", 4 * plan.parts(), weights.len())?;
+        for part in 0..plan.parts() {
+            let (wide, input) = (plan.cell.gates() * hidden, plan.input_of(part / directions));
+            let expected = [&[wide, input][..], &[wide, hidden], &[wide], &[wide]];
+            for (place, expected) in plan.weights_of(part).into_iter().zip(expected) {
+                expect_shape(expected, weights[place].dims())?;
+            }
+        }
+        Ok(plan)
+    }
+
+    fn dropout<'a>(&self, uniform: Option<&'a View<'a>>, probability: f64) -> Result<Dropout<'a>> {
+        if !(0.0..=1.0).contains(&probability) {
+            return Err(Error::Attribute { name: "dropout_prob", value: probability.to_string() });
+        }
+        if probability == 0.0 || self.layers == 1 {
+            return Ok(None);
+        }
+        let uniform = uniform.ok_or(Error::Missing { missing: "uniform", because: "dropout_prob" })?;
+        expect_shape(&[self.layers - 1, self.time, self.batch, self.width()], uniform.dims())?;
+        Ok(Some((uniform, probability)))
+    }
+
+    /// The directions of all layers.
+    fn parts(&self) -> usize {
+        self.layers * self.directions
+    }
+
+    /// The elements of a step's output.
+    fn width(&self) -> usize {
+        self.directions * self.hidden
+    }
+
+    fn state_dims(&self) -> [usize; 3] {
+        [self.parts(), self.batch, self.hidden]
+    }
+
+    fn input_of(&self, layer: usize) -> usize {
+        if layer == 0 { self.input } else { self.width() }
+    }
+
+    /// Where the weights of a part are in the list.
+    fn weights_of(&self, part: usize) -> [usize; 4] {
+        let biases = 2 * self.parts();
+        [2 * part, 2 * part + 1, biases + 2 * part, biases + 2 * part + 1]
+    }
+
+    fn layer(&self, part: usize) -> Layer<'_> {
+        Layer {
+            cell: self.cell,
+            time: self.time,
+            batch: self.batch,
+            input: self.input_of(part / self.directions),
+            hidden: self.hidden,
+            backwards: part % self.directions == 1,
+            lengths: self.lengths.as_deref(),
+        }
+    }
+}
+
+/// The numbers of a network.
+struct Network<T> {
+    x: Vec<T>,
+    /// Two, of which only LSTM needs the second.
+    states: [Vec<T>; 2],
+    weights: Vec<Weights<T>>,
+    /// The factors of the outputs of all layers but the last, zero for what is dropped.
+    kept: Option<Vec<T>>,
+}
+
+/// What a run of a network leaves behind.
+struct Run<T> {
+    out: Vec<T>,
+    states: [Vec<T>; 2],
+    /// The input of each layer.
+    inputs: Vec<Vec<T>>,
+    traces: Vec<Trace<T>>,
+}
+
+impl<T: Float> Network<T> {
+    fn new(
+        plan: &Plan,
+        x: &View<'_>,
+        pre_state: &[View<'_>],
+        weights: &[View<'_>],
+        dropout: Dropout<'_>,
+    ) -> Result<Self> {
+        let zeros = vec![T::ZERO; plan.state_dims().iter().product()];
+        let memory = pre_state.get(1).map_or(Ok(zeros), T::load)?;
+        let mut parts = Vec::with_capacity(plan.parts());
+        for part in 0..plan.parts() {
+            let [ih, hh, b_ih, b_hh] = plan.weights_of(part).map(|place| T::load(&weights[place]));
+            parts.push([ih?, hh?, b_ih?, b_hh?]);
+        }
+        let factor = |probability: f64| {
+            let factor = T::of((1.0 - probability).recip());
+            move |uniform: T| if uniform >= T::of(probability) { factor } else { T::ZERO }
+        };
+        let kept = match dropout {
+            None => None,
+            Some((uniform, p)) => Some(T::load(uniform)?.into_iter().map(factor(p)).collect()),
+        };
+        Ok(Self { x: T::load(x)?, states: [T::load(&pre_state[0])?, memory], weights: parts, kept })
+    }
+
+    /// The factors of a layer's output.
+    fn kept(&self, layer: usize, len: usize) -> Option<&[T]> {
+        self.kept.as_ref().and_then(|kept| kept.get(layer * len..(layer + 1) * len))
+    }
+
+    fn forward(&self, plan: &Plan) -> Run<T> {
+        let mut run = Run {
+            out: self.x.clone(),
+            states: self.states.clone(),
+            inputs: Vec::with_capacity(plan.layers),
+            traces: Vec::with_capacity(plan.parts()),
+        };
+        let state_len = plan.batch * plan.hidden;
+        for layer in 0..plan.layers {
+            let mut out = vec![T::ZERO; plan.time * plan.batch * plan.width()];
+            for direction in 0..plan.directions {
+                let part = layer * plan.directions + direction;
+                let own = part * state_len..(part + 1) * state_len;
+                let [state, memory] = &mut run.states;
+                let (values, trace) = plan.layer(part).forward(
+                    &run.out,
+                    &self.weights[part],
+                    &mut state[own.clone()],
+                    &mut memory[own],
+                );
+                run.traces.push(trace);
+                for (row, values) in out.chunks_exact_mut(plan.width()).zip(values.chunks_exact(plan.hidden))
+                {
+                    row[direction * plan.hidden..][..plan.hidden].copy_from_slice(values);
+                }
+            }
+            if let Some(kept) = self.kept(layer, out.len()) {
+                out.iter_mut().zip(kept).for_each(|(out, &kept)| *out *= kept);
+            }
+            run.inputs.push(std::mem::replace(&mut run.out, out));
+        }
+        run
+    }
+
+    /// The gradients of `x` and of the weights of each part. `states` are those of the last states, and become those of the
+    /// first.
+    fn backward(
+        &self,
+        plan: &Plan,
+        run: &Run<T>,
+        mut dout: Vec<T>,
+        states: &mut [Vec<T>],
+    ) -> (Vec<T>, Vec<Weights<T>>) {
+        let state_len = plan.batch * plan.hidden;
+        let mut weights = Vec::with_capacity(plan.parts());
+        for layer in (0..plan.layers).rev() {
+            if let Some(kept) = self.kept(layer, dout.len()) {
+                dout.iter_mut().zip(kept).for_each(|(dout, &kept)| *dout *= kept);
+            }
+            let mut dx = vec![T::ZERO; run.inputs[layer].len()];
+            for direction in (0..plan.directions).rev() {
+                let part = layer * plan.directions + direction;
+                let own = part * state_len..(part + 1) * state_len;
+                let rows = dout.chunks_exact(plan.width());
+                let dout: Vec<T> =
+                    rows.flat_map(|row| &row[direction * plan.hidden..][..plan.hidden]).copied().collect();
+                let (first, second) = states.split_at_mut(1);
+                let (part_dx, gradient) = plan.layer(part).backward(
+                    &run.inputs[layer],
+                    &self.weights[part],
+                    &run.traces[part],
+                    &dout,
+                    &mut first[0][own.clone()],
+                    &mut second[0][own],
+                );
+                dx.iter_mut().zip(part_dx).for_each(|(dx, part)| *dx += part);
+                weights.push(gradient);
+            }
+            dout = dx;
+        }
+        weights.reverse();
+        (dout, weights)
+    }
+}

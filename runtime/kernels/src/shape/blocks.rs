@@ -1,0 +1,316 @@
+//! Blocks of images that become channels, and channels that become blocks.
+
+use super::expect_type;
+use crate::accumulate::with_number;
+use crate::convert::Compute;
+use crate::error::{Error, Result, expect_shape};
+use crate::movement::{self, with_word};
+use crate::slices::{Slot, with_slices};
+use crate::tensor::{View, ViewMut};
+
+/// Sizes of a sliding window: that of the image, of the window, and so on, first down, then across.
+struct Windows {
+    batch: usize,
+    channels: usize,
+    image: [usize; 2],
+    kernel: [usize; 2],
+    stride: [usize; 2],
+    before: [usize; 2],
+    dilation: [usize; 2],
+    /// How many windows there are.
+    count: [usize; 2],
+}
+
+fn sizes<const N: usize>(name: &'static str, values: &[i64], least: i64) -> Result<[usize; N]> {
+    let refused = || Error::Attribute { name, value: format!("{values:?}") };
+    let array: [i64; N] = values.try_into().map_err(|_| refused())?;
+    if array.iter().any(|&value| value < least) {
+        return Err(refused());
+    }
+    Ok(array.map(|value| value as usize))
+}
+
+impl Windows {
+    fn new(
+        image: &[usize],
+        columns: &[usize],
+        kernel_sizes: &[i64],
+        strides: &[i64],
+        paddings: &[i64],
+        dilations: &[i64],
+    ) -> Result<Self> {
+        let &[batch, channels, height, width] = image else {
+            return Err(Error::Rank { dims: image.len(), strides: 4 });
+        };
+        let kernel: [usize; 2] = sizes("kernel_sizes", kernel_sizes, 1)?;
+        let stride: [usize; 2] = sizes("strides", strides, 1)?;
+        let dilation: [usize; 2] = sizes("dilations", dilations, 1)?;
+        let [up, left, down, right] = match paddings {
+            &[vertical, horizontal] => sizes("paddings", &[vertical, horizontal, vertical, horizontal], 0)?,
+            _ => sizes("paddings", paddings, 0)?,
+        };
+        let image = [height, width];
+        let mut count = [0; 2];
+        for (n, padding) in [up.checked_add(down), left.checked_add(right)].into_iter().enumerate() {
+            let reach = dilation[n].checked_mul(kernel[n] - 1).and_then(|reach| reach.checked_add(1));
+            let room = padding.and_then(|padding| image[n].checked_add(padding));
+            let free = room.ok_or(Error::Overflow)?.checked_sub(reach.ok_or(Error::Overflow)?);
+            count[n] = free.map_or(0, |free| free / stride[n] + 1);
+        }
+        let rows = channels.checked_mul(kernel[0]).and_then(|rows| rows.checked_mul(kernel[1]));
+        let expected = vec![batch, rows.ok_or(Error::Overflow)?, count[0] * count[1]];
+        if columns != expected {
+            return Err(Error::Shape { expected, actual: columns.to_vec() });
+        }
+        Ok(Self { batch, channels, image, kernel, stride, before: [up, left], dilation, count })
+    }
+
+    /// Calls a function with each place in the columns, and the place in the image that it is of, if it is in the image.
+    fn each(&self, mut visit: impl FnMut(usize, Option<usize>)) {
+        let [height, width] = self.image;
+        let mut column = 0;
+        for plane in 0..self.batch * self.channels {
+            for tap in 0..self.kernel[0] * self.kernel[1] {
+                let (tap_y, tap_x) = (tap / self.kernel[1], tap % self.kernel[1]);
+                for row in 0..self.count[0] {
+                    let y = (row * self.stride[0] + tap_y * self.dilation[0]).checked_sub(self.before[0]);
+                    let line = y.filter(|&y| y < height).map(|y| (plane * height + y) * width);
+                    for at in 0..self.count[1] {
+                        let x = (at * self.stride[1] + tap_x * self.dilation[1]).checked_sub(self.before[1]);
+                        let x = x.filter(|&x| x < width);
+                        visit(column, line.and_then(|line| x.map(|x| line + x)));
+                        column += 1;
+                    }
+                }
+            }
+        }
+    }
+
+    fn gather(&self, columns: &mut ViewMut<'_>, image: &View<'_>) -> Result<()> {
+        expect_type(columns, image)?;
+        with_word!(columns.dtype(), W => {
+            with_slices::<W, 1, 1>([columns.reborrow()], [image], |[columns], [image]| {
+                self.each(|column, place| columns[column] = place.map_or(W::EMPTY, |place| image[place]));
+                Ok(())
+            })
+        })
+    }
+
+    fn add(&self, image: &mut ViewMut<'_>, columns: &View<'_>) -> Result<()> {
+        fn run<T: Compute + Slot>(windows: &Windows, image: ViewMut<'_>, columns: &View<'_>) -> Result<()> {
+            with_slices::<T, 1, 1>([image], [columns], |[image], [columns]| {
+                image.fill(T::of(0.0));
+                windows.each(|column, place| {
+                    if let Some(place) = place {
+                        image[place] = image[place] + columns[column];
+                    }
+                });
+                Ok(())
+            })
+        }
+        expect_type(image, columns)?;
+        with_number!(columns.dtype(), T => run::<T>(self, image.reborrow(), columns))
+    }
+}
+
+/// Makes columns of the windows of images: `[batch, channels, height, width]` to `[batch, channels * window, windows]`.
+///
+/// Sizes are first down, then across; `paddings` are two, or up, left, down and right. The border is zero.
+///
+/// # Errors
+/// [`Error::Rank`], [`Error::Shape`], [`Error::Type`] if types differ, [`Error::Attribute`].
+pub fn unfold(
+    out: &mut ViewMut<'_>,
+    x: &View<'_>,
+    kernel_sizes: &[i64],
+    strides: &[i64],
+    paddings: &[i64],
+    dilations: &[i64],
+) -> Result<()> {
+    Windows::new(x.dims(), out.dims(), kernel_sizes, strides, paddings, dilations)?.gather(out, x)
+}
+
+/// Gradient of [`unfold`] by `x`: as [`fold`].
+///
+/// # Errors
+/// As [`fold`].
+pub fn unfold_grad(
+    dx: &mut ViewMut<'_>,
+    dout: &View<'_>,
+    kernel_sizes: &[i64],
+    strides: &[i64],
+    paddings: &[i64],
+    dilations: &[i64],
+) -> Result<()> {
+    fold(dx, dout, kernel_sizes, strides, paddings, dilations)
+}
+
+/// Adds the columns of windows to the images that they are of: the transpose of [`unfold`]. The size of the images is that
+/// of the output.
+///
+/// # Errors
+/// As [`unfold`], and [`Error::Type`] if a type is complex.
+pub fn fold(
+    out: &mut ViewMut<'_>,
+    x: &View<'_>,
+    kernel_sizes: &[i64],
+    strides: &[i64],
+    paddings: &[i64],
+    dilations: &[i64],
+) -> Result<()> {
+    Windows::new(out.dims(), x.dims(), kernel_sizes, strides, paddings, dilations)?.add(out, x)
+}
+
+/// Gradient of [`fold`] by `x`: as [`unfold`].
+///
+/// # Errors
+/// As [`unfold`].
+pub fn fold_grad(
+    dx: &mut ViewMut<'_>,
+    dout: &View<'_>,
+    kernel_sizes: &[i64],
+    strides: &[i64],
+    paddings: &[i64],
+    dilations: &[i64],
+) -> Result<()> {
+    unfold(dx, dout, kernel_sizes, strides, paddings, dilations)
+}
+
+/// Where batch, channels, height and width are.
+pub(super) fn layout(data_format: &str) -> Result<[usize; 4]> {
+    match data_format {
+        "NCHW" => Ok([0, 1, 2, 3]),
+        "NHWC" => Ok([0, 3, 1, 2]),
+        other => Err(Error::Attribute { name: "data_format", value: other.to_owned() }),
+    }
+}
+
+pub(super) fn expect_images(dims: &[usize]) -> Result<()> {
+    if dims.len() == 4 { Ok(()) } else { Err(Error::Rank { dims: dims.len(), strides: 4 }) }
+}
+
+pub(super) fn positive(name: &'static str, value: i64) -> Result<usize> {
+    let refused = || Error::Attribute { name, value: value.to_string() };
+    usize::try_from(value).ok().filter(|&value| value > 0).ok_or_else(refused)
+}
+
+/// The length of a dimension over a number that divides it.
+pub(super) fn quotient(name: &'static str, dim: usize, divisor: usize) -> Result<usize> {
+    match dim.is_multiple_of(divisor) {
+        true => Ok(dim / divisor),
+        false => Err(Error::Attribute { name, value: divisor.to_string() }),
+    }
+}
+
+/// Makes blocks of pixels from channels: `factor²` channels become one, and each pixel a square of them.
+///
+/// # Errors
+/// [`Error::Rank`], [`Error::Shape`], [`Error::Type`] if types differ, [`Error::Attribute`].
+pub fn pixel_shuffle(
+    out: &mut ViewMut<'_>,
+    x: &View<'_>,
+    upscale_factor: i64,
+    data_format: &str,
+) -> Result<()> {
+    expect_type(out, x)?;
+    expect_images(x.dims())?;
+    let places = layout(data_format)?;
+    let factor = positive("upscale_factor", upscale_factor)?;
+    let [batch, channels, height, width] = places.map(|place| x.dims()[place]);
+    let area = factor.checked_mul(factor).ok_or(Error::Overflow)?;
+    let channels = quotient("upscale_factor", channels, area)?;
+    let mut dims = [0; 4];
+    let large = [batch, channels, height * factor, width * factor];
+    places.into_iter().zip(large).for_each(|(place, len)| dims[place] = len);
+    expect_shape(&dims, out.dims())?;
+    let x = x.clone().permute(&places)?.split(1, &[channels, factor, factor])?;
+    let x = x.permute(&[0, 1, 4, 2, 5, 3])?;
+    let out = out.reborrow().permute(&places)?.split(3, &[width, factor])?;
+    movement::copy(&mut out.split(2, &[height, factor])?, &x)
+}
+
+/// Gradient of [`pixel_shuffle`] by `x`: as [`pixel_unshuffle`].
+///
+/// # Errors
+/// As [`pixel_unshuffle`].
+pub fn pixel_shuffle_grad(
+    dx: &mut ViewMut<'_>,
+    dout: &View<'_>,
+    upscale_factor: i64,
+    data_format: &str,
+) -> Result<()> {
+    pixel_unshuffle(dx, dout, upscale_factor, data_format)
+}
+
+/// Makes channels from blocks of pixels: the inverse of [`pixel_shuffle`].
+///
+/// # Errors
+/// As [`pixel_shuffle`].
+pub fn pixel_unshuffle(
+    out: &mut ViewMut<'_>,
+    x: &View<'_>,
+    downscale_factor: i64,
+    data_format: &str,
+) -> Result<()> {
+    expect_type(out, x)?;
+    expect_images(x.dims())?;
+    let places = layout(data_format)?;
+    let factor = positive("downscale_factor", downscale_factor)?;
+    let [batch, channels, height, width] = places.map(|place| x.dims()[place]);
+    let (height, width) =
+        (quotient("downscale_factor", height, factor)?, quotient("downscale_factor", width, factor)?);
+    let mut dims = [0; 4];
+    let area =
+        factor.checked_mul(factor).and_then(|area| area.checked_mul(channels)).ok_or(Error::Overflow)?;
+    places.into_iter().zip([batch, area, height, width]).for_each(|(place, len)| dims[place] = len);
+    expect_shape(&dims, out.dims())?;
+    let out = out.reborrow().permute(&places)?.split(1, &[channels, factor, factor])?;
+    let x = x.clone().permute(&places)?.split(3, &[width, factor])?.split(2, &[height, factor])?;
+    movement::copy(&mut out.permute(&[0, 1, 4, 2, 5, 3])?, &x)
+}
+
+/// Gradient of [`pixel_unshuffle`] by `x`: as [`pixel_shuffle`].
+///
+/// # Errors
+/// As [`pixel_shuffle`].
+pub fn pixel_unshuffle_grad(
+    dx: &mut ViewMut<'_>,
+    dout: &View<'_>,
+    downscale_factor: i64,
+    data_format: &str,
+) -> Result<()> {
+    pixel_shuffle(dx, dout, downscale_factor, data_format)
+}
+
+/// Takes channels from groups in turn: the channel `n` of group `g` becomes the channel `g` of group `n`.
+///
+/// # Errors
+/// As [`pixel_shuffle`].
+pub fn channel_shuffle(out: &mut ViewMut<'_>, x: &View<'_>, groups: i64, data_format: &str) -> Result<()> {
+    expect_type(out, x)?;
+    expect_images(x.dims())?;
+    expect_shape(out.dims(), x.dims())?;
+    let channel = layout(data_format)?[1];
+    let groups = positive("groups", groups)?;
+    let own = quotient("groups", x.dims()[channel], groups)?;
+    let x = x.clone().split(channel, &[groups, own])?;
+    let mut order = [0, 1, 2, 3, 4];
+    order.swap(channel, channel + 1);
+    movement::copy(&mut out.reborrow().split(channel, &[own, groups])?, &x.permute(&order)?)
+}
+
+/// Gradient of [`channel_shuffle`] by `x`.
+///
+/// # Errors
+/// As [`channel_shuffle`].
+pub fn channel_shuffle_grad(
+    dx: &mut ViewMut<'_>,
+    dout: &View<'_>,
+    groups: i64,
+    data_format: &str,
+) -> Result<()> {
+    expect_images(dout.dims())?;
+    let groups = positive("groups", groups)?;
+    let own = quotient("groups", dout.dims()[layout(data_format)?[1]], groups)?;
+    channel_shuffle(dx, dout, own.max(1) as i64, data_format)
+}

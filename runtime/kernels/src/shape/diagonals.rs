@@ -1,0 +1,274 @@
+//! Diagonals and triangles of matrices.
+
+use super::expect_type;
+use crate::axis;
+use crate::error::{Error, Result, expect_shape};
+use crate::movement;
+use crate::reduce;
+use crate::tensor::{View, ViewMut};
+
+fn diagonal_of<'v>(x: &View<'v>, offset: i64, axis1: i64, axis2: i64) -> Result<View<'v>> {
+    let rank = x.dims().len();
+    x.clone().diagonal(offset, axis::axis(axis1, rank)?, axis::axis(axis2, rank)?)
+}
+
+fn diagonal_of_output<'a>(
+    out: &'a mut ViewMut<'_>,
+    offset: i64,
+    axis1: i64,
+    axis2: i64,
+) -> Result<ViewMut<'a>> {
+    let rank = out.dims().len();
+    out.reborrow().diagonal(offset, axis::axis(axis1, rank)?, axis::axis(axis2, rank)?)
+}
+
+/// The diagonal of two dimensions, as the last dimension instead of them.
+///
+/// # Errors
+/// [`Error::Axis`], [`Error::Shape`], [`Error::Type`] if types differ.
+pub fn diagonal(out: &mut ViewMut<'_>, x: &View<'_>, offset: i64, axis1: i64, axis2: i64) -> Result<()> {
+    expect_type(out, x)?;
+    let x = diagonal_of(x, offset, axis1, axis2)?;
+    expect_shape(x.dims(), out.dims())?;
+    movement::copy(out, &x)
+}
+
+/// Gradient of [`diagonal`] by `x`: zero beside the diagonal.
+///
+/// # Errors
+/// As [`diagonal`].
+pub fn diagonal_grad(
+    dx: &mut ViewMut<'_>,
+    dout: &View<'_>,
+    offset: i64,
+    axis1: i64,
+    axis2: i64,
+) -> Result<()> {
+    let mut memory = None;
+    let dout = movement::apart(&[dx], dout, &mut memory)?;
+    expect_type(dx, &dout)?;
+    expect_shape(diagonal_of_output(dx, offset, axis1, axis2)?.dims(), dout.dims())?;
+    movement::zero(dx)?;
+    movement::copy(&mut diagonal_of_output(dx, offset, axis1, axis2)?, &dout)
+}
+
+/// Makes matrices with the last dimension as a diagonal, and zeros beside it.
+///
+/// # Errors
+/// As [`diagonal`].
+pub fn diag_embed(out: &mut ViewMut<'_>, x: &View<'_>, offset: i64, axis1: i64, axis2: i64) -> Result<()> {
+    diagonal_grad(out, x, offset, axis1, axis2)
+}
+
+/// Makes a matrix of a vector, with `padding_value` beside the diagonal, or takes the diagonal of a matrix. A tensor without
+/// dimensions counts as a vector.
+///
+/// # Errors
+/// [`Error::Rank`], [`Error::Shape`], [`Error::Type`] if types differ.
+pub fn diag(out: &mut ViewMut<'_>, x: &View<'_>, offset: i64, padding_value: f64) -> Result<()> {
+    match x.dims().len() {
+        0 | 1 => {
+            expect_type(out, x)?;
+            let x = if x.dims().is_empty() { x.clone().insert(0)? } else { x.clone() };
+            let side = (x.len() as u64).checked_add(offset.unsigned_abs()).ok_or(Error::Overflow)? as usize;
+            expect_shape(&[side, side], out.dims())?;
+            let mut memory = None;
+            let x = movement::apart(&[out], &x, &mut memory)?;
+            if padding_value == 0.0 {
+                movement::zero(out)?;
+            } else {
+                movement::fill(out, padding_value)?;
+            }
+            movement::copy(&mut diagonal_of_output(out, offset, 0, 1)?, &x)
+        }
+        2 => diagonal(out, x, offset, 0, 1),
+        rank => Err(Error::Rank { dims: rank, strides: 2 }),
+    }
+}
+
+/// Gradient of [`diag`] by `x`.
+///
+/// # Errors
+/// As [`diag`].
+pub fn diag_grad(dx: &mut ViewMut<'_>, dout: &View<'_>, offset: i64) -> Result<()> {
+    match dx.dims().len() {
+        0 => {
+            let mut dx = dx.reborrow().insert(0)?;
+            diagonal(&mut dx, dout, offset, 0, 1)
+        }
+        1 => diagonal(dx, dout, offset, 0, 1),
+        2 => diagonal_grad(dx, dout, offset, 0, 1),
+        rank => Err(Error::Rank { dims: rank, strides: 2 }),
+    }
+}
+
+/// The lower triangle of matrices, up to the `diagonal`-th diagonal above the main one, or the upper triangle from it on; zero
+/// elsewhere. It is its own gradient.
+///
+/// # Errors
+/// [`Error::Rank`] for less than two dimensions, [`Error::Shape`], [`Error::Type`] if types differ.
+pub fn tril_triu(out: &mut ViewMut<'_>, x: &View<'_>, diagonal: i64, lower: bool) -> Result<()> {
+    expect_type(out, x)?;
+    expect_shape(x.dims(), out.dims())?;
+    let rank = x.dims().len();
+    let last = rank.checked_sub(2).ok_or(Error::Rank { dims: rank, strides: 2 })?;
+    let (rows, columns) = (x.dims()[last], x.dims()[last + 1]);
+    let mut memory = None;
+    let x = movement::apart(&[out], x, &mut memory)?;
+    for row in 0..rows {
+        // The first element of the upper part.
+        let first = (row as i64).saturating_add(diagonal).saturating_add(i64::from(lower));
+        let first = first.clamp(0, columns as i64) as usize;
+        let [kept, cleared] = match lower {
+            true => [(0, first), (first, columns - first)],
+            false => [(first, columns - first), (0, first)],
+        };
+        let (mut target, source) = (out.reborrow().select(last, row)?, x.clone().select(last, row)?);
+        movement::copy(
+            &mut target.reborrow().narrow(last, kept.0, kept.1)?,
+            &source.narrow(last, kept.0, kept.1)?,
+        )?;
+        movement::zero(&mut target.narrow(last, cleared.0, cleared.1)?)?;
+    }
+    Ok(())
+}
+
+/// The lower triangle of matrices, as [`tril_triu`] has it.
+///
+/// # Errors
+/// As [`tril_triu`].
+pub fn tril(out: &mut ViewMut<'_>, x: &View<'_>, diagonal: i64) -> Result<()> {
+    tril_triu(out, x, diagonal, true)
+}
+
+/// The upper triangle of matrices, as [`tril_triu`] has it.
+///
+/// # Errors
+/// As [`tril_triu`].
+pub fn triu(out: &mut ViewMut<'_>, x: &View<'_>, diagonal: i64) -> Result<()> {
+    tril_triu(out, x, diagonal, false)
+}
+
+/// The sum of a diagonal.
+///
+/// # Errors
+/// As [`diagonal`], and [`Error::Type`] if a type is complex.
+pub fn trace(out: &mut ViewMut<'_>, x: &View<'_>, offset: i64, axis1: i64, axis2: i64) -> Result<()> {
+    let x = diagonal_of(x, offset, axis1, axis2)?;
+    reduce::sum(out, &x, &[x.dims().len() - 1])
+}
+
+/// Gradient of [`trace`] by `x`.
+///
+/// # Errors
+/// As [`trace`].
+pub fn trace_grad(dx: &mut ViewMut<'_>, dout: &View<'_>, offset: i64, axis1: i64, axis2: i64) -> Result<()> {
+    let dims = diagonal_of_output(dx, offset, axis1, axis2)?.dims().to_vec();
+    expect_shape(&dims[..dims.len() - 1], dout.dims())?;
+    let dout = dout.clone().append_dimensions(1).expand(&dims)?;
+    diagonal_grad(dx, &dout, offset, axis1, axis2)
+}
+
+/// A matrix with ones on the diagonal and zeros beside it.
+///
+/// # Errors
+/// [`Error::Rank`], [`Error::Type`] if elements are complex.
+pub fn eye(out: &mut ViewMut<'_>) -> Result<()> {
+    if out.dims().len() != 2 {
+        return Err(Error::Rank { dims: out.dims().len(), strides: 2 });
+    }
+    movement::zero(out)?;
+    movement::fill(&mut diagonal_of_output(out, 0, 0, 1)?, 1.0)
+}
+
+/// The tensor with a value on the diagonal of all its dimensions, from the `offset`-th element of the first row on.
+///
+/// The dimensions of a tensor with more than two must be equal. With `wrap` the diagonal of a tall matrix starts again after
+/// each square, and a row.
+///
+/// # Errors
+/// [`Error::Rank`] for less than two dimensions, [`Error::Shape`], [`Error::Type`] if types differ or are complex.
+pub fn fill_diagonal(out: &mut ViewMut<'_>, x: &View<'_>, value: f64, offset: i64, wrap: bool) -> Result<()> {
+    expect_type(out, x)?;
+    expect_shape(x.dims(), out.dims())?;
+    let dims = x.dims().to_vec();
+    let rank = dims.len();
+    if rank < 2 {
+        return Err(Error::Rank { dims: rank, strides: 2 });
+    }
+    movement::copy(out, x)?;
+    if rank > 2 {
+        if dims.iter().any(|&dim| dim != dims[0]) {
+            return Err(Error::Shape { expected: vec![dims[0]; rank], actual: dims });
+        }
+        for index in (0..dims[0] as i64).filter(|index| (0..dims[0] as i64).contains(&(index + offset))) {
+            let mut element = out.reborrow();
+            for _ in 0..rank - 1 {
+                element = element.select(0, index as usize)?;
+            }
+            movement::fill(&mut element.select(0, (index + offset) as usize)?, value)?;
+        }
+        return Ok(());
+    }
+    let (rows, columns) = (dims[0], dims[1]);
+    let mut start = 0;
+    while start < rows {
+        let square = rows - start;
+        let part = out.reborrow().narrow(0, start, square)?;
+        movement::fill(&mut part.diagonal(offset, 0, 1)?, value)?;
+        if !wrap || columns == 0 {
+            break;
+        }
+        start += columns + 1;
+    }
+    Ok(())
+}
+
+/// The tensor with another one's elements on the diagonal of two dimensions. They may have leading dimensions of one more.
+///
+/// # Errors
+/// As [`diagonal`].
+pub fn fill_diagonal_tensor(
+    out: &mut ViewMut<'_>,
+    x: &View<'_>,
+    y: &View<'_>,
+    offset: i64,
+    axis1: i64,
+    axis2: i64,
+) -> Result<()> {
+    expect_type(out, x)?;
+    expect_type(out, y)?;
+    expect_shape(x.dims(), out.dims())?;
+    let dims = diagonal_of_output(out, offset, axis1, axis2)?.dims().to_vec();
+    let y = y.clone().drop_leading_ones(dims.len());
+    expect_shape(&dims, y.dims())?;
+    let mut memory = None;
+    let y = movement::apart(&[out], &y, &mut memory)?;
+    movement::copy(out, x)?;
+    movement::copy(&mut diagonal_of_output(out, offset, axis1, axis2)?, &y)
+}
+
+/// Gradient of [`fill_diagonal`] by `x`: zero on the diagonal.
+///
+/// # Errors
+/// As [`fill_diagonal`].
+pub fn fill_diagonal_grad(dx: &mut ViewMut<'_>, dout: &View<'_>, offset: i64, wrap: bool) -> Result<()> {
+    fill_diagonal(dx, dout, 0.0, offset, wrap)
+}
+
+/// Gradient of [`fill_diagonal_tensor`] by `x`: zero on the diagonal.
+///
+/// # Errors
+/// As [`diagonal`].
+pub fn fill_diagonal_tensor_grad(
+    dx: &mut ViewMut<'_>,
+    dout: &View<'_>,
+    offset: i64,
+    axis1: i64,
+    axis2: i64,
+) -> Result<()> {
+    expect_type(dx, dout)?;
+    expect_shape(dout.dims(), dx.dims())?;
+    movement::copy(dx, dout)?;
+    movement::zero(&mut diagonal_of_output(dx, offset, axis1, axis2)?)
+}

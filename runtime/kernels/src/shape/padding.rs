@@ -1,0 +1,132 @@
+//! Tensors with a border.
+
+use super::expect_type;
+use super::indexed::{Map, add_back, take};
+use crate::buffer::Buffer;
+use crate::error::{Error, Result};
+use crate::movement;
+use crate::tensor::{View, ViewMut};
+
+/// The maps of a tensor with a border. The paddings are pairs for each dimension, and cut if negative.
+fn maps(x: &[usize], out: &[usize], paddings: &[[i64; 2]], mode: &str) -> Result<Vec<Map>> {
+    let mut maps = Vec::with_capacity(x.len());
+    let mut expected = Vec::with_capacity(x.len());
+    for (&dim, &[before, after]) in x.iter().zip(paddings) {
+        let len = (dim as i64).checked_add(before).and_then(|len| len.checked_add(after));
+        let refused = || Error::Attribute { name: "paddings", value: format!("[{before}, {after}]") };
+        let len = len.and_then(|len| usize::try_from(len).ok()).ok_or_else(refused)?;
+        expected.push(len);
+        // Before the map is made: the paddings may be any.
+        if out.get(maps.len()) != Some(&len) {
+            break;
+        }
+        let most = before.max(after);
+        if len > 0 && (mode == "reflect" && most >= dim as i64 || mode != "constant" && dim == 0) {
+            return Err(refused());
+        }
+        maps.push((0..len as i64).map(|index| source(index - before, dim, mode)).collect::<Result<_>>()?);
+    }
+    if expected != out {
+        return Err(Error::Shape { expected, actual: out.to_vec() });
+    }
+    Ok(maps)
+}
+
+/// The index that an index in or around a dimension means.
+fn source(index: i64, dim: usize, mode: &str) -> Result<Option<usize>> {
+    let len = dim as i64;
+    let inside = match mode {
+        "constant" => return Ok(usize::try_from(index).ok().filter(|&index| index < dim)),
+        "replicate" => index.clamp(0, len - 1),
+        "circular" => index.rem_euclid(len),
+        "reflect" if index < 0 => -index,
+        "reflect" if index >= len => 2 * (len - 1) - index,
+        "reflect" => index,
+        other => return Err(Error::Attribute { name: "mode", value: other.to_owned() }),
+    };
+    Ok(usize::try_from(inside).ok())
+}
+
+/// The pairs of a list with two numbers for each dimension.
+fn pairs(rank: usize, paddings: &[i64]) -> Result<Vec<[i64; 2]>> {
+    crate::expect_length("paddings", 2 * rank, paddings.len())?;
+    Ok(paddings.as_chunks::<2>().0.to_vec())
+}
+
+/// Puts a border of a value around a tensor: `paddings` are its widths before and behind each dimension, from the first on.
+///
+/// # Errors
+/// [`Error::Shape`], [`Error::Length`], [`Error::Type`] if types differ, [`Error::Attribute`] if negative paddings cut
+/// more than there is.
+pub fn pad(out: &mut ViewMut<'_>, x: &View<'_>, paddings: &[i64], value: f64) -> Result<()> {
+    border(out, x, &pairs(x.dims().len(), paddings)?, "constant", value)
+}
+
+/// Gradient of [`pad`] by `x`.
+///
+/// # Errors
+/// As [`pad`].
+pub fn pad_grad(dx: &mut ViewMut<'_>, dout: &View<'_>, paddings: &[i64]) -> Result<()> {
+    let maps = maps(dx.dims(), dout.dims(), &pairs(dx.dims().len(), paddings)?, "constant")?;
+    add_back(dx, dout, &maps)
+}
+
+/// The paddings of all dimensions, from those of the spatial ones, the last of which comes first.
+fn spatial(rank: usize, paddings: &[i64], data_format: &str) -> Result<Vec<[i64; 2]>> {
+    let spatial = rank.checked_sub(2).ok_or(Error::Rank { dims: rank, strides: 5 })?;
+    let mut pairs = pairs(spatial, paddings)?;
+    pairs.reverse();
+    let first = match data_format {
+        "NCDHW" | "NCHW" | "NCL" => 2,
+        "NDHWC" | "NHWC" | "NLC" => 1,
+        other => return Err(Error::Attribute { name: "data_format", value: other.to_owned() }),
+    };
+    let mut all = vec![[0, 0]; rank];
+    all[first..first + spatial].copy_from_slice(&pairs);
+    Ok(all)
+}
+
+/// Puts a border around the spatial dimensions of images of one to three of them.
+///
+/// `paddings` are left, right, top, bottom, front and back, as many as there are. `mode` is `constant`, `reflect` (without
+/// the edge), `replicate` or `circular`; `data_format` is `NCDHW`, `NDHWC` or one of their shorter forms.
+///
+/// # Errors
+/// As [`pad`], [`Error::Rank`] for less than two dimensions, [`Error::Attribute`] for another mode or format, and if there
+/// is too little to reflect or repeat.
+pub fn pad3d(
+    out: &mut ViewMut<'_>,
+    x: &View<'_>,
+    paddings: &[i64],
+    mode: &str,
+    value: f64,
+    data_format: &str,
+) -> Result<()> {
+    border(out, x, &spatial(x.dims().len(), paddings, data_format)?, mode, value)
+}
+
+/// Gradient of [`pad3d`] by `x`.
+///
+/// # Errors
+/// As [`pad3d`].
+pub fn pad3d_grad(
+    dx: &mut ViewMut<'_>,
+    dout: &View<'_>,
+    paddings: &[i64],
+    mode: &str,
+    data_format: &str,
+) -> Result<()> {
+    let pairs = spatial(dx.dims().len(), paddings, data_format)?;
+    let maps = maps(dx.dims(), dout.dims(), &pairs, mode)?;
+    add_back(dx, dout, &maps)
+}
+
+fn border(out: &mut ViewMut<'_>, x: &View<'_>, paddings: &[[i64; 2]], mode: &str, value: f64) -> Result<()> {
+    expect_type(out, x)?;
+    let maps = maps(x.dims(), out.dims(), paddings, mode)?;
+    let mut missing = Buffer::new(out.dtype(), &[])?;
+    if mode == "constant" && value != 0.0 {
+        movement::fill(&mut missing.view_mut()?, value)?;
+    }
+    take(out, x, &maps, &missing.view()?)
+}

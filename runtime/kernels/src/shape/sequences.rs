@@ -1,0 +1,205 @@
+//! Tensors made of nothing but numbers.
+
+use std::num::Wrapping;
+
+use super::expect_type;
+use crate::cast;
+use crate::dtype::DType;
+use crate::error::{Error, Result, expect_shape};
+use crate::movement;
+use crate::slices::{Slot, scalar, store_integers};
+use crate::tensor::{View, ViewMut};
+
+/// Sets all elements to a value, converted to their type.
+///
+/// # Errors
+/// [`Error::Type`] if elements are complex.
+pub fn full(out: &mut ViewMut<'_>, value: f64) -> Result<()> {
+    movement::fill(out, value)
+}
+
+fn expect_vector(out: &ViewMut<'_>) -> Result<usize> {
+    match *out.dims() {
+        [len] => Ok(len),
+        _ => Err(Error::Rank { dims: out.dims().len(), strides: 1 }),
+    }
+}
+
+/// The numbers `start + n * step`. How many is what the output has room for; a framework computes it from the end.
+///
+/// # Errors
+/// [`Error::Rank`] unless the output has one dimension, [`Error::Type`] if elements are complex.
+pub fn arange(out: &mut ViewMut<'_>, start: f64, step: f64) -> Result<()> {
+    let len = expect_vector(out)?;
+    if out.dtype().is_float() || out.dtype().is_complex() {
+        return store(out, (0..len).map(|n| start + n as f64 * step));
+    }
+    // As in Paddle, an integer starts and steps without fractions.
+    let (start, step) = (Wrapping(start as i64), Wrapping(step as i64));
+    let values: Vec<i64> = (0..len as i64).map(|n| (start + Wrapping(n) * step).0).collect();
+    store_integers(out, &values)
+}
+
+fn store(out: &mut ViewMut<'_>, values: impl Iterator<Item = f64>) -> Result<()> {
+    f64::store(out, &values.collect::<Vec<_>>())
+}
+
+/// Numbers with equal distances, from `start` to `stop`, both included. Integers lose their fractions.
+///
+/// # Errors
+/// As [`arange`].
+pub fn linspace(out: &mut ViewMut<'_>, start: f64, stop: f64) -> Result<()> {
+    let len = expect_vector(out)?;
+    store(out, (0..len).map(|n| between(start, stop, n, len)))
+}
+
+/// The number at a position; from the nearer end, so that both are exact.
+fn between(start: f64, stop: f64, n: usize, len: usize) -> f64 {
+    let step = (stop - start) / len.saturating_sub(1).max(1) as f64;
+    if n < len.div_ceil(2) { start + step * n as f64 } else { stop - step * (len - 1 - n) as f64 }
+}
+
+/// The powers of a base, to exponents with equal distances from `start` to `stop`. Integers lose their fractions.
+///
+/// # Errors
+/// As [`arange`].
+pub fn logspace(out: &mut ViewMut<'_>, start: f64, stop: f64, base: f64) -> Result<()> {
+    let len = expect_vector(out)?;
+    store(out, (0..len).map(|n| base.powf(between(start, stop, n, len))))
+}
+
+/// How many numbers [`arange_tensor`] makes: those from `start` to `end`, without `end`.
+///
+/// # Errors
+/// As [`arange_tensor`].
+pub fn arange_tensor_shape(start: &View<'_>, end: &View<'_>, step: &View<'_>) -> Result<Vec<usize>> {
+    let [first, last, way] = [scalar("start", start)?, scalar("end", end)?, scalar("step", step)?];
+    if way == 0.0 || [first, last, way].iter().any(|number| !number.is_finite()) {
+        return Err(Error::Attribute { name: "step", value: way.to_string() });
+    }
+    // Rounded as the elements are: a third of a step more than a whole one must not make a number more.
+    let steps = match start.dtype() {
+        DType::F64 => (last - first) / way,
+        dtype if dtype.is_float() => f64::from((last as f32 - first as f32) / way as f32),
+        _ => (last - first) / way,
+    };
+    Ok(vec![steps.ceil().max(0.0) as usize])
+}
+
+/// As [`arange`], with tensors of one number.
+///
+/// # Errors
+/// As [`arange`]; [`Error::Length`] unless the tensors have one number, [`Error::Attribute`] for a step of zero and numbers
+/// that are not finite.
+pub fn arange_tensor(out: &mut ViewMut<'_>, start: &View<'_>, end: &View<'_>, step: &View<'_>) -> Result<()> {
+    expect_shape(&arange_tensor_shape(start, end, step)?, out.dims())?;
+    arange(out, scalar("start", start)?, scalar("step", step)?)
+}
+
+fn count(number: &View<'_>) -> Result<Vec<usize>> {
+    let value = scalar("number", number)?;
+    let refused = || Error::Attribute { name: "number", value: value.to_string() };
+    if value >= 0.0 && value.fract() == 0.0 { Ok(vec![value as usize]) } else { Err(refused()) }
+}
+
+/// How many numbers [`linspace_tensor`] makes.
+///
+/// # Errors
+/// As [`linspace_tensor`].
+pub fn linspace_tensor_shape(_: &View<'_>, _: &View<'_>, number: &View<'_>) -> Result<Vec<usize>> {
+    count(number)
+}
+
+/// As [`linspace`], with tensors of one number, the last of which says how many.
+///
+/// # Errors
+/// As [`linspace`]; [`Error::Length`] unless the tensors have one number, [`Error::Attribute`] for a negative `number`.
+pub fn linspace_tensor(
+    out: &mut ViewMut<'_>,
+    start: &View<'_>,
+    stop: &View<'_>,
+    number: &View<'_>,
+) -> Result<()> {
+    expect_shape(&count(number)?, out.dims())?;
+    linspace(out, scalar("start", start)?, scalar("stop", stop)?)
+}
+
+/// How many numbers [`logspace_tensor`] makes.
+///
+/// # Errors
+/// As [`logspace_tensor`].
+pub fn logspace_tensor_shape(
+    _: &View<'_>,
+    _: &View<'_>,
+    number: &View<'_>,
+    _: &View<'_>,
+) -> Result<Vec<usize>> {
+    count(number)
+}
+
+/// As [`logspace`], with tensors of one number, the third of which says how many.
+///
+/// # Errors
+/// As [`linspace_tensor`].
+pub fn logspace_tensor(
+    out: &mut ViewMut<'_>,
+    start: &View<'_>,
+    stop: &View<'_>,
+    number: &View<'_>,
+    base: &View<'_>,
+) -> Result<()> {
+    expect_shape(&count(number)?, out.dims())?;
+    logspace(out, scalar("start", start)?, scalar("stop", stop)?, scalar("base", base)?)
+}
+
+/// Sets all elements to the number of a tensor, converted to their type.
+///
+/// # Errors
+/// [`Error::Length`] unless the tensor has one number.
+pub fn full_with_tensor(out: &mut ViewMut<'_>, value: &View<'_>) -> Result<()> {
+    crate::expect_length("value", 1, value.len())?;
+    let mut value = value.clone();
+    while !value.dims().is_empty() {
+        value = value.select(0, 0)?;
+    }
+    cast::cast(out, &value.expand(out.dims())?)
+}
+
+/// The gradient of an input that makes no difference: zero.
+///
+/// # Errors
+/// [`Error::Shape`], [`Error::Type`] if types differ.
+pub fn zero_grad(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
+    expect_type(dx, dout)?;
+    expect_shape(dout.dims(), dx.dims())?;
+    movement::zero(dx)
+}
+
+/// The indices of a lower triangle, up to the `offset`-th diagonal above the main one: rows, then columns.
+///
+/// # Errors
+/// [`Error::Shape`] unless the output has two rows, one element in each for every index; [`Error::Attribute`] for a negative
+/// size.
+pub fn tril_indices(out: &mut ViewMut<'_>, rows: i64, columns: i64, offset: i64) -> Result<()> {
+    triangle(out, rows, columns, |row, column| column <= row.saturating_add(offset))
+}
+
+/// The indices of an upper triangle, from the `offset`-th diagonal above the main one on, as [`tril_indices`].
+///
+/// # Errors
+/// As [`tril_indices`].
+pub fn triu_indices(out: &mut ViewMut<'_>, rows: i64, columns: i64, offset: i64) -> Result<()> {
+    triangle(out, rows, columns, |row, column| column >= row.saturating_add(offset))
+}
+
+fn triangle(out: &mut ViewMut<'_>, rows: i64, columns: i64, inside: impl Fn(i64, i64) -> bool) -> Result<()> {
+    for (name, value) in [("rows", rows), ("columns", columns)] {
+        if value < 0 {
+            return Err(Error::Attribute { name, value: value.to_string() });
+        }
+    }
+    let all = (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column)));
+    let (first, second): (Vec<i64>, Vec<i64>) = all.filter(|&(row, column)| inside(row, column)).unzip();
+    expect_shape(&[2, first.len()], out.dims())?;
+    store_integers(out, &[first, second].concat())
+}

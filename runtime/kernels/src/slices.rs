@@ -1,0 +1,224 @@
+//! Tensors of any layout as slices of a type, for operators that address elements by their index.
+//!
+//! Contiguous tensors of that type are used where they are. Others are converted on the way in and out.
+
+use std::borrow::Cow;
+use std::num::Wrapping;
+use std::slice;
+
+use crate::convert::{Compute, Reader, Writer};
+use crate::dtype::{DType, Element};
+use crate::error::{Error, Result};
+use crate::movement;
+use crate::tensor::{View, ViewMut};
+
+/// A type that elements of tensors become, and are made from.
+pub(crate) trait Slot: Copy + Send + Sync + 'static {
+    /// The value that memory is filled with at first.
+    const EMPTY: Self;
+    /// Whether elements of a type are values of this one as they are.
+    fn fits(dtype: DType) -> bool;
+    /// Whether elements of a type can become values of this one, and be made from them.
+    fn converts(dtype: DType) -> bool;
+    /// The elements in row-major order.
+    fn load(view: &View<'_>) -> Result<Vec<Self>>;
+    /// Stores as many elements as there are, in row-major order.
+    fn store(out: &mut ViewMut<'_>, values: &[Self]) -> Result<()>;
+}
+
+macro_rules! computed {
+    ($($number:ty: $empty:expr;)*) => {$(
+        impl Slot for $number {
+            const EMPTY: Self = $empty;
+
+            fn fits(dtype: DType) -> bool {
+                dtype == <$number>::DTYPE
+            }
+
+            fn converts(dtype: DType) -> bool {
+                !dtype.is_complex()
+            }
+
+            fn load(view: &View<'_>) -> Result<Vec<Self>> {
+                load_numbers(view)
+            }
+
+            fn store(out: &mut ViewMut<'_>, values: &[Self]) -> Result<()> {
+                store_numbers(out, values)
+            }
+        }
+    )*};
+}
+computed! {
+    f32: 0.0;
+    f64: 0.0;
+    Wrapping<i64>: Wrapping(0);
+}
+
+macro_rules! moved {
+    ($($word:ty: $empty:expr;)*) => {$(
+        impl Slot for $word {
+            const EMPTY: Self = $empty;
+
+            fn fits(dtype: DType) -> bool {
+                movement::is_word::<$word>(dtype)
+            }
+
+            fn converts(dtype: DType) -> bool {
+                movement::is_word::<$word>(dtype)
+            }
+
+            fn load(view: &View<'_>) -> Result<Vec<Self>> {
+                movement::words(view)
+            }
+
+            fn store(out: &mut ViewMut<'_>, values: &[Self]) -> Result<()> {
+                movement::store_words(out, values)
+            }
+        }
+    )*};
+}
+moved! {
+    u8: 0;
+    u16: 0;
+    u32: 0;
+    u64: 0;
+    [f32; 2]: [0.0; 2];
+    [f64; 2]: [0.0; 2];
+}
+
+fn load_numbers<T: Compute>(view: &View<'_>) -> Result<Vec<T>> {
+    let mut values = vec![T::of(0.0); view.len()];
+    if view.dtype().is_complex() {
+        return Err(Error::Type { dtype: view.dtype() });
+    }
+    if !view.is_empty() {
+        Reader::new(view, view.dims())?.read(&mut values);
+    }
+    Ok(values)
+}
+
+fn store_numbers<T: Compute>(out: &mut ViewMut<'_>, values: &[T]) -> Result<()> {
+    crate::expect_length("values", out.len(), values.len())?;
+    if out.dtype().is_complex() {
+        return Err(Error::Type { dtype: out.dtype() });
+    }
+    if !out.is_empty() {
+        Writer::new(out)?.write(values);
+    }
+    Ok(())
+}
+
+/// The numbers of a tensor of integers, such as indices.
+///
+/// # Errors
+/// [`Error::Type`].
+pub(crate) fn integers(view: &View<'_>) -> Result<Vec<i64>> {
+    if view.dtype().is_float() || view.dtype().is_complex() {
+        return Err(Error::Type { dtype: view.dtype() });
+    }
+    Ok(bytemuck::allocation::cast_vec(load_numbers::<Wrapping<i64>>(view)?))
+}
+
+/// Stores integers in row-major order.
+///
+/// # Errors
+/// [`Error::Length`], [`Error::Type`].
+pub(crate) fn store_integers(out: &mut ViewMut<'_>, values: &[i64]) -> Result<()> {
+    store_numbers::<Wrapping<i64>>(out, bytemuck::cast_slice(values))
+}
+
+/// The only number of a tensor.
+///
+/// # Errors
+/// [`Error::Length`], [`Error::Type`].
+pub(crate) fn scalar(what: &'static str, view: &View<'_>) -> Result<f64> {
+    crate::expect_length(what, 1, view.len())?;
+    Ok(load_numbers::<f64>(view)?[0])
+}
+
+/// Lends an optional output for the time of a call.
+pub(crate) fn lend<'v>(out: Option<&'v mut ViewMut<'_>>) -> Option<ViewMut<'v>> {
+    out.map(ViewMut::reborrow)
+}
+
+/// Calls a function with the elements of outputs and inputs in row-major order.
+///
+/// The function must write all elements of the outputs, whose values before the call are unspecified. An output may share
+/// memory with any other tensor: the result is that of tensors in separate memory.
+///
+/// # Errors
+/// [`Error::Type`] if a type does not become `T`, and those of the function.
+pub(crate) fn with_slices<T: Slot, const M: usize, const N: usize>(
+    outs: [ViewMut<'_>; M],
+    inputs: [&View<'_>; N],
+    function: impl FnOnce([&mut [T]; M], [&[T]; N]) -> Result<()>,
+) -> Result<()> {
+    with_optional_slices(outs.map(Some), inputs.map(Some), |outs, inputs| {
+        function(outs.map(Option::unwrap_or_default), inputs.map(Option::unwrap_or_default))
+    })
+}
+
+/// As [`with_slices`], for tensors that need not be given.
+///
+/// # Errors
+/// As [`with_slices`].
+pub(crate) fn with_optional_slices<T: Slot, const M: usize, const N: usize>(
+    mut outs: [Option<ViewMut<'_>>; M],
+    inputs: [Option<&View<'_>>; N],
+    function: impl FnOnce([Option<&mut [T]>; M], [Option<&[T]>; N]) -> Result<()>,
+) -> Result<()> {
+    let dtypes = outs.iter().flatten().map(|out| out.dtype());
+    let mut dtypes = dtypes.chain(inputs.iter().flatten().map(|input| input.dtype()));
+    if let Some(dtype) = dtypes.find(|&dtype| !T::converts(dtype)) {
+        return Err(Error::Type { dtype });
+    }
+    let direct: [bool; M] = std::array::from_fn(|n| {
+        outs[n].as_ref().is_some_and(|out| {
+            let mut others = outs.iter().enumerate().filter(|&(other, _)| other != n);
+            T::fits(out.dtype())
+                && out.is_contiguous()
+                && !inputs.iter().flatten().any(|input| out.shares_memory(input))
+                && !others.any(|(_, other)| {
+                    other.as_ref().is_some_and(|other| out.shares_memory_with_output(other))
+                })
+        })
+    });
+    let mut sources: [Option<Cow<'_, [T]>>; N] = [const { None }; N];
+    for (source, input) in sources.iter_mut().zip(inputs) {
+        *source = input.map(elements).transpose()?;
+    }
+    let mut staged: [Vec<T>; M] = std::array::from_fn(|n| {
+        let len = outs[n].as_ref().filter(|_| !direct[n]).map_or(0, ViewMut::len);
+        vec![T::EMPTY; len]
+    });
+    let mut targets: [Option<&mut [T]>; M] = [const { None }; M];
+    for (((target, out), staged), direct) in targets.iter_mut().zip(&outs).zip(&mut staged).zip(direct) {
+        *target = out.as_ref().map(|out| match direct {
+            true if out.is_empty() => &mut [],
+            // SAFETY: elements of type `T` lie side by side at `base`, live by the promise to `from_raw`. No input and
+            // no other output has any of them. The slice is last used by the function, while `outs` keeps the view.
+            true => unsafe { slice::from_raw_parts_mut(out.base().cast::<T>(), out.len()) },
+            false => &mut staged[..],
+        });
+    }
+    function(targets, std::array::from_fn(|n| sources[n].as_deref()))?;
+    drop(sources);
+    for ((out, values), direct) in outs.iter_mut().zip(&staged).zip(direct) {
+        if let Some(out) = out.as_mut().filter(|_| !direct) {
+            T::store(out, values)?;
+        }
+    }
+    Ok(())
+}
+
+/// The elements of an input: itself, if it is contiguous. The caller writes no output that shares memory with the input
+/// as long as it has them.
+fn elements<'v, T: Slot>(input: &'v View<'_>) -> Result<Cow<'v, [T]>> {
+    if !T::fits(input.dtype()) || !input.is_contiguous() || input.is_empty() {
+        return Ok(Cow::Owned(T::load(input)?));
+    }
+    // SAFETY: elements of type `T` lie side by side at `base`, live and initialised by the promise to `from_raw`. Nothing
+    // writes them: `with_optional_slices` writes outputs that share memory with an input after its last use.
+    Ok(Cow::Borrowed(unsafe { slice::from_raw_parts(input.base().cast::<T>().cast_const(), input.len()) }))
+}

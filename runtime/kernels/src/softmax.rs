@@ -1,0 +1,97 @@
+//! Softmax along a dimension, its logarithm, and their gradients.
+//!
+//! A tensor without dimensions counts as one of a single element. The largest element is subtracted before the
+//! exponential function is applied, so finite elements never overflow. NaN makes its whole line NaN, and so does positive
+//! infinity.
+
+use crate::accumulate::with_float;
+use crate::axis::{Around, axis_or_scalar};
+use crate::error::{Result, expect_shape};
+use crate::float::Float;
+use crate::lines::{each_line, largest, sum};
+use crate::slices::with_slices;
+use crate::tensor::{View, ViewMut};
+
+/// Computes `exp(x) / sum(exp(x))` along a dimension.
+///
+/// # Errors
+/// [`Error::Axis`](crate::Error::Axis), [`Error::Shape`](crate::Error::Shape), and
+/// [`Error::Type`](crate::Error::Type) unless the input is of floats.
+pub fn softmax(out: &mut ViewMut<'_>, x: &View<'_>, axis: i64) -> Result<()> {
+    with_float!(x.dtype(), T => along::<T, 1>(out, [x], axis, |out, [x]| softmax_line(out, x)))
+}
+
+/// The gradient of [`softmax`], from its result: `dx = out * (dout - sum(out * dout))`.
+///
+/// # Errors
+/// As [`softmax`].
+pub fn softmax_grad(dx: &mut ViewMut<'_>, out: &View<'_>, dout: &View<'_>, axis: i64) -> Result<()> {
+    with_float!(out.dtype(), T => along::<T, 2>(dx, [out, dout], axis, |dx, [out, dout]| {
+        let dot = sum(out.len(), |n| out[n] * dout[n]);
+        for ((dx, &out), &dout) in dx.iter_mut().zip(out).zip(dout) {
+            *dx = out * (dout - dot);
+        }
+    }))
+}
+
+/// Computes `x - log(sum(exp(x)))` along a dimension.
+///
+/// # Errors
+/// As [`softmax`].
+pub fn log_softmax(out: &mut ViewMut<'_>, x: &View<'_>, axis: i64) -> Result<()> {
+    with_float!(x.dtype(), T => along::<T, 1>(out, [x], axis, |out, [x]| {
+        let shift = log_sum_exp(x);
+        out.iter_mut().zip(x).for_each(|(out, &x)| *out = (x - shift[0]) - shift[1]);
+    }))
+}
+
+/// The gradient of [`log_softmax`], from its result: `dx = dout - exp(out) * sum(dout)`.
+///
+/// # Errors
+/// As [`softmax`].
+pub fn log_softmax_grad(dx: &mut ViewMut<'_>, out: &View<'_>, dout: &View<'_>, axis: i64) -> Result<()> {
+    with_float!(out.dtype(), T => along::<T, 2>(dx, [out, dout], axis, |dx, [out, dout]| {
+        let total = sum(dout.len(), |n| dout[n]);
+        for ((dx, &out), &dout) in dx.iter_mut().zip(out).zip(dout) {
+            *dx = dout - out.exp() * total;
+        }
+    }))
+}
+
+/// Computes each line of a tensor from the same lines of inputs of its shape.
+fn along<T: Float, const N: usize>(
+    out: &mut ViewMut<'_>,
+    inputs: [&View<'_>; N],
+    axis: i64,
+    line: impl FnMut(&mut [T], [&[T]; N]),
+) -> Result<()> {
+    inputs.iter().try_for_each(|input| expect_shape(out.dims(), input.dims()))?;
+    let shape = Around::new(out.dims(), axis_or_scalar(axis, out.dims().len())?);
+    with_slices::<T, 1, N>([out.reborrow()], inputs, |[out], inputs| {
+        each_line(shape, out, inputs, line);
+        Ok(())
+    })
+}
+
+/// The softmax of a line.
+pub(crate) fn softmax_line<T: Float>(out: &mut [T], x: &[T]) {
+    let top = largest(x);
+    out.iter_mut().zip(x).for_each(|(out, &x)| *out = x - top);
+    T::exp_all(out);
+    let factor = sum(out.len(), |n| out[n]).recip();
+    out.iter_mut().for_each(|out| *out *= factor);
+}
+
+/// The logarithm of the sum of exponentials of a line, as the sum of two numbers: the largest element, and the rest.
+pub(crate) fn log_sum_exp<T: Float>(x: &[T]) -> [T; 2] {
+    let top = largest(x);
+    let mut total = T::ZERO;
+    let mut tile = [T::ZERO; 256];
+    for x in x.chunks(tile.len()) {
+        let tile = &mut tile[..x.len()];
+        tile.iter_mut().zip(x).for_each(|(tile, &x)| *tile = x - top);
+        T::exp_all(tile);
+        total += sum(tile.len(), |n| tile[n]);
+    }
+    [top, total.log()]
+}

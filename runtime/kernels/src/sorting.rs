@@ -1,0 +1,26 @@
+//! Elements by their order.
+//!
+//! NaN counts as larger than any number and equal to itself. Sorting is stable: equal elements keep their order, also from
+//! the largest down, and of equal ones the first is chosen unless an operator says otherwise. Dimensions count from the end
+//! if they are negative; a tensor without dimensions has one element.
+
+mod median;
+mod order;
+mod search;
+mod unique;
+
+pub use median::{median, median_grad};
+pub use order::{
+    argsort, argsort_grad, kthvalue, kthvalue_grad, mode, mode_grad, topk, topk_grad, topk_shape,
+};
+pub use search::searchsorted;
+pub use unique::{unique, unique_consecutive, unique_consecutive_count, unique_count};
+
+use std::cmp::Ordering;
+
+use crate::numeric::Numeric;
+
+/// The order of two elements.
+fn compare<T: Numeric>(a: T, b: T) -> Ordering {
+    a.partial_cmp(&b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
+}

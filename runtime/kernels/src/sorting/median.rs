@@ -1,0 +1,102 @@
+//! The element in the middle.
+
+use super::compare;
+use crate::accumulate::with_float;
+use crate::error::{Error, Result, expect_shape};
+use crate::reduction::{resolve, rows_last};
+use crate::slices::{Slot, integers, store_integers};
+use crate::tensor::{View, ViewMut};
+
+fn averages(mode: &str) -> Result<bool> {
+    match mode {
+        "avg" => Ok(true),
+        "min" => Ok(false),
+        other => Err(Error::Attribute { name: "mode", value: other.to_owned() }),
+    }
+}
+
+/// The median along dimensions, all if none is given, and where it is.
+///
+/// Of an even number of elements it is the mean of the two in the middle with the mode `avg`, and the smaller one with `min`.
+/// NaN among them makes it NaN, and its index is that of the first NaN; with `ignore_nan` only other elements count, and the
+/// median of none is NaN. Indices are in row-major order of the dimensions that are reduced, -1 for none; with `avg` they
+/// have a further dimension of two, for both elements in the middle.
+///
+/// # Errors
+/// [`Error::Axis`], [`Error::Shape`], [`Error::Type`] if a type is complex, [`Error::Attribute`] for another mode,
+/// [`Error::Empty`] without elements to choose from.
+pub fn median(
+    out: &mut ViewMut<'_>,
+    indices: &mut ViewMut<'_>,
+    x: &View<'_>,
+    axis: &[i64],
+    keep_dim: bool,
+    mode: &str,
+    ignore_nan: bool,
+) -> Result<()> {
+    let averages = averages(mode)?;
+    let axes = resolve(out.dims(), x.dims(), axis, keep_dim, false)?;
+    let index_dims = [out.dims(), &[2][usize::from(!averages)..]].concat();
+    expect_shape(&index_dims, indices.dims())?;
+    let (rows, len) = rows_last(x, &axes)?;
+    if len == 0 && !out.is_empty() {
+        return Err(Error::Empty);
+    }
+    let values = f64::load(&rows)?;
+    let (mut medians, mut places) = (vec![0.0; out.len()], vec![]);
+    for (row, median) in medians.iter_mut().enumerate() {
+        let row = &values[row * len..][..len];
+        let mut pairs: Vec<(f64, i64)> = row.iter().copied().zip(0..).collect();
+        if ignore_nan {
+            pairs.retain(|(value, _)| !value.is_nan());
+        }
+        let first_nan = row.iter().position(|value| value.is_nan());
+        let (low, high) = match (pairs.len(), first_nan) {
+            (0, _) => ((f64::NAN, -1), (f64::NAN, -1)),
+            (_, Some(place)) if !ignore_nan => ((f64::NAN, place as i64), (f64::NAN, place as i64)),
+            (count, _) => {
+                pairs.sort_unstable_by(|a, b| compare(a.0, b.0).then(a.1.cmp(&b.1)));
+                (pairs[(count - 1) / 2], pairs[count / 2])
+            }
+        };
+        *median = if !averages || low.1 == high.1 { low.0 } else { low.0 / 2.0 + high.0 / 2.0 };
+        places.push(low.1);
+        if averages {
+            places.push(high.1);
+        }
+    }
+    f64::store(out, &medians)?;
+    store_integers(indices, &places)
+}
+
+/// Gradient of [`median`] by `x`: `dout` for the element that it is, halves for the two that it is the mean of.
+///
+/// # Errors
+/// As [`median`], and [`Error::Index`].
+pub fn median_grad(
+    dx: &mut ViewMut<'_>,
+    indices: &View<'_>,
+    dout: &View<'_>,
+    axis: &[i64],
+    keep_dim: bool,
+    mode: &str,
+) -> Result<()> {
+    let averages = averages(mode)?;
+    let axes = resolve(dout.dims(), dx.dims(), axis, keep_dim, false)?;
+    expect_shape(&[dout.dims(), &[2][usize::from(!averages)..]].concat(), indices.dims())?;
+    let each = if averages { 2 } else { 1 };
+    let (places, gradients) = (integers(indices)?, f64::load(dout)?);
+    let order: Vec<usize> =
+        (0..dx.dims().len()).filter(|axis| !axes.contains(axis)).chain(axes.iter().copied()).collect();
+    let len: usize = axes.iter().map(|&axis| dx.dims()[axis]).product();
+    let mut values = vec![0.0; dx.len()];
+    for (n, &place) in places.iter().enumerate().filter(|&(_, &place)| place != -1) {
+        let (row, place) = (n / each, crate::axis::index(place, len)?);
+        values[row * len + place] += gradients[row] / each as f64;
+    }
+    let mut target = dx.reborrow().permute(&order)?;
+    with_float!(target.dtype(), T => {
+        let values: Vec<T> = values.iter().map(|&value| value as T).collect();
+        T::store(&mut target, &values)
+    })
+}

@@ -1,0 +1,158 @@
+//! Elements, or rows, each once.
+
+use std::cmp::Ordering;
+
+use super::compare;
+use crate::accumulate::with_number;
+use crate::axis;
+use crate::convert::Compute;
+use crate::error::{Error, Result, expect_shape};
+use crate::slices::{Slot, store_integers};
+use crate::tensor::{View, ViewMut};
+
+/// Rows of a tensor, in groups of equal ones.
+struct Groups {
+    /// For each group the indices of its rows, in order.
+    members: Vec<Vec<usize>>,
+    /// The number of rows.
+    rows: usize,
+    /// The dimension, and the shape of each row.
+    axis: Option<usize>,
+    dims: Vec<usize>,
+}
+
+/// The dimensions with one of them first.
+fn first(rank: usize, axis: usize) -> Vec<usize> {
+    std::iter::once(axis).chain((0..rank).filter(|&other| other != axis)).collect()
+}
+
+impl Groups {
+    /// Groups the indices along a dimension, or the elements if none is given; all equal ones in sorted order, or only
+    /// neighbours.
+    fn new(x: &View<'_>, axis: &[i64], sorted: bool) -> Result<Self> {
+        fn run<T: Compute + Slot>(x: &View<'_>, rows: usize, sorted: bool) -> Result<Vec<Vec<usize>>> {
+            let values = T::load(x)?;
+            let width = values.len().checked_div(rows).unwrap_or(0);
+            let row = |n: usize| &values[n * width..][..width];
+            let order = |a: usize, b: usize| {
+                let pairs = row(a).iter().zip(row(b));
+                pairs.map(|(&a, &b)| compare(a, b)).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+            };
+            let mut indices: Vec<usize> = (0..rows).collect();
+            if sorted {
+                indices.sort_by(|&a, &b| order(a, b));
+            }
+            Ok(indices.chunk_by(|&a, &b| order(a, b).is_eq()).map(<[usize]>::to_vec).collect())
+        }
+        let (axis, view, rows) = match *axis {
+            [] => (None, x.clone(), x.len()),
+            [number] => {
+                let axis = axis::axis(number, x.dims().len())?;
+                (Some(axis), x.clone().permute(&first(x.dims().len(), axis))?, x.dims()[axis])
+            }
+            _ => return Err(Error::Attribute { name: "axis", value: format!("{axis:?}") }),
+        };
+        let members = with_number!(x.dtype(), T => run::<T>(&view, rows, sorted))?;
+        let dims = axis.map_or(vec![], |_| view.dims()[1..].to_vec());
+        Ok(Self { members, rows, axis, dims })
+    }
+
+    /// Writes a row of each group, and what is wanted to know of them.
+    fn write(
+        &self,
+        out: &mut ViewMut<'_>,
+        indices: Option<&mut ViewMut<'_>>,
+        inverse: Option<&mut ViewMut<'_>>,
+        counts: Option<&mut ViewMut<'_>>,
+        x: &View<'_>,
+    ) -> Result<()> {
+        let mut expected = self.dims.clone();
+        expected.insert(self.axis.unwrap_or(0), self.members.len());
+        expect_shape(&expected, out.dims())?;
+        let of_groups = |view: ViewMut<'_>, value: &dyn Fn(&Vec<usize>) -> usize| {
+            let mut view = view;
+            expect_shape(&[self.members.len()], view.dims())?;
+            let values: Vec<i64> = self.members.iter().map(|group| value(group) as i64).collect();
+            store_integers(&mut view, &values)
+        };
+        let firsts: Vec<i64> = self.members.iter().map(|group| group[0] as i64).collect();
+        // Before outputs are written that may be where the input is.
+        match self.axis {
+            Some(axis) => {
+                let index = View::of_slice(&firsts, &[firsts.len()])?;
+                crate::indexing::gather(out, x, &index, axis as i64)?;
+            }
+            None => crate::movement::with_word!(x.dtype(), W => {
+                let words = crate::movement::words::<W>(x)?;
+                let chosen: Vec<W> = firsts.iter().map(|&place| words[place as usize]).collect();
+                if out.dtype() != x.dtype() {
+                    return Err(Error::Type { dtype: x.dtype() });
+                }
+                crate::movement::store_words(out, &chosen)?;
+            }),
+        }
+        if let Some(indices) = indices {
+            of_groups(indices.reborrow(), &|group| group[0])?;
+        }
+        if let Some(counts) = counts {
+            of_groups(counts.reborrow(), &Vec::len)?;
+        }
+        if let Some(inverse) = inverse {
+            expect_shape(&[self.rows], inverse.dims())?;
+            let mut groups = vec![0; self.rows];
+            for (group, members) in self.members.iter().enumerate() {
+                members.iter().for_each(|&row| groups[row] = group as i64);
+            }
+            store_integers(inverse, &groups)?;
+        }
+        Ok(())
+    }
+}
+
+/// How many elements, or indices along the dimension that may be given, [`unique`] finds.
+///
+/// # Errors
+/// [`Error::Axis`], [`Error::Attribute`] for several dimensions, [`Error::Type`] if elements are complex.
+pub fn unique_count(x: &View<'_>, axis: &[i64]) -> Result<usize> {
+    Ok(Groups::new(x, axis, true)?.members.len())
+}
+
+/// Each element once, in order; or what is at each index of a dimension, if one is given, in lexicographic order.
+///
+/// `indices` are those of the first of equal ones, `inverse` is the place in the output for each of the input, in row-major
+/// order, and `counts` says how often each is there. As in NumPy there is one NaN.
+///
+/// # Errors
+/// As [`unique_count`], and [`Error::Shape`] unless the output has as many.
+pub fn unique(
+    out: &mut ViewMut<'_>,
+    indices: Option<&mut ViewMut<'_>>,
+    inverse: Option<&mut ViewMut<'_>>,
+    counts: Option<&mut ViewMut<'_>>,
+    x: &View<'_>,
+    axis: &[i64],
+) -> Result<()> {
+    Groups::new(x, axis, true)?.write(out, indices, inverse, counts, x)
+}
+
+/// How many elements, or indices along a dimension, [`unique_consecutive`] finds.
+///
+/// # Errors
+/// As [`unique_count`].
+pub fn unique_consecutive_count(x: &View<'_>, axis: &[i64]) -> Result<usize> {
+    Ok(Groups::new(x, axis, false)?.members.len())
+}
+
+/// As [`unique`], but only neighbours count as equal, and the order stays.
+///
+/// # Errors
+/// As [`unique`].
+pub fn unique_consecutive(
+    out: &mut ViewMut<'_>,
+    inverse: Option<&mut ViewMut<'_>>,
+    counts: Option<&mut ViewMut<'_>>,
+    x: &View<'_>,
+    axis: &[i64],
+) -> Result<()> {
+    Groups::new(x, axis, false)?.write(out, None, inverse, counts, x)
+}

@@ -1,0 +1,218 @@
+//! Special functions, computed in float64: of Bessel, of Gauss and of the gamma function.
+
+use std::f64::consts::PI;
+
+use crate::axis;
+use crate::error::{Result, expect_shape};
+use crate::slices::with_slices;
+use crate::tensor::{View, ViewMut};
+
+fn map(out: &mut ViewMut<'_>, x: &View<'_>, function: impl Fn(f64) -> f64) -> Result<()> {
+    expect_shape(x.dims(), out.dims())?;
+    with_slices::<f64, 1, 1>([out.reborrow()], [x], |[out], [x]| {
+        for (out, &x) in out.iter_mut().zip(x) {
+            *out = function(x);
+        }
+        Ok(())
+    })
+}
+
+/// The inverse of the error function: infinite at 1 and -1, NaN beyond.
+///
+/// # Errors
+/// [`Error::Shape`](crate::Error::Shape), [`Error::Type`](crate::Error::Type) if a type is complex.
+pub fn erfinv(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
+    map(out, x, inverse_erf)
+}
+
+/// Winitzki's approximation, and Newton's steps on the complementary function, which has all digits near 1.
+fn inverse_erf(x: f64) -> f64 {
+    const A: f64 = 0.147;
+    let size = x.abs();
+    if size.is_nan() || size > 1.0 {
+        return f64::NAN;
+    }
+    if size == 1.0 || x == 0.0 {
+        return if x == 0.0 { x } else { f64::INFINITY.copysign(x) };
+    }
+    let log = (-size * size).ln_1p();
+    let half = 2.0 / (PI * A) + log / 2.0;
+    let mut y = ((half * half - log / A).sqrt() - half).sqrt();
+    for _ in 0..4 {
+        let error = if size < 0.5 { size - libm::erf(y) } else { libm::erfc(y) - (1.0 - size) };
+        y += error * PI.sqrt() / 2.0 * (y * y).exp();
+    }
+    y.copysign(x)
+}
+
+/// The modified Bessel function of the first kind of order 0.
+///
+/// # Errors
+/// As [`erfinv`].
+pub fn i0(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
+    map(out, x, |x| {
+        let square = x * x / 4.0;
+        let (mut term, mut sum, mut n) = (1.0, 1.0, 1.0);
+        // All terms are positive, so that no digits cancel. It is infinite from 714 on.
+        while term > sum * f64::EPSILON / 4.0 && sum.is_finite() {
+            term *= square / (n * n);
+            sum += term;
+            n += 1.0;
+        }
+        if x.is_infinite() { f64::INFINITY } else { sum }
+    })
+}
+
+/// The derivative of an order of the digamma function.
+///
+/// # Errors
+/// As [`erfinv`].
+pub fn polygamma(out: &mut ViewMut<'_>, x: &View<'_>, order: i64) -> Result<()> {
+    use crate::numeric::Floating;
+    map(out, x, |x| match order {
+        0 => x.digamma(),
+        1.. => {
+            let factorial: f64 = (1..=order).map(|k| k as f64).product();
+            let sign = if order % 2 == 0 { -1.0 } else { 1.0 };
+            sign * factorial * zeta(order as f64 + 1.0, x)
+        }
+        _ => f64::NAN,
+    })
+}
+
+/// Hurwitz's zeta function, `Σ (q + k)^-s`, for a whole `s` of 2 or more.
+///
+/// The first terms are added, the rest is Euler and Maclaurin's (DLMF 25.11.28).
+fn zeta(s: f64, q: f64) -> f64 {
+    /// `B_2k / (2k)!`, where the B are Bernoulli's numbers.
+    const COEFFICIENTS: [f64; 6] = [
+        1.0 / 12.0,
+        -1.0 / 720.0,
+        1.0 / 30240.0,
+        -1.0 / 1_209_600.0,
+        1.0 / 47_900_160.0,
+        -691.0 / 1_307_674_368_000.0,
+    ];
+    if q <= 0.0 && q == q.floor() {
+        return f64::INFINITY;
+    }
+    let (mut q, mut sum) = (q, 0.0);
+    while q < 12.0 {
+        sum += q.powf(-s);
+        q += 1.0;
+    }
+    let power = q.powf(-s);
+    sum += power * (q / (s - 1.0) + 0.5);
+    let mut term = power * s / q;
+    for (k, coefficient) in COEFFICIENTS.iter().enumerate() {
+        sum += coefficient * term;
+        let next = s + 2.0 * k as f64;
+        term *= (next + 1.0) * (next + 2.0) / (q * q);
+    }
+    sum
+}
+
+/// The upper incomplete gamma function `Γ(a, x) / Γ(a)`, for both inputs of one shape.
+///
+/// # Errors
+/// As [`erfinv`].
+pub fn gammaincc(out: &mut ViewMut<'_>, a: &View<'_>, x: &View<'_>) -> Result<()> {
+    expect_shape(a.dims(), out.dims())?;
+    expect_shape(a.dims(), x.dims())?;
+    with_slices::<f64, 1, 2>([out.reborrow()], [a, x], |[out], [a, x]| {
+        for ((out, &a), &x) in out.iter_mut().zip(a).zip(x) {
+            *out = upper_gamma(a, x);
+        }
+        Ok(())
+    })
+}
+
+/// The series of the lower function for small `x`, Lentz's continued fraction otherwise (DLMF 8.7.1 and 8.9.2).
+fn upper_gamma(a: f64, x: f64) -> f64 {
+    if a.is_nan() || x.is_nan() || a < 0.0 || x < 0.0 || (a == 0.0 && x == 0.0) {
+        return f64::NAN;
+    }
+    if a == 0.0 || x.is_infinite() {
+        return 0.0;
+    }
+    if x == 0.0 || a.is_infinite() {
+        return 1.0;
+    }
+    let front = (a * x.ln() - x - libm::lgamma(a)).exp();
+    if x < a + 1.0 {
+        let (mut term, mut sum, mut n) = (1.0 / a, 1.0 / a, a);
+        while term > sum * f64::EPSILON / 4.0 {
+            n += 1.0;
+            term *= x / n;
+            sum += term;
+        }
+        return 1.0 - sum * front;
+    }
+    let mut b = x + 1.0 - a;
+    let (mut c, mut d) = (1.0 / f64::MIN_POSITIVE, 1.0 / b);
+    let mut fraction = d;
+    for n in 1..10_000 {
+        let step = -f64::from(n) * (f64::from(n) - a);
+        b += 2.0;
+        d = 1.0 / (step * d + b);
+        c = b + step / c;
+        fraction *= d * c;
+        if (d * c - 1.0).abs() < f64::EPSILON {
+            break;
+        }
+    }
+    fraction * front
+}
+
+/// The tensor with its parts along a dimension made shorter, so that no `p`-norm of a part is above `max_norm`.
+///
+/// # Errors
+/// [`Error::Shape`](crate::Error::Shape), [`Error::Axis`](crate::Error::Axis), [`Error::Type`](crate::Error::Type) if a
+/// type is complex.
+pub fn renorm(out: &mut ViewMut<'_>, x: &View<'_>, p: f64, axis: i64, max_norm: f64) -> Result<()> {
+    expect_shape(x.dims(), out.dims())?;
+    let axis = axis::axis(axis, x.dims().len())?;
+    let parts = x.dims()[axis];
+    let inner: usize = x.dims()[axis + 1..].iter().product();
+    with_slices::<f64, 1, 1>([out.reborrow()], [x], |[out], [x]| {
+        let part = |index: usize| index / inner % parts;
+        let mut sums = vec![0.0; parts];
+        for (index, x) in x.iter().enumerate() {
+            sums[part(index)] += x.abs().powf(p);
+        }
+        let factor = |sum: f64| match sum.powf(1.0 / p) {
+            norm if norm > max_norm => max_norm / norm,
+            _ => 1.0,
+        };
+        let factors: Vec<f64> = sums.into_iter().map(factor).collect();
+        for (index, (out, x)) in out.iter_mut().zip(x).enumerate() {
+            *out = x * factors[part(index)];
+        }
+        Ok(())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn assert_close(actual: f64, wanted: f64) {
+        assert!((actual - wanted).abs() <= 1e-13 * wanted.abs(), "{actual} is not {wanted}");
+    }
+
+    /// The constants are those of tables (DLMF, SciPy).
+    #[test]
+    fn values_are_those_of_tables() {
+        assert_close(inverse_erf(0.5), 0.476_936_276_204_469_9);
+        assert_close(inverse_erf(-0.9), -1.163_087_153_676_674);
+        assert!(inverse_erf(1.5).is_nan());
+        assert_close(zeta(2.0, 1.0), PI * PI / 6.0);
+        assert_close(zeta(4.0, 1.0), PI.powi(4) / 90.0);
+        assert_close(upper_gamma(1.0, 0.5), (-0.5_f64).exp());
+        assert_close(upper_gamma(1.0, 5.0), (-5.0_f64).exp());
+        assert_close(upper_gamma(0.5, 2.0), libm::erfc(2.0_f64.sqrt()));
+        let mut out = [0.0];
+        i0(&mut ViewMut::of_slice(&mut out, &[1]).unwrap(), &View::of_slice(&[2.0], &[1]).unwrap()).unwrap();
+        assert_close(out[0], 2.279_585_302_336_067);
+    }
+}

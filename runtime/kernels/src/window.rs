@@ -1,0 +1,119 @@
+//! Windows that move over images: their attributes, and which elements they see.
+//!
+//! Images have one to three dimensions. They are treated as of three, the missing ones in front and of length one.
+
+use std::ops::Range;
+
+use smallvec::SmallVec;
+
+use crate::error::{Error, Result};
+use crate::tensor::{View, ViewMut};
+
+/// The spatial dimensions of an image: depth, height and width.
+pub(crate) const SPACE: usize = 3;
+
+/// A number for each spatial dimension.
+pub(crate) type Spatial<T> = [T; SPACE];
+
+/// The names that frameworks have for tensors whose second dimension is the channels, and for those whose last is.
+pub(crate) fn channels_last(data_format: &str) -> Result<bool> {
+    match data_format {
+        "NCHW" | "NCDHW" | "NCL" | "AnyLayout" | "ANYLAYOUT" => Ok(false),
+        "NHWC" | "NDHWC" | "NLC" => Ok(true),
+        _ => Err(Error::Attribute { name: "data_format", value: data_format.to_owned() }),
+    }
+}
+
+/// A view with the channels as second dimension.
+pub(crate) fn channels_first<'v>(view: &View<'v>, last: bool) -> View<'v> {
+    if last { view.clone().move_last_to_second() } else { view.clone() }
+}
+
+/// As [`channels_first`], of an output.
+pub(crate) fn channels_first_mut<'v>(view: &'v mut ViewMut<'_>, last: bool) -> ViewMut<'v> {
+    if last { view.reborrow().move_last_to_second() } else { view.reborrow() }
+}
+
+/// The spatial dimensions of a tensor `[batch, channels, …]`.
+///
+/// # Errors
+/// [`Error::Rank`] unless there are one to three.
+pub(crate) fn space(dims: &[usize]) -> Result<Spatial<usize>> {
+    match dims {
+        [_, _, space @ ..] if (1..=SPACE).contains(&space.len()) => Ok(padded(space, 1)),
+        _ => Err(Error::Rank { dims: dims.len(), strides: SPACE + 1 }),
+    }
+}
+
+/// A list with values for the missing dimensions in front.
+fn padded<T: Copy>(values: &[T], missing: T) -> Spatial<T> {
+    let mut padded = [missing; SPACE];
+    padded[SPACE - values.len()..].copy_from_slice(values);
+    padded
+}
+
+/// An attribute with a number for each spatial dimension.
+///
+/// # Errors
+/// [`Error::Attribute`] unless there are as many numbers as dimensions, none of them below `least`.
+pub(crate) fn attribute(
+    name: &'static str,
+    values: &[i64],
+    rank: usize,
+    least: i64,
+) -> Result<Spatial<usize>> {
+    let refused = || Error::Attribute { name, value: format!("{values:?}") };
+    let numbers: Option<SmallVec<[usize; SPACE]>> =
+        values.iter().map(|&value| usize::try_from(value).ok().filter(|_| value >= least)).collect();
+    numbers
+        .filter(|numbers| numbers.len() == rank)
+        .map(|numbers| padded(&numbers, least as usize))
+        .ok_or_else(refused)
+}
+
+/// The padding before the first and behind the last element of each spatial dimension.
+///
+/// A list has one number for each dimension, or two, or for all dimensions of the tensor two. With the algorithm `"SAME"`
+/// there are as many windows as strides fit into the image, rounded up; with `"VALID"` there is no padding.
+///
+/// # Errors
+/// [`Error::Attribute`].
+pub(crate) fn paddings(
+    values: &[i64],
+    algorithm: &str,
+    rank: usize,
+    image: Spatial<usize>,
+    kernel: Spatial<usize>,
+    strides: Spatial<usize>,
+) -> Result<Spatial<[usize; 2]>> {
+    match algorithm {
+        "VALID" => Ok([[0; 2]; SPACE]),
+        "SAME" => Ok(std::array::from_fn(|n| {
+            let windows = image[n].div_ceil(strides[n]);
+            let needed = windows.saturating_sub(1) * strides[n] + kernel[n];
+            let total = needed.saturating_sub(image[n]);
+            [total / 2, total - total / 2]
+        })),
+        "EXPLICIT" => {
+            let refused = || Error::Attribute { name: "paddings", value: format!("{values:?}") };
+            let numbers: Option<SmallVec<[usize; 2 * SPACE]>> =
+                values.iter().map(|&value| usize::try_from(value).ok()).collect();
+            let numbers = numbers.ok_or_else(refused)?;
+            let pairs: SmallVec<[[usize; 2]; SPACE]> = match numbers.len() {
+                len if len == rank => numbers.iter().map(|&padding| [padding; 2]).collect(),
+                len if len == 2 * rank => numbers.as_chunks().0.iter().copied().collect(),
+                _ => return Err(refused()),
+            };
+            Ok(padded(&pairs, [0; 2]))
+        }
+        _ => Err(Error::Attribute { name: "padding_algorithm", value: algorithm.to_owned() }),
+    }
+}
+
+/// The windows for which the element at an offset from the window's start is in the image: those `n` below `windows` for
+/// which `n * stride + offset` is below `len`.
+pub(crate) fn inside(windows: usize, stride: usize, offset: isize, len: usize) -> Range<usize> {
+    let end = usize::try_from(len as isize - offset).map_or(0, |reach| reach.div_ceil(stride)).min(windows);
+    let start = if offset < 0 { offset.unsigned_abs().div_ceil(stride) } else { 0 };
+    start.min(end)..end
+}

@@ -1,0 +1,56 @@
+//! Casts between all types of elements, against conversions of single numbers.
+
+mod tensor;
+
+use tenon_kernels::{Complex, DType, Number, cast};
+use tensor::Tensor;
+
+const VALUES: [f64; 6] = [0.0, 1.0, -2.5, 100.75, f64::INFINITY, f64::NAN];
+
+/// A number as an element of the type would hold it.
+fn number(dtype: DType, value: f64) -> Number {
+    match dtype {
+        _ if dtype.is_complex() => Number::Complex(Complex::new(value, 2.0)),
+        _ if dtype.is_float() => Number::Real(value),
+        _ => Number::Integer(value as i64 % 100),
+    }
+}
+
+/// Compares numbers; NaN is the same as NaN.
+fn same(left: Number, right: Number) -> bool {
+    format!("{left:?}") == format!("{right:?}")
+}
+
+#[test]
+fn each_type_becomes_each_other() {
+    for &from in DType::ALL {
+        for &to in DType::ALL {
+            let x = Tensor::new(from, &[2, 3], VALUES.map(|value| number(from, value)));
+            let out = Tensor::new(to, &[2, 3], []);
+            cast::cast(&mut out.view_mut(), &x.view()).unwrap();
+            for index in x.indices() {
+                // One element that is set from the number is the reference.
+                let wanted = Tensor::new(to, &[], [x.get(&index)]).get(&[]);
+                let found = out.get(&index);
+                assert!(same(found, wanted), "{from} {:?} to {to}: {found:?}, not {wanted:?}", x.get(&index));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_cast_in_place_reads_before_it_writes() {
+    let x = Tensor::new(DType::F64, &[4], [1.5, -2.0, 3.0, 4.0].map(Number::Real));
+    let out = Tensor { dtype: DType::Complex64, ..x.clone() };
+    cast::cast(&mut out.view_mut(), &x.view()).unwrap();
+    let found: Vec<Number> = out.indices().iter().map(|index| out.get(index)).collect();
+    assert_eq!(found, [1.5, -2.0, 3.0, 4.0].map(|re| Number::Complex(Complex::new(re, 0.0))));
+}
+
+#[test]
+fn another_shape_is_refused() {
+    let x = Tensor::new(DType::F32, &[2], []);
+    let out = Tensor::new(DType::Complex64, &[1, 2], []);
+    let refused = cast::cast(&mut out.view_mut(), &x.view()).unwrap_err();
+    assert_eq!(refused.to_string(), "the output has the shape [1, 2] where [2] is needed");
+}

@@ -1,0 +1,212 @@
+use tenon_kernels::attention::{attention, attention_grad};
+use tenon_kernels::rotary::{rotary_embedding, rotary_embedding_grad};
+use tenon_kernels::swiglu::{swiglu, swiglu_grad};
+use tenon_kernels::{DType, Error};
+
+use crate::conv::{flat, indices};
+use crate::support::{FLOATS, Random, gradient};
+
+#[derive(Clone, Debug)]
+struct Case {
+    batch: usize,
+    heads: [usize; 2],
+    lengths: [usize; 2],
+    widths: [usize; 2],
+    mask: Option<Vec<usize>>,
+    causal: bool,
+}
+
+const SCALE: f64 = 0.75;
+
+impl Case {
+    fn dims(&self) -> [[usize; 4]; 3] {
+        let [heads, key_heads] = self.heads;
+        [
+            [self.batch, self.lengths[0], heads, self.widths[0]],
+            [self.batch, self.lengths[1], key_heads, self.widths[0]],
+            [self.batch, self.lengths[1], key_heads, self.widths[1]],
+        ]
+    }
+
+    fn result(&self) -> [usize; 4] {
+        [self.batch, self.lengths[0], self.heads[0], self.widths[1]]
+    }
+
+    /// The result, and behind it the logarithms of the sums.
+    fn forward(&self, inputs: &[Vec<f64>], mask: &[f64]) -> (Vec<f64>, Vec<f64>) {
+        let [q, k, v] = self.dims();
+        let mut out = vec![0.0; self.result().iter().product()];
+        let mut sums = Vec::new();
+        for index in indices(&[self.batch, self.heads[0], self.lengths[0]]) {
+            let (sample, head, query) = (index[0], index[1], index[2]);
+            let key_head = head * self.heads[1] / self.heads[0];
+            let score = |key: usize| {
+                let dot: f64 = (0..self.widths[0])
+                    .map(|n| {
+                        inputs[0][flat(&q, &[sample, query, head, n])]
+                            * inputs[1][flat(&k, &[sample, key, key_head, n])]
+                    })
+                    .sum();
+                let shift = self.mask.as_ref().map_or(0.0, |dims| {
+                    let index = [sample, head, query, key];
+                    let index: Vec<usize> =
+                        index[4 - dims.len()..].iter().zip(dims).map(|(&n, &dim)| n % dim).collect();
+                    mask[flat(dims, &index)]
+                });
+                let hidden = self.causal && key + self.lengths[0] > query + self.lengths[1];
+                if hidden { f64::NEG_INFINITY } else { dot * SCALE + shift }
+            };
+            let total: f64 = (0..self.lengths[1]).map(|key| score(key).exp()).sum();
+            sums.push(total.ln());
+            for (key, n) in (0..self.lengths[1]).flat_map(|key| (0..self.widths[1]).map(move |n| (key, n))) {
+                if total > 0.0 {
+                    out[flat(&self.result(), &[sample, query, head, n])] +=
+                        score(key).exp() / total * inputs[2][flat(&v, &[sample, key, key_head, n])];
+                }
+            }
+        }
+        (out, sums)
+    }
+}
+
+fn cases() -> Vec<Case> {
+    let case = Case { batch: 2, heads: [2, 2], lengths: [3, 3], widths: [2, 2], mask: None, causal: false };
+    vec![
+        case.clone(),
+        Case { causal: true, ..case.clone() },
+        Case { heads: [4, 2], lengths: [2, 3], widths: [3, 1], causal: true, ..case.clone() },
+        Case { lengths: [4, 2], causal: true, ..case.clone() },
+        Case { mask: Some(vec![2, 1, 3, 3]), ..case.clone() },
+        Case { mask: Some(vec![3]), causal: true, ..case },
+    ]
+}
+
+#[test]
+fn attention_and_its_gradient_equal_a_loop() {
+    let mut random = Random(1);
+    for (case, dtype) in cases().into_iter().flat_map(|case| FLOATS.map(|dtype| (case.clone(), dtype))) {
+        let tensors = case.dims().map(|dims| random.tensor(dtype, &dims));
+        let inputs = tensors.each_ref().map(|tensor| tensor.values());
+        let mask = case.mask.as_ref().map(|dims| random.tensor(dtype, dims));
+        let mask_values = mask.as_ref().map(|mask| mask.values()).unwrap_or_default();
+        let mask = mask.as_ref().map(|mask| mask.view());
+        let (mut out, dout) = (random.tensor(dtype, &case.result()), random.tensor(dtype, &case.result()));
+        let mut lse = random.tensor(DType::F32, &[case.batch, case.heads[0], case.lengths[0]]);
+        let [q, k, v] = tensors.each_ref().map(|tensor| tensor.view());
+        let mut lse_view = lse.view_mut();
+        attention(&mut out.view_mut(), Some(&mut lse_view), &q, &k, &v, mask.as_ref(), SCALE, case.causal)
+            .unwrap();
+        let (wanted, sums) = case.forward(&inputs, &mask_values);
+        out.assert_close(&wanted, &case);
+        lse.assert_close(&sums, &case);
+        let mut gradients = case.dims().map(|dims| random.tensor(dtype, &dims));
+        let [mut dq, mut dk, mut dv] = gradients.each_mut().map(|tensor| tensor.view_mut());
+        let outs = (Some(&mut dq), Some(&mut dk), Some(&mut dv));
+        attention_grad(outs.0, outs.1, outs.2, &q, &k, &v, mask.as_ref(), &dout.view(), SCALE, case.causal)
+            .unwrap();
+        for (which, ours) in gradients.iter().enumerate() {
+            let wanted =
+                gradient(&inputs, which, &dout.values(), |inputs| case.forward(inputs, &mask_values).0);
+            ours.assert_close(&wanted, (which, &case));
+        }
+    }
+}
+
+#[test]
+fn more_queries_than_a_block_equal_a_loop() {
+    let mut random = Random(2);
+    let case = Case { batch: 1, heads: [1, 1], lengths: [70, 9], widths: [3, 2], mask: None, causal: false };
+    let tensors = case.dims().map(|dims| random.tensor(DType::F32, &dims));
+    let mut out = random.tensor(DType::F32, &case.result());
+    let [q, k, v] = tensors.each_ref().map(|tensor| tensor.view());
+    attention(&mut out.view_mut(), None, &q, &k, &v, None, SCALE, false).unwrap();
+    out.assert_close(&case.forward(&tensors.each_ref().map(|tensor| tensor.values()), &[]).0, &case);
+    let mut odd = random.tensor(DType::F32, &[1, 9, 2, 3]);
+    let refused = attention(&mut out.view_mut(), None, &q, &odd.view(), &v, None, SCALE, false);
+    assert!(matches!(refused, Err(Error::Shape { .. })), "{refused:?}");
+    let refused = attention(&mut odd.view_mut(), None, &q, &k, &v, None, SCALE, false);
+    assert!(matches!(refused, Err(Error::Shape { .. })), "{refused:?}");
+}
+
+#[test]
+fn rotary_embedding_and_its_gradient_equal_a_loop() {
+    let mut random = Random(3);
+    let dims = [2, 3, 2, 4];
+    for (case, dtype) in FLOATS.into_iter().cycle().take(16).enumerate() {
+        let (interleaved, given) = (case / 4 % 2 == 0, case / 8 == 0);
+        let x = random.tensor(dtype, &dims);
+        let [sin, cos] = [0; 2].map(|_| random.tensor(dtype, &[1, 5, 1, 4]));
+        let ids: Vec<f64> = (0..6).map(|_| random.below(5) as f64).collect();
+        let ids = random.tensor_of(DType::I64, &[2, 3], &ids);
+        let positions = if given { ids.values() } else { vec![0.0, 1.0, 2.0, 0.0, 1.0, 2.0] };
+        let ids_view = ids.view();
+        let ids = given.then_some(&ids_view);
+        let reference = |x: &[f64]| -> Vec<f64> {
+            let element = |(number, value): (usize, &f64)| {
+                let (n, start) = (number % 4, number / 4 * 4);
+                let (other, sign) = match (interleaved, n) {
+                    (true, n) => {
+                        if n % 2 == 0 {
+                            (n + 1, -1.0)
+                        } else {
+                            (n - 1, 1.0)
+                        }
+                    }
+                    (false, n) => {
+                        if n < 2 {
+                            (n + 2, -1.0)
+                        } else {
+                            (n - 2, 1.0)
+                        }
+                    }
+                };
+                let at = positions[number / 8] as usize * 4 + n;
+                value * cos.values()[at] + sign * x[start + other] * sin.values()[at]
+            };
+            x.iter().enumerate().map(element).collect()
+        };
+        let (mut out, mut dx, dout) =
+            (random.tensor(dtype, &dims), random.tensor(dtype, &dims), random.tensor(dtype, &dims));
+        rotary_embedding(&mut out.view_mut(), &x.view(), &sin.view(), &cos.view(), ids, interleaved).unwrap();
+        out.assert_close(&reference(&x.values()), (interleaved, given));
+        rotary_embedding_grad(&mut dx.view_mut(), &sin.view(), &cos.view(), ids, &dout.view(), interleaved)
+            .unwrap();
+        let wanted = gradient(&[x.values()], 0, &dout.values(), |inputs| reference(&inputs[0]));
+        dx.assert_close(&wanted, (interleaved, given, "gradient"));
+    }
+    let (x, table) = (random.tensor(DType::F32, &dims), random.tensor(DType::F32, &[2, 4]));
+    let mut out = random.tensor(DType::F32, &dims);
+    let refused = rotary_embedding(&mut out.view_mut(), &x.view(), &table.view(), &table.view(), None, true);
+    assert_eq!(refused, Err(Error::Index { index: 2, len: 2 }));
+}
+
+#[test]
+fn swiglu_and_its_gradient_equal_a_loop() {
+    let mut random = Random(4);
+    for (case, dtype) in FLOATS.into_iter().cycle().take(8).enumerate() {
+        let (split, dims) = (case < 4, [3, 4]);
+        let out_dims = if split { [3, 2] } else { dims };
+        let (x, y) = (random.tensor(dtype, &dims), random.tensor(dtype, &dims));
+        let reference = |inputs: &[Vec<f64>]| -> Vec<f64> {
+            let pair = |n: usize| match split {
+                true => (inputs[0][n / 2 * 4 + n % 2], inputs[0][n / 2 * 4 + 2 + n % 2]),
+                false => (inputs[0][n], inputs[1][n]),
+            };
+            let value = |(gate, value): (f64, f64)| gate / (1.0 + (-gate).exp()) * value;
+            (0..out_dims.iter().product()).map(|n| value(pair(n))).collect()
+        };
+        let inputs = [x.values(), y.values()];
+        let y_view = y.view();
+        let given = (!split).then_some(&y_view);
+        let (mut out, dout) = (random.tensor(dtype, &out_dims), random.tensor(dtype, &out_dims));
+        swiglu(&mut out.view_mut(), &x.view(), given).unwrap();
+        out.assert_close(&reference(&inputs), split);
+        let (mut dx, mut dy) = (random.tensor(dtype, &dims), random.tensor(dtype, &dims));
+        let (mut dx_view, mut dy_view) = (dx.view_mut(), dy.view_mut());
+        swiglu_grad(Some(&mut dx_view), Some(&mut dy_view), &x.view(), given, &dout.view()).unwrap();
+        dx.assert_close(&gradient(&inputs, 0, &dout.values(), reference), split);
+        if !split {
+            dy.assert_close(&gradient(&inputs, 1, &dout.values(), reference), split);
+        }
+    }
+}
