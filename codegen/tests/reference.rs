@@ -89,7 +89,7 @@ fn every_link_of_the_reference_leads_somewhere() {
             for link in links(&page.text) {
                 let (target, anchor) = link.split_once('#').unwrap_or((link, ""));
                 let target = resolve(&page.path, target);
-                let found = pages.iter().find(|page| page.path == target);
+                let found = files.outputs().iter().find(|output| output.path == target);
                 let by_hand = || project.join(&target).is_file();
                 assert!(
                     found.is_some() || by_hand(),

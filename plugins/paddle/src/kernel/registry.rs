@@ -62,10 +62,11 @@ impl Registry {
 
     /// Registers an operator that takes elements of all these types.
     ///
-    /// Before 3.0 only floating-point types are registered: loops of static programs keep their counters on the CPU there, and
-    /// cannot assign to them what a device has computed.
+    /// Before 3.0 most operators are registered only for floating-point types: loops of static programs keep their
+    /// counters on the CPU there, and cannot assign to them what a device has computed.
     pub(crate) fn add_any<K: Kernel<Any>>(self, types: &[&[DataType]]) -> Result<()> {
-        let is_taken = |ty: &DataType| self.release() >= Release::V3_0 || FLOATS.contains(ty);
+        let takes_all = self.release() >= Release::V3_0 || WHOLE_BEFORE_3_0.contains(&K::NAME);
+        let is_taken = |ty: &DataType| takes_all || FLOATS.contains(ty);
         let mut taken = types.iter().copied().flatten().filter(|ty| is_taken(ty));
         taken.try_for_each(|ty| self.add_for::<K, Any>(*ty))
     }
@@ -123,6 +124,10 @@ unsafe extern "C-unwind" fn take_strides(key: *const PD_KernelKey, _: *mut PD_Ke
         }
     }
 }
+
+/// The operators that are registered for integers in every release: PaddlePaddle's fallback for them is wrong. It assigns
+/// to a copy of the tensor, and leaves the elements outside of the index undefined.
+const WHOLE_BEFORE_3_0: [&CStr; 2] = [c"index_put", c"index_put_grad"];
 
 /// The layout of any strides in the numbering of C++; that of any layout is 0. The same from 2.6 to 3.3.
 const STRIDED: i32 = 9;

@@ -18,6 +18,32 @@ const STOP_TIME: Duration = Duration::from_secs(1);
 
 type Job = Box<dyn FnOnce() + Send>;
 
+/// The worker threads of the library.
+static WORKERS: Workers = Workers::new();
+
+thread_local! {
+    /// True in a worker thread.
+    static IS_WORKER: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs a job in a worker thread. Jobs run concurrently and in any order.
+pub(crate) fn run(job: impl FnOnce() + Send + 'static) {
+    WORKERS.run(Box::new(job));
+}
+
+/// Ends the idle threads and waits for them.
+///
+/// A thread that runs a job ends after it. The wait for it is limited, since the job may wait for the caller.
+pub(crate) fn stop() {
+    WORKERS.stop();
+}
+
+struct Workers {
+    state: Mutex<State>,
+    wake: Condvar,
+    ended: Condvar,
+}
+
 struct State {
     jobs: VecDeque<Job>,
     idle: usize,
@@ -28,69 +54,95 @@ struct State {
     ended: Vec<ThreadId>,
 }
 
-static STATE: Mutex<State> =
-    Mutex::new(State { jobs: VecDeque::new(), idle: 0, stops: 0, threads: Vec::new(), ended: Vec::new() });
-static WAKE: Condvar = Condvar::new();
-static ENDED: Condvar = Condvar::new();
-
-thread_local! {
-    /// True in a worker thread.
-    static IS_WORKER: Cell<bool> = const { Cell::new(false) };
-}
-
-fn state() -> MutexGuard<'static, State> {
-    STATE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Runs a job in a worker thread. Jobs run concurrently and in any order.
-pub(crate) fn run(job: impl FnOnce() + Send + 'static) {
-    let spawn = {
-        let mut state = state();
-        state.jobs.push_back(Box::new(job));
-        state.jobs.len() > state.idle
-    };
-    if !spawn {
-        WAKE.notify_one();
-        return;
+impl Workers {
+    const fn new() -> Self {
+        let state =
+            State { jobs: VecDeque::new(), idle: 0, stops: 0, threads: Vec::new(), ended: Vec::new() };
+        Self { state: Mutex::new(state), wake: Condvar::new(), ended: Condvar::new() }
     }
-    match thread::Builder::new().name("tenon-acl".to_owned()).spawn(serve) {
-        Ok(thread) => {
-            let mut state = state();
-            state.threads.push(thread);
-            state.take_ended();
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn run(&'static self, job: Job) {
+        let spawn = {
+            let mut state = self.state();
+            state.jobs.push_back(job);
+            state.jobs.len() > state.idle
+        };
+        if !spawn {
+            self.wake.notify_one();
+            return;
         }
-        // Without a new thread, the caller runs the jobs.
-        Err(_) => {
-            while let Some(job) = next() {
-                call(job);
+        match thread::Builder::new().name("tenon-acl".to_owned()).spawn(|| self.serve()) {
+            Ok(thread) => {
+                let ended = {
+                    let mut state = self.state();
+                    state.threads.push(thread);
+                    state.take_ended()
+                };
+                join(ended);
+            }
+            // Without a new thread, the caller runs the jobs.
+            Err(_) => {
+                while let Some(job) = self.next() {
+                    call(job);
+                }
             }
         }
     }
-}
 
-/// Ends the idle threads and waits for them.
-///
-/// A thread that runs a job ends after it. The wait for it is limited, since the job may wait for the caller.
-pub(crate) fn stop() {
-    let until = Instant::now() + STOP_TIME;
-    // A job that calls this cannot wait for itself.
-    let stays = usize::from(IS_WORKER.get());
-    let mut ended = Vec::new();
-    let mut state = state();
-    state.stops += 1;
-    WAKE.notify_all();
-    loop {
-        ended.append(&mut state.take_ended());
-        let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() || state.threads.len() <= stays {
-            break;
+    fn stop(&self) {
+        let until = Instant::now() + STOP_TIME;
+        // A job that calls this cannot wait for itself.
+        let stays = usize::from(IS_WORKER.get());
+        let mut ended = Vec::new();
+        let mut state = self.state();
+        state.stops += 1;
+        self.wake.notify_all();
+        loop {
+            ended.append(&mut state.take_ended());
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() || state.threads.len() <= stays {
+                break;
+            }
+            state = self.ended.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
         }
-        state = ENDED.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        drop(state);
+        join(ended);
     }
-    drop(state);
-    for thread in ended {
-        // Jobs do not panic, so there is nothing to report.
-        let _ = thread.join();
+
+    fn next(&self) -> Option<Job> {
+        self.state().jobs.pop_front()
+    }
+
+    fn serve(&self) {
+        IS_WORKER.set(true);
+        let mut state = self.state();
+        let mut stops = state.stops;
+        loop {
+            if let Some(job) = state.jobs.pop_front() {
+                stops = state.stops;
+                drop(state);
+                call(job);
+                state = self.state();
+                continue;
+            }
+            if state.stops != stops {
+                break;
+            }
+            state.idle += 1;
+            let (woken, timeout) =
+                self.wake.wait_timeout(state, IDLE_TIME).unwrap_or_else(PoisonError::into_inner);
+            state = woken;
+            state.idle -= 1;
+            if timeout.timed_out() && state.jobs.is_empty() {
+                break;
+            }
+        }
+        state.ended.push(thread::current().id());
+        self.ended.notify_all();
     }
 }
 
@@ -110,40 +162,17 @@ impl State {
     }
 }
 
-fn next() -> Option<Job> {
-    state().jobs.pop_front()
+/// Waits until the destructors of the threads' local values have run, whose code is in this library.
+fn join(ended: Vec<JoinHandle<()>>) {
+    for thread in ended {
+        // Jobs do not panic, so there is nothing to report.
+        let _ = thread.join();
+    }
 }
 
 fn call(job: Job) {
     // The panic hook reports a panic; the other jobs still run.
     let _ = catch_unwind(AssertUnwindSafe(job));
-}
-
-fn serve() {
-    IS_WORKER.set(true);
-    let mut state = state();
-    let mut stops = state.stops;
-    loop {
-        if let Some(job) = state.jobs.pop_front() {
-            stops = state.stops;
-            drop(state);
-            call(job);
-            state = self::state();
-            continue;
-        }
-        if state.stops != stops {
-            break;
-        }
-        state.idle += 1;
-        let (woken, timeout) = WAKE.wait_timeout(state, IDLE_TIME).unwrap_or_else(PoisonError::into_inner);
-        state = woken;
-        state.idle -= 1;
-        if timeout.timed_out() && state.jobs.is_empty() {
-            break;
-        }
-    }
-    state.ended.push(thread::current().id());
-    ENDED.notify_all();
 }
 
 #[cfg(test)]
@@ -152,21 +181,30 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::sync::{Arc, Barrier};
 
+    use super::Workers;
+
+    /// Workers for one test: tests run concurrently.
+    fn workers() -> &'static Workers {
+        Box::leak(Box::new(Workers::new()))
+    }
+
     #[test]
     fn run_jobs_that_wait_for_each_other_all_run() {
+        let workers = workers();
         let barrier = Arc::new(Barrier::new(9));
         for _ in 0..8 {
             let barrier = barrier.clone();
-            super::run(move || _ = barrier.wait());
+            workers.run(Box::new(move || _ = barrier.wait()));
         }
         barrier.wait();
     }
 
     #[test]
     fn run_job_after_a_panic_still_runs() {
+        let workers = workers();
         let (sent, received) = std::sync::mpsc::channel();
-        super::run(|| panic!("as it should"));
-        super::run(move || sent.send(7).unwrap());
+        workers.run(Box::new(|| panic!("as it should")));
+        workers.run(Box::new(move || sent.send(7).unwrap()));
         assert_eq!(received.recv(), Ok(7));
     }
 
@@ -182,12 +220,13 @@ mod tests {
         let is_over = Arc::new(AtomicBool::new(false));
         let (sent, received) = std::sync::mpsc::channel();
         let flag = Flag(is_over.clone());
-        super::run(move || {
+        let workers = workers();
+        workers.run(Box::new(move || {
             FLAG.set(Some(flag));
             sent.send(()).unwrap();
-        });
+        }));
         received.recv().unwrap();
-        super::stop();
+        workers.stop();
         assert!(is_over.load(Ordering::Relaxed));
     }
 }
