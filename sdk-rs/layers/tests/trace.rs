@@ -258,30 +258,6 @@ fn more_than_a_ring_holds_is_not_lost() {
     std::fs::remove_file(trace.file()).unwrap();
 }
 
-/// Memory of this process that is not on disk, in bytes.
-fn resident() -> usize {
-    let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
-    pages.split_whitespace().nth(1).unwrap().parse::<usize>().unwrap() * 4096
-}
-
-#[test]
-fn traces_one_after_the_other_need_the_room_of_one() {
-    let one = |round: i32| {
-        let (trace, device) = traced(options("again"));
-        for _ in 0..=round {
-            device.get_device().unwrap();
-        }
-        trace.finish();
-        let calls = named(&read(&path("again")), "X", "get_device").len();
-        assert_eq!(calls, round as usize + 1, "what an earlier trace recorded is not in this one");
-    };
-    one(0);
-    let before = resident();
-    (1..100).for_each(one);
-    let more = resident().saturating_sub(before);
-    assert!(more < 50 << 20, "{more} bytes more after 99 traces");
-}
-
 #[test]
 fn a_file_that_was_cut_off_is_read_as_far_as_it_goes() {
     let (trace, device) = traced(Options { streams: false, ..options("cut") });
@@ -363,25 +339,4 @@ fn the_end_of_a_process_ends_the_file() {
         assert_eq!((summary.calls, summary.truncated), (1000, false), "{end}");
         std::fs::remove_file(file).unwrap();
     }
-}
-
-#[test]
-fn threads_that_have_ended_need_no_memory() {
-    const THREADS: usize = 5000;
-    let (trace, device) = traced(Options { streams: false, ..options("short-threads") });
-    let round = || {
-        for _ in 0..THREADS {
-            std::thread::scope(|scope| {
-                scope.spawn(|| device.set_device(ID).unwrap());
-            });
-        }
-        trace.flush();
-        resident()
-    };
-    round();
-    let before = round();
-    let more = (0..3).map(|_| round()).min().unwrap().saturating_sub(before);
-    trace.finish();
-    assert!(more < 16 * THREADS, "{more} bytes more after {THREADS} threads");
-    std::fs::remove_file(trace.file()).unwrap();
 }
