@@ -97,7 +97,7 @@ catalogue! {
     BadField = 31, "a field that is named is one of the struct",
         "The hand-over names fields of the params struct.";
     WrongKind = 32, "a section fits the kind of interface",
-        "`table` and `plugin` belong to tables, `libraries` to imports.";
+        "`table` and `plugin` belong to tables, `libraries` to imports, `weak` to exports and imports.";
     DuplicateValue = 33, "a value of an enum is given once",
         "Two names for one number need `alias: true` on the later one.";
     Owner = 34, "an owner is a handle or an id, and is named",
@@ -226,6 +226,8 @@ catalogue! {
         "There are numbers and truth values, which do not turn into each other. Where integers are among the `types`, there are no fractions.";
     RoleOfName = 97, "a function that creates or destroys by name has the role",
         "`create`, `destroy` and `delete` in a name go with `role: creates` or `role: destroys` on a parameter or result. `role: uses` says that the call does neither.";
+    UnnamedUnion = 98, "a union without a name is a member of a struct",
+        "`unnamed: true` is for a union that C declares in place, so that its members are used as those of the struct. Nothing else can name it.";
 }
 
 impl std::fmt::Display for Code {

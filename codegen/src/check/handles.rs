@@ -1,7 +1,7 @@
 //! Handles: `const` in C.
 
 use crate::diagnostic::{Code, Diagnostic};
-use crate::model::{HandleForm, TypeKind};
+use crate::model::{HandleForm, Length, TypeKind};
 
 use super::Check;
 
@@ -26,12 +26,28 @@ pub(super) fn check_form(check: &Check) {
     }
 }
 
+/// `const: objects` is for an array of handles with `c_const`.
+pub(super) fn check_objects(check: &Check) {
+    let params = check.params().into_iter().map(|(_, param)| param);
+    for param in params.chain(check.results()).filter(|param| param.is_array_mutable) {
+        let has_name = check.spec.const_handle_name(param).is_some();
+        if !has_name || !matches!(param.length, Some(Length::Count(_))) {
+            let message = format!("`{}` is no array of handles with `c_const`", param.name.value);
+            Diagnostic::new(Code::HandleConst, param.places.span("const"), message)
+                .label("`true` or `false` is expected")
+                .related(param.places.span("type"), "the type")
+                .report(check);
+        }
+    }
+}
+
 /// A handle with a tag can only be `const: true` if its type has `c_const`.
 pub(super) fn check_use(check: &Check) {
     let params = check.params().into_iter().map(|(_, param)| param);
     for param in params.chain(check.results()) {
         let Some(TypeKind::Handle { form, const_name: None, .. }) = check.kind(param.ty) else { continue };
-        if param.constness == Some(true) && !matches!(form, HandleForm::Pointee(_)) {
+        if param.constness == Some(true) && !param.is_array_mutable && !matches!(form, HandleForm::Pointee(_))
+        {
             let message = format!("{} has no name for a pointer to const", check.show_a(param.ty));
             Diagnostic::new(Code::HandleConst, param.places.at("const").key, message)
                 .label("the type needs `c_const`")

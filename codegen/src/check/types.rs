@@ -3,7 +3,7 @@
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Direction, Extent, Length, Param, Ty, TypeId, TypeKind};
 
-use super::Check;
+use super::{Check, ParamsOf};
 
 /// The status type is an enum.
 pub(super) fn check_status(check: &Check) {
@@ -46,6 +46,36 @@ pub(super) fn check_id(check: &Check) {
             check.report(
                 Diagnostic::new(Code::WrongValue, field.span("type"), message).label("such as `i32`"),
             );
+        }
+    }
+}
+
+/// Only a union can be without a name in C, and only a field of a struct can be of its type.
+pub(super) fn check_unnamed(check: &Check) {
+    for ty in &check.interface.types {
+        if let TypeKind::Struct { is_unnamed: true, is_union: false, .. } = ty.kind {
+            let message = format!("`{}` has no name and is no union", ty.name.value);
+            Diagnostic::new(Code::UnnamedUnion, ty.places.at("unnamed").key, message)
+                .label("this goes with `union: true`")
+                .help("C++ has no structs without a name")
+                .report(check);
+        }
+    }
+    let is_place = |list: ParamsOf, param: &Param| match list {
+        ParamsOf::Struct(ty) => {
+            let is_in_union = matches!(ty.kind, TypeKind::Struct { is_union: true, .. });
+            !is_in_union && param.dir == Direction::In && param.length.is_none()
+        }
+        ParamsOf::Function(_) | ParamsOf::Callback(_) => false,
+    };
+    let params = check.params().into_iter().map(|(list, param)| (is_place(list.of, param), param));
+    let results = check.results().into_iter().map(|result| (false, result));
+    for (is_place, param) in params.chain(results) {
+        if !is_place && check.spec.is_unnamed(param.ty) {
+            let message = format!("C has no name for {}", check.show_type(param.ty));
+            Diagnostic::new(Code::UnnamedUnion, param.places.span("type"), message)
+                .label("only a field of a struct can be of this type")
+                .report(check);
         }
     }
 }

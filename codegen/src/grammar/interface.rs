@@ -51,6 +51,11 @@ pub static INTERFACE: Shape = Shape {
             "Kind `import`: files in the folder `kernels`, which say what kernels of the host compute.",
         ),
         key("prefix", Value::Symbol, "What the C names of functions begin with."),
+        key(
+            "weak",
+            Value::Symbol,
+            "Kind `export` and `import`: the C macro for weak linkage, which optional functions have.",
+        ),
         key("strategies", Value::Map(&Value::Line), "Fallbacks written by hand: name → what it does."),
         key("names", Value::List(&Value::Symbol), "Names of other programs that docs mention in code marks."),
         key("sdk", Value::Shape(&SDK), "Kind `table`: the functions that the SDK offers for it."),

@@ -122,6 +122,11 @@ static TYPE: Shape = Shape {
         key("values", Value::List(&Value::Shape(&ENUM_VALUE)), "The values of an enum."),
         key("anonymous", Value::Bool, "A typedef of a struct without a tag."),
         key("union", Value::Bool, "A struct whose members share one place."),
+        key(
+            "unnamed",
+            Value::Bool,
+            "A union without a name: C declares it in place, in the structs that have a field of it.",
+        ),
         key("fields", Value::Map(&Value::Shape(&PARAM)), "The members of a struct."),
         key("params", Value::Map(&Value::Shape(&PARAM)), "The parameters of a callback."),
         key(
@@ -215,7 +220,11 @@ static PARAM: Shape = Shape {
             Value::Integer,
             "Of the result of an export: what it returns when it failed; 0 or null if left out.",
         ),
-        key("const", Value::Bool, "Whether the ABI points to const, where that is not as `dir` says."),
+        key(
+            "const",
+            Value::Any(&[Value::Bool, Value::Word(&["objects"])]),
+            "Whether the ABI points to const, where that is not as `dir` says; `objects`: of an array of handles with `c_const`, the objects are const and the array is not.",
+        ),
         key("upstream", Value::Line, "The C++ spelling of the type, where C cannot say it."),
         SINCE,
         UNTIL,
@@ -245,7 +254,7 @@ static FUNCTION: Shape = Shape {
         key(
             "required",
             Value::Word(&["load", "use"]),
-            "`load`: a host refuses a plugin without it; `use`: a host loads the plugin and then misbehaves.",
+            "`load`: a host refuses a plugin without it, or the symbol always exists; `use`: a host loads the plugin and then misbehaves.",
         ),
         key(
             "when_null",

@@ -170,6 +170,8 @@ pub struct Interface {
     pub functions: Vec<Function>,
     /// The prefix of C names of functions.
     pub prefix: String,
+    /// The C macro for weak linkage; `None`: every symbol exists.
+    pub weak: Option<String>,
     /// Fallbacks that are written by hand.
     pub strategies: Vec<At<String>>,
     /// Names of other programs that its docs mention.

@@ -95,6 +95,8 @@ pub struct Param {
     pub failure: i64,
     /// True if the ABI points to const, if that differs from the default of `dir`.
     pub constness: Option<bool>,
+    /// Of an array of handles that are const: true if the array is not.
+    pub is_array_mutable: bool,
     /// The C++ spelling, if C has none.
     pub upstream: Option<String>,
     /// The releases that have it.

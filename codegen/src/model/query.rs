@@ -35,6 +35,11 @@ impl Spec {
         name.filter(|_| param.constness == Some(true))
     }
 
+    /// Returns true if a field is of a type that C has no name for.
+    pub fn is_unnamed(&self, ty: Ty) -> bool {
+        matches!(self.kind(ty), Some(TypeKind::Struct { is_unnamed: true, .. }))
+    }
+
     /// Returns true if a struct of arguments holds what the function writes, rather than the address of a
     /// place for it.
     pub fn is_written_in_args(&self, param: &Param) -> bool {

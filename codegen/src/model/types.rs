@@ -65,6 +65,8 @@ pub enum TypeKind {
         anonymous: bool,
         /// True if its members share one place.
         is_union: bool,
+        /// True if C has no name for it, and declares it in the structs that have a field of it.
+        is_unnamed: bool,
         /// Its members.
         fields: Vec<Param>,
     },

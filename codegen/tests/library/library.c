@@ -61,6 +61,11 @@ blk_status_t blk_memory_get_layout(const_blk_memory_t memory, const_blk_layout_t
   return blk_success;
 }
 
+blk_status_t blk_memory_get_buffer(const_blk_memory_t memory, const void** buffer) {
+  *buffer = memory->data;
+  return blk_success;
+}
+
 blk_status_t blk_memory_destroy(blk_memory_t memory) {
   free(memory);
   return blk_success;
@@ -80,4 +85,11 @@ blk_status_t blk_sum_execute(int32_t nargs, const blk_argument_t* args) {
   if (nargs < 1 || nargs > 9) return blk_invalid_arguments;
   for (int32_t i = 1; i < nargs; ++i) inputs[i - 1] = args[i].memory;
   return blk_sum_many(args[0].memory, nargs - 1, inputs);
+}
+
+blk_status_t blk_scale_many(blk_memory_t target, const blk_factor_t* factor, int32_t n, const_blk_memory_t* inputs) {
+  double by = factor->is_real ? factor->real_number : (double)factor->integer;
+  blk_status_t status = blk_sum_many(target, n, inputs);
+  for (size_t at = 0; at < elements(&target->layout); ++at) target->data[at] *= (float)by;
+  return status;
 }

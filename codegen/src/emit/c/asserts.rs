@@ -116,6 +116,8 @@ impl Asserts<'_> {
                     }
                 }
             }
+            // The structs that have a field of it assert its members.
+            TypeKind::Struct { is_unnamed: true, .. } => {}
             TypeKind::Struct { fields, is_union: true, .. } => {
                 self.fields(ty, fields, &abi::union_layout(self.spec, fields, self.release));
             }
@@ -138,6 +140,10 @@ impl Asserts<'_> {
             let field = &fields[*index];
             let member = Names::new(self.spec, self.interface).field(field);
             let (spelled, brackets) = self.speller.field(field);
+            if self.spec.is_unnamed(field.ty) {
+                self.unnamed(name, field.ty, *offset);
+                continue;
+            }
             self.assert(
                 format!("offsetof({name}, {member}) == {offset}"),
                 format!("offset of {name}.{member}"),
@@ -147,6 +153,19 @@ impl Asserts<'_> {
                 format!("{spelled}{brackets}"),
                 format!("type of {name}.{member}"),
             );
+        }
+    }
+
+    /// The members of a union without a name are members of the struct around it.
+    fn unnamed(&mut self, name: &str, union: Ty, offset: u64) {
+        let Ty::Named(id) = union else { return };
+        for member in self.spec.ty(id).params() {
+            let field = Names::new(self.spec, self.interface).field(member);
+            let whole = format!("{name}.{field}");
+            self.assert(format!("offsetof({name}, {field}) == {offset}"), format!("offset of {whole}"));
+            let (spelled, brackets) = self.speller.field(member);
+            let spelled = format!("{spelled}{brackets}");
+            self.same(format!("decltype({name}::{field})"), spelled, format!("type of {whole}"));
         }
     }
 

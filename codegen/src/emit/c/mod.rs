@@ -110,6 +110,7 @@ pub fn type_declaration(spec: &Spec, interface: &Interface, ty: &crate::model::T
         }
         TypeKind::Enum { as_int: true, .. } => format!("typedef int {name};"),
         TypeKind::Enum { .. } => format!("typedef enum {{ … }} {name};"),
+        TypeKind::Struct { is_unnamed: true, .. } => "union { … };".to_owned(),
         TypeKind::Struct { anonymous, is_union, .. } => {
             let word = if *is_union { "union" } else { "struct" };
             let tag = if *anonymous { String::new() } else { format!("{name} ") };

@@ -21,6 +21,8 @@ pub struct Header {
     guard: String,
     comment: Vec<String>,
     includes: Vec<String>,
+    /// The macro for weak linkage.
+    weak: Option<String>,
     /// Structs that are named before they are described.
     forward: Vec<String>,
     types: Vec<TypeItem>,
@@ -78,6 +80,8 @@ pub(super) struct FieldItem {
     pub(super) declaration: String,
     pub(super) name: String,
     pub(super) offset: u64,
+    /// Of a union without a name: its members, which C declares in place of the field.
+    pub(super) members: Vec<FieldItem>,
 }
 
 #[derive(Debug, Serialize)]
@@ -124,12 +128,14 @@ impl Builder<'_> {
         let used = interface.uses.iter().map(|id| self.spec.interfaces[id.0].header.as_str());
         let includes = used.chain(headers.included_by(name)).map(|other| names::beside(name, other));
         let types = self.types_in_order().into_iter().map(|index| &interface.types[index]);
+        let types = types.filter(|ty| !matches!(ty.kind, TypeKind::Struct { is_unnamed: true, .. }));
         let plugin = table.and_then(|table| Some((table, table.plugin()?)));
         Header {
             marker,
             guard: self.names.guard(name),
             comment: self.comments.header(&headers, name),
             includes: includes.collect(),
+            weak: interface.weak.clone(),
             forward: table.iter().map(|table| table.c_name.clone()).collect(),
             types: types.filter(|ty| is_here(ty.group)).map(|ty| self.ty(ty)).collect(),
             tables: table.map(|table| self.tables(table)).unwrap_or_default(),
@@ -216,7 +222,7 @@ impl Builder<'_> {
                 size: 4,
                 comment,
             },
-            TypeKind::Struct { anonymous, is_union, fields } => {
+            TypeKind::Struct { anonymous, is_union, fields, .. } => {
                 let layout = match is_union {
                     true => abi::union_layout(self.spec, fields, self.interface.newest()),
                     false => abi::struct_layout(self.spec, fields, self.interface.newest()),
@@ -254,9 +260,21 @@ impl Builder<'_> {
                 declaration: format!("{spelled} {name}{brackets};"),
                 name,
                 offset: *offset,
+                members: self.unnamed_members(field, *offset, release),
             }
         };
         layout.fields.iter().map(place).collect()
+    }
+
+    /// The members of a union without a name, with their offsets in the struct around it.
+    fn unnamed_members(&self, field: &Param, offset: u64, release: Option<ReleaseId>) -> Vec<FieldItem> {
+        let Ty::Named(id) = field.ty else { return Vec::new() };
+        let ty = self.spec.ty(id);
+        let TypeKind::Struct { fields, is_unnamed: true, .. } = &ty.kind else { return Vec::new() };
+        let layout = abi::union_layout(self.spec, fields, release);
+        let mut members = self.fields(ty, fields, &layout, release);
+        members.iter_mut().for_each(|member| member.offset += offset);
+        members
     }
 
     fn table_behind(&self, ty: &Type, field: &Param) -> Option<&Table> {
@@ -330,7 +348,8 @@ impl Builder<'_> {
                     (self.comments.field(param, &function.params), spelled, name)
                 }
             };
-            FieldItem { comment, declaration: format!("{spelled} {name};"), name, offset: *offset }
+            let declaration = format!("{spelled} {name};");
+            FieldItem { comment, declaration, name, offset: *offset, members: Vec::new() }
         };
         StructItem {
             comment: vec![format!("@brief The arguments of `{}`.", function.c_name)],
@@ -353,7 +372,7 @@ impl Builder<'_> {
                     .in_group(GroupId(index))
                     .map(|function| FunctionItem {
                         comment: self.comments.function(function),
-                        declaration: format!("{};", self.newest.prototype(function)),
+                        declaration: format!("{};", self.newest.declared(function)),
                     })
                     .collect(),
             })

@@ -160,7 +160,7 @@ impl Builder<'_> {
             let comment = if newest { comment } else { Vec::new() };
             members.push(MemberItem {
                 heading,
-                field: FieldItem { comment, declaration, name, offset: member.offset },
+                field: FieldItem { comment, declaration, name, offset: member.offset, members: Vec::new() },
             });
         }
         members
@@ -236,6 +236,7 @@ impl Builder<'_> {
             declaration: format!("{declaration} {name};"),
             name: name.to_owned(),
             offset,
+            members: Vec::new(),
         };
         let mut members = vec![
             member("Size of this struct in bytes, written by the plugin.", "size_t", "size", 0),
@@ -249,6 +250,7 @@ impl Builder<'_> {
                 declaration: format!("{};", self.newest.slot(function, 2)),
                 name: function.c_name.clone(),
                 offset,
+                members: Vec::new(),
             }
         }));
         ExtensionItem {

@@ -53,7 +53,9 @@ impl<'a> Speller<'a> {
         }
         let by_pointer = param.dir != Direction::In;
         match param.ty {
-            Ty::Pointer if by_pointer && param.role == Role::Creates => "void**".to_owned(),
+            Ty::Pointer if by_pointer && param.role == Role::Creates => {
+                format!("{}void**", constness(param, false))
+            }
             Ty::Pointer => {
                 let reads = !by_pointer
                     && param.role != Role::Destroys
@@ -113,7 +115,7 @@ impl<'a> Speller<'a> {
                 format!("{}{}*{array}*", constness(param, reads && is_const), self.base(param.ty))
             }
             ty if self.spec.const_handle_name(param).is_some() => {
-                let array = if reads { "const " } else { "" };
+                let array = if reads && !param.is_array_mutable { "const " } else { "" };
                 format!("{array}{}*", self.spec.const_handle_name(param).unwrap_or(&self.base(ty)))
             }
             ty => format!("{}{}*", constness(param, reads), self.base(ty)),
@@ -216,6 +218,17 @@ impl<'a> Speller<'a> {
     /// A prototype: `PD_Tensor* PD_NewTensor(void)`.
     pub fn prototype(self, function: &Function) -> String {
         self.of_function(function, &function.c_name, true, 0)
+    }
+
+    /// The prototype with its linkage: an optional function is weak if the interface has a macro for that.
+    pub fn declared(self, function: &Function) -> String {
+        match &self.interface.weak {
+            Some(weak) if function.is_optional() => {
+                let result = format!("{weak} {}", self.result(&function.result));
+                self.declaration(&result, &function.c_name, &function.params, true, 0)
+            }
+            _ => self.prototype(function),
+        }
     }
 
     /// The type of a pointer to the function: `C_Status (*)(C_Device)`.

@@ -101,7 +101,10 @@ pub(super) fn raw_param(context: Context, param: &Param) -> TokenStream {
         };
     }
     match param.ty {
-        Ty::Pointer if param.role == Role::Creates && written => quote!(*mut *mut ::core::ffi::c_void),
+        Ty::Pointer if param.role == Role::Creates && written => {
+            let target = pointer(quote!(::core::ffi::c_void), false);
+            quote!(*mut #target)
+        }
         Ty::Pointer => {
             let read_only = !written && param.length.is_some() && param.role != Role::Destroys;
             pointer(quote!(::core::ffi::c_void), read_only)

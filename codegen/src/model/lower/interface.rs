@@ -72,6 +72,7 @@ impl Lowerer<'_> {
             types,
             functions,
             prefix,
+            weak: text(node, "weak"),
             strategies: node
                 .get("strategies")
                 .map_or(&[][..], Node::entries)
@@ -196,17 +197,18 @@ impl Lowerer<'_> {
     fn kind(&mut self, scope: Scope, node: &Node) -> InterfaceKind {
         let kind = node.get("kind").and_then(Node::text).unwrap_or_default();
         for (section, belongs) in [
-            ("table", "table"),
-            ("plugin", "table"),
-            ("extension", "table"),
-            ("sdk", "table"),
-            ("error", "table"),
-            ("args", "table"),
-            ("libraries", "import"),
-            ("python", "export"),
+            ("table", &["table"][..]),
+            ("plugin", &["table"]),
+            ("extension", &["table"]),
+            ("sdk", &["table"]),
+            ("error", &["table"]),
+            ("args", &["table"]),
+            ("libraries", &["import"]),
+            ("weak", &["export", "import"]),
+            ("python", &["export"]),
         ] {
             if let Some((key, _)) = node.entries().iter().find(|(key, _)| key.value == section)
-                && kind != belongs
+                && !belongs.contains(&kind)
                 && ["table", "export", "import"].contains(&kind)
             {
                 Diagnostic::new(
@@ -214,7 +216,7 @@ impl Lowerer<'_> {
                     key.span,
                     format!("`{section}` does not belong to the kind `{kind}`"),
                 )
-                .label(format!("only to `{belongs}`"))
+                .label(format!("only to `{}`", belongs.join("` and `")))
                 .related_if(node.get("kind").map(|kind| kind.span), "the kind")
                 .add_to(self.diagnostics);
             }

@@ -65,7 +65,11 @@ impl Lowerer<'_> {
             context_of,
             is_status: flag(node, "status"),
             failure: node.get("failure").and_then(Node::integer).unwrap_or_default(),
-            constness: node.get("const").and_then(Node::bool),
+            constness: match node.get("const") {
+                Some(word) if word.text() == Some("objects") => Some(true),
+                node => node.and_then(Node::bool),
+            },
+            is_array_mutable: node.get("const").and_then(Node::text) == Some("objects"),
             upstream: text(node, "upstream"),
             availability: self.availability(scope, node),
             absent: node.get("absent").and_then(|node| self.absent(scope, node)),

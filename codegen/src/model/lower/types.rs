@@ -84,6 +84,7 @@ impl Lowerer<'_> {
             "struct" => TypeKind::Struct {
                 anonymous: flag(node, "anonymous"),
                 is_union: flag(node, "union"),
+                is_unnamed: flag(node, "unnamed"),
                 fields: self.params(scope, node.get("fields")),
             },
             "callback" => TypeKind::Callback {
@@ -110,7 +111,7 @@ impl Lowerer<'_> {
 
     /// Each kind of type has keys of its own.
     fn check_sections(&mut self, node: &Node, kind: &str) {
-        let sections: [(&str, &[&str]); 15] = [
+        let sections: [(&str, &[&str]); 16] = [
             ("tag", &["handle", "id"]),
             ("by", &["handle"]),
             ("const", &["handle"]),
@@ -122,6 +123,7 @@ impl Lowerer<'_> {
             ("as", &["enum"]),
             ("values", &["enum"]),
             ("anonymous", &["struct"]),
+            ("unnamed", &["struct"]),
             ("union", &["struct"]),
             ("fields", &["struct"]),
             ("params", &["callback"]),
