@@ -100,6 +100,14 @@ fn each_header_of_an_export_stands_alone() {
 }
 
 #[test]
+fn each_header_of_diopi_stands_alone() {
+    let include = generate("spec", "headers-of-diopi");
+    for header in ["diopi/diopirt.h", "diopi/conform_test.h", "diopi/functions.h", "diopi/diopi.h"] {
+        compiles_everywhere(&include, header);
+    }
+}
+
+#[test]
 fn a_program_written_for_ascend_compiles_as_it_is() {
     let include = generate("spec", "headers-for-ascend");
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c");

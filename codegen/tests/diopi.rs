@@ -1,0 +1,319 @@
+//! Compares the spec of DIOPI with data from its public headers.
+//!
+//! `diopi/` has the data. Types, layouts and numbers are compared in the generated headers, by a compiler. Names of
+//! parameters are compared as text, because tensors that change places have the same type.
+
+mod texts;
+mod tools;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use codegen::model::{Function, Interface, Spec, Type};
+use heck::ToSnakeCase;
+use texts::Texts;
+
+/// Parameters with another name than in the headers, and the reason.
+const RENAMED: &[(&str, &str, &str)] = &[];
+
+/// Functions of the headers that the generated headers declare elsewhere: where, and the reason.
+const MOVED: &[(&str, &str, &str)] = &[(
+    "diopi_register.h",
+    "diopirt.h",
+    "the host has its functions, and `initLibrary` is in the other header",
+)];
+
+/// Functions whose linkage differs from the headers, and the reason.
+const LINKAGE: &[(&str, &str)] = &[
+    ("diopiGetImplVersion", "the test suite refers to it without a check"),
+    ("diopiGetLastErrorString", "the test suite refers to it without a check"),
+    ("diopiGetVendorName", "the test suite refers to it without a check"),
+];
+
+/// Names of the headers that the claims need and the spec does not have.
+const PRELUDE: &str = "#include <cstddef>\n#include <type_traits>\n#include \"diopi/diopi.h\"\n\
+                       typedef int8_t diopiDeviceIndex_t;\n";
+
+/// A function as the headers declare it.
+struct Declared {
+    header: String,
+    is_weak: bool,
+    result: String,
+    /// `None`: not verified.
+    params: Option<Vec<String>>,
+}
+
+fn root() -> &'static Path {
+    // The crate lies in the workspace's root.
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a crate has a folder above it")
+}
+
+fn spec_of(texts: &Texts) -> Spec {
+    match codegen::load(texts) {
+        Ok(loaded) => loaded.spec,
+        Err(mistakes) => panic!("{}", mistakes.render(false)),
+    }
+}
+
+/// The project's spec.
+fn spec() -> Spec {
+    spec_of(&Texts::of_folder(&root().join("spec")))
+}
+
+/// The project's spec with one replacement in one file.
+fn changed(path: &str, from: &str, to: &str) -> Spec {
+    let mut texts = Texts::of_folder(&root().join("spec"));
+    let text = texts.0.get_mut(path).expect("the file is part of the spec");
+    assert!(text.contains(from), "`{path}` no longer says `{from}`");
+    *text = text.replacen(from, to, 1);
+    spec_of(&texts)
+}
+
+fn rows(file: &str) -> Vec<Vec<String>> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/diopi").join(file);
+    let text = std::fs::read_to_string(path).expect("the data is part of the repository");
+    let rows = text.lines().filter(|line| !line.starts_with('#'));
+    rows.map(|line| line.split('\t').map(str::to_owned).collect()).collect()
+}
+
+fn declared() -> BTreeMap<String, Declared> {
+    let row = |row: Vec<String>| {
+        let params = row[4].split(',').map(|param| param.trim().to_owned()).filter(|param| !param.is_empty());
+        let declared = Declared {
+            header: row[1].clone(),
+            is_weak: row[2] == "weak",
+            result: row[3].clone(),
+            params: (row[4] != "?").then(|| params.collect()),
+        };
+        (row[0].clone(), declared)
+    };
+    rows("functions.tsv").into_iter().map(row).collect()
+}
+
+/// The type and the name of a parameter: `const void* src`, `diopiStreamHandle_t* stream`.
+fn split(param: &str) -> (&str, &str) {
+    let start = param.rfind([' ', '*']).map_or(0, |space| space + 1);
+    (param[..start].trim(), &param[start..])
+}
+
+fn interfaces(spec: &Spec) -> [&Interface; 2] {
+    ["diopi_runtime", "diopi"].map(|name| spec.interface(name).expect("the spec has DIOPI"))
+}
+
+fn functions(spec: &Spec) -> impl Iterator<Item = (&Interface, &Function)> {
+    interfaces(spec).into_iter().flat_map(|it| it.functions.iter().map(move |function| (it, function)))
+}
+
+/// What differs from the data in names, headers and linkage.
+fn differences(spec: &Spec) -> Vec<String> {
+    let declared = declared();
+    let mut wrong = Vec::new();
+    for (interface, function) in functions(spec) {
+        let name = &function.c_name;
+        let Some(theirs) = declared.get(name) else {
+            wrong.push(format!("{name} is declared by no header of DIOPI"));
+            continue;
+        };
+        wrong.extend(params_differ(function, theirs));
+        let ours = &interface.groups[function.group.0].header.value;
+        let moved = MOVED.iter().find(|(from, ..)| *from == theirs.header);
+        let expected = format!("diopi/{}", moved.map_or(theirs.header.as_str(), |(_, to, _)| to));
+        if *ours != expected {
+            wrong.push(format!("{name} is in `{ours}`, and `{expected}` is expected"));
+        }
+        let is_known = LINKAGE.iter().any(|(known, _)| known == name);
+        if (function.is_optional() != theirs.is_weak) != is_known {
+            wrong.push(format!("{name} has other linkage, or is listed and has not"));
+        }
+    }
+    let ours: BTreeSet<&str> = functions(spec).map(|(_, function)| function.c_name.as_str()).collect();
+    let missing = declared.keys().filter(|name| !ours.contains(name.as_str()));
+    wrong.extend(missing.map(|name| format!("{name} is missing")));
+    wrong
+}
+
+fn params_differ(function: &Function, theirs: &Declared) -> Option<String> {
+    let name = &function.c_name;
+    let ours: Vec<&str> = function.params.iter().map(|param| param.name.value.as_str()).collect();
+    let spelled = |param: &String| {
+        let (_, theirs) = split(param);
+        let renamed = RENAMED.iter().find(|(of, from, _)| of == name && *from == theirs);
+        renamed.map_or_else(|| theirs.to_snake_case(), |(.., to)| (*to).to_owned())
+    };
+    let theirs: Vec<String> = theirs.params.as_ref()?.iter().map(spelled).collect();
+    (ours != theirs).then(|| format!("{name} has the parameters {ours:?}, and {theirs:?} in the header"))
+}
+
+/// Assertions in C++ about the types of functions, the numbers, and the layouts of structs.
+fn claims() -> String {
+    let mut lines = Vec::new();
+    for (name, function) in declared() {
+        let Some(params) = function.params else { continue };
+        let types: Vec<&str> = params.iter().map(|param| split(param).0).collect();
+        let whole = format!("{} (*)({})", function.result, types.join(", "));
+        lines.push(format!(
+            "static_assert(std::is_same<decltype(&{name}), {whole}>::value, \"type of {name}\");"
+        ));
+    }
+    for row in rows("constants.tsv") {
+        let [name, value, of] = &row[..] else { panic!("three columns are expected") };
+        lines.push(format!("static_assert((long long)({name}) == {value}, \"{name}\");"));
+        lines.push(format!(
+            "static_assert(std::is_same<decltype({name}), {of}>::value, \"{name} is of {of}\");"
+        ));
+    }
+    for (of, member, ty, offset) in [
+        ("diopiSize_t", "data", "const int64_t*", 0),
+        ("diopiSize_t", "len", "int64_t", 8),
+        ("diopiScalar_t", "stype", "diopiDtype_t", 0),
+        ("diopiScalar_t", "fval", "double", 8),
+        ("diopiScalar_t", "ival", "int64_t", 8),
+    ] {
+        let whole = format!("{of}::{member}");
+        lines.push(format!("static_assert(offsetof({of}, {member}) == {offset}, \"offset of {whole}\");"));
+        lines.push(format!(
+            "static_assert(std::is_same<decltype({whole}), {ty}>::value, \"type of {whole}\");"
+        ));
+    }
+    for (handle, pointee) in [
+        ("diopiContextHandle_t", "diopiContext*"),
+        ("diopiTensorHandle_t", "diopiTensor*"),
+        ("diopiConstTensorHandle_t", "const diopiTensor*"),
+        ("diopiGeneratorHandle_t", "diopiGenerator*"),
+        ("diopiConstGeneratorHandle_t", "const diopiGenerator*"),
+        ("diopiStreamHandle_t", "void*"),
+    ] {
+        lines.push(format!("static_assert(std::is_same<{handle}, {pointee}>::value, \"{handle}\");"));
+    }
+    lines.join("\n") + "\n"
+}
+
+/// Writes the headers of a spec; returns the folder to include them from.
+fn headers(spec: Spec, test: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("diopi-{test}"));
+    let header = spec.outputs.place("header").expect("the spec asks for headers").path.clone();
+    let loaded = codegen::Loaded { spec, sources: codegen::source::Sources::default() };
+    let summary = Some("{{ reference }}\n");
+    let inputs = codegen::emit::Inputs { loaded: &loaded, folder: "spec", summary, exports: None };
+    let files = codegen::emit::emit(&inputs).expect("the outputs can be emitted");
+    let target = codegen::out::Target::new(&folder, &root().join("spec"), &loaded.spec);
+    if folder.exists() {
+        std::fs::remove_dir_all(&folder).expect("the folder for tests can be written");
+    }
+    files.write(&target, codegen::out::Edits::Refuse).expect("the folder for tests can be written");
+    folder.join(header.value)
+}
+
+/// Compiles assertions with the headers of a spec; returns the compiler's message if they fail.
+fn compile(spec: Spec, test: &str) -> Result<(), String> {
+    let include = headers(spec, test);
+    let file = include.join("claims.cc");
+    std::fs::write(&file, PRELUDE.to_owned() + &claims()).expect("the folder for tests can be written");
+    let mut command = Command::new("c++");
+    command.args(["-std=c++17", "-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I"]);
+    let output = tools::output(command.arg(include).arg(&file));
+    if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).into_owned()) }
+}
+
+#[test]
+fn names_headers_and_linkage_are_as_published() {
+    let wrong = differences(&spec());
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn types_and_numbers_are_as_published() {
+    if let Err(reason) = compile(spec(), "published") {
+        panic!("{reason}");
+    }
+}
+
+#[test]
+fn constants_are_all_in_the_data() {
+    let known: BTreeSet<String> =
+        rows("constants.tsv").into_iter().map(|mut row| row.swap_remove(0)).collect();
+    let spec = spec();
+    let types = interfaces(&spec).into_iter().flat_map(|interface| &interface.types);
+    let ours: BTreeSet<String> =
+        types.flat_map(Type::enum_values).map(|value| value.c_name.clone()).collect();
+    assert_eq!(ours, known);
+}
+
+#[test]
+fn function_that_nothing_defines_has_a_null_address() {
+    let include = headers(spec(), "weak");
+    let file = include.join("weak.c");
+    let text = "#include \"diopi/diopi.h\"\n\
+                diopiError_t diopiGetStream(diopiContextHandle_t ctx, diopiStreamHandle_t* stream) {\n  \
+                (void)ctx;\n  *stream = NULL;\n  return diopiSuccess;\n}\n\
+                int main(void) {\n  diopiStreamHandle_t stream;\n  \
+                return diopiGetVersion != NULL || diopiGetStream(NULL, &stream) != diopiSuccess;\n}\n";
+    std::fs::write(&file, text).expect("the folder for tests can be written");
+    for (compiler, standard) in [("cc", "c11"), ("c++", "c++17")] {
+        let program = include.join(format!("weak-{standard}"));
+        let mut command = Command::new(compiler);
+        command.args(["-x", if compiler == "cc" { "c" } else { "c++" }]).arg(format!("-std={standard}"));
+        command.args(["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I"]).arg(&include).arg(&file);
+        let output = tools::output(command.arg("-o").arg(&program));
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let status = Command::new(&program).status().expect("the program was just made");
+        assert!(status.success(), "the program in {standard} fails with {status}");
+    }
+}
+
+#[test]
+fn wrong_name_is_blamed() {
+    let cases = [
+        (
+            "diopi/about.yaml",
+            "diopiGetVendorName",
+            "diopiGetVendor",
+            "diopiGetVendor is declared by no header",
+        ),
+        ("diopi/about.yaml", "diopiGetVendorName", "diopiGetVendor", "diopiGetVendorName is missing"),
+        ("diopi_runtime/tensor.yaml", "itemsize:", "item_size:", "diopiGetTensorElemSize has the parameters"),
+        (
+            "diopi/device.yaml",
+            "diopi/conform_test.h",
+            "diopi/device.h",
+            "device_malloc is in `diopi/device.h`",
+        ),
+        ("diopi_runtime/context.yaml", "    required: load\n", "", "diopiGetStream has other linkage"),
+    ];
+    for (path, from, to, blamed) in cases {
+        let wrong = differences(&changed(path, from, to)).join("\n");
+        assert!(wrong.contains(blamed), "`{blamed}` is not blamed:\n{wrong}");
+    }
+}
+
+#[test]
+fn wrong_type_or_number_is_blamed() {
+    let cases = [
+        (
+            "number",
+            "diopi_runtime/base.yaml",
+            "c: diopiNoImplement, value: 13",
+            "c: diopiNoImplement, value: 15",
+            "diopiNoImplement",
+        ),
+        (
+            "layout",
+            "diopi_runtime/base.yaml",
+            "fval: { type: f64",
+            "fval: { type: f32",
+            "type of diopiScalar_t::fval",
+        ),
+        (
+            "const",
+            "diopi_runtime/tensor.yaml",
+            "th: { type: Tensor, const: true",
+            "th: { type: Tensor",
+            "type of diopiGetTensorDataConst",
+        ),
+    ];
+    for (test, path, from, to, blamed) in cases {
+        let reason = compile(changed(path, from, to), test).expect_err("a wrong claim compiles");
+        assert!(reason.contains(blamed), "`{blamed}` is not blamed:\n{reason}");
+    }
+}
