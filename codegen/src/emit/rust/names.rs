@@ -30,7 +30,11 @@ pub fn is_plain(name: &str) -> bool {
     }
     KNOWN.with_borrow_mut(|known| match known.get(name) {
         Some(is_plain) => *is_plain,
-        None => *known.entry(name.to_owned()).or_insert(syn::parse_str::<Ident>(name).is_ok()),
+        // `syn` does not know the keyword that the edition 2024 added.
+        None => {
+            let is_ident = name != "gen" && syn::parse_str::<Ident>(name).is_ok();
+            *known.entry(name.to_owned()).or_insert(is_ident)
+        }
     })
 }
 
@@ -84,4 +88,17 @@ pub fn trait_with(interface: &Interface, function: &Function) -> Ident {
 /// A number without a suffix.
 pub fn number(value: u64) -> Literal {
     Literal::u64_unsuffixed(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keywords_are_raw() {
+        assert_eq!(
+            ["gen", "in", "self", "stream"].map(|name| snake(name).to_string()),
+            ["r#gen", "r#in", "self_", "stream"]
+        );
+    }
 }
