@@ -102,7 +102,13 @@ fn each_header_of_an_export_stands_alone() {
 #[test]
 fn each_header_of_diopi_stands_alone() {
     let include = generate("spec", "headers-of-diopi");
-    for header in ["diopi/diopirt.h", "diopi/conform_test.h", "diopi/functions.h", "diopi/diopi.h"] {
+    for header in [
+        "diopi/diopirt.h",
+        "diopi/conform_test.h",
+        "diopi/functions.h",
+        "diopi/functions_ext.h",
+        "diopi/diopi.h",
+    ] {
         compiles_everywhere(&include, header);
     }
 }

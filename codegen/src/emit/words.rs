@@ -94,6 +94,7 @@ impl<'a> Words<'a> {
         };
         Some(match extent {
             Extent::Param(id) => format!("`{}` {unit}", params[id.0].name.value),
+            Extent::Number(1) => format!("1 {}", unit.trim_end_matches('s')),
             Extent::Number(number) => format!("{number} {unit}"),
             Extent::Call(id) => {
                 format!("as many {unit} as `{}` says", self.interface.function(*id).name.value)

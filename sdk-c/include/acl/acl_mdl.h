@@ -703,7 +703,7 @@ aclError aclmdlSetDynamicHWSize(
  * @param[in] model_id Number of the model.
  * @param[in] dataset The set of buffers.
  * @param[in] index The input that carries it.
- * @param[in] dims The shape. 1 elements.
+ * @param[in] dims The shape. 1 element.
  * @retval ACL_SUCCESS On success.
  * @see aclmdlSetDynamicBatchSize
  */

@@ -3294,7 +3294,7 @@ aclError aclrtMallocCached(void** dev_ptr, size_t size, aclrtMemMallocPolicy pol
  *     call.
  * @param[in] size Length in bytes, at least 1.
  * @param[in] policy The page policy.
- * @param[in] cfg The attributes; `NULL` for none. 1 elements.
+ * @param[in] cfg The attributes; `NULL` for none. 1 element.
  * @retval ACL_SUCCESS On success.
  * @retval ACL_ERROR_INVALID_PARAM `size` is 0, or `policy` is none of the policies.
  * @retval ACL_ERROR_RT_CONTEXT_NULL The thread has no current context.
@@ -3313,7 +3313,7 @@ aclError aclrtMallocWithCfg(
  *     call.
  * @param[in] size Length in bytes, at least 1.
  * @param[in] policy The page policy.
- * @param[in] cfg The attributes; `NULL` for none. 1 elements.
+ * @param[in] cfg The attributes; `NULL` for none. 1 element.
  * @retval ACL_SUCCESS On success.
  * @retval ACL_ERROR_INVALID_PARAM `size` is 0, or `policy` is none of the policies.
  * @retval ACL_ERROR_RT_CONTEXT_NULL The thread has no current context.
@@ -3375,7 +3375,7 @@ aclError aclrtMallocHost(void** host_ptr, size_t size);
  *
  * @param[out] ptr Address of the new memory. Host memory, `size` bytes. Made by the call.
  * @param[in] size Length in bytes, at least 1.
- * @param[in] cfg The attributes; `NULL` for none. 1 elements.
+ * @param[in] cfg The attributes; `NULL` for none. 1 element.
  * @retval ACL_SUCCESS On success.
  * @retval ACL_ERROR_INVALID_PARAM `size` is 0.
  * @retval ACL_ERROR_RT_CONTEXT_NULL The thread has no current context.
@@ -4126,7 +4126,7 @@ aclError aclrtMemcpy2dAsync(
  *     they rise. `num_attrs` elements.
  * @param[in] num_attrs Number of `attrs`, at least 1 and at most `num_batches`.
  * @param[in,out] fail_index Where the number of the copy that failed goes; `SIZE_MAX` if no
- *     copy was to blame. Written on failure only. 1 elements.
+ *     copy was to blame. Written on failure only. 1 element.
  * @retval ACL_SUCCESS On success.
  * @retval ACL_ERROR_INVALID_PARAM An array is null, or a number is out of its range.
  * @retval ACL_ERROR_RT_PARAM_INVALID A copy is longer than its room, or reaches past the end
@@ -4184,7 +4184,7 @@ aclError aclrtMemcpyBatchV2(
  *     they rise. `num_attrs` elements.
  * @param[in] num_attrs Number of `attrs`, at least 1 and at most `num_batches`.
  * @param[in,out] fail_index Where the number of the copy that failed goes; `SIZE_MAX` if no
- *     copy was to blame. Written on failure only. 1 elements.
+ *     copy was to blame. Written on failure only. 1 element.
  * @param[in] stream The stream in whose order to copy.
  * @retval ACL_SUCCESS On success.
  * @retval ACL_ERROR_INVALID_PARAM An array is null, or a number is out of its range.
@@ -4693,7 +4693,7 @@ aclError aclrtReleaseMemAddress(void* vir_ptr);
  *
  * @param[out] handle The piece of memory. Made by the call.
  * @param[in] size Length in bytes: a multiple of the granularity, not 0.
- * @param[in] prop The properties of the allocation. 1 elements.
+ * @param[in] prop The properties of the allocation. 1 element.
  * @param[in] flags Reserved; 0.
  * @retval ACL_SUCCESS On success.
  * @retval ACL_ERROR_INVALID_PARAM `handle` or `prop` is null, or `size` is 0.
@@ -4763,7 +4763,7 @@ aclError aclrtUnmapMem(void* vir_ptr);
  * Says what sizes and addresses have to be multiples of. Here this is the page of the machine for the smallest
  * granularity, and 2 MiB for the recommended one.
  *
- * @param[in] prop The memory in question. 1 elements.
+ * @param[in] prop The memory in question. 1 element.
  * @param[in] option The type of granularity.
  * @param[out] granularity The granularity in bytes, a power of two.
  * @retval ACL_SUCCESS On success.
@@ -4800,7 +4800,7 @@ aclError aclrtMemSetAccess(void* vir_ptr, size_t size, aclrtMemAccessDesc* desc,
  * Says what `aclrtMemSetAccess` set; read and write, if it was not called.
  *
  * @param[in] vir_ptr An address in a mapping.
- * @param[in] location The place. 1 elements.
+ * @param[in] location The place. 1 element.
  * @param[out] flag A value of `aclrtMemAccessFlags`.
  * @retval ACL_SUCCESS On success.
  * @retval ACL_ERROR_INVALID_PARAM `vir_ptr`, `location` or `flag` is null.
@@ -5288,7 +5288,7 @@ aclError aclrtCntNotifyDestroy(aclrtCntNotify cnt_notify);
  *
  * @param[in] cnt_notify The notify.
  * @param[in] stream The stream; `NULL` is the default stream of the current context.
- * @param[in] info The change of the counter. 1 elements.
+ * @param[in] info The change of the counter. 1 element.
  * @retval ACL_SUCCESS On success.
  * @retval ACL_ERROR_INVALID_PARAM `cnt_notify` or `info` is null.
  * @retval ACL_ERROR_RT_PARAM_INVALID The mode is none of the modes.
@@ -5308,7 +5308,7 @@ aclError aclrtCntNotifyRecord(
  *
  * @param[in] cnt_notify The notify.
  * @param[in] stream The stream; `NULL` is the default stream of the current context.
- * @param[in] info The condition to wait for. 1 elements.
+ * @param[in] info The condition to wait for. 1 element.
  * @retval ACL_SUCCESS On success.
  * @retval ACL_ERROR_INVALID_PARAM `cnt_notify` or `info` is null.
  * @retval ACL_ERROR_RT_PARAM_INVALID The mode is none of the modes.
@@ -5569,7 +5569,7 @@ aclError aclrtResetFloatOverflowStatus(aclrtStream stream);
  *
  * @param[in] stream The stream; `NULL` is the default stream of the current context.
  * @param[in] stm_attr_type The attribute.
- * @param[in] value The value. 1 elements.
+ * @param[in] value The value. 1 element.
  * @retval ACL_SUCCESS On success.
  * @retval ACL_ERROR_INVALID_PARAM `value` is null.
  * @retval ACL_ERROR_RT_PARAM_INVALID There is no such setting, or it does not take the value.
@@ -5888,7 +5888,7 @@ aclError aclrtCmoAsyncWithBarrier(
  *
  * Hints are over as soon as they are queued, so the stream goes on at once.
  *
- * @param[in] task_info The hints to wait for. 1 elements.
+ * @param[in] task_info The hints to wait for. 1 element.
  * @param[in] stream The stream; `NULL` is the default stream of the current context.
  * @param[in] flag Reserved; 0.
  * @retval ACL_SUCCESS On success.
@@ -6015,7 +6015,7 @@ aclError aclrtRandomNumAsync(
  *
  * @param[in] task_stream The stream that has the work.
  * @param[in] task_id Number of the work.
- * @param[in] info The change. 1 elements.
+ * @param[in] info The change. 1 element.
  * @param[in] exec_stream The stream in whose order it is changed.
  * @retval ACL_SUCCESS On success.
  * @see aclrtGetThreadLastTaskId
@@ -6494,7 +6494,7 @@ aclError aclrtSnapShotProcessUnlock(int32_t pid, void* reserve);
  * Brings what the process has on its devices to the host. The last snapshot counts.
  *
  * @param[in] pid Number of this process.
- * @param[in] args The parameters of the snapshot. 1 elements. May be null.
+ * @param[in] args The parameters of the snapshot. 1 element. May be null.
  * @retval ACL_SUCCESS On success.
  * @see aclrtSnapShotProcessRestore
  */
@@ -6506,7 +6506,7 @@ aclError aclrtSnapShotProcessBackup(int32_t pid, aclrtSnapShotBackupArgs* args);
  * Brings the devices to where they were at the last snapshot.
  *
  * @param[in] pid Number of this process.
- * @param[in] args The parameters of the restoration. 1 elements. May be null.
+ * @param[in] args The parameters of the restoration. 1 element. May be null.
  * @retval ACL_SUCCESS On success.
  * @see aclrtSnapShotProcessBackup
  */
