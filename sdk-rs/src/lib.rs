@@ -42,6 +42,7 @@ mod error;
 pub mod handle;
 mod lent;
 mod log;
+pub mod operators;
 mod pointer;
 pub mod reflect;
 mod strategy;
@@ -53,7 +54,7 @@ pub use error::{Error, Origin, Reason, Refusal, StatusCode, last_error};
 pub use lent::Lent;
 pub use log::{BadLogLevel, LogLevel, log_level};
 pub use pointer::{AnyPtr, DevicePtr, HostPtr, UnifiedPtr};
-pub use tenon_macros::{device, plugin};
+pub use tenon_macros::{device, operators, plugin};
 
 /// The device interface: the trait [`Device`](device::Device), its types, and the table in each release's layout.
 ///

@@ -93,7 +93,7 @@ pub fn all_to_all_by_send_recv(
     (rank + 1..ranks).try_for_each(receive)
 }
 
-fn element_size(dtype: DataType) -> Result<usize> {
+pub(crate) fn element_size(dtype: DataType) -> Result<usize> {
     match dtype {
         DataType::BOOL | DataType::UINT8 | DataType::INT8 => Ok(1),
         DataType::UINT16 | DataType::INT16 | DataType::FLOAT16 | DataType::BFLOAT16 => Ok(2),

@@ -52,6 +52,8 @@ register! {
     rust::Exports,
     rust::Traits,
     rust::Formulas,
+    rust::OperatorTraits,
+    rust::OperatorCalls,
     rust::Kernels,
     python::Packages,
     docs::Contents,

@@ -8,6 +8,7 @@ mod form;
 mod function;
 mod kernel;
 pub mod lower;
+mod method;
 mod operator;
 mod param;
 mod prose;
@@ -25,6 +26,7 @@ pub use kernel::{
     IgnoredTensor, Kernel, KernelAttribute, KernelGroup, KernelInput, KernelOutput, KernelRole, KernelType,
     OperatorId,
 };
+pub use method::{Method, Work};
 pub use operator::{
     Arity, Attribute, AttributeType, AttributeValue, Body, ElementType, Elementwise, Formula, Gradient,
     Operand, Operator, OperatorGroup, Operators, OutputType, gradient_name,

@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::page::{read, root};
 
 /// The folders and files that are searched. Tests, benchmarks and `xtask` have variables of their own.
-const SOURCES: [&str; 10] = [
+const SOURCES: [&str; 11] = [
     "plugins/paddle/src",
     "plugins/paddle-layers/src",
     "runtime/cpu/src",
@@ -17,6 +17,7 @@ const SOURCES: [&str; 10] = [
     "sdk-py/hatch_build.py",
     "sdk-rs/host/src",
     "sdk-rs/layers/src",
+    "sdk-rs/paddle-operators/src",
     "sdk-rs/src",
 ];
 

@@ -1,27 +1,9 @@
 //! The plugin for PaddlePaddle: `libtenon_paddle.so`, one file for every release from 2.6 to 3.3.
 //!
-//! The crate contains the entry point that Paddle calls, and the operators that Paddle requires, each as a thin
-//! wrapper of a function of `tenon-kernels`. The device is `tenon-cpu`.
-//!
-//! * `host` finds the functions that the running Paddle exports, and raises Paddle's exceptions.
-//! * `kernel` is the framework: an operator is declared once, with its arguments, and gets both of the entry
-//!   points that Paddle requires.
-//! * `operators` has the operators.
-//!
-//! # Errors
-//!
-//! Paddle's functions throw C++ exceptions, which pass through the frames of an operator and run its
-//! destructors; so nothing here catches an exception from a call to Paddle. An operator's own errors, and
-//! panics in its arithmetic, become Paddle's exception, and so a `ValueError` or `RuntimeError` in Python.
+//! The crate contains the entry point that Paddle calls. The device is `tenon-cpu`, its operators are `tenon-operators`,
+//! and `tenon-paddle-operators` registers them.
 
-#[rustfmt::skip]
-mod bindings;
-mod device;
-mod error;
-mod host;
-mod kernel;
 mod name;
-mod operators;
 
 use std::ffi::{CString, c_char, c_void};
 use std::io::Write as _;
@@ -31,7 +13,11 @@ use std::sync::OnceLock;
 use tenon::device::ffi::TenonDeviceExtension;
 use tenon::device::{Plugin as _, hand_over};
 
-use device::Backend;
+use tenon_operators::CpuOperators;
+use tenon_paddle_operators::{Loaded, Memory};
+
+/// The device that the plugin gives to Paddle.
+type Backend = tenon_cpu::Cpu;
 
 /// The number of devices in Paddle where `TENON_CPU_DEVICES` is not set.
 ///
@@ -56,19 +42,20 @@ pub unsafe extern "C-unwind" fn InitPlugin(params: *mut c_void) {
         Ok(release) => release,
         Err(reason) => return complain(&reason),
     };
-    let host = host::Host::find(release);
-    if !matches!(host, Ok(None)) {
+    // SAFETY: the memory of the CPU device is host memory.
+    let registered = unsafe {
+        tenon_paddle_operators::register_with::<Backend>(
+            &CpuOperators,
+            Memory::OfTheHost,
+            release,
+            device_type,
+        )
+    };
+    if registered != Ok(Loaded::ByAnother) {
         Backend::instance().set_default_devices(DEVICES_IN_PADDLE);
     }
-    match host {
-        Ok(Some(host)) => {
-            if let Err(reason) = operators::register(host, device_type) {
-                complain(&reason);
-            }
-        }
-        // Not Paddle, but another host of the same table, which has no operators to register.
-        Ok(None) => {}
-        Err(reason) => complain(&reason),
+    if let Err(reason) = registered {
+        complain(&reason);
     }
 }
 

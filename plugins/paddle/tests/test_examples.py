@@ -24,18 +24,48 @@ print("done")
 """
 
 
-@pytest.mark.parametrize(("folder", "device"), [("rust", "my_npu"), ("c", "c_plugin")])
-def test_example_computes(folder: str, device: str) -> None:
-    """`cargo xtask test` builds them and names their folder."""
+def run(folder: str, program: str) -> subprocess.CompletedProcess[str]:
+    """Runs a program with the plugins of a folder, which `cargo xtask test` has built."""
     root = Path(os.environ["TENON_EXAMPLES"]) / folder
     assert list(root.glob("*.so")), f"no plugin in {root}"
     environment = {**os.environ, "CUSTOM_DEVICE_ROOT": str(root)}
-    result = subprocess.run(
-        [sys.executable, "-c", PROGRAM.format(device=device)],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = [sys.executable, "-c", program]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(("folder", "device"), [("rust", "my_npu"), ("c", "c_plugin")])
+def test_example_computes(folder: str, device: str) -> None:
+    result = run(folder, PROGRAM.format(device=device))
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.endswith("done\n")
+
+
+OPERATORS = """
+import paddle
+from paddle.base import core
+kernels = core._get_registered_phi_kernels("all")
+ours = {name for name, keys in kernels.items() if any("my_npu" in str(key) for key in keys)}
+assert {"relu", "relu_grad", "add", "expand", "contiguous", "full", "set_value"} <= ours, ours
+assert not {"gelu", "add_grad", "multiply"} & ours, ours
+paddle.set_device("my_npu")
+x = paddle.to_tensor([[-1.0, 2.0, 3.0], [4.0, -5.0, 6.0]], stop_gradient=False)
+y = paddle.nn.functional.relu(x + paddle.to_tensor([1.0, 2.0, 3.0]))
+y.sum().backward()
+assert y.tolist() == [[0.0, 4.0, 6.0], [5.0, 0.0, 9.0]]
+assert x.grad.tolist() == [[0.0, 1.0, 1.0], [1.0, 0.0, 1.0]]
+z = x.detach()
+assert (z.t() + z.t()).tolist() == [[-2.0, 8.0], [4.0, -10.0], [6.0, 12.0]]
+z[0] = 9.0
+assert z.tolist() == [[9.0, 9.0, 9.0], [4.0, -5.0, 6.0]]
+assert paddle.full([2], 7.0).tolist() == [7.0, 7.0]
+wide = paddle.to_tensor([-1.0, 1.0], dtype="float64")
+assert paddle.nn.functional.relu(wide).tolist() == [0.0, 1.0]
+print("done")
+"""
+
+
+def test_example_has_operators_of_its_own() -> None:
+    """The host cannot access its memory; other operators run on Paddle's CPU."""
+    result = run("operators", OPERATORS)
     assert result.returncode == 0, result.stderr
     assert result.stdout.endswith("done\n")

@@ -16,6 +16,8 @@ pub struct Attribute {
     pub module: Option<syn::Path>,
     /// An expression that creates the instance; the default is `Default::default()`.
     pub new: Option<syn::Expr>,
+    /// The crate that registers the device's operators with the host, such as `tenon_paddle_operators`.
+    pub operators: Option<syn::Path>,
     /// A function that completes a table of the plugin's own, such as its data members.
     pub complete: Option<syn::Path>,
 }
@@ -48,6 +50,7 @@ impl Attribute {
                 "fallbacks" => attribute.fallbacks = input.parse::<LitBool>()?.value,
                 "module" => attribute.module = Some(input.parse()?),
                 "new" => attribute.new = Some(input.parse()?),
+                "operators" if specs == Specs::Own => attribute.operators = Some(input.parse()?),
                 "spec" if specs == Specs::Named => attribute.spec = Some(input.parse()?),
                 "complete" if specs == Specs::Named => attribute.complete = Some(input.parse()?),
                 other => return Err(syn::Error::new(name.span(), unknown(specs, other))),
@@ -63,7 +66,7 @@ impl Attribute {
 /// A message for an argument that an attribute does not have.
 fn unknown(specs: Specs, name: &str) -> String {
     let known = match specs {
-        Specs::Own => "`device_type`, `fallbacks`, `new` or `module`",
+        Specs::Own => "`device_type`, `fallbacks`, `operators`, `new` or `module`",
         Specs::Named => "`spec`, `module`, `device_type`, `fallbacks`, `new` or `complete`",
     };
     let elsewhere = match (specs, name) {

@@ -15,6 +15,9 @@ pub(crate) struct Context<'a> {
 impl Context<'_> {
     /// A device has a name only if the entry point passes one to the host.
     pub(crate) fn check(&self) -> syn::Result<()> {
+        if let (Purpose::Device, Some(operators)) = (self.purpose, &self.attribute.operators) {
+            return Err(syn::Error::new_spanned(operators, "operators are registered by `#[tenon::plugin]`"));
+        }
         let Some(device_type) = &self.attribute.device_type else {
             let is_named = !matches!(self.implemented.entry, Some(Entry::ReturnsTable { .. }));
             if is_named && self.purpose == Purpose::Plugin {
@@ -94,6 +97,15 @@ impl Context<'_> {
         let symbol = ident(symbol);
         let text = std::ffi::CString::new(device_type.value())
             .map_err(|_| syn::Error::new(device_type.span(), "the name of a device has no zero byte"))?;
+        let register = self.attribute.operators.as_ref().map(|operators| {
+            quote! {
+                if let ::core::result::Result::Ok(release) = outcome {
+                    if let ::core::result::Result::Err(error) = #operators::register::<#target>(release, #text) {
+                        ::tenon::support::write_line(::core::format_args!("{}: {error}", #device_type));
+                    }
+                }
+            }
+        });
         Ok(quote! {
             /// Reports to a loader that the entry point compares both sizes and writes only if both belong to a release.
             #[unsafe(no_mangle)]
@@ -120,9 +132,11 @@ impl Context<'_> {
             /// # Safety
             /// `params` is the struct that the host passes.
             #[unsafe(no_mangle)]
-            pub unsafe extern "C" fn #symbol(params: *mut ::core::ffi::c_void) {
+            pub unsafe extern "C-unwind" fn #symbol(params: *mut ::core::ffi::c_void) {
                 // SAFETY: the host's promise is handed on.
-                if let ::core::result::Result::Err(error) = unsafe { #module::hand_over::<#target>(params, #text) } {
+                let outcome = unsafe { #module::hand_over::<#target>(params, #text) };
+                #register
+                if let ::core::result::Result::Err(error) = outcome {
                     ::tenon::support::write_line(::core::format_args!("{}: {error}", #device_type));
                 }
             }

@@ -1,9 +1,11 @@
 //! The attributes of Tenon on an `impl` of one of its traits, which a generated table describes.
 
+mod operators;
 #[rustfmt::skip]
 mod traits;
 
 use proc_macro::TokenStream;
+use proc_macro2::Span;
 use syn::ItemImpl;
 use tenon_attribute::{Attribute, Purpose, Specs, expand};
 
@@ -15,7 +17,8 @@ use tenon_attribute::{Attribute, Purpose, Specs, expand};
 /// ```
 ///
 /// Arguments: `device_type` names the device and exports the entry point; `fallbacks = true` fills absent optional
-/// functions with the spec's fallbacks; `new = …` makes the instance, `Default::default()` if left out; `module = …` is
+/// functions with the spec's fallbacks; `operators = tenon_paddle_operators` registers the operators of
+/// [`macro@operators`] with PaddlePaddle; `new = …` makes the instance, `Default::default()` if left out; `module = …` is
 /// for an interface whose module is not in `tenon`. For interfaces of another spec there is the crate `tenon-interface`.
 #[proc_macro_attribute]
 pub fn plugin(arguments: TokenStream, item: TokenStream) -> TokenStream {
@@ -26,6 +29,28 @@ pub fn plugin(arguments: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro_attribute]
 pub fn device(arguments: TokenStream, item: TokenStream) -> TokenStream {
     expand_attribute(Purpose::Device, arguments, item)
+}
+
+/// Implements the traits of operators for a device: those methods that the `impl` has.
+///
+/// ```text
+/// #[tenon::operators]
+/// impl Operators for MyNpu {
+///     #[data_types(FLOAT32, FLOAT16)]
+///     fn relu(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> { … }
+/// }
+/// ```
+///
+/// The methods may be of any group. `data_types` lists the types of elements that a method accepts; without it the method
+/// accepts all types that the spec lists.
+#[proc_macro_attribute]
+pub fn operators(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    if !arguments.is_empty() {
+        let message = "`#[tenon::operators]` has no arguments";
+        return syn::Error::new(Span::call_site(), message).into_compile_error().into();
+    }
+    let item = syn::parse_macro_input!(item as ItemImpl);
+    operators::expand(traits::OPERATORS, item).unwrap_or_else(|error| error.into_compile_error()).into()
 }
 
 fn expand_attribute(purpose: Purpose, arguments: TokenStream, item: TokenStream) -> TokenStream {

@@ -100,7 +100,7 @@ fn functions(operator: &Operator, formulas: &Elementwise) -> TokenStream {
 }
 
 /// The formula as documentation, with the parts that it uses.
-fn equation(formulas: &Elementwise, out: &str, formula: &Formula) -> String {
+pub(super) fn equation(formulas: &Elementwise, out: &str, formula: &Formula) -> String {
     let parts: Vec<String> = formulas
         .uses(formula)
         .into_iter()

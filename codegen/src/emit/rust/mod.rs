@@ -21,6 +21,7 @@ mod layer;
 mod loaded;
 mod loaded_method;
 mod names;
+mod operators;
 mod parts;
 mod pieces;
 mod plugin;
@@ -39,6 +40,7 @@ use proc_macro2::TokenStream;
 
 pub use formulas::Formulas;
 pub use kernels::Kernels;
+pub use operators::{OperatorCalls, OperatorTraits};
 pub use parts::{FileForm, RustFile};
 pub use trait_table::{TraitEntry, TraitFunction, TraitTable, traits};
 pub use traits::signature_text;

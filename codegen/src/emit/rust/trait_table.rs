@@ -3,8 +3,8 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use super::names;
 use super::traits::signature_text;
+use super::{names, operators};
 use crate::model::{Extension, Function, HandOver, Interface, Need, Spec, Table};
 
 /// A trait that implementations have.
@@ -115,6 +115,7 @@ fn missing(spec: &Spec, interface: &Interface, function: &Function) -> String {
 
 /// The table as the source of a constant.
 pub(super) fn source(spec: &Spec) -> TokenStream {
+    let operators = spec.operators.as_ref().map(operators::table);
     let entries = traits(spec).into_iter().map(|table| {
         let TraitTable { name, module, entry, extension, functions } = table;
         let entry = match entry {
@@ -169,5 +170,7 @@ pub(super) fn source(spec: &Spec) -> TokenStream {
 
         /// The traits of the spec.
         pub(crate) const TRAITS: &[Trait] = &[#(#entries),*];
+
+        #operators
     }
 }

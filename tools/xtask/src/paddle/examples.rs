@@ -7,8 +7,8 @@ use crate::failure::{Failure, at};
 use crate::process::{cargo, step};
 use crate::project;
 
-/// Returns the folder that contains the folders of the plugins: `rust` and `c` are the examples, `between` the layers,
-/// and `old` a plugin for release 2.6 only.
+/// Returns the folder that contains the folders of the plugins: `rust`, `operators` and `c` are the examples, `between` the
+/// layers, and `old` a plugin for release 2.6 only.
 pub fn folder() -> PathBuf {
     project::cache("examples")
 }
@@ -16,7 +16,12 @@ pub fn folder() -> PathBuf {
 /// Builds the plugins.
 pub fn build() -> Result<(), Failure> {
     let root = folder();
-    for (folder, package) in [("rust", "example-rust-plugin"), ("between", "tenon-paddle-layers")] {
+    let packages = [
+        ("rust", "example-rust-plugin"),
+        ("operators", "example-rust-operators"),
+        ("between", "tenon-paddle-layers"),
+    ];
+    for (folder, package) in packages {
         cargo().args(["build", "--quiet", "--package", package]).run()?;
         let library = format!("lib{}.so", package.replace('-', "_"));
         let built = project::target().join("debug").join(&library);

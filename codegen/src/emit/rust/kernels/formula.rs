@@ -6,19 +6,16 @@ use quote::quote;
 use super::names;
 use crate::formula::{Ty, Variable};
 use crate::model::{
-    AttributeValue, Elementwise, Formula, Kernel, KernelAttribute, KernelInput, KernelOutput, KernelRole,
-    KernelType, Operator,
+    AttributeValue, Elementwise, Kernel, KernelAttribute, KernelInput, KernelOutput, KernelRole, KernelType,
+    Method, Operator,
 };
 
 /// The statements of a kernel: views of the tensors, then each output.
-pub(super) fn body(kernel: &Kernel, operator: &Operator, formulas: &Elementwise, group: &str) -> TokenStream {
-    let outputs: Vec<(&KernelOutput, &Formula)> =
-        kernel.outputs.iter().filter_map(|output| Some((output, formulas.formula_of(output)?))).collect();
-    let is_tensor = |variable: &Variable| !matches!(variable, Variable::Attribute(_) | Variable::Part(_));
-    let used: Vec<Variable> =
-        outputs.iter().flat_map(|(_, formula)| formulas.uses(formula)).filter(is_tensor).collect();
-    // Hosts may have released what a gradient does not use. Its shape is that of the output's gradient.
-    let needed = |variable: &Variable| used.contains(variable) || *variable == Variable::OutputGradient;
+pub(super) fn body(kernel: &Kernel, operator: &Operator, formulas: &Elementwise) -> TokenStream {
+    let outputs: Vec<(&KernelOutput, Method)> =
+        kernel.outputs.iter().filter_map(|output| Some((output, operator.method_for(output)?))).collect();
+    // Hosts may have released what a gradient does not use.
+    let needed = |variable: &Variable| outputs.iter().any(|(_, method)| method.inputs.contains(variable));
     let views: Vec<Ident> = kernel
         .inputs
         .iter()
@@ -38,21 +35,17 @@ pub(super) fn body(kernel: &Kernel, operator: &Operator, formulas: &Elementwise,
         }
     };
     let axis = axis.map_or_else(|| quote!(-1), |axis| quote!(self.#axis));
-    let group = names::snake(group);
-    let computed = |output: &KernelOutput, formula: &Formula, is_last: bool| {
-        let name = operator.output_name(output);
-        let out = names::snake(&name);
-        let arguments = arguments(kernel, operator, formulas, formula);
+    let computed = |output: &KernelOutput, method: &Method, is_last: bool| {
+        let out = names::snake(&operator.output_name(output));
+        let arguments = arguments(kernel, method);
+        let name = names::snake(&method.name);
+        let compute = quote!(|device, launch, #out| device.#name(launch, #out, #(#arguments),*));
         if !matches!(output, KernelOutput::Gradient(_)) {
-            let function = names::snake(&operator.name.value);
-            let compute = quote!(|#out| formulas::#group::#function(#out, #(#arguments),*));
             return match formulas.result {
                 Ty::Number => quote!(elementwise::result(call, self.#out, &[#(&#views),*], #compute)),
                 Ty::Truth => quote!(elementwise::test(call, self.#out, #compute)),
             };
         }
-        let function = names::snake(&format!("{}_{name}", operator.name.value));
-        let compute = quote!(|#out| formulas::#group::#function(#out, #(#arguments),*));
         let arguments = quote!(call, self.#out, #axis, &[#(&#views),*], #compute);
         match is_last {
             true => quote!(elementwise::gradient(#arguments)),
@@ -60,12 +53,12 @@ pub(super) fn body(kernel: &Kernel, operator: &Operator, formulas: &Elementwise,
         }
     };
     let (last, before) = match outputs.split_last() {
-        Some(((output, formula), before)) => (computed(output, formula, true), before),
+        Some(((output, method), before)) => (computed(output, method, true), before),
         None => (quote!(Ok(())), &[][..]),
     };
     let staged: Vec<Ident> =
         before.iter().map(|(output, _)| names::snake(&operator.output_name(output))).collect();
-    let before = before.iter().map(|(output, formula)| computed(output, formula, false));
+    let before = before.iter().map(|(output, method)| computed(output, method, false));
     // Reading one may fail, which the arithmetic cannot report.
     let scalars = kernel.attributes.iter().filter(|attribute| attribute.ty == KernelType::Scalar);
     let scalars: Vec<Ident> = scalars.map(|attribute| names::snake(&attribute.name)).collect();
@@ -81,26 +74,18 @@ pub(super) fn body(kernel: &Kernel, operator: &Operator, formulas: &Elementwise,
     }
 }
 
-/// The arguments of a formula's function behind the output: tensors, then attributes.
-fn arguments(
-    kernel: &Kernel,
-    operator: &Operator,
-    formulas: &Elementwise,
-    formula: &Formula,
-) -> Vec<TokenStream> {
-    let uses = formulas.uses(formula).into_iter();
-    uses.filter_map(|variable| match variable {
-        Variable::Part(_) => None,
-        Variable::Attribute(index) => Some(match kernel.source(index) {
-            Some(given) => value(given),
-            None => constant(kernel.constant(operator, index)),
-        }),
-        tensor => {
-            let name = names::snake(&operator.variable_name(tensor));
-            Some(quote!(&#name))
-        }
-    })
-    .collect()
+/// The arguments of a method behind the output: tensors, then attributes.
+fn arguments(kernel: &Kernel, method: &Method) -> Vec<TokenStream> {
+    let operator = method.operator;
+    let tensors = method.inputs.iter().map(|variable| {
+        let name = names::snake(&operator.variable_name(*variable));
+        quote!(&#name)
+    });
+    let attributes = method.attributes.iter().map(|&index| match kernel.source(index) {
+        Some(given) => value(given),
+        None => constant(kernel.constant(operator, index)),
+    });
+    tensors.chain(attributes).collect()
 }
 
 /// The value of an attribute that a kernel does not get.

@@ -11,7 +11,7 @@ use crate::model::{
 };
 
 /// The statements of a kernel: views of the tensors, then the call.
-pub(super) fn body(kernel: &Kernel, operator: &Operator, path: &str) -> TokenStream {
+pub(super) fn body(kernel: &Kernel, operator: &Operator) -> TokenStream {
     let inputs: Vec<Argument> =
         (0..operator.inputs.len()).map(|index| input(kernel, operator, index)).collect();
     let attributes: Vec<Argument> =
@@ -23,21 +23,15 @@ pub(super) fn body(kernel: &Kernel, operator: &Operator, path: &str) -> TokenStr
     let opened = inputs.iter().chain(&attributes).map(|argument| &argument.statement);
     let allocated = outputs.iter().map(|argument| &argument.statement);
     let results = outputs.iter().map(|argument| &argument.value);
-    let function = function(path);
+    let name = names::snake(&operator.name.value);
     let (drawn, seed_and_offset) = operator.random.then(|| random(kernel, operator)).unzip();
     quote! {
         #(#opened)*
         #(#shapes)*
         #(#allocated)*
         #drawn
-        call.compute(|| #function(#(#results,)* #(#given,)* #seed_and_offset))
+        call.run(|device, launch| device.#name(launch, #(#results,)* #(#given,)* #seed_and_offset))
     }
-}
-
-/// The path of a function of the kernels.
-fn function(path: &str) -> TokenStream {
-    let path = path.split("::").map(names::snake);
-    quote!(tenon_kernels::#(#path)::*)
 }
 
 /// The statement that gets a seed and an offset, and the two as arguments.
@@ -65,9 +59,12 @@ fn random(kernel: &Kernel, operator: &Operator) -> (TokenStream, TokenStream) {
 /// The statement that sets the shape of an output that hosts do not compute.
 fn shape(operator: &Operator, output: &KernelOutput, given: &[&TokenStream]) -> Option<TokenStream> {
     let KernelOutput::Output(index) = output else { return None };
-    let shape = function(operator.outputs[*index].shape.as_deref()?);
+    let method = names::snake(&operator.shape(&operator.outputs[*index])?.name);
     let name = names::snake(&operator.output_name(output));
-    Some(quote!(self.#name.reshape(&#shape(#(#given),*)?)?;))
+    Some(quote! {
+        let dims = call.run(|device, launch| device.#method(launch, #(#given),*))?;
+        self.#name.reshape(&dims)?;
+    })
 }
 
 /// An argument of the function, and the statement before it.

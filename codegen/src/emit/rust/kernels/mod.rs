@@ -95,11 +95,6 @@ impl Context<'_> {
         });
         let has_formulas =
             kernels_of().any(|kernel| self.operators.operator(kernel.operator).elementwise().is_some());
-        let formulas = has_formulas.then(|| {
-            quote!(
-                use tenon_kernels::formulas;
-            )
-        });
         let elementwise = has_formulas.then(|| {
             quote!(
                 use crate::kernel::elementwise;
@@ -125,7 +120,6 @@ impl Context<'_> {
             #![doc = #doc]
             #data_type
             #release
-            #formulas
             use crate::error::Result;
             #elementwise
             #outputs
@@ -161,7 +155,13 @@ impl Context<'_> {
     fn registration(self, group: &KernelGroup, kernel: &Kernel) -> TokenStream {
         let name = self.struct_name(group, kernel);
         let types = kernel.element_types(self.operators).iter().copied().map(type_list);
-        let add = quote!(registry.add_any::<#name<'static>>(&[#(#types),*])?;);
+        let operator = self.operators.operator(kernel.operator);
+        let mut methods = operator.methods_of(kernel);
+        // Gradients that share memory with operands are moved at the end.
+        if kernel.outputs.iter().filter(|output| matches!(output, KernelOutput::Gradient(_))).count() > 1 {
+            methods.push("expand".to_owned());
+        }
+        let add = quote!(registry.add_any::<#name<'static>>(&[#(#methods),*], &[#(#types),*])?;);
         let release = |id: crate::model::ReleaseId| {
             let variant = names::release_variant(&self.interface.releases[id.0].name.value);
             quote!(Release::#variant)
@@ -193,10 +193,8 @@ impl Context<'_> {
             section("outputs", outputs),
         );
         let body = match &operator.body {
-            Body::Formula(formulas) => {
-                formula::body(kernel, operator, formulas, &self.operators.groups[kernel.operator.group].name)
-            }
-            Body::Kernel(path) => function::body(kernel, operator, path),
+            Body::Formula(formulas) => formula::body(kernel, operator, formulas),
+            Body::Kernel(_) => function::body(kernel, operator),
         };
         quote! {
             __verbatim!(#declaration);

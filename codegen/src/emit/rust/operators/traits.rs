@@ -1,0 +1,116 @@
+//! The traits of operators.
+
+use proc_macro2::{Ident, TokenStream};
+use quote::quote;
+
+use super::signature::signature;
+use super::{doc, files, methods, names, trait_name};
+use crate::emit::rust::formulas::equation;
+use crate::emit::text::sentence;
+use crate::emit::{EmitError, Emitter, Job, Takes};
+use crate::model::{Method, OperatorGroup, Operators, OutputPlace, Work};
+use crate::out::Output;
+
+/// The trait of each group of operators, and the one that combines them.
+pub struct OperatorTraits;
+
+impl Emitter for OperatorTraits {
+    const KEY: &'static str = "rust_operators";
+    const DOC: &'static str = "Folder of the Rust traits of operators, one file for each group.";
+    const TAKES: Takes = Takes::OwnFolder;
+
+    fn emit(job: &Job, _: &OutputPlace) -> Result<Vec<Output>, EmitError> {
+        match &job.spec.operators {
+            None => Ok(Vec::new()),
+            Some(operators) => files(job, operators, root(operators), module),
+        }
+    }
+}
+
+fn root(operators: &Operators) -> TokenStream {
+    let modules: Vec<Ident> = operators.groups.iter().map(|group| names::snake(&group.name)).collect();
+    let traits: Vec<Ident> = operators.groups.iter().map(trait_name).collect();
+    quote! {
+        //! The traits of operators, one for each group of the spec.
+
+        #(mod #modules;)*
+
+        #(pub use self::#modules::#traits;)*
+
+        use tenon::device::DataType;
+
+        /// All operators of the spec.
+        ///
+        /// `#[tenon::operators]` on an `impl` of this trait accepts the methods of all groups, and records which ones the
+        /// `impl` has. Hosts use these, and compute all other operators by themselves.
+        pub trait Operators: #(#traits)+* {
+            /// Returns true if a method is implemented for elements of a type.
+            fn provides(&self, method: &str, ty: DataType) -> bool;
+        }
+    }
+}
+
+fn module(group: &OperatorGroup) -> TokenStream {
+    let methods = methods(group);
+    let name = trait_name(group);
+    let text = [sentence(&group.summary), group.doc.trim().to_owned()];
+    let group_doc = doc(text.join("\n\n").trim());
+    let methods = methods.iter().map(|method| {
+        let (doc, signature, name) = (doc(&description(method)), signature(method), &method.name);
+        quote! {
+            #doc
+            #signature {
+                Err(Error::unsupported(#name))
+            }
+        }
+    });
+    let inner = format!(" {}", sentence(&group.summary));
+    quote! {
+        #![doc = #inner]
+
+        use tenon::device::{Error, Result};
+        use tenon::operators::{Launch, TensorMut, TensorRef};
+
+        #group_doc
+        #[allow(unused_variables, reason = "the parameters of a method that is not implemented")]
+        pub trait #name: Send + Sync {
+            #(#methods)*
+        }
+    }
+}
+
+/// The documentation of a method: what it computes, and its parameters.
+fn description(method: &Method) -> String {
+    let operator = method.operator;
+    let mut text = match method.work {
+        Work::Gradient(formulas, index) => {
+            let input = &operator.inputs[formulas.gradients[index].input].name;
+            format!("Computes the gradient of [`{0}`](Self::{0}) by `{input}`.", operator.name.value)
+        }
+        Work::Shape(_) => format!(
+            "Computes the shape of an output of [`{0}`](Self::{0}), which may depend on elements of the inputs.",
+            operator.name.value
+        ),
+        Work::Kernel(_) | Work::Formula(_) => sentence(&operator.summary),
+    };
+    if let (Some((formulas, formula)), Some((out, _))) = (method.formula(), method.outputs().first()) {
+        text.push_str(&format!("\n\n{}", equation(formulas, out, formula)));
+    }
+    if matches!(method.work, Work::Gradient(..) | Work::Shape(_)) {
+        return text;
+    }
+    if !operator.doc.trim().is_empty() {
+        text.push_str(&format!("\n\n{}", operator.doc.trim()));
+    }
+    let outputs = operator.outputs.iter().map(|output| (&output.name, &output.doc));
+    let inputs = operator.inputs.iter().map(|input| (&input.name, &input.doc));
+    let attributes = method.attributes.iter().map(|index| {
+        let attribute = &operator.attributes[*index];
+        (&attribute.name, &attribute.doc)
+    });
+    text.push_str("\n\n");
+    for (name, doc) in outputs.chain(inputs).chain(attributes) {
+        text.push_str(&format!("* `{name}`: {}\n", doc.trim().replace('\n', " ")));
+    }
+    text
+}

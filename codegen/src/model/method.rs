@@ -1,0 +1,151 @@
+//! Methods: the functions in which a provider computes operators.
+
+use super::{Arity, Body, Elementwise, Kernel, KernelOutput, Operand, Operator, gradient_name};
+use crate::formula::Variable;
+
+/// A function that computes an operator, or the gradient of an elementwise operator by one input.
+#[derive(Debug)]
+pub struct Method<'a> {
+    /// The operator.
+    pub operator: &'a Operator,
+    /// Its name: that of the operator, or `relu_dx`.
+    pub name: String,
+    /// What it computes, and how.
+    pub work: Work<'a>,
+    /// The tensors that it reads, in the order of its parameters.
+    pub inputs: Vec<Variable>,
+    /// Indices into the attributes of the operator, in the order of its parameters.
+    pub attributes: Vec<usize>,
+}
+
+/// The work of a method.
+#[derive(Debug, Clone, Copy)]
+pub enum Work<'a> {
+    /// The outputs of the operator, by a hand-written function: its path in the crate of kernels.
+    Kernel(&'a str),
+    /// The output of an elementwise operator.
+    Formula(&'a Elementwise),
+    /// A gradient of an elementwise operator: index into its gradients.
+    Gradient(&'a Elementwise, usize),
+    /// The shape of an output, which hosts do not compute: the path of a function in the crate of kernels.
+    Shape(&'a str),
+}
+
+impl Operator {
+    /// The methods of an operator: one for its outputs, one for each gradient, and one for each shape.
+    pub fn methods(&self) -> Vec<Method<'_>> {
+        let gradients = self.elementwise().map_or(0, |formulas| formulas.gradients.len());
+        let shapes = self.outputs.iter().filter_map(|output| self.shape(output));
+        let gradients = (0..gradients).map(|index| self.gradient(index));
+        std::iter::once(self.forward()).chain(gradients).chain(shapes).collect()
+    }
+
+    /// The method that computes the shape of an output; `None` if hosts compute it.
+    pub fn shape<'a>(&'a self, output: &'a Operand) -> Option<Method<'a>> {
+        let name = format!("{}_{}_shape", self.name.value, output.name);
+        Some(Method { name, work: Work::Shape(output.shape.as_deref()?), ..self.forward() })
+    }
+
+    /// The method that computes an output of a kernel; `None` for an output that is ignored.
+    pub fn method_for(&self, output: &KernelOutput) -> Option<Method<'_>> {
+        match output {
+            KernelOutput::Output(_) => Some(self.forward()),
+            KernelOutput::Gradient(index) => Some(self.gradient(*index)),
+            KernelOutput::Ignored(_) => None,
+        }
+    }
+
+    /// The names of the methods that a kernel calls, each once.
+    pub fn methods_of(&self, kernel: &Kernel) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        let shape = |output: &KernelOutput| match output {
+            KernelOutput::Output(index) => self.shape(&self.outputs[*index]),
+            KernelOutput::Gradient(_) | KernelOutput::Ignored(_) => None,
+        };
+        for method in
+            kernel.outputs.iter().flat_map(|output| [self.method_for(output), shape(output)]).flatten()
+        {
+            if !names.contains(&method.name) {
+                names.push(method.name);
+            }
+        }
+        names
+    }
+
+    fn forward(&self) -> Method<'_> {
+        match &self.body {
+            Body::Formula(formulas) => {
+                let uses = formulas.uses(&formulas.formula);
+                Method::new(self, self.name.value.clone(), Work::Formula(formulas), &uses)
+            }
+            Body::Kernel(path) => {
+                let inputs = (0..self.inputs.len()).map(Variable::Input);
+                let attributes = (0..self.attributes.len()).map(Variable::Attribute);
+                let uses: Vec<Variable> = inputs.chain(attributes).collect();
+                Method::new(self, self.name.value.clone(), Work::Kernel(path), &uses)
+            }
+        }
+    }
+
+    fn gradient(&self, index: usize) -> Method<'_> {
+        let formulas = self.elementwise().expect("only elementwise operators have formulas of gradients");
+        let gradient = &formulas.gradients[index];
+        let name = format!("{}_{}", self.name.value, gradient_name(&self.inputs[gradient.input].name));
+        let mut uses = formulas.uses(&gradient.formula);
+        // It has the shape of the result, which no other tensor may have.
+        if !uses.contains(&Variable::OutputGradient) {
+            uses.push(Variable::OutputGradient);
+        }
+        Method::new(self, name, Work::Gradient(formulas, index), &uses)
+    }
+
+    /// The number of tensors of a variable.
+    pub fn arity(&self, variable: Variable) -> Arity {
+        match variable {
+            Variable::Input(index) => self.inputs[index].arity,
+            _ => Arity::One,
+        }
+    }
+}
+
+impl<'a> Method<'a> {
+    fn new(operator: &'a Operator, name: String, work: Work<'a>, uses: &[Variable]) -> Self {
+        let attribute = |variable: &Variable| match variable {
+            Variable::Attribute(index) => Some(*index),
+            _ => None,
+        };
+        let is_tensor = |variable: &&Variable| {
+            matches!(variable, Variable::Input(_) | Variable::Output | Variable::OutputGradient)
+        };
+        Method {
+            operator,
+            name,
+            work,
+            inputs: uses.iter().filter(is_tensor).copied().collect(),
+            attributes: uses.iter().filter_map(attribute).collect(),
+        }
+    }
+
+    /// The outputs: name, and the operator's output, which a gradient is not.
+    pub fn outputs(&self) -> Vec<(String, Option<&'a Operand>)> {
+        match self.work {
+            Work::Gradient(formulas, index) => {
+                let input = formulas.gradients[index].input;
+                vec![(gradient_name(&self.operator.inputs[input].name), None)]
+            }
+            Work::Shape(_) => Vec::new(),
+            Work::Formula(_) | Work::Kernel(_) => {
+                self.operator.outputs.iter().map(|output| (output.name.clone(), Some(output))).collect()
+            }
+        }
+    }
+
+    /// The formula, if it has one.
+    pub fn formula(&self) -> Option<(&'a Elementwise, &'a super::Formula)> {
+        match self.work {
+            Work::Kernel(_) | Work::Shape(_) => None,
+            Work::Formula(formulas) => Some((formulas, &formulas.formula)),
+            Work::Gradient(formulas, index) => Some((formulas, &formulas.gradients[index].formula)),
+        }
+    }
+}

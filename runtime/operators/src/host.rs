@@ -1,0 +1,162 @@
+//! Tensors of the device as views for kernels: the memory of the CPU device is host memory.
+
+use tenon::device::{DataType, Device, DeviceId, Error, Plugin, Result, Status};
+use tenon::operators::{Launch, TensorMut, TensorRef};
+use tenon_cpu::Cpu;
+use tenon_kernels::{DType, View, ViewMut, reduce};
+
+/// Waits until the work that is queued on the stream is done.
+pub(crate) fn ready(launch: Launch) -> Result<()> {
+    ready_on(Cpu::instance(), launch)
+}
+
+/// Hosts may use a stream of a device that is not current, and none says which device it belongs to.
+fn ready_on(cpu: &Cpu, Launch { device, stream }: Launch) -> Result<()> {
+    let mut outcome = cpu.synchronize_stream(device, stream);
+    // Each device has a default stream, which the null handle means.
+    if outcome.is_ok() && !stream.is_null() {
+        return outcome;
+    }
+    for other in 0..cpu.get_device_count()? {
+        let Ok(other) = i32::try_from(other) else { break };
+        if other == device.0 {
+            continue;
+        }
+        match cpu.synchronize_stream(DeviceId(other), stream) {
+            Ok(()) if stream.is_null() => {}
+            Ok(()) => return Ok(()),
+            // Either the work on the stream failed, or the stream belongs to another device.
+            Err(error) if error.status != Status::ERROR => outcome = Err(error),
+            Err(_) => {}
+        }
+    }
+    outcome
+}
+
+/// Turns the result of a kernel into that of an operator.
+pub(crate) fn done<T>(result: tenon_kernels::Result<T>) -> Result<T> {
+    result.map_err(|error| Error::invalid(error.to_string()))
+}
+
+macro_rules! types {
+    ($($data_type:ident: $dtype:ident,)*) => {
+        fn dtype(data_type: DataType) -> Result<DType> {
+            match data_type {
+                $(DataType::$data_type => Ok(DType::$dtype),)*
+                other => Err(Error::new(Status::FAILED, format!("the CPU device has no elements of type {other:?}"))),
+            }
+        }
+    };
+}
+types! {
+    BOOL: Bool,
+    UINT8: U8,
+    INT8: I8,
+    INT16: I16,
+    INT32: I32,
+    INT64: I64,
+    FLOAT16: F16,
+    BFLOAT16: Bf16,
+    FLOAT32: F32,
+    FLOAT64: F64,
+    COMPLEX64: Complex64,
+    COMPLEX128: Complex128,
+}
+
+/// Returns the elements of an input.
+pub(crate) fn view<'v>(tensor: &'v TensorRef<'_>) -> Result<View<'v>> {
+    let first = tensor.first().as_ptr().cast::<u8>();
+    // SAFETY: by the promise to `TensorRef::new` the elements are memory of the CPU device, which is host memory, or other
+    // host memory. The stream has no work that writes it, as `ready` has waited for it.
+    done(unsafe { View::from_raw(first, dtype(tensor.data_type())?, tensor.dims(), tensor.strides()) })
+}
+
+/// Returns the elements of an output.
+pub(crate) fn view_mut<'v>(tensor: &'v mut TensorMut<'_>) -> Result<ViewMut<'v>> {
+    let first = tensor.first().as_ptr().cast::<u8>();
+    // SAFETY: as in `view`. Inputs may share the memory, which kernels allow.
+    done(unsafe { ViewMut::from_raw(first, dtype(tensor.data_type())?, tensor.dims(), tensor.strides()) })
+}
+
+pub(crate) fn optional<'v>(tensor: Option<&'v TensorRef<'_>>) -> Result<Option<View<'v>>> {
+    tensor.map(view).transpose()
+}
+
+pub(crate) fn optional_mut<'v>(tensor: Option<&'v mut TensorMut<'_>>) -> Result<Option<ViewMut<'v>>> {
+    tensor.map(view_mut).transpose()
+}
+
+pub(crate) fn views<'v>(tensors: &'v [TensorRef<'_>]) -> Result<Vec<View<'v>>> {
+    tensors.iter().map(view).collect()
+}
+
+pub(crate) fn optional_views<'v>(tensors: Option<&'v [TensorRef<'_>]>) -> Result<Option<Vec<View<'v>>>> {
+    tensors.map(views).transpose()
+}
+
+pub(crate) fn views_mut<'v>(tensors: &'v mut [Option<TensorMut<'_>>]) -> Result<Vec<Option<ViewMut<'v>>>> {
+    tensors.iter_mut().map(|tensor| optional_mut(tensor.as_mut())).collect()
+}
+
+/// Computes the gradient by an operand: the sum over the dimensions along which the operand was repeated.
+pub(crate) fn gradient(
+    out: &mut TensorMut<'_>,
+    operands: &[&View<'_>],
+    compute: impl FnOnce(&mut ViewMut<'_>) -> tenon_kernels::Result<()>,
+) -> Result<()> {
+    let dims = operands.iter().map(|operand| operand.dims()).try_fold(Vec::new(), broadcast)?;
+    let mut out = view_mut(out)?;
+    done(match out.dims() == dims {
+        true => compute(&mut out),
+        false => reduce::sum_of(&mut out, &dims, compute),
+    })
+}
+
+/// Returns the common shape of two operands.
+fn broadcast(dims: Vec<usize>, other: &[usize]) -> Result<Vec<usize>> {
+    let rank = dims.len().max(other.len());
+    let at =
+        |dims: &[usize], index: usize| (index + dims.len()).checked_sub(rank).map_or(1, |index| dims[index]);
+    (0..rank)
+        .map(|index| match (at(&dims, index), at(other, index)) {
+            (left, 1) => Ok(left),
+            (1, right) => Ok(right),
+            (left, right) if left == right => Ok(left),
+            _ => {
+                Err(Error::invalid(format!("the shapes {dims:?} and {other:?} cannot be broadcast together")))
+            }
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use tenon_cpu::Config;
+
+    use super::*;
+
+    #[test]
+    fn streams_of_any_device_are_waited_for() {
+        let cpu = Cpu::with_config(Config { devices: 3, memory: 1 << 20, threads: 1 });
+        for current in (0..3).map(DeviceId) {
+            for device in (0..3).map(DeviceId) {
+                let stream = cpu.create_stream(device).unwrap();
+                ready_on(&cpu, Launch { device: current, stream }).unwrap();
+                cpu.destroy_stream(device, stream).unwrap();
+                assert!(ready_on(&cpu, Launch { device: current, stream }).is_err());
+            }
+            ready_on(&cpu, Launch { device: current, stream: tenon::device::Stream::NULL }).unwrap();
+        }
+    }
+
+    #[test]
+    fn failed_work_on_a_stream_is_reported_whatever_device_is_current() {
+        let cpu = Cpu::with_config(Config { devices: 2, memory: 1 << 20, threads: 1 });
+        for device in [0, 1].map(DeviceId) {
+            let stream = cpu.create_stream(device).unwrap();
+            cpu.launch_kernel(device, stream, "broken", || Err("it broke".into())).unwrap();
+            let refused = ready_on(&cpu, Launch { device: DeviceId(0), stream }).unwrap_err();
+            assert!(refused.message.contains("it broke"), "{refused}");
+        }
+    }
+}

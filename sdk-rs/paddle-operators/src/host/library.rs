@@ -1,0 +1,59 @@
+//! Libraries that the process has already loaded.
+
+use std::ffi::{CStr, c_void};
+use std::mem::ManuallyDrop;
+use std::ptr::null_mut;
+
+use libloading::os::unix::{Library, RTLD_NOW};
+
+/// Some libraries, to look symbols up in one after the other.
+pub(super) struct Libraries(Vec<ManuallyDrop<Library>>);
+
+impl Libraries {
+    /// Those of the names that are loaded. Loads nothing.
+    pub(super) fn find(names: &[&str]) -> Self {
+        // SAFETY: a library that is already loaded runs no initialiser.
+        let open = |name| unsafe { Library::open(Some(name), RTLD_NOW | libc::RTLD_NOLOAD) };
+        // Never closed: the addresses that are looked up are kept until the process ends.
+        Self(names.iter().filter_map(|name| open(name).ok()).map(ManuallyDrop::new).collect())
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The address of a symbol; null if none of the libraries has it.
+    pub(super) fn look_up(&self, symbol: &CStr) -> *mut c_void {
+        self.0
+            .iter()
+            // SAFETY: the address is only handed on; who uses it knows what it is of.
+            .find_map(|library| unsafe { library.get::<*mut c_void>(symbol.to_bytes_with_nul()) }.ok())
+            .map_or(null_mut(), |found| found.into_raw())
+    }
+}
+
+/// Keeps the library that contains this function in the process: PaddlePaddle closes plugins at exit and keeps the
+/// pointers to their kernels.
+///
+/// # Errors
+/// A one-line message.
+pub(crate) fn stay_loaded() -> Result<(), String> {
+    let refused =
+        |reason: &str| format!("no operators are registered: the plugin cannot stay loaded: {reason}");
+    // SAFETY: all members may be zero or null.
+    let mut found: libc::Dl_info = unsafe { std::mem::zeroed() };
+    // SAFETY: the function writes the struct, and the address is one of this library.
+    let is_found = unsafe { libc::dladdr(stay_loaded as *const c_void, &raw mut found) } != 0;
+    if !is_found || found.dli_fname.is_null() {
+        return Err(refused("its file is unknown"));
+    }
+    // SAFETY: the loader's own name of a loaded library, which runs no initialiser.
+    let path = unsafe { CStr::from_ptr(found.dli_fname) };
+    // SAFETY: as above.
+    let handle =
+        unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_NOLOAD | libc::RTLD_NODELETE) };
+    if handle.is_null() {
+        return Err(refused(&format!("{} cannot be opened again", path.to_string_lossy())));
+    }
+    Ok(())
+}

@@ -1,0 +1,188 @@
+//! One call of an operator.
+
+use std::cell::{Cell, RefCell};
+use std::ffi::CStr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use tenon::DevicePtr;
+use tenon::device::{self, DataType, DeviceId};
+use tenon::operators::{Launch, Operators, TensorMut, TensorRef};
+use tenon::paddle::{DeviceContext, PaddleApi, Tensor};
+
+use super::element::Element;
+use super::memory::Ledger;
+use super::output::Output;
+use super::tensor;
+use crate::error::{Code, Error, Result};
+use crate::host::Host;
+use crate::provider::{self, Memory, Provider};
+
+/// One call of an operator: where its arguments come from, and which memory it has got hold of.
+pub(crate) struct Call {
+    pub(super) host: &'static Host,
+    provider: &'static Provider,
+    pub(super) context: DeviceContext,
+    launch: Launch,
+    is_settled: Cell<bool>,
+    pub(super) ledger: Ledger,
+    kept: RefCell<Vec<Kept>>,
+}
+
+impl Call {
+    /// A call in a device context.
+    fn begin(host: &'static Host, provider: &'static Provider, context: DeviceContext) -> Result<Self> {
+        // SAFETY: Paddle hands over a live context, or null, which the function reports.
+        let stream = unsafe { host.api.device_context_get_stream(context) }?;
+        let launch = Launch { device: (provider.current_device)()?, stream };
+        let (ledger, kept) = (Ledger::default(), RefCell::default());
+        Ok(Self { host, provider, context, launch, is_settled: Cell::new(false), ledger, kept })
+    }
+
+    /// Waits for the stream, once in a call: memory that the host accesses must be complete, and no other work may use it.
+    pub(crate) fn settle(&self) -> Result<()> {
+        if !self.is_settled.replace(true) {
+            (self.provider.synchronize)(self.launch.device, self.launch.stream)?;
+        }
+        Ok(())
+    }
+
+    /// Returns true if the host can access the memory of the device.
+    pub(crate) fn has_host_memory(&self) -> bool {
+        self.provider.memory == Memory::OfTheHost
+    }
+
+    /// Copies device memory to the host, after the work on the stream.
+    pub(crate) fn copy_to_host(&self, target: &mut [u8], source: DevicePtr) -> Result<()> {
+        self.settle()?;
+        Ok((self.provider.copy_to_host)(self.device(), target, source)?)
+    }
+
+    /// Copies host memory to the device, after the work on the stream.
+    pub(crate) fn copy_to_device(&self, target: DevicePtr, source: &[u8]) -> Result<()> {
+        self.settle()?;
+        Ok((self.provider.copy_to_device)(self.device(), target, source)?)
+    }
+
+    fn device(&self) -> DeviceId {
+        self.launch.device
+    }
+
+    /// Returns a tensor of a shape in memory of its own, which stays allocated until the call ends.
+    pub(crate) fn temporary(&self, data_type: DataType, dims: &[usize]) -> Result<TensorMut<'_>> {
+        // SAFETY: the function makes a tensor, which is deleted when the call ends.
+        let holder = unsafe { self.api().new_tensor() }?;
+        self.kept.borrow_mut().push(Kept { api: self.api(), holder });
+        let output =
+            Output::of_tensor(tensor::Tensor { call: self, name: "a temporary tensor", handle: holder });
+        output.reshape(dims)?;
+        output.view(data_type)
+    }
+
+    /// Returns elements of the host as a tensor of a shape for operators.
+    pub(crate) fn upload<'v, T: Element>(
+        &'v self,
+        elements: &'v [T],
+        dims: &[usize],
+    ) -> Result<TensorRef<'v>> {
+        if elements.len() != dims.iter().product::<usize>() {
+            return Err(Error::invalid(format!("{} values are given for {dims:?}", elements.len())));
+        }
+        let strides = tenon_kernels::strided::contiguous_strides(dims)?;
+        let first = match self.has_host_memory() {
+            true => DevicePtr::from_ptr(elements.as_ptr()),
+            false => {
+                let temporary = self.temporary(T::DATA_TYPE, dims)?;
+                self.copy_to_device(temporary.first(), bytes_of(elements))?;
+                temporary.first()
+            }
+        };
+        // SAFETY: the elements live for `'v` where the device can access them; otherwise they are in a tensor that is
+        // deleted when the call ends, whose memory Paddle keeps for work on the stream.
+        Ok(unsafe { TensorRef::new(first, T::DATA_TYPE, dims.to_vec(), strides) }?)
+    }
+
+    pub(super) fn api(&self) -> &'static PaddleApi {
+        &self.host.api
+    }
+
+    /// Returns the seed and the offset for some random numbers: `seed` itself, or those of the device's generator if it is 0.
+    pub(crate) fn random(&self, seed: i64, count: usize) -> Result<(i64, i64)> {
+        match seed {
+            // SAFETY: the context is that of the call.
+            0 => unsafe { self.host.generator.draw(self.context, count) },
+            seed => Ok((seed, 0)),
+        }
+    }
+
+    /// Keeps the memory that a live tensor has by now until the call ends.
+    pub(super) fn keep(&self, tensor: Tensor) -> Result<()> {
+        let api = self.api();
+        // SAFETY: our own tensor, which then shares the memory of a live one.
+        unsafe {
+            let kept = Kept { api, holder: api.new_tensor()? };
+            api.tensor_share_data_with(kept.holder, tensor)?;
+            self.kept.borrow_mut().push(kept);
+        }
+        Ok(())
+    }
+
+    /// Calls the device's operators. A panic in one becomes an error.
+    ///
+    /// `work` must not call Paddle: a C++ exception cannot pass here.
+    pub(crate) fn run<T>(&self, work: impl FnOnce(&dyn Operators, Launch) -> device::Result<T>) -> Result<T> {
+        self.guard(|| work(self.provider.operators, self.launch).map_err(Error::of_operator))
+    }
+
+    /// Calls kernels on host memory. A panic in one becomes an error.
+    ///
+    /// `work` must not call Paddle: a C++ exception cannot pass here.
+    pub(crate) fn compute(&self, work: impl FnOnce() -> tenon_kernels::Result<()>) -> Result<()> {
+        self.guard(|| Ok(work()?))
+    }
+
+    fn guard<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        // A panic leaves incomplete tensors, and its error makes Paddle not use them.
+        match catch_unwind(AssertUnwindSafe(work)) {
+            Ok(outcome) => outcome,
+            Err(panic) => {
+                Err(Error::new(Code::Fatal, format!("panicked: {}", tenon::support::panic_text(&*panic))))
+            }
+        }
+    }
+}
+
+fn bytes_of<T: Element>(elements: &[T]) -> &[u8] {
+    // SAFETY: the same memory; elements are plain data without padding.
+    unsafe { std::slice::from_raw_parts(elements.as_ptr().cast(), size_of_val(elements)) }
+}
+
+/// Our own tensor, which keeps memory allocated. Deleted even if an exception of C++ passes.
+#[derive(Debug)]
+struct Kept {
+    api: &'static PaddleApi,
+    holder: Tensor,
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        // SAFETY: made by `keep`, and deleted once. The function is there, and throws nothing.
+        let _ = unsafe { self.api.delete_tensor(self.holder) };
+    }
+}
+
+/// The body of an entry point: runs an operator, and raises its error in Paddle's way.
+pub(crate) fn enter(
+    name: &CStr,
+    context: impl FnOnce(&'static Host) -> Result<DeviceContext>,
+    run: impl FnOnce(&Call) -> Result<()>,
+) {
+    let (Some(host), Some(provider)) = (Host::get(), provider::get()) else {
+        // Only a detected host has the address of an entry point.
+        return;
+    };
+    let outcome =
+        context(host).and_then(|context| Call::begin(host, provider, context)).and_then(|call| run(&call));
+    if let Err(error) = outcome {
+        host.raise(error.within(&name.to_string_lossy()));
+    }
+}

@@ -1,0 +1,269 @@
+//! Tensors among the outputs.
+
+use std::ops::Range;
+use std::slice;
+
+use tenon::DevicePtr;
+use tenon::device::DataType;
+use tenon::operators::TensorMut;
+use tenon::paddle::ffi::PD_Tensor;
+use tenon::paddle::{DeviceContext, KernelArgument, KernelContext, PaddleApi, Tensor as Handle};
+use tenon_kernels::strided::{Layout, contiguous_strides};
+use tenon_kernels::{Pod, ViewMut};
+
+use super::argument::{Argument, Outcome};
+use super::call::Call;
+use super::list::{Made, elements};
+use super::memory::Access;
+use super::tensor::{Place, Tensor, Window};
+use crate::error::{Error, Result};
+
+/// A tensor that the operator makes. Paddle has set its shape.
+#[derive(Clone, Copy)]
+pub(crate) struct Output<'c>(Tensor<'c>);
+
+impl<'c> Output<'c> {
+    /// Looks at it as at an input.
+    pub(crate) fn tensor(self) -> Tensor<'c> {
+        self.0
+    }
+
+    /// Where its elements are by now.
+    pub(crate) fn place(self) -> Result<Place> {
+        self.0.place()
+    }
+
+    /// An output that the caller has made.
+    pub(super) fn of_tensor(tensor: Tensor<'c>) -> Self {
+        Self(tensor)
+    }
+
+    /// Gives it memory of the device, for operators.
+    pub(crate) fn view(self, data_type: DataType) -> Result<TensorMut<'c>> {
+        self.allocate(data_type)?;
+        let Place { first, dims, strides, .. } = self.0.place()?;
+        // SAFETY: the elements are in memory of the tensor, which Paddle keeps for work on the stream.
+        Ok(unsafe { TensorMut::new(DevicePtr::from_ptr(first), data_type, dims, strides) }?)
+    }
+
+    /// Gives it memory of the device, for kernels on host memory that take any layout.
+    pub(crate) fn host_view(self, data_type: DataType) -> Result<ViewMut<'c>> {
+        self.0.call.settle()?;
+        self.allocate(data_type)?;
+        let Place { first, dtype, dims, strides } = self.0.place()?;
+        // SAFETY: the elements are in memory of the tensor, which lives for `'c` and is at rest. Inputs may share it,
+        // which kernels know of.
+        Ok(unsafe { ViewMut::from_raw(first, dtype, &dims, &strides) }?)
+    }
+
+    /// The elements in a window of the memory that it has by now.
+    pub(crate) fn memory<T: Pod>(self, window: Window) -> Result<&'c mut [T]> {
+        self.0.call.settle()?;
+        let span = self.span::<T>(window)?;
+        if span.is_empty() {
+            return Ok(&mut []);
+        }
+        let count = span.len() / size_of::<T>();
+        self.0.call.ledger.claim(self.0.name, span.clone(), Access::Write)?;
+        // SAFETY: `span` was checked to be aligned memory of the tensor, which lives for `'c` and is at rest;
+        // no other slice of it exists, as the ledger shows. Every bit pattern is an element.
+        Ok(unsafe { slice::from_raw_parts_mut(std::ptr::with_exposed_provenance_mut(span.start), count) })
+    }
+
+    /// Returns the address of a window of its current memory.
+    pub(crate) fn span<T: Pod>(self, window: Window) -> Result<Range<usize>> {
+        self.0.span::<T>(window)
+    }
+
+    /// Gives it memory of the device, unless it has enough.
+    pub(crate) fn allocate(self, data_type: DataType) -> Result<()> {
+        self.allocate_in(self.0.call.context, data_type)
+    }
+
+    /// Gives it memory of the host, unless it has enough.
+    pub(crate) fn allocate_on_host(self, data_type: DataType) -> Result<()> {
+        self.allocate_in(DeviceContext::NULL, data_type)
+    }
+
+    fn allocate_in(self, context: DeviceContext, data_type: DataType) -> Result<()> {
+        let api = self.0.call.api();
+        if self.is_initialized()? {
+            // Paddle may give it another memory, while slices of the one that it has are in use.
+            self.0.call.keep(self.0.handle)?;
+        }
+        // SAFETY: the handles are live. A size of 0 lets Paddle reckon it.
+        unsafe { api.device_context_allocate_tensor(context, self.0.handle, 0, data_type) }?;
+        Ok(())
+    }
+
+    /// Returns true if it has memory already.
+    pub(crate) fn is_initialized(self) -> Result<bool> {
+        self.0.ask(PaddleApi::tensor_is_initialized)
+    }
+
+    /// Sets its shape, and the strides of elements that lie one after the other.
+    pub(crate) fn set_dims(self, dims: &[usize]) -> Result<()> {
+        let dims: Vec<i64> = dims.iter().map(|&dim| dim as i64).collect();
+        if self.0.signed_dims()?.as_ref() != Some(&dims) {
+            self.expect_short("dimension", &dims)?;
+            // SAFETY: the handle is live, the dimensions are as many as said.
+            unsafe { self.0.call.api().tensor_set_dims(self.0.handle, dims.len() as i64, dims.as_ptr()) }?;
+        }
+        Ok(())
+    }
+
+    /// Sets its shape, so that its elements lie one after the other.
+    pub(crate) fn reshape(self, dims: &[usize]) -> Result<()> {
+        self.set_dims(dims)?;
+        self.set_contiguous()
+    }
+
+    /// Packs an output that has no strides yet, in the shape of an input.
+    ///
+    /// The output of a kernel that takes any strides comes without, unless it is a packed input.
+    pub(crate) fn complete(self, input: Tensor<'c>) -> Result<()> {
+        if self.0.known_strides()?.is_some() {
+            return Ok(());
+        }
+        self.set_dims(&input.dims()?)?;
+        self.set_contiguous()
+    }
+
+    /// Sets its strides.
+    pub(crate) fn set_strides(self, strides: &[isize]) -> Result<()> {
+        if self.0.known_strides()?.as_deref() != Some(strides) {
+            let strides: Vec<i64> = strides.iter().map(|&stride| stride as i64).collect();
+            self.expect_short("stride", &strides)?;
+            let count = strides.len() as i64;
+            // SAFETY: the handle is live, the strides are as many as said.
+            unsafe { self.0.call.api().tensor_set_strides(self.0.handle, count, strides.as_ptr()) }?;
+        }
+        Ok(())
+    }
+
+    /// Sets the strides of elements that lie one after the other.
+    pub(crate) fn set_contiguous(self) -> Result<()> {
+        let dims = self.0.dims()?;
+        if let Some(strides) = self.0.known_strides()?
+            && Layout::new(&dims, &strides).is_ok_and(|layout| layout.is_contiguous())
+        {
+            return Ok(());
+        }
+        self.set_strides(&contiguous_strides(&dims)?)
+    }
+
+    /// Sets where in its memory it begins, in bytes.
+    pub(crate) fn set_offset(self, offset: usize) -> Result<()> {
+        if self.0.ask(PaddleApi::tensor_get_offset)? != offset {
+            let offset = i64::try_from(offset).map_err(|_| Error::invalid("the offset is too large"))?;
+            // SAFETY: the handle is live.
+            unsafe { self.0.call.api().tensor_set_offset(self.0.handle, offset) }?;
+        }
+        Ok(())
+    }
+
+    /// The setters of the C API cut numbers to 32 bits without a word.
+    fn expect_short(self, what: &str, numbers: &[i64]) -> Result<()> {
+        match numbers.iter().find(|&&number| i32::try_from(number).is_err()) {
+            None => Ok(()),
+            Some(number) => {
+                let message = format!("Paddle cannot be told a {what} of {number} for `{}`", self.0.name);
+                Err(Error::unimplemented(message))
+            }
+        }
+    }
+}
+
+// SAFETY: a pointer to a C++ tensor.
+unsafe impl<'c> Argument<'c> for Option<Output<'c>> {
+    const KIND: KernelArgument = KernelArgument::TENSOR;
+    type Raw = *mut PD_Tensor;
+
+    unsafe fn from_raw(call: &'c Call, name: &'static str, raw: *mut PD_Tensor) -> Result<Self> {
+        // SAFETY: the caller's promise.
+        Ok(unsafe { Tensor::of_raw(call, name, raw) }.present().map(Output))
+    }
+
+    unsafe fn from_context(
+        call: &'c Call,
+        name: &'static str,
+        context: KernelContext,
+        index: usize,
+    ) -> Result<Self> {
+        // SAFETY: the caller's promise.
+        let handle = unsafe { call.api().kernel_context_output_at(context, index) }?;
+        Ok(Tensor { call, name, handle }.present().map(Output))
+    }
+}
+
+// SAFETY: a pointer to a C++ tensor.
+unsafe impl<'c> Argument<'c> for Output<'c> {
+    const KIND: KernelArgument = KernelArgument::TENSOR;
+    type Raw = *mut PD_Tensor;
+
+    unsafe fn from_raw(call: &'c Call, name: &'static str, raw: *mut PD_Tensor) -> Result<Self> {
+        // SAFETY: the caller's promise.
+        required(name, unsafe { Option::from_raw(call, name, raw) }?)
+    }
+
+    unsafe fn from_context(
+        call: &'c Call,
+        name: &'static str,
+        context: KernelContext,
+        index: usize,
+    ) -> Result<Self> {
+        // SAFETY: the caller's promise.
+        required(name, unsafe { Option::from_context(call, name, context, index) }?)
+    }
+}
+
+/// Refuses an output that is not wanted where it cannot be left out.
+pub(super) fn required<'c>(name: &str, output: Option<Output<'c>>) -> Result<Output<'c>> {
+    output.ok_or_else(|| Error::invalid(format!("the output `{name}` is not given")))
+}
+
+// SAFETY: a C++ vector by value is a pointer to one that the caller made.
+unsafe impl<'c> Argument<'c> for Vec<Option<Output<'c>>> {
+    const KIND: KernelArgument = KernelArgument::LIST_TENSOR;
+    type Raw = *mut PD_Tensor;
+
+    unsafe fn from_raw(call: &'c Call, name: &'static str, raw: *mut PD_Tensor) -> Result<Self> {
+        // SAFETY: the caller's promise; the list is borrowed.
+        unsafe {
+            let list = call.api().tensor_vector_to_list(Handle::from_raw(raw))?;
+            Ok(of_pointers(call, name, elements(name, list)?))
+        }
+    }
+
+    unsafe fn from_context(
+        call: &'c Call,
+        name: &'static str,
+        context: KernelContext,
+        index: usize,
+    ) -> Result<Self> {
+        // SAFETY: the caller's promise; the list is made for the caller, the tensors are borrowed.
+        unsafe {
+            let list =
+                Made::of_pointers(call.api(), call.api().kernel_context_multi_output_at(context, index)?);
+            Ok(of_pointers(call, name, list.elements(name)?))
+        }
+    }
+}
+
+/// # Safety
+/// The pointers are null, or lead to tensors that live for `'c`.
+unsafe fn of_pointers<'c>(
+    call: &'c Call,
+    name: &'static str,
+    pointers: &[*mut PD_Tensor],
+) -> Vec<Option<Output<'c>>> {
+    // SAFETY: the caller's promise.
+    pointers
+        .iter()
+        .map(|&pointer| unsafe { Tensor::of_raw(call, name, pointer) }.present().map(Output))
+        .collect()
+}
+
+impl<'c> Outcome<'c> for Output<'c> {}
+impl<'c> Outcome<'c> for Option<Output<'c>> {}
+impl<'c> Outcome<'c> for Vec<Option<Output<'c>>> {}

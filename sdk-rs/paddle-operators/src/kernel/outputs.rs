@@ -1,0 +1,43 @@
+//! The types of outputs, and lists of outputs.
+
+use tenon::device::DataType;
+use tenon::operators::{TensorMut, TensorRef};
+
+use super::output::Output;
+use crate::error::{Error, Result};
+
+/// The type of an input.
+pub(crate) fn like(input: &TensorRef<'_>) -> DataType {
+    input.data_type()
+}
+
+/// The type of the first one of some inputs.
+pub(crate) fn like_first<'v>(inputs: impl IntoIterator<Item = &'v TensorRef<'v>>) -> Result<DataType> {
+    let first = inputs.into_iter().next();
+    first
+        .map(like)
+        .ok_or_else(|| Error::invalid("the type of an output is that of an input, and none is given"))
+}
+
+/// The type in which sums of an input's elements are kept: 32-bit numbers for narrower ones.
+pub(crate) fn wide(input: &TensorRef<'_>) -> DataType {
+    match input.data_type() {
+        DataType::FLOAT16 | DataType::BFLOAT16 => DataType::FLOAT32,
+        wide => wide,
+    }
+}
+
+/// An output that need not be given. Static programs pass some that they do not want, without a shape.
+pub(crate) fn wanted(output: Option<Output<'_>>) -> Result<Option<Output<'_>>> {
+    let Some(output) = output else { return Ok(None) };
+    Ok(output.tensor().has_shape()?.then_some(output))
+}
+
+/// Gives each output of a list its memory; those that the host does not want are left out.
+pub(crate) fn views<'c>(
+    outputs: Vec<Option<Output<'c>>>,
+    ty: impl Fn(Output<'c>) -> Result<DataType>,
+) -> Result<Vec<Option<TensorMut<'c>>>> {
+    let view = |out| wanted(out)?.map(|out| out.view(ty(out)?)).transpose();
+    outputs.into_iter().map(view).collect()
+}

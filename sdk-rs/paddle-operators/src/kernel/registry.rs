@@ -1,0 +1,306 @@
+//! The declaration of operators, and their registration with Paddle.
+
+use std::ffi::{CStr, c_void};
+
+use tenon::device::{DataLayout, DataType, Release};
+use tenon::paddle::KernelArgument;
+use tenon::paddle::ffi::{PD_Kernel, PD_KernelFn, PD_KernelKey};
+
+use super::call::Call;
+use super::element::{BOOL, COMPLEX, Element, FLOATS, INTEGERS};
+use crate::error::Result;
+use crate::host::Host;
+use crate::provider::{Memory, Provider};
+
+/// The implementation of an operator, for elements of type `T`.
+pub(crate) trait Run<T>: Sized {
+    /// Does it.
+    fn run(self, call: &Call) -> Result<()>;
+}
+
+/// The elements of an operator that looks at the types of its tensors in each call.
+pub(crate) struct Any;
+
+/// An operator that can be registered for elements of type `T`. Made by [`kernel!`](crate::kernel::kernel).
+pub(crate) trait Kernel<T> {
+    /// Its name in Paddle.
+    const NAME: &'static CStr;
+    /// The kinds of its inputs.
+    const INPUTS: &'static [KernelArgument];
+    /// The kinds of its attributes.
+    const ATTRIBUTES: &'static [KernelArgument];
+    /// The kinds of its outputs.
+    const OUTPUTS: &'static [KernelArgument];
+
+    /// The entry point with a context.
+    fn by_context() -> PD_KernelFn;
+    /// The entry point with one argument for each of the operator's.
+    fn variadic() -> *mut c_void;
+}
+
+/// The registry of operators.
+#[derive(Clone, Copy)]
+pub(crate) struct Registry {
+    host: &'static Host,
+    provider: &'static Provider,
+    device_type: &'static CStr,
+}
+
+impl Registry {
+    /// The registry of a host, for a device type.
+    pub(crate) fn new(host: &'static Host, provider: &'static Provider, device_type: &'static CStr) -> Self {
+        Self { host, provider, device_type }
+    }
+
+    /// Returns true if the host can access the memory of the device.
+    pub(crate) fn has_host_memory(self) -> bool {
+        self.provider.memory == Memory::OfTheHost
+    }
+
+    /// Which release it registers for.
+    pub(crate) fn release(self) -> Release {
+        self.host.release
+    }
+
+    /// Registers a kernel for elements of type `T`, if the device has the methods that it calls.
+    pub(crate) fn add<K: Kernel<T>, T: Element>(self, methods: &[&str]) -> Result<()> {
+        match self.provider.provides(methods, T::DATA_TYPE) {
+            true => self.add_for::<K, T>(T::DATA_TYPE),
+            false => Ok(()),
+        }
+    }
+
+    /// Registers a kernel in every release for all types of elements for which the device has the methods that it calls.
+    pub(crate) fn add_every<K: Kernel<Any>>(self, methods: &[&str]) -> Result<()> {
+        let mut taken = [FLOATS, INTEGERS, BOOL, COMPLEX].into_iter().flatten();
+        taken.try_for_each(|ty| match self.provider.provides(methods, *ty) {
+            true => self.add_for::<K, Any>(*ty),
+            false => Ok(()),
+        })
+    }
+
+    /// Registers a kernel for those of some types for which the device has the methods that it calls.
+    ///
+    /// Before 3.0 most operators are registered only for floating-point types: loops of static programs keep their
+    /// counters on the CPU there, and cannot assign to them what a device has computed.
+    pub(crate) fn add_any<K: Kernel<Any>>(self, methods: &[&str], types: &[&[DataType]]) -> Result<()> {
+        let takes_all = self.release() >= Release::V3_0 || WHOLE_BEFORE_3_0.contains(&K::NAME);
+        let is_taken =
+            |ty: &DataType| (takes_all || FLOATS.contains(ty)) && self.provider.provides(methods, *ty);
+        let mut taken = types.iter().copied().flatten().filter(|ty| is_taken(ty));
+        taken.try_for_each(|ty| self.add_for::<K, Any>(*ty))
+    }
+
+    /// Registers an operator that takes tensors of any strides as they are, for elements of type `T`.
+    pub(crate) fn add_strided<K: Kernel<T>, T>(self, data_type: DataType) -> Result<()> {
+        self.add_for::<K, T>(data_type)?;
+        self.add_with::<K, T>(data_type, take_strides)
+    }
+
+    fn add_for<K: Kernel<T>, T>(self, data_type: DataType) -> Result<()> {
+        self.add_with::<K, T>(data_type, leave_definitions)
+    }
+
+    fn add_with<K: Kernel<T>, T>(self, data_type: DataType, definitions: Definitions) -> Result<()> {
+        let [mut inputs, mut attributes, mut outputs] =
+            [K::INPUTS, K::ATTRIBUTES, K::OUTPUTS].map(<[_]>::to_vec);
+        // SAFETY: the kinds are as many as said, and only read; the entry points take arguments of these kinds,
+        // and live as long as the process, since the library is never unloaded.
+        unsafe {
+            self.host.api.register_phi_kernel(
+                K::NAME.as_ptr(),
+                self.device_type.as_ptr(),
+                data_type,
+                DataLayout::ANY,
+                inputs.len(),
+                inputs.as_mut_ptr(),
+                attributes.len(),
+                attributes.as_mut_ptr(),
+                outputs.len(),
+                outputs.as_mut_ptr(),
+                Some(definitions),
+                K::by_context(),
+                K::variadic(),
+            )
+        }?;
+        Ok(())
+    }
+}
+
+/// Paddle's assumption, that tensors are on the device and of the registered type, needs no correction: types are
+/// looked at in each call.
+unsafe extern "C-unwind" fn leave_definitions(_: *const PD_KernelKey, _: *mut PD_Kernel) {}
+
+/// Changes a key so that Paddle finds the kernel as one that takes tensors of any strides.
+///
+/// Otherwise Paddle packs a view before it calls a kernel, and writes the result back. The function that registers refuses this
+/// layout, but reads the key again after it has called this function.
+unsafe extern "C-unwind" fn take_strides(key: *const PD_KernelKey, _: *mut PD_Kernel) {
+    // SAFETY: a key is three enums of C++, the layout in the middle, and the one of the call is a variable.
+    unsafe {
+        let layout = key.cast_mut().cast::<i32>().add(1);
+        if *layout == 0 {
+            *layout = STRIDED;
+        }
+    }
+}
+
+/// The operators that are registered for integers in every release: PaddlePaddle's fallback for them is wrong. It assigns
+/// to a copy of the tensor, and leaves the elements outside of the index undefined.
+const WHOLE_BEFORE_3_0: [&CStr; 2] = [c"index_put", c"index_put_grad"];
+
+/// The layout of any strides in the numbering of C++; that of any layout is 0. The same from 2.6 to 3.3.
+const STRIDED: i32 = 9;
+
+/// What a registration calls to change the definitions of arguments.
+type Definitions = unsafe extern "C-unwind" fn(*const PD_KernelKey, *mut PD_Kernel);
+
+/// Registers a kernel that calls some methods for some types of elements, `register!(registry, &["relu"], Kernel, [f32])`,
+/// or for all that there are: `register!(registry, &["expand"], Kernel, every)`.
+macro_rules! register {
+    ($registry:expr, $methods:expr, $kernel:ident, every) => {{
+        use tenon_kernels::{Bool, Complex, bf16, f16};
+        register!($registry, $methods, $kernel, [Bool, u8, i8, i16, i32, i64]);
+        register!($registry, $methods, $kernel, [f16, bf16, f32, f64, Complex<f32>, Complex<f64>]);
+    }};
+    ($registry:expr, $methods:expr, $kernel:ident, [$($element:ty),* $(,)?]) => {
+        $($registry.add::<$kernel<'static>, $element>($methods)?;)*
+    };
+}
+pub(crate) use register;
+
+/// Declares an operator by its name in Paddle and its arguments in Paddle's order.
+///
+/// ```text
+/// kernel! {
+///     /// What it does.
+///     struct Add<'c> = c"add" {
+///         inputs: { x: Tensor<'c>, y: Tensor<'c> },
+///         attributes: {},
+///         outputs: { out: Output<'c> },
+///     }
+/// }
+///
+/// impl<T: Element> Run<T> for Add<'_> { … }
+/// ```
+macro_rules! kernel {
+    (
+        $(#[$doc:meta])*
+        struct $kernel:ident<$life:lifetime> = $name:literal {
+            inputs: { $($input:ident: $input_type:ty),* $(,)? },
+            attributes: { $($attribute:ident: $attribute_type:ty),* $(,)? },
+            outputs: { $($output:ident: $output_type:ty),* $(,)? } $(,)?
+        }
+    ) => {
+        $(#[$doc])*
+        #[allow(dead_code, reason = "Paddle also passes what an operator has no use for")]
+        pub(crate) struct $kernel<$life> {
+            $($input: $input_type,)*
+            $($attribute: $attribute_type,)*
+            $($output: $output_type,)*
+        }
+
+        const _: () = {
+            use std::ffi::{CStr, c_void};
+            use $crate::error::Result;
+            use $crate::kernel::{
+                Argument, Attribute, Call, Input, Kernel, Outcome, Run, Section, enter,
+            };
+            use tenon::paddle::ffi::{PD_DeviceContext, PD_KernelContext, PD_KernelFn};
+            use tenon::paddle::{DeviceContext, KernelArgument, KernelContext};
+
+            #[allow(dead_code, reason = "an operator need not have inputs")]
+            const fn input<$life, T: Input<$life>>() -> KernelArgument {
+                T::KIND
+            }
+            #[allow(dead_code, reason = "an operator need not have attributes")]
+            const fn attribute<$life, T: Attribute<$life>>() -> KernelArgument {
+                T::KIND
+            }
+            const fn output<$life, T: Outcome<$life>>() -> KernelArgument {
+                T::KIND
+            }
+
+            impl<$life, T: 'static> Kernel<T> for $kernel<$life>
+            where
+                for<'a> $kernel<'a>: Run<T>,
+            {
+                const NAME: &'static CStr = $name;
+                const INPUTS: &'static [KernelArgument] = &[$(input::<$input_type>()),*];
+                const ATTRIBUTES: &'static [KernelArgument] = &[$(attribute::<$attribute_type>()),*];
+                const OUTPUTS: &'static [KernelArgument] = &[$(output::<$output_type>()),*];
+
+                fn by_context() -> PD_KernelFn {
+                    Some(by_context::<T>)
+                }
+
+                fn variadic() -> *mut c_void {
+                    variadic::<T> as *mut c_void
+                }
+            }
+
+            /// # Safety
+            /// Paddle calls it as an operator of this declaration.
+            unsafe extern "C-unwind" fn by_context<T: 'static>(context: *mut PD_KernelContext)
+            where
+                for<'a> $kernel<'a>: Run<T>,
+            {
+                let context = KernelContext::from_raw(context);
+                enter(
+                    $name,
+                    // SAFETY: the context is Paddle's.
+                    |host| Ok(unsafe { host.api.kernel_context_get_device_context(context) }?),
+                    |call| {
+                        // SAFETY: the context is Paddle's, with the arguments that are registered.
+                        let arguments = unsafe { gather(call, context) }?;
+                        Run::<T>::run(arguments, call)
+                    },
+                );
+            }
+
+            /// # Safety
+            /// The context is that of the call, with the arguments of this declaration.
+            #[allow(unused_mut, unused_variables, reason = "a section may be empty")]
+            unsafe fn gather<$life>(call: &$life Call, context: KernelContext) -> Result<$kernel<$life>> {
+                let [mut inputs, mut attributes, mut outputs] = [(); 3].map(|()| Section::new(call, context));
+                // SAFETY: the caller's promise; each section is counted by itself.
+                unsafe {
+                    Ok($kernel {
+                        $($input: inputs.next(stringify!($input))?,)*
+                        $($attribute: attributes.next(stringify!($attribute))?,)*
+                        $($output: outputs.next(stringify!($output))?,)*
+                    })
+                }
+            }
+
+            /// # Safety
+            /// Paddle calls it as an operator of this declaration.
+            #[allow(clippy::too_many_arguments, reason = "Paddle passes that many")]
+            unsafe extern "C-unwind" fn variadic<$life, T: 'static>(
+                context: *mut PD_DeviceContext,
+                $($input: <$input_type as Argument<$life>>::Raw,)*
+                $($attribute: <$attribute_type as Argument<$life>>::Raw,)*
+                $($output: <$output_type as Argument<$life>>::Raw,)*
+            ) where
+                for<'a> $kernel<'a>: Run<T>,
+            {
+                enter(
+                    $name,
+                    |_| Ok(DeviceContext::from_raw(context)),
+                    |call| {
+                        // SAFETY: these are the arguments that Paddle passed.
+                        let arguments = unsafe {
+                            $kernel {
+                                $($input: Argument::from_raw(call, stringify!($input), $input)?,)*
+                                $($attribute: Argument::from_raw(call, stringify!($attribute), $attribute)?,)*
+                                $($output: Argument::from_raw(call, stringify!($output), $output)?,)*
+                            }
+                        };
+                        Run::<T>::run(arguments, call)
+                    },
+                );
+            }
+        };
+    };
+}
+pub(crate) use kernel;

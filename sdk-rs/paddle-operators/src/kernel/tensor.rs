@@ -1,0 +1,355 @@
+//! Tensors among the inputs.
+
+use std::ops::Range;
+use std::ptr::{null_mut, with_exposed_provenance_mut};
+use std::slice;
+
+use tenon::DevicePtr;
+use tenon::device::DataType;
+use tenon::operators::TensorRef;
+use tenon::paddle::ffi::PD_Tensor;
+use tenon::paddle::{self, KernelArgument, KernelContext, PaddleApi, Tensor as Handle};
+use tenon_kernels::strided::Layout;
+use tenon_kernels::{Bool, Complex, DType, Number, Pod, View, bf16, f16};
+
+use super::argument::{Argument, Input};
+use super::call::Call;
+use super::element::{Element, data_type, dtype};
+use super::memory::Access;
+use crate::error::{Code, Error, Result};
+
+/// A tensor of Paddle's, for the time of a call.
+#[derive(Clone, Copy)]
+pub(crate) struct Tensor<'c> {
+    pub(super) call: &'c Call,
+    pub(super) name: &'static str,
+    pub(super) handle: Handle,
+}
+
+/// A function of Paddle's about a tensor.
+type Question<T> = unsafe fn(&PaddleApi, Handle) -> paddle::Result<T>;
+/// A function of Paddle's about one dimension of a tensor.
+type QuestionAt<T> = unsafe fn(&PaddleApi, Handle, usize) -> paddle::Result<T>;
+
+impl<'c> Tensor<'c> {
+    /// A tensor of Paddle's.
+    ///
+    /// # Safety
+    /// `raw` is null or a live one for `'c`.
+    pub(super) unsafe fn of_raw(call: &'c Call, name: &'static str, raw: *mut PD_Tensor) -> Self {
+        Self { call, name, handle: Handle::from_raw(raw) }
+    }
+
+    /// The same tensor, if it is there.
+    pub(super) fn present(self) -> Option<Self> {
+        (!self.handle.is_null()).then_some(self)
+    }
+
+    pub(super) fn required(self) -> Result<Self> {
+        self.present().ok_or_else(|| Error::invalid(format!("`{}` is not given", self.name)))
+    }
+
+    /// The length of each dimension.
+    pub(crate) fn dims(self) -> Result<Vec<usize>> {
+        let Some(dims) = self.signed_dims()? else {
+            return Err(Error::broken(format!("`{}` has no shape", self.name)));
+        };
+        dims.into_iter().map(|dim| self.count("a dimension", dim)).collect()
+    }
+
+    /// Whether its dimensions are set.
+    pub(super) fn has_shape(self) -> Result<bool> {
+        Ok(self.signed_dims()?.is_some())
+    }
+
+    /// The length of each dimension, -1 where it is unknown; `None` if there is no shape yet.
+    pub(super) fn signed_dims(self) -> Result<Option<Vec<i64>>> {
+        let rank = self.ask(PaddleApi::tensor_get_num_dims)?;
+        let dim = |index| self.ask_at(PaddleApi::tensor_get_dim, index);
+        usize::try_from(rank).ok().map(|rank| (0..rank).map(dim).collect()).transpose()
+    }
+
+    /// The distance from each element to its neighbour along each dimension, in elements.
+    pub(crate) fn strides(self) -> Result<Vec<isize>> {
+        let rank = self.count("the number of strides", self.ask(PaddleApi::tensor_get_num_strides)?)?;
+        (0..rank).map(|index| Ok(self.ask_at(PaddleApi::tensor_get_stride, index)? as isize)).collect()
+    }
+
+    /// The distances as [`strides`](Self::strides) has them; `None` if they are not set, as those of the output of a
+    /// kernel that takes any strides.
+    pub(super) fn known_strides(self) -> Result<Option<Vec<isize>>> {
+        let is_set = self.ask(PaddleApi::tensor_get_num_strides)? >= 0;
+        is_set.then(|| self.strides()).transpose()
+    }
+
+    /// Asks Paddle about the tensor.
+    pub(super) fn ask<T>(self, question: Question<T>) -> Result<T> {
+        // SAFETY: the handle is live by the promise to `of_raw`, which is all that such a function needs.
+        Ok(unsafe { question(self.call.api(), self.handle) }?)
+    }
+
+    /// Asks Paddle about one dimension of the tensor, which Paddle checks.
+    fn ask_at<T>(self, question: QuestionAt<T>, index: usize) -> Result<T> {
+        // SAFETY: the handle is live by the promise to `of_raw`, which is all that such a function needs.
+        Ok(unsafe { question(self.call.api(), self.handle, index) }?)
+    }
+
+    /// Converts a number that is signed in C++, and must not be negative here.
+    fn count(self, what: &str, number: i64) -> Result<usize> {
+        usize::try_from(number)
+            .map_err(|_| Error::unimplemented(format!("{what} of `{}` is {number}", self.name)))
+    }
+
+    /// Number of elements.
+    pub(crate) fn len(self) -> Result<usize> {
+        self.count("the size", self.ask(PaddleApi::tensor_get_element_count)?)
+    }
+
+    /// The type of the elements.
+    pub(crate) fn data_type(self) -> Result<DataType> {
+        self.ask(PaddleApi::tensor_get_pd_data_type)
+    }
+
+    /// Bytes before the first element, and from there to the end of the memory.
+    fn memory(self) -> Result<[usize; 2]> {
+        let before = self.ask(PaddleApi::tensor_get_offset)?;
+        Ok([before, self.count("the memory", self.ask(PaddleApi::tensor_get_byte_size)?)?])
+    }
+
+    /// Refuses elements of another type.
+    pub(crate) fn expect_type(self, wanted: DataType) -> Result<()> {
+        let actual = self.data_type()?;
+        if actual == wanted {
+            return Ok(());
+        }
+        Err(Error::invalid(format!("`{}` has elements of type {actual:?}, not {wanted:?}", self.name)))
+    }
+
+    /// Refuses gaps between elements.
+    pub(super) fn expect_contiguous(self) -> Result<()> {
+        let (dims, strides) = (self.dims()?, self.strides()?);
+        if Layout::new(&dims, &strides)?.is_contiguous() {
+            return Ok(());
+        }
+        Err(Error::unimplemented(format!("`{}` has gaps between its elements: {strides:?}", self.name)))
+    }
+
+    /// Returns the address of the elements in a window.
+    ///
+    /// # Errors
+    /// The window leaves the memory, or no such element can be where the first one is.
+    pub(super) fn span<T: Pod>(self, window: Window) -> Result<Range<usize>> {
+        self.span_of(window, size_of::<T>(), align_of::<T>())
+    }
+
+    fn span_of(self, window: Window, size: usize, align: usize) -> Result<Range<usize>> {
+        if window.count == 0 {
+            return Ok(0..0);
+        }
+        let memory = self.memory()?;
+        let wanted = window.bytes(size);
+        let Some([before, after]) = wanted.filter(|wanted| (0..2).all(|n| wanted[n] <= memory[n])) else {
+            let message = format!("the memory of `{}` is too small: {memory:?} for {window:?}", self.name);
+            return Err(Error::broken(message));
+        };
+        let data = self.ask(PaddleApi::tensor_get_data_pointer)?;
+        if data.is_null() || !data.addr().is_multiple_of(align) || data.addr() < before {
+            return Err(Error::broken(format!("`{}` has its elements at {data:p}", self.name)));
+        }
+        let data = data.expose_provenance();
+        Ok(data - before..data + after)
+    }
+
+    /// Where its elements are and how they lie, for kernels that take any layout.
+    pub(crate) fn place(self) -> Result<Place> {
+        let dtype = dtype(self.name, self.data_type()?)?;
+        let (dims, strides) = (self.dims()?, self.strides()?);
+        let layout = Layout::new(&dims, &strides)?;
+        let span = self.span_of(layout.into(), dtype.size(), dtype.align())?;
+        let first = match layout.is_empty() {
+            true => null_mut(),
+            false => with_exposed_provenance_mut(span.start + layout.before() * dtype.size()),
+        };
+        Ok(Place { first, dtype, dims, strides })
+    }
+
+    /// The tensor for operators of the device.
+    pub(crate) fn view(self) -> Result<TensorRef<'c>> {
+        let Place { first, dtype, dims, strides } = self.place()?;
+        // SAFETY: the elements are in memory of the tensor, which Paddle keeps for work on the stream.
+        Ok(unsafe { TensorRef::new(DevicePtr::from_ptr(first), data_type(dtype), dims, strides) }?)
+    }
+
+    /// The tensor for kernels on host memory that take any layout.
+    pub(crate) fn host_view(self) -> Result<View<'c>> {
+        self.call.settle()?;
+        let Place { first, dtype, dims, strides } = self.place()?;
+        // SAFETY: the elements are in memory of the tensor, which lives for `'c` and is at rest.
+        Ok(unsafe { View::from_raw(first, dtype, &dims, &strides) }?)
+    }
+
+    /// The elements, which must lie one after the other, and be none that the call writes.
+    pub(crate) fn read<T: Element>(self) -> Result<&'c [T]> {
+        self.expect_type(T::DATA_TYPE)?;
+        self.expect_contiguous()?;
+        self.read_window(Window::first(self.len()?))
+    }
+
+    /// The elements in a window, which must be none that the call writes.
+    pub(crate) fn read_window<T: Pod>(self, window: Window) -> Result<&'c [T]> {
+        self.call.settle()?;
+        let span = self.span::<T>(window)?;
+        self.call.ledger.claim(self.name, span.clone(), Access::Read)?;
+        // SAFETY: `span` was checked to be aligned memory of the tensor, which lives for `'c` and is at rest;
+        // no part of it is written, as the ledger shows. Every bit pattern is an element.
+        Ok(unsafe { view(&span, window.count) })
+    }
+
+    /// The only element, as a number of whatever type it has.
+    pub(crate) fn number(self) -> Result<Number> {
+        match self.numbers()?[..] {
+            [number] => Ok(number),
+            ref numbers => {
+                Err(Error::invalid(format!("`{}` has {} elements, not one", self.name, numbers.len())))
+            }
+        }
+    }
+
+    /// The elements as integers.
+    pub(super) fn integers(self) -> Result<Vec<i64>> {
+        Ok(self.numbers()?.into_iter().map(Number::to_i64).collect())
+    }
+
+    fn numbers(self) -> Result<Vec<Number>> {
+        if !self.call.has_host_memory() {
+            let message = format!("`{}` may be in memory of the device, where it cannot be read", self.name);
+            return Err(Error::unimplemented(message));
+        }
+        fn all<T: Element>(tensor: Tensor<'_>, number: impl Fn(T) -> Number) -> Result<Vec<Number>> {
+            Ok(tensor.read::<T>()?.iter().map(|&element| number(element)).collect())
+        }
+        match self.data_type()? {
+            DataType::BOOL => all::<Bool>(self, |element| Number::Integer(element.get().into())),
+            DataType::UINT8 => all::<u8>(self, |element| Number::Integer(element.into())),
+            DataType::INT8 => all::<i8>(self, |element| Number::Integer(element.into())),
+            DataType::INT16 => all::<i16>(self, |element| Number::Integer(element.into())),
+            DataType::INT32 => all::<i32>(self, |element| Number::Integer(element.into())),
+            DataType::INT64 => all::<i64>(self, Number::Integer),
+            DataType::FLOAT16 => all::<f16>(self, |element| Number::Real(element.to_f64())),
+            DataType::BFLOAT16 => all::<bf16>(self, |element| Number::Real(element.to_f64())),
+            DataType::FLOAT32 => all::<f32>(self, |element| Number::Real(element.into())),
+            DataType::FLOAT64 => all::<f64>(self, Number::Real),
+            DataType::COMPLEX64 => {
+                all::<Complex<f32>>(self, |z| Number::Complex(Complex::new(z.re.into(), z.im.into())))
+            }
+            DataType::COMPLEX128 => all::<Complex<f64>>(self, Number::Complex),
+            other => Err(Error::new(
+                Code::Unimplemented,
+                format!("`{}` has elements of type {other:?}", self.name),
+            )),
+        }
+    }
+}
+
+/// The elements of a tensor in memory.
+pub(crate) struct Place {
+    /// The address of the first element; null if there is none.
+    pub(crate) first: *mut u8,
+    pub(crate) dtype: DType,
+    pub(crate) dims: Vec<usize>,
+    pub(crate) strides: Vec<isize>,
+}
+
+impl Place {
+    /// Adds a dimension behind the others.
+    pub(crate) fn push(&mut self, dim: usize, stride: isize) {
+        self.dims.push(dim);
+        self.strides.push(stride);
+    }
+}
+
+/// Which elements of a memory to look at, counted from the first element of the tensor.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Window {
+    before: usize,
+    count: usize,
+}
+
+impl Window {
+    /// Some elements from the first one on.
+    pub(crate) fn first(count: usize) -> Self {
+        Self { before: 0, count }
+    }
+
+    /// Bytes before the first element, and from there on.
+    fn bytes(self, element: usize) -> Option<[usize; 2]> {
+        let bytes = |count: usize| count.checked_mul(element).filter(|&bytes| isize::try_from(bytes).is_ok());
+        Some([bytes(self.before)?, bytes(self.count - self.before)?])
+    }
+}
+
+impl From<Layout<'_>> for Window {
+    fn from(layout: Layout<'_>) -> Self {
+        Self { before: layout.before(), count: layout.extent() }
+    }
+}
+
+/// A slice of a span.
+///
+/// # Safety
+/// `span` is empty, or aligned memory of `count` elements that nobody writes for `'c`.
+unsafe fn view<'c, T: Pod>(span: &Range<usize>, count: usize) -> &'c [T] {
+    if count == 0 {
+        return &[];
+    }
+    // SAFETY: the caller's promise.
+    unsafe { slice::from_raw_parts(std::ptr::with_exposed_provenance(span.start), count) }
+}
+
+// SAFETY: a reference to a C++ tensor is a pointer.
+unsafe impl<'c> Argument<'c> for Tensor<'c> {
+    const KIND: KernelArgument = KernelArgument::TENSOR;
+    type Raw = *mut PD_Tensor;
+
+    unsafe fn from_raw(call: &'c Call, name: &'static str, raw: *mut PD_Tensor) -> Result<Self> {
+        // SAFETY: the caller's promise.
+        unsafe { Self::of_raw(call, name, raw) }.required()
+    }
+
+    unsafe fn from_context(
+        call: &'c Call,
+        name: &'static str,
+        context: KernelContext,
+        index: usize,
+    ) -> Result<Self> {
+        // SAFETY: the caller's promise.
+        let handle = unsafe { call.api().kernel_context_input_at(context, index) }?;
+        Self { call, name, handle }.required()
+    }
+}
+
+// SAFETY: a reference to a C++ `optional` is a pointer to it.
+unsafe impl<'c> Argument<'c> for Option<Tensor<'c>> {
+    const KIND: KernelArgument = KernelArgument::OPTIONAL_TENSOR;
+    type Raw = *mut PD_Tensor;
+
+    unsafe fn from_raw(call: &'c Call, name: &'static str, raw: *mut PD_Tensor) -> Result<Self> {
+        // SAFETY: the caller's promise. The pointer inside the `optional` is null if there is no tensor.
+        let handle = unsafe { call.api().optional_tensor_get_pointer(Handle::from_raw(raw)) }?;
+        Ok(Tensor { call, name, handle }.present())
+    }
+
+    unsafe fn from_context(
+        call: &'c Call,
+        name: &'static str,
+        context: KernelContext,
+        index: usize,
+    ) -> Result<Self> {
+        // SAFETY: the caller's promise.
+        let handle = unsafe { call.api().kernel_context_input_at(context, index) }?;
+        Ok(Tensor { call, name, handle }.present())
+    }
+}
+
+impl<'c> Input<'c> for Tensor<'c> {}
+impl<'c> Input<'c> for Option<Tensor<'c>> {}

@@ -1,0 +1,94 @@
+//! Registers the operators of a device with PaddlePaddle, in every release from 2.6 to 3.3.
+//!
+//! A device in Rust names this crate in its plugin, and PaddlePaddle uses the operators of its `impl Operators`:
+//!
+//! ```text
+//! #[tenon::plugin(device_type = "my_npu", operators = tenon_paddle_operators)]
+//! impl Device for MyNpu { … }
+//!
+//! #[tenon::operators]
+//! impl Operators for MyNpu { … }
+//! ```
+//!
+//! A kernel of PaddlePaddle is registered if the device has all methods that it needs, for the types of elements that the
+//! device accepts. All other kernels run on PaddlePaddle's CPU, through copies.
+//!
+//! * `host` finds the functions that the running PaddlePaddle exports, and raises its exceptions.
+//! * `kernel` is the framework: a kernel is declared once, with its arguments, and gets both of the entry points that
+//!   PaddlePaddle requires.
+//! * `bindings` has the kernels that compute one operator each, generated from `spec/paddle/kernels`.
+//! * `operators` has the kernels that are more than one operator.
+//!
+//! # Errors
+//!
+//! PaddlePaddle's functions throw C++ exceptions. They pass through the frames of a kernel and run its destructors, so
+//! nothing here catches an exception from a call to PaddlePaddle. Errors and panics of an operator become exceptions of
+//! PaddlePaddle, and so a `ValueError` or `RuntimeError` in Python.
+
+#[rustfmt::skip]
+mod bindings;
+mod error;
+mod host;
+mod kernel;
+mod operators;
+mod provider;
+
+use std::ffi::CStr;
+
+use tenon::device::{Plugin, Release};
+use tenon::operators::Operators;
+
+use host::Host;
+pub use provider::Memory;
+use provider::Provider;
+
+/// The host that has loaded a plugin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loaded {
+    /// PaddlePaddle, which has the operators now.
+    ByPaddle,
+    /// Another host of the same table, which has no operators to register.
+    ByAnother,
+}
+
+/// Registers the operators of a device with the running PaddlePaddle.
+///
+/// `release` is what [`hand_over`](tenon::device::hand_over) returned for the device, and `device_type` is the name that
+/// it was given. A process calls this once for each plugin.
+///
+/// # Errors
+/// A one-line message: PaddlePaddle does not export a function that operators need, or refuses a kernel.
+pub fn register<D: Plugin<Instance = D> + Operators>(
+    release: Release,
+    device_type: &'static CStr,
+) -> Result<Loaded, String> {
+    register_provider(Provider::new::<D>(D::instance(), Memory::OfTheDevice), release, device_type)
+}
+
+/// As [`register`], for a device whose operators belong to another type, and whose memory the host may be able to access.
+///
+/// # Errors
+/// As [`register`].
+///
+/// # Safety
+/// With [`Memory::OfTheHost`] all memory of the device is host memory, which any thread may read and write once the work
+/// on its streams is done.
+pub unsafe fn register_with<D: Plugin>(
+    operators: &'static dyn Operators,
+    memory: Memory,
+    release: Release,
+    device_type: &'static CStr,
+) -> Result<Loaded, String> {
+    register_provider(Provider::new::<D>(operators, memory), release, device_type)
+}
+
+fn register_provider(
+    provider: Provider,
+    release: Release,
+    device_type: &'static CStr,
+) -> Result<Loaded, String> {
+    let Some(host) = Host::find(release)? else { return Ok(Loaded::ByAnother) };
+    host::stay_loaded()?;
+    operators::register(host, provider::install(provider), device_type)?;
+    Ok(Loaded::ByPaddle)
+}

@@ -1,0 +1,63 @@
+//! Numbers in steps.
+//!
+//! How many there are follows from numbers of the type of the elements: in float32, 0.9 is three times 0.3.
+
+use tenon::device::Release;
+use tenon_kernels::{bf16, f16};
+
+use crate::error::Result;
+use crate::kernel::{Call, Element, Output, Registry, Run, Scalar, kernel, register};
+
+/// The methods that the kernels call.
+const METHODS: &[&str] = &["arange_tensor", "arange_tensor_out_shape"];
+
+/// Registers `arange` and, where it exists, `range`.
+pub(super) fn register(registry: Registry) -> Result<()> {
+    register!(registry, METHODS, Arange, [f16, bf16, f32, f64, i32, i64]);
+    // Since 3.2 `arange` has another name.
+    if registry.release() >= Release::V3_2 {
+        register!(registry, METHODS, Range, [f16, bf16, f32, f64, i32, i64]);
+    }
+    Ok(())
+}
+
+kernel! {
+    /// Makes the numbers from a start to an end, without the end.
+    struct Arange<'c> = c"arange" {
+        inputs: {},
+        attributes: { start: Scalar<'c>, end: Scalar<'c>, step: Scalar<'c> },
+        outputs: { out: Output<'c> },
+    }
+}
+
+impl<T: Element> Run<T> for Arange<'_> {
+    fn run(self, call: &Call) -> Result<()> {
+        make::<T>(call, [self.start, self.end, self.step], self.out)
+    }
+}
+
+kernel! {
+    /// Makes the numbers from a start to an end, without the end.
+    struct Range<'c> = c"range" {
+        inputs: {},
+        attributes: { start: Scalar<'c>, end: Scalar<'c>, step: Scalar<'c> },
+        outputs: { out: Output<'c> },
+    }
+}
+
+impl<T: Element> Run<T> for Range<'_> {
+    fn run(self, call: &Call) -> Result<()> {
+        make::<T>(call, [self.start, self.end, self.step], self.out)
+    }
+}
+
+fn make<T: Element>(call: &Call, numbers: [Scalar<'_>; 3], out: Output<'_>) -> Result<()> {
+    let [start, end, step] = numbers.map(|number| number.to::<T>());
+    let numbers = [[start?], [end?], [step?]];
+    let [start, end, step] = [0, 1, 2].map(|index| call.upload(&numbers[index], &[1]));
+    let (start, end, step) = (start?, end?, step?);
+    let dims = call.run(|device, launch| device.arange_tensor_out_shape(launch, &start, &end, &step))?;
+    out.reshape(&dims)?;
+    let mut out = out.view(T::DATA_TYPE)?;
+    call.run(|device, launch| device.arange_tensor(launch, &mut out, &start, &end, &step))
+}

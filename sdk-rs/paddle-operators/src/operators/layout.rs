@@ -1,0 +1,110 @@
+//! Tensors with gaps between their elements: copied together, written through, filled.
+//!
+//! Since 3.0 a view is a tensor with strides. Paddle packs views for operators that cannot read them, and writes
+//! through views after operators that cannot write them; for both it takes these operators and nothing else.
+
+use tenon::DevicePtr;
+use tenon::operators::{TensorMut, TensorRef};
+use tenon_kernels::strided::{Layout, contiguous_strides};
+
+use super::full;
+use crate::error::Result;
+use crate::kernel::{
+    Any, Call, Element, Output, Registry, Run, Scalar, Tensor, kernel, outputs, register, unsigned,
+};
+
+/// Registers `contiguous`, `strided_copy` and `fill`.
+pub(super) fn register(registry: Registry) -> Result<()> {
+    registry.add_every::<Contiguous<'static>>(&["expand"])?;
+    registry.add_every::<StridedCopy<'static>>(&["expand"])?;
+    register!(registry, &["expand"], Fill, every);
+    Ok(())
+}
+
+kernel! {
+    /// Copies a tensor of any strides to one without gaps.
+    struct Contiguous<'c> = c"contiguous" {
+        inputs: { x: Tensor<'c> },
+        attributes: {},
+        outputs: { out: Output<'c> },
+    }
+}
+
+impl Run<Any> for Contiguous<'_> {
+    fn run(self, call: &Call) -> Result<()> {
+        let x = self.x.view()?;
+        // The strides and the offset of the output are still those of the view.
+        self.out.set_dims(x.dims())?;
+        self.out.set_contiguous()?;
+        self.out.set_offset(0)?;
+        let mut out = self.out.view(outputs::like(&x))?;
+        call.run(|device, launch| device.expand(launch, &mut out, &x))
+    }
+}
+
+kernel! {
+    /// Copies a tensor into a view, whose memory is there, of other strides and perhaps another shape.
+    struct StridedCopy<'c> = c"strided_copy" {
+        inputs: { x: Tensor<'c> },
+        attributes: { dims: &'c [i64], out_stride: &'c [i64], offset: i64 },
+        outputs: { out: Output<'c> },
+    }
+}
+
+impl Run<Any> for StridedCopy<'_> {
+    fn run(self, call: &Call) -> Result<()> {
+        let Self { x, dims, out_stride, offset, out } = self;
+        let x = x.view()?;
+        let dims = dims.iter().map(|&dim| unsigned("dims", dim)).collect::<Result<Vec<_>>>()?;
+        let strides: Vec<isize> = out_stride.iter().map(|&stride| stride as isize).collect();
+        let layout = Layout::new(&dims, &strides)?;
+        if layout.is_empty() {
+            return Ok(());
+        }
+        out.set_dims(&dims)?;
+        out.set_strides(&strides)?;
+        out.set_offset(unsigned("offset", offset)?)?;
+        let place = out.place()?;
+        // SAFETY: the elements are in memory of the output, which Paddle keeps for work on the stream.
+        let mut out = unsafe {
+            TensorMut::new(DevicePtr::from_ptr(place.first), x.data_type(), place.dims, place.strides)
+        }?;
+        if x.dims() == dims {
+            return call.run(|device, launch| device.expand(launch, &mut out, &x));
+        }
+        // The same elements in another shape: one after the other.
+        let mut packed = call.temporary(x.data_type(), x.dims())?;
+        call.run(|device, launch| device.expand(launch, &mut packed, &x))?;
+        let strides = contiguous_strides(&dims)?;
+        if packed.len() != layout.len() {
+            let message = format!("{:?} elements cannot have the shape {dims:?}", packed.dims());
+            return Err(crate::error::Error::invalid(message));
+        }
+        // SAFETY: the same memory.
+        let packed = unsafe { TensorRef::new(packed.first(), packed.data_type(), dims, strides) }?;
+        call.run(|device, launch| device.expand(launch, &mut out, &packed))
+    }
+}
+
+kernel! {
+    /// Sets every element of a tensor of any strides. Mostly input and output are one tensor.
+    struct Fill<'c> = c"fill" {
+        inputs: { x: Tensor<'c> },
+        attributes: { value: Scalar<'c> },
+        outputs: { out: Output<'c> },
+    }
+}
+
+impl<T: Element> Run<T> for Fill<'_> {
+    fn run(self, call: &Call) -> Result<()> {
+        let Self { x, value, out } = self;
+        let value: T = value.to()?;
+        if !out.is_initialized()? {
+            out.set_dims(&x.dims()?)?;
+            out.set_contiguous()?;
+            out.allocate(T::DATA_TYPE)?;
+        }
+        out.tensor().expect_type(T::DATA_TYPE)?;
+        full::fill(call, out, value)
+    }
+}

@@ -1,0 +1,54 @@
+//! The kernels that are more than one operator, or differ from it in ways that a binding cannot express.
+//!
+//! If a device has no kernel, PaddlePaddle computes it on the CPU, on copies. The result is correct unless the kernel changes
+//! its arguments in place: in a static graph, the changed copies are discarded. Most of these kernels change parameters or
+//! statistics, or are needed by such kernels.
+
+mod arange;
+mod assign_value;
+mod batch_norm;
+mod concat;
+mod full;
+mod identity;
+mod index_elementwise;
+mod layout;
+mod memcpy;
+mod set_value;
+mod shift;
+
+use std::ffi::CStr;
+
+use crate::bindings;
+use crate::error::Result;
+use crate::host::Host;
+use crate::kernel::Registry;
+use crate::provider::Provider;
+
+/// Registers the kernels of a device for a release of the host and a device type.
+///
+/// # Errors
+/// A one-line message that names the kernel that could not be registered.
+pub(crate) fn register(
+    host: &'static Host,
+    provider: &'static Provider,
+    device_type: &'static CStr,
+) -> Result<(), String> {
+    let registry = Registry::new(host, provider, device_type);
+    [
+        bindings::register,
+        layout::register,
+        memcpy::register,
+        full::register,
+        arange::register,
+        assign_value::register,
+        shift::register,
+        set_value::register,
+        index_elementwise::register,
+        identity::register,
+        concat::register,
+        batch_norm::register,
+    ]
+    .into_iter()
+    .try_for_each(|register| register(registry))
+    .map_err(|error| format!("the operators could not be registered: {}", error.message))
+}

@@ -1,0 +1,65 @@
+//! Operators that a device computes: the traits, generated from `spec/ops`, and the tensors that their methods take.
+//!
+//! A device implements what it is good at; hosts compute the other operators by themselves:
+//!
+//! ```
+//! use tenon::device::{DataType, Error, Result};
+//! use tenon::operators::{Launch, Operators, TensorMut, TensorRef};
+//!
+//! struct MyNpu;
+//!
+//! #[tenon::operators]
+//! impl Operators for MyNpu {
+//!     #[data_types(FLOAT32)]
+//!     fn relu(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
+//!         if !(out.is_contiguous() && x.is_contiguous()) {
+//!             return Err(Error::unsupported("relu with gaps between elements"));
+//!         }
+//! #       fn start_relu(_: Launch, _: tenon::DevicePtr, _: tenon::DevicePtr, _: usize) -> Result<()> { Ok(()) }
+//!         // Starts a kernel on the stream and returns.
+//!         start_relu(launch, out.first(), x.first(), x.len())
+//!     }
+//! }
+//!
+//! assert!(MyNpu.provides("relu", DataType::FLOAT32));
+//! assert!(!MyNpu.provides("relu", DataType::FLOAT64) && !MyNpu.provides("gelu", DataType::FLOAT32));
+//! ```
+//!
+//! # What a method does
+//!
+//! * It queues its work on `launch.stream` and may return before the work is done. The memory of the tensors stays
+//!   allocated until all work that is on the stream by then is done. Strides and shapes must be copied.
+//! * An output may be the same memory as an input: hosts call operators in place. Other overlaps do not occur.
+//! * Shapes of elementwise operators are broadcast as in NumPy, and the output has the common shape. The gradient by an
+//!   input, such as `add_dx`, has the shape of that input: it is the sum over the dimensions along which the input was
+//!   repeated.
+//! * The host has set the shape and the type of each output. A shape that hosts cannot compute comes from a method of its
+//!   own, such as `nonzero_out_shape`, which the host calls first.
+//! * Optional inputs and outputs are `None` if the host does not have or want them.
+//! * Operators with random numbers take a seed and an offset. The same pair gives the same numbers.
+//! * Methods are called from many threads.
+//!
+//! # Errors
+//!
+//! [`Error::invalid`](tenon::Error::invalid) reports arguments that the operator does not accept, and
+//! [`Error::unsupported`](tenon::Error::unsupported) those that this device does not. In PaddlePaddle they become a
+//! `ValueError` and a `NotImplementedError`: a host does not try another implementation after an error.
+
+mod tensor;
+#[rustfmt::skip]
+#[allow(clippy::too_many_arguments, reason = "a method has as many parameters as its entry in the spec")]
+mod traits;
+
+pub use tensor::{TensorMut, TensorRef};
+pub use traits::*;
+
+use crate::device::{DeviceId, Stream};
+
+/// Where an operator runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Launch {
+    /// The current device of the calling thread.
+    pub device: DeviceId,
+    /// The stream of the call; null is the default stream of the device.
+    pub stream: Stream,
+}

@@ -1,0 +1,251 @@
+//! Tensors in device memory.
+
+use std::marker::PhantomData;
+
+use crate::DevicePtr;
+use crate::device::{DataType, Error, Result};
+use crate::strategy::element_size;
+
+/// A tensor in device memory that an operator reads.
+#[derive(Clone, Debug)]
+pub struct TensorRef<'a> {
+    tensor: Tensor,
+    memory: PhantomData<&'a [u8]>,
+}
+
+/// A tensor in device memory that an operator writes.
+#[derive(Debug)]
+pub struct TensorMut<'a> {
+    tensor: Tensor,
+    memory: PhantomData<&'a mut [u8]>,
+}
+
+#[derive(Clone, Debug)]
+struct Tensor {
+    first: DevicePtr,
+    data_type: DataType,
+    dims: Vec<usize>,
+    strides: Vec<isize>,
+}
+
+impl Tensor {
+    fn new(first: DevicePtr, data_type: DataType, dims: Vec<usize>, strides: Vec<isize>) -> Result<Self> {
+        if dims.len() != strides.len() {
+            let message = format!("a tensor of {} dimensions has {} strides", dims.len(), strides.len());
+            return Err(Error::invalid(message));
+        }
+        let tensor = Self { first, data_type, dims, strides };
+        tensor.span().ok_or_else(|| Error::invalid("a tensor is larger than the address space"))?;
+        Ok(tensor)
+    }
+
+    fn len(&self) -> usize {
+        self.dims.iter().product()
+    }
+
+    /// Whether the elements are one after the other in row-major order.
+    fn is_contiguous(&self) -> bool {
+        let mut expected = 1;
+        self.len() == 0
+            || self.dims.iter().zip(&self.strides).rev().all(|(&dim, &stride)| {
+                let fits = dim == 1 || stride == expected;
+                expected *= dim as isize;
+                fits
+            })
+    }
+
+    /// The first address of an element, and the one behind the last byte; `None` if they cannot be computed.
+    fn span(&self) -> Option<(usize, usize)> {
+        let size = isize::try_from(self.data_type.size()?).ok()?;
+        self.dims.iter().try_fold(1_usize, |len, &dim| len.checked_mul(dim.max(1)))?.checked_mul(16)?;
+        let (mut low, mut high) = (0_isize, 0_isize);
+        if self.dims.contains(&0) {
+            return Some((self.first.addr(), self.first.addr()));
+        }
+        for (&dim, &stride) in self.dims.iter().zip(&self.strides) {
+            let reach = isize::try_from(dim - 1).ok()?.checked_mul(stride)?;
+            (low, high) = (low.checked_add(reach.min(0))?, high.checked_add(reach.max(0))?);
+        }
+        let start = self.first.addr().checked_add_signed(low.checked_mul(size)?)?;
+        let end = self.first.addr().checked_add_signed(high.checked_add(1)?.checked_mul(size)?)?;
+        Some((start, end))
+    }
+}
+
+macro_rules! properties {
+    ($($tensor:ident)*) => {$(
+        impl<'a> $tensor<'a> {
+            /// Describes a tensor whose first element is at an address. Strides are in elements; they may be zero or
+            /// negative.
+            ///
+            /// # Errors
+            /// If the numbers of dimensions and strides differ, the type has no size, or the tensor is larger than the address
+            /// space.
+            ///
+            /// # Safety
+            /// All elements are memory of the device whose operators take the tensor, or host memory that the device
+            /// can access. The memory stays allocated until all work is done that these operators queue.
+            pub unsafe fn new(
+                first: DevicePtr,
+                data_type: DataType,
+                dims: Vec<usize>,
+                strides: Vec<isize>,
+            ) -> Result<Self> {
+                Ok(Self { tensor: Tensor::new(first, data_type, dims, strides)?, memory: PhantomData })
+            }
+
+            /// The address of the first element. An element with the indices `i` is `sum(i * strides)` elements behind it.
+            #[must_use]
+            pub fn first(&self) -> DevicePtr {
+                self.tensor.first
+            }
+
+            /// The type of the elements.
+            #[must_use]
+            pub fn data_type(&self) -> DataType {
+                self.tensor.data_type
+            }
+
+            /// The length of each dimension.
+            #[must_use]
+            pub fn dims(&self) -> &[usize] {
+                &self.tensor.dims
+            }
+
+            /// The distance between neighbours along each dimension, in elements.
+            #[must_use]
+            pub fn strides(&self) -> &[isize] {
+                &self.tensor.strides
+            }
+
+            /// The number of elements.
+            #[must_use]
+            pub fn len(&self) -> usize {
+                self.tensor.len()
+            }
+
+            /// Returns true if there are no elements.
+            #[must_use]
+            pub fn is_empty(&self) -> bool {
+                self.len() == 0
+            }
+
+            /// Returns true if the elements are one after the other in row-major order.
+            #[must_use]
+            pub fn is_contiguous(&self) -> bool {
+                self.tensor.is_contiguous()
+            }
+
+            /// Adds dimensions of length one behind the others.
+            #[must_use]
+            pub fn append_dimensions(mut self, count: usize) -> Self {
+                self.tensor.dims.extend(std::iter::repeat_n(1, count));
+                self.tensor.strides.extend(std::iter::repeat_n(1, count));
+                self
+            }
+        }
+    )*};
+}
+properties!(TensorRef TensorMut);
+
+impl TensorRef<'_> {
+    /// Removes dimensions of length one before the others, as long as there are more than `rank` dimensions.
+    #[must_use]
+    pub fn drop_leading_ones(mut self, rank: usize) -> Self {
+        let surplus = self.tensor.dims.len().saturating_sub(rank);
+        let ones = self.tensor.dims.iter().take(surplus).take_while(|&&dim| dim == 1).count();
+        self.tensor.dims.drain(..ones);
+        self.tensor.strides.drain(..ones);
+        self
+    }
+}
+
+impl<'a> TensorMut<'a> {
+    /// Returns the tensor as one that is read.
+    #[must_use]
+    pub fn into_input(self) -> TensorRef<'a> {
+        TensorRef { tensor: self.tensor, memory: PhantomData }
+    }
+
+    /// Returns true if both tensors have the same elements at the same addresses.
+    #[must_use]
+    pub fn is_same(&self, other: &TensorRef<'_>) -> bool {
+        let (this, other) = (&self.tensor, &other.tensor);
+        this.first == other.first
+            && this.data_type == other.data_type
+            && this.dims == other.dims
+            && this.strides == other.strides
+    }
+
+    /// Returns true if a byte between the first and the last element may belong to both tensors.
+    #[must_use]
+    pub fn shares_memory(&self, other: &TensorRef<'_>) -> bool {
+        match (self.tensor.span(), other.tensor.span()) {
+            (Some((start, end)), Some((other_start, other_end))) => {
+                start.max(other_start) < end.min(other_end)
+            }
+            _ => false,
+        }
+    }
+}
+
+impl DataType {
+    /// The number of bytes of an element; `None` for types that this crate does not know.
+    #[must_use]
+    pub fn size(self) -> Option<usize> {
+        element_size(self).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tensor(first: usize, dims: &[usize], strides: &[isize]) -> TensorRef<'static> {
+        // SAFETY: the address is only a number here.
+        let tensor = unsafe {
+            TensorRef::new(DevicePtr::from_addr(first), DataType::FLOAT32, dims.to_vec(), strides.to_vec())
+        };
+        tensor.unwrap()
+    }
+
+    fn output(first: usize, dims: &[usize], strides: &[isize]) -> TensorMut<'static> {
+        TensorMut { tensor: tensor(first, dims, strides).tensor, memory: PhantomData }
+    }
+
+    #[test]
+    fn only_row_major_tensors_are_contiguous() {
+        assert!(tensor(64, &[2, 3], &[3, 1]).is_contiguous());
+        assert!(tensor(64, &[1, 3], &[9, 1]).is_contiguous());
+        assert!(tensor(64, &[], &[]).is_contiguous());
+        assert!(!tensor(64, &[2, 3], &[1, 2]).is_contiguous());
+        assert!(!tensor(64, &[2, 3], &[4, 1]).is_contiguous());
+        assert!(!tensor(64, &[3], &[-1]).is_contiguous());
+    }
+
+    #[test]
+    fn memory_is_shared_between_the_first_and_the_last_element() {
+        let input = tensor(64, &[4], &[1]);
+        assert!(output(76, &[4], &[1]).shares_memory(&input));
+        assert!(!output(80, &[4], &[1]).shares_memory(&input));
+        assert!(output(88, &[4], &[-1]).shares_memory(&input));
+        assert!(!output(92, &[4], &[-1]).shares_memory(&input));
+        assert!(!output(64, &[0], &[1]).shares_memory(&input));
+        assert!(output(64, &[4], &[1]).is_same(&input));
+        assert!(!output(64, &[4], &[0]).is_same(&input));
+    }
+
+    #[test]
+    fn layouts_beyond_the_address_space_are_refused() {
+        let new = |dims: &[usize], strides: &[isize]| {
+            let first = DevicePtr::from_addr(64);
+            // SAFETY: the address is only a number here.
+            unsafe { TensorRef::new(first, DataType::FLOAT32, dims.to_vec(), strides.to_vec()) }
+        };
+        assert!(new(&[2], &[1, 1]).is_err());
+        assert!(new(&[usize::MAX, 2], &[0, 0]).is_err());
+        assert!(new(&[3], &[isize::MAX]).is_err());
+        assert!(new(&[3], &[-17]).is_err());
+        assert!(new(&[3], &[-8]).is_ok());
+    }
+}

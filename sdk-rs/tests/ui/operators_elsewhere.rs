@@ -1,0 +1,10 @@
+struct MyNpu;
+
+#[tenon::operators]
+impl Clone for MyNpu {
+    fn clone(&self) -> Self {
+        MyNpu
+    }
+}
+
+fn main() {}
