@@ -23,16 +23,16 @@ pub trait StatusCode: Copy + fmt::Debug + Send + Sync + 'static {
     fn code(self) -> i32;
 }
 
-/// Why a call failed: the status that the host gets, a message for people, and what made the error.
+/// Why a call failed: the status that the host receives, a message, and the origin of the error.
 ///
-/// It is one pointer wide, so that a successful call does not pay for its size.
+/// It is one pointer wide, to keep the `Result` of a successful call small.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Error<S>(Box<Reason<S>>);
 
-/// The content of an [`Error`], which dereferences to it.
+/// The content of an [`Error`], which implements `Deref` to it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Reason<S> {
-    /// The status that the host gets.
+    /// The status that the host receives.
     pub status: S,
     /// The message that [`last_error`] returns.
     pub message: Cow<'static, str>,
@@ -43,40 +43,40 @@ pub struct Reason<S> {
 /// The origin of an error.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Origin {
-    /// The device, or Tenon's own code around it.
+    /// The device, or Tenon's own code.
     #[default]
     Device,
     /// A loaded plugin. The message is the plugin's, word for word.
     Plugin,
-    /// A layer in front of the device, which did not let the call through.
+    /// A layer in front of the device, which rejected the call.
     Layer(Refusal),
 }
 
-/// The layer that refused a call, and why.
+/// The layer that rejected a call, and the rule it applied.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Refusal {
     /// Name of the layer.
     pub layer: Cow<'static, str>,
     /// Number of the broken rule, such as `V012`; `None` if the layer has no numbered rules.
     pub rule: Option<Cow<'static, str>>,
-    /// The code that the layer returned, where the status of the interface has no value for it.
+    /// The code that the layer returned, if the interface's status has no value for it.
     pub code: Option<i32>,
 }
 
 impl<S: StatusCode> Error<S> {
-    /// An error of the device.
+    /// Makes an error of the device.
     #[cold]
     pub fn new(status: S, message: impl Into<Cow<'static, str>>) -> Self {
         Self::with_origin(status, message, Origin::Device)
     }
 
-    /// An error that a loaded plugin explained in its own words.
+    /// Makes an error with the message of a loaded plugin.
     #[cold]
     pub fn from_plugin(status: S, message: impl Into<Cow<'static, str>>) -> Self {
         Self::with_origin(status, message, Origin::Plugin)
     }
 
-    /// An error of a layer that refuses a call.
+    /// Makes an error of a layer that rejects a call.
     #[cold]
     pub fn refused(status: S, message: impl Into<Cow<'static, str>>, refusal: Refusal) -> Self {
         Self::with_origin(status, message, Origin::Layer(refusal))
@@ -86,13 +86,13 @@ impl<S: StatusCode> Error<S> {
         Error(Box::new(Reason { status, message: message.into(), origin }))
     }
 
-    /// An error for an argument that is null, out of range or stale.
+    /// Makes an error for an argument that is null, out of range or stale.
     #[cold]
     pub fn invalid(message: impl Into<Cow<'static, str>>) -> Self {
         Error::new(S::INVALID_ARGUMENT, message)
     }
 
-    /// An error for a function that is not implemented.
+    /// Makes an error for a function that is not implemented.
     #[cold]
     pub fn unsupported(function: &str) -> Self {
         Error::new(S::UNSUPPORTED, format!("`{function}` is not implemented by this device"))
@@ -129,7 +129,7 @@ thread_local! {
 ///
 /// A successful call does not change the message, just as `errno` stays unchanged.
 pub fn last_error<T>(read: impl FnOnce(Option<&CStr>) -> T) -> T {
-    // `exit` runs handlers of the program after the thread-locals of its thread are destroyed, and a handler may ask.
+    // A handler that `exit` runs may ask for the message after the thread-locals were destroyed.
     if LAST.try_with(|_| ()).is_err() {
         return read(None);
     }

@@ -1,4 +1,4 @@
-//! Handles that can be checked: numbers in the shape of pointers, which are looked up and never dereferenced.
+//! Handles that can be checked: numbers in the form of pointers, which are looked up and never dereferenced.
 //!
 //! A device gives handles to C code, which may pass back null, a handle that was destroyed, one of another kind, or any
 //! number. A [`HandleTable`] detects all of these:
@@ -14,8 +14,8 @@
 //! assert_eq!(STREAMS.get(handle), None);
 //! ```
 //!
-//! A handle is `kind << 60 | generation << 24 | index + 1`. It is never null, and as an address it is one that no
-//! process can map, so that code that dereferences it by mistake stops at once.
+//! A handle is `kind << 60 | generation << 24 | index + 1`. It is never null, and no process can map it as an
+//! address, so code that dereferences it by mistake crashes at once.
 
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -26,10 +26,10 @@ const LAST_GENERATION: u64 = (1 << GENERATION_BITS) - 1;
 
 const _: () = assert!(usize::BITS == INDEX_BITS + GENERATION_BITS + KIND_BITS, "handles need 64 bits");
 
-/// A table did not take an object.
+/// Why a table rejected an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InsertError {
-    /// It holds [`CAPACITY`] objects.
+    /// The table has [`CAPACITY`] objects.
     Full,
     /// The host has no memory for a slot.
     OutOfMemory,
@@ -46,10 +46,10 @@ impl std::fmt::Display for InsertError {
 
 impl std::error::Error for InsertError {}
 
-/// The number of objects that one table can hold.
+/// Most objects in one table.
 pub const CAPACITY: usize = (1 << INDEX_BITS) - 1;
 
-/// Returns the handle of a slot. Different arguments give different handles.
+/// Returns the handle of a slot. Different arguments yield different handles.
 ///
 /// For tables that need more than [`HandleTable`] does. `kind` is below 16, `index` is below [`CAPACITY`], and
 /// `generation` is below 2^36; higher bits are ignored.
@@ -60,14 +60,14 @@ pub const fn encode(kind: u8, index: usize, generation: u64) -> usize {
         | ((index + 1) & CAPACITY)
 }
 
-/// Returns the index of a handle's slot: small, and used again. It is out of the range of every table for null.
+/// Returns the slot index in a handle; slots are reused. For null it is out of range for every table.
 #[must_use]
 #[inline]
 pub const fn index(handle: usize) -> usize {
     (handle & CAPACITY).wrapping_sub(1)
 }
 
-/// Returns the kind in a handle, which may be any number below 16 for a handle that no table gave out.
+/// Returns the kind in a handle. For a handle that no table made, it may be any number below 16.
 #[must_use]
 pub const fn kind(handle: usize) -> u8 {
     (handle >> (INDEX_BITS + GENERATION_BITS)) as u8
@@ -77,10 +77,10 @@ const fn generation(handle: usize) -> u64 {
     (handle >> INDEX_BITS) as u64 & LAST_GENERATION
 }
 
-/// The live objects of one kind by their handles. Any thread may use it.
+/// The live objects of one kind, by handle. Any thread may use it.
 ///
-/// A handle that was removed is never valid again: each use of a slot has another generation, and a slot that is out
-/// of generations is not used again.
+/// A removed handle never becomes valid again: each use of a slot has another generation, and a slot whose
+/// generations are used up is retired.
 pub struct HandleTable<T> {
     kind: u8,
     slots: RwLock<Slots<T>>,
@@ -115,10 +115,10 @@ impl<T> HandleTable<T> {
         self.try_insert_with(make).ok()
     }
 
-    /// As [`HandleTable::insert_with`], with the reason for a failure.
+    /// Inserts like [`HandleTable::insert_with`], and returns the reason for a failure.
     ///
     /// # Errors
-    /// If the table does not take the object; `make` is not called then.
+    /// If the table cannot take the object. `make` is not called then.
     pub fn try_insert_with<V: Into<Arc<T>>>(
         &self,
         make: impl FnOnce(usize) -> V,
@@ -138,19 +138,19 @@ impl<T> HandleTable<T> {
         self.with(handle, Arc::clone)
     }
 
-    /// Calls `read` with the object of a handle, if it is live. No thread removes the object meanwhile.
+    /// Calls `read` with the object of a handle, if it is live. The object is not removed during the call.
     pub fn with<R>(&self, handle: usize, read: impl FnOnce(&Arc<T>) -> R) -> Option<R> {
         let slots = self.read();
         let slot = slots.all.get(self.index_of(handle)?)?;
         slot.value.as_ref().filter(|_| slot.generation == generation(handle)).map(read)
     }
 
-    /// Removes a handle. Of several callers only one gets the object.
+    /// Removes a handle. If several threads try, only one gets the object.
     pub fn remove(&self, handle: usize) -> Option<Arc<T>> {
         self.remove_if(handle, |_| Ok::<(), std::convert::Infallible>(()))?.ok()
     }
 
-    /// Removes a handle unless `check` fails for its object; the two are one step. Returns `None` if the handle is not
+    /// Removes a handle unless `check` fails for its object, as one atomic step. Returns `None` if the handle is not
     /// live.
     ///
     /// `check` must not use the table.
@@ -195,7 +195,7 @@ impl<T> HandleTable<T> {
         self.read().all.iter().filter_map(|slot| slot.value.clone()).collect()
     }
 
-    /// The index of a handle of this table's kind.
+    /// Returns the index of a handle of this table's kind.
     #[inline]
     fn index_of(&self, handle: usize) -> Option<usize> {
         (kind(handle) == self.kind).then_some(index(handle))
@@ -211,7 +211,7 @@ impl<T> HandleTable<T> {
 }
 
 impl<T> Slots<T> {
-    /// The index of a slot without an object, which stays in the list of them.
+    /// Returns the index of a vacant slot, and leaves it in the list of vacant slots.
     fn vacant_slot(&mut self) -> Result<usize, InsertError> {
         if let Some(index) = self.vacant.last() {
             return Ok(*index);
@@ -221,14 +221,14 @@ impl<T> Slots<T> {
             return Err(InsertError::Full);
         }
         self.all.try_reserve(1).map_err(|_| InsertError::OutOfMemory)?;
-        // Room for every slot, so that a removal needs no memory.
+        // Reserves room for every slot, so that a removal needs no memory.
         self.vacant.try_reserve(index + 1).map_err(|_| InsertError::OutOfMemory)?;
         self.all.push(Slot { generation: 1, value: None });
         self.vacant.push(index);
         Ok(index)
     }
 
-    /// Takes the object of a slot, which can be used again unless it is out of generations.
+    /// Takes the object of a slot. The slot is reused unless its generations are used up.
     fn vacate(&mut self, index: usize) -> Option<Arc<T>> {
         let slot = &mut self.all[index];
         let value = slot.value.take()?;
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn live_handle_names_its_object() {
+    fn get_live_handle_returns_its_object() {
         let table = table();
         let (a, b) = (insert(&table, "a"), insert(&table, "b"));
         assert_ne!(a, b);
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn object_gets_its_own_handle() {
+    fn insert_with_passes_the_handle() {
         let table = HandleTable::<usize>::new(KIND);
         let (handle, value) = table.insert_with(|handle| handle).unwrap();
         assert_eq!(*value, handle);
@@ -281,13 +281,13 @@ mod tests {
         assert_eq!(table.remove(old).as_deref(), Some(&"old"));
         assert_eq!(table.remove(old), None);
         let new = insert(&table, "new");
-        assert_eq!(index(old), index(new), "the slot is used again");
+        assert_eq!(index(old), index(new), "the slot is reused");
         assert_eq!((get(&table, old), get(&table, new)), (None, Some("new")));
         assert_eq!(table.remove(old), None);
     }
 
     #[test]
-    fn invented_handles_and_other_kinds_name_nothing() {
+    fn get_unknown_handle_or_other_kind_returns_none() {
         let table = table();
         let real = insert(&table, "x");
         let other = HandleTable::<&str>::new(KIND + 1).insert_with(|_| "y").unwrap().0;
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn remove_all_takes_what_is_chosen() {
+    fn remove_all_removes_matching_objects() {
         let table = table();
         let (a, b) = (insert(&table, "a"), insert(&table, "b"));
         assert_eq!(table.remove_all(|value| *value == "a").len(), 1);
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn remove_all_if_takes_everything_or_nothing() {
+    fn remove_all_if_removes_all_or_none() {
         let table = table();
         let (a, b) = (insert(&table, "a"), insert(&table, "b"));
         let refused = table.remove_all_if(|value| if *value == "b" { Err(()) } else { Ok(()) });
@@ -323,7 +323,7 @@ mod tests {
         assert_eq!(table.remove_all_if(|_| Ok::<(), ()>(())).unwrap().len(), 2);
         insert(&table, "c");
         insert(&table, "d");
-        assert_eq!((get(&table, a), get(&table, b)), (None, None), "handles from before are stale");
+        assert_eq!((get(&table, a), get(&table, b)), (None, None), "both handles are stale");
     }
 
     #[test]
@@ -332,7 +332,7 @@ mod tests {
         insert(&table, "x");
         table.write().all[0].generation = LAST_GENERATION;
         assert!(table.remove(encode(KIND, 0, LAST_GENERATION)).is_some());
-        assert_eq!(index(insert(&table, "y")), 1, "the first slot is not used again");
+        assert_eq!(index(insert(&table, "y")), 1, "the first slot is not reused");
     }
 
     #[test]

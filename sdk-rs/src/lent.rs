@@ -1,11 +1,11 @@
-//! Borrowed lists whose lifetime the spec states.
+//! Borrowed lists whose lifetime is documented in the spec.
 
 use std::fmt;
 
-/// Address and length of a list that its owner lends.
+/// Address and length of a borrowed list.
 ///
-/// It can be stored and copied freely. Reading it is safe only while the owner keeps the list; the spec of the function
-/// that returns it says how long that is.
+/// It can be stored and copied freely. Reading it is safe only while the owner keeps the list alive; the spec of the
+/// function that returns it says how long that is.
 pub struct Lent<T> {
     first: *const T,
     len: usize,
@@ -15,7 +15,7 @@ impl<T> Lent<T> {
     /// The empty list.
     pub const EMPTY: Self = Lent { first: std::ptr::null(), len: 0 };
 
-    /// Lends a list. The owner keeps it alive, unchanged and in place for as long as the spec says.
+    /// Borrows a list. The owner keeps it alive, unchanged and in place for as long as the spec says.
     pub const fn of(list: &[T]) -> Self {
         Lent { first: list.as_ptr(), len: list.len() }
     }
@@ -46,12 +46,13 @@ impl<T> Lent<T> {
     /// The elements.
     ///
     /// # Safety
-    /// The owner keeps the list and does not change it for `'a`.
+    /// The owner keeps the list alive and does not change it for `'a`.
     pub const unsafe fn as_slice<'a>(self) -> &'a [T] {
         if self.len == 0 || self.first.is_null() {
             return &[];
         }
-        // SAFETY: the pointer and length are valid by the contract of `of` and `from_raw`, and still are by the caller's.
+        // SAFETY: the pointer and length are valid by the contract of `of` and `from_raw`, and still valid by the
+        // caller's promise.
         unsafe { std::slice::from_raw_parts(self.first, self.len) }
     }
 }

@@ -31,10 +31,10 @@
 //! }
 //! ```
 //!
-//! A function that the implementation leaves out stays null in the table, so that the host's own fallback
-//! applies; with `fallbacks = true` the spec's fallbacks stand in.
+//! A function that the implementation leaves out stays null in the table, so that the host's own fallback applies.
+//! With `fallbacks = true` the slot is filled with the spec's fallback instead.
 
-// Generated code names this crate from outside, and so it does here.
+// Generated code names this crate `tenon`, also inside the crate.
 extern crate self as tenon;
 
 mod environment;

@@ -1,4 +1,4 @@
-//! Log lines on the standard error, at the level that the variable `TENON_LOG` sets.
+//! Writes log lines to standard error. The variable `TENON_LOG` sets the level.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -63,7 +63,7 @@ impl std::error::Error for BadLogLevel {}
 /// Returns the log level, which is read from the environment once.
 ///
 /// # Errors
-/// [`BadLogLevel`] if the variable holds another word.
+/// [`BadLogLevel`] if the variable has another value.
 pub fn log_level() -> Result<LogLevel, &'static BadLogLevel> {
     static LEVEL: OnceLock<Result<LogLevel, BadLogLevel>> = OnceLock::new();
     LEVEL.get_or_init(|| LogLevel::parse(std::env::var_os(VARIABLE).as_deref())).as_ref().copied()
@@ -74,10 +74,10 @@ pub(crate) fn writes(level: LogLevel) -> bool {
     log_level().is_ok_and(|wanted| level <= wanted)
 }
 
-/// Writes a line to the standard error, and ignores a closed one.
+/// Writes a line to standard error. Ignores write errors.
 pub fn write_line(line: fmt::Arguments<'_>) {
-    // `eprintln!` panics if it cannot write, which must not fail the call and may not be caught further out. The test
-    // harness captures no other way of writing.
+    // `eprintln!` panics if it cannot write; that must not fail the call, and no caller may catch the panic. Other
+    // ways of writing are not captured by the test harness.
     let _ = catch_unwind(AssertUnwindSafe(|| eprintln!("tenon: {line}")));
 }
 
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn level_known_word_is_read() {
+    fn parse_known_level_is_accepted() {
         for (value, level) in [
             (None, LogLevel::Off),
             (Some(""), LogLevel::Off),
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn level_unknown_word_is_refused_with_the_known_ones() {
+    fn parse_unknown_level_lists_the_known_levels() {
         for value in ["1", "verbose", "errors", "warn"] {
             let refusal = LogLevel::parse(Some(OsStr::new(value))).unwrap_err().to_string();
             assert_eq!(refusal, format!("TENON_LOG={value}: expected `off`, `error` or `info`"));

@@ -6,7 +6,7 @@ macro_rules! pointer {
     ($($(#[$doc:meta])* $name:ident)*) => {$(
         $(#[$doc])*
         ///
-        /// For Rust it is a number: creating and comparing one is safe, dereferencing it is not.
+        /// It behaves like a number: creating and comparing addresses is safe, dereferencing one is not.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(transparent)]
         pub struct $name(usize);
@@ -15,7 +15,7 @@ macro_rules! pointer {
             /// The null address.
             pub const NULL: Self = Self(0);
 
-            /// The address as a number.
+            /// Returns the address as a number.
             pub const fn addr(self) -> usize {
                 self.0
             }
@@ -30,7 +30,7 @@ macro_rules! pointer {
                 Self(pointer.expose_provenance())
             }
 
-            /// The address as a pointer, for callers that know it can be dereferenced.
+            /// Returns the address as a pointer, for callers that know that it can be dereferenced.
             pub fn as_ptr(self) -> *mut c_void {
                 std::ptr::with_exposed_provenance_mut(self.0)
             }
@@ -40,7 +40,7 @@ macro_rules! pointer {
                 self.0 == 0
             }
 
-            /// The address plus `bytes`; `None` past the end of the address space.
+            /// Returns the address plus `bytes`; `None` past the end of the address space.
             pub fn checked_add(self, bytes: usize) -> Option<Self> {
                 self.0.checked_add(bytes).map(Self)
             }
@@ -61,7 +61,7 @@ pointer! {
     HostPtr
     /// An address that host and device can both dereference.
     UnifiedPtr
-    /// An address that is passed on and never dereferenced.
+    /// An address that is only passed on, never dereferenced.
     AnyPtr
 }
 
@@ -74,7 +74,7 @@ impl HostPtr {
         if len == 0 {
             return &[];
         }
-        // SAFETY: the caller promises the memory; a slice of length 0 was answered above.
+        // SAFETY: the caller promises the memory; length 0 returned above.
         unsafe { std::slice::from_raw_parts(self.as_ptr().cast(), len) }
     }
 
@@ -86,7 +86,7 @@ impl HostPtr {
         if len == 0 {
             return &mut [];
         }
-        // SAFETY: the caller promises the memory; a slice of length 0 was answered above.
+        // SAFETY: the caller promises the memory; length 0 returned above.
         unsafe { std::slice::from_raw_parts_mut(self.as_ptr().cast(), len) }
     }
 }

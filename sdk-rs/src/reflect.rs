@@ -13,15 +13,15 @@ pub struct FunctionInfo {
     pub summary: &'static str,
     /// All parameters in the order of the spec, lengths and outputs included.
     pub params: &'static [ParamInfo],
-    /// True if an implementation needs it.
+    /// Whether an implementation needs it.
     pub need: Need,
     /// True if the call waits for device work.
     pub blocking: bool,
     /// Index of the parameter that is the stream in whose order the work runs.
     pub stream_ordered: Option<usize>,
-    /// True if its status is the answer to a yes-or-no question.
+    /// True if its status answers a yes-or-no question.
     pub question: bool,
-    /// The fallback for an implementation without it.
+    /// The fallback for implementations that lack it.
     pub fallback: Option<FallbackInfo>,
     /// First release that has it; `None`: the oldest known one.
     pub since: Option<&'static str>,
@@ -32,7 +32,7 @@ pub struct FunctionInfo {
 }
 
 impl FunctionInfo {
-    /// The default entry: an optional function. Generated entries omit equal fields.
+    /// The default values: an optional function. Generated entries set only the fields that differ.
     pub const OPTIONAL: Self = Self {
         name: "",
         group: "",
@@ -49,14 +49,14 @@ impl FunctionInfo {
     };
 }
 
-/// The need of hosts for a function.
+/// Whether hosts need a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
     /// Hosts refuse a plugin without it.
     Load,
     /// Hosts load a plugin without it and then misbehave.
     Use,
-    /// It can be left out.
+    /// An implementation may leave it out.
     Optional,
 }
 
@@ -65,11 +65,11 @@ pub enum Need {
 pub struct FallbackInfo {
     /// Its form.
     pub kind: FallbackKind,
-    /// A sentence for people.
+    /// Description, one sentence.
     pub text: &'static str,
     /// The functions that it calls.
     pub calls: &'static [&'static str],
-    /// True if hosts do the same by themselves.
+    /// True if hosts use the same fallback themselves.
     pub host_rule: bool,
     /// Its cost for the caller; may be empty.
     pub costs: &'static str,
@@ -122,21 +122,20 @@ pub struct ParamInfo {
 }
 
 impl ParamInfo {
-    /// Returns true if the parameter is the address of memory that the caller names, rather than of a place for an
-    /// output.
+    /// Returns true if the parameter is the address of caller-supplied memory, and not a location for an output.
     pub fn is_memory(&self) -> bool {
         matches!(self.kind, Kind::Pointer)
             && self.context_of.is_none()
             && !(self.role == Role::Creates && self.direction == Direction::Out)
     }
 
-    /// Returns true if the function writes an output to the place that the parameter points to.
+    /// Returns true if the function writes an output to the location that the parameter points to.
     pub fn is_output(&self) -> bool {
         self.direction != Direction::In && !self.is_memory()
     }
 }
 
-/// Generated entries are built with these: each says what sets a parameter apart from a plain input.
+/// Constructors for generated entries. Each method sets one property that differs from a plain input.
 #[doc(hidden)]
 impl ParamInfo {
     const fn new(name: &'static str, kind: Kind, direction: Direction) -> Self {
@@ -234,13 +233,13 @@ pub enum Kind {
     Text,
     /// An address.
     Pointer,
-    /// A number that identifies something, such as a device.
+    /// An integer that identifies something, such as a device.
     Id(&'static str),
     /// An opaque pointer.
     Handle {
         /// Name of the type.
         name: &'static str,
-        /// True if null has a meaning of its own.
+        /// True if null has its own meaning.
         null: bool,
     },
     /// An enum.
@@ -252,11 +251,11 @@ pub enum Kind {
     },
     /// A struct.
     Struct(&'static str),
-    /// A function of the caller.
+    /// A callback.
     Callback(&'static str),
 }
 
-/// Generated entries are built with these.
+/// Constructors for generated entries.
 #[doc(hidden)]
 impl Kind {
     pub const fn int(bits: u8, signed: bool) -> Self {
@@ -303,7 +302,7 @@ pub enum Role {
     Creates,
     /// The call destroys it.
     Destroys,
-    /// The call needs it to be alive.
+    /// The call uses it; it must be alive.
     Uses,
 }
 
@@ -337,19 +336,21 @@ pub struct Call<'a> {
     /// The argument of each parameter, as 64 bits.
     ///
     /// Integers are sign-extended, booleans are 0 or 1, floating-point numbers are the bits of an `f64`. Pointers,
-    /// handles, structs, strings and slices are passed as their address. Outputs are 0 until the call has succeeded,
+    /// handles, structs, strings and slices are passed as their address. Outputs are 0 before the call, and have
+    /// their result after it succeeded; arrays and strings that a call returns stay 0.
     /// and then hold its result; arrays and strings that a call returns stay 0.
     pub arguments: &'a [u64],
 }
 
 impl Call<'_> {
-    /// The argument of the parameter of that name.
+    /// Returns the argument of the parameter with this name.
     pub fn argument(&self, name: &str) -> Option<u64> {
         let index = self.function.params.iter().position(|param| param.name == name)?;
         self.arguments.get(index).copied()
     }
 
-    /// Number of elements or bytes that a parameter points to; `None` if only a function call can tell.
+    /// Returns the number of elements or bytes that a parameter points to; `None` if only a function call can
+    /// determine it.
     pub fn length(&self, param: &ParamInfo) -> Option<u64> {
         let (Length::Bytes(extent) | Length::Count(extent)) = param.length?;
         match extent {

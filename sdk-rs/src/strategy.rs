@@ -1,4 +1,4 @@
-//! Hand-written fallbacks, for what the spec's vocabulary cannot express. The spec refers to them by `strategy`.
+//! Hand-written fallbacks that the spec language cannot express. The spec refers to them by `strategy`.
 
 use crate::device::{
     CaptureStatus, CollectiveComm, DataType, Device, DeviceId, Error, Result, Status, Stream,
@@ -6,26 +6,27 @@ use crate::device::{
 use crate::pointer::{DevicePtr, HostPtr};
 use tenon::support::check_pattern;
 
-/// Share of a device's free memory that PaddlePaddle takes at once: `FLAGS_fraction_of_gpu_memory_to_use`.
+/// Fraction of the free device memory that PaddlePaddle allocates at once: `FLAGS_fraction_of_gpu_memory_to_use`.
 const SHARE: f32 = 0.92;
 
-/// Number of bytes to take from the device at once: a share of the free memory, as in PaddlePaddle's `AllocSize`.
+/// Returns the number of bytes to allocate from the device at once: a fraction of its free memory, as in
+/// PaddlePaddle's `AllocSize`.
 pub fn alloc_size(device: &impl Device, id: DeviceId) -> Result<usize> {
     let free = device.device_memory_stats(id)?.free_memory;
     if free == 0 || free < device.device_min_chunk_size(id)? {
-        return Err(Error::new(Status::FAILED, "the device has no memory left to take"));
+        return Err(Error::new(Status::FAILED, "the device has no free memory"));
     }
     // PaddlePaddle multiplies in single precision too, and the results must agree.
     Ok((free as f32 * SHARE) as usize)
 }
 
-/// Most bytes of a fill that are uploaded from the host. The device copies the rest within itself.
+/// Most bytes of a fill that the host uploads. The device copies the rest within its own memory.
 const PATTERN_BYTES: usize = 1 << 16;
 
-/// Fills memory in stream order: uploads the repeated pattern, then doubles the filled part by copies.
+/// Fills memory in stream order: uploads the pattern, repeated up to a limit, then doubles the filled part by copies.
 ///
-/// The pattern is in pageable memory, which `async_memory_copy_h2d` reads before it returns. To allocate pinned memory
-/// would cost a device more than to take so few bytes over.
+/// The pattern is in pageable memory, which `async_memory_copy_h2d` reads before it returns. Allocating pinned memory
+/// would cost more than staging so few bytes.
 pub fn fill_by_copies(
     device: &impl Device,
     id: DeviceId,
@@ -40,7 +41,7 @@ pub fn fill_by_copies(
     }
     let capture = device.cuda_stream_capture_info(id, stream);
     if capture.is_ok_and(|info| info.capture_status != CaptureStatus::NONE) {
-        // A graph would read the pattern at each launch, and it ends with this call.
+        // A captured graph would read the pattern at each launch, but the pattern is freed when this call returns.
         return Err(Error::new(Status::FAILED, "this device cannot capture a fill"));
     }
     let mut filled = size.min(PATTERN_BYTES);
@@ -55,13 +56,13 @@ pub fn fill_by_copies(
     Ok(())
 }
 
-/// The larger of the sizes of the first and of every later allocation.
+/// Returns the larger of the sizes of the first and of later allocations.
 pub fn max_of_init_and_realloc(device: &impl Device, id: DeviceId) -> Result<usize> {
     Ok(device.device_init_alloc_size(id)?.max(device.device_realloc_size(id)?))
 }
 
-/// All-to-all by point-to-point calls: receives from the lower ranks, sends to all others, copies the own part, and
-/// receives from the higher ranks. The order is PaddlePaddle's and cannot deadlock.
+/// All-to-all by point-to-point calls: receives from the lower ranks, sends to all others, copies its own part, and
+/// receives from the higher ranks. PaddlePaddle uses this order too, and it cannot deadlock.
 #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
 pub fn all_to_all_by_send_recv(
     device: &impl Device,
@@ -88,7 +89,7 @@ pub fn all_to_all_by_send_recv(
     }
     let size = send_count[rank]
         .checked_mul(element_size(send_dtype[rank])?)
-        .ok_or_else(|| Error::invalid("the own part overflows"))?;
+        .ok_or_else(|| Error::invalid("the range of this rank's part overflows"))?;
     device.async_memory_copy_d2d(device.get_device()?, stream, recv_buf[rank], send_buf[rank], size)?;
     (rank + 1..ranks).try_for_each(receive)
 }

@@ -1,5 +1,4 @@
-//! Support code for generated code and for other code at a C boundary. It is not a public API and changes without
-//! notice.
+//! Support for generated code and other code at a C boundary. It is not a public API and changes without notice.
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -16,16 +15,17 @@ use crate::log::LogLevel;
 pub use crate::log::{log_handed_over, write_line};
 pub use crate::pointer::{AnyPtr, DevicePtr, HostPtr, UnifiedPtr};
 
-/// Runs the body of a thunk: stops panics at the boundary, and sets the last error of a failure.
+/// Runs the body of a thunk: catches panics, and records the last error if it fails.
 #[inline]
 pub fn call<S: StatusCode>(function: &'static str, body: impl FnOnce() -> Result<(), Error<S>>) -> S {
     call_question(function, move || body().map(|()| S::SUCCESS))
 }
 
-/// Runs the body of a thunk as [`call`] does. The body answers a question with a status.
+/// Runs the body of a thunk like [`call`], for a function whose status answers a question.
 #[inline]
 pub fn call_question<S: StatusCode>(function: &'static str, body: impl FnOnce() -> Result<S, Error<S>>) -> S {
-    // The device sees `&self` only, so it is responsible for its own state after a panic.
+    // `AssertUnwindSafe`: the body only has `&self` of the device, which is responsible for its own state after a
+    // panic.
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(status)) => status,
         Ok(Err(error)) => failed(function, &error),
@@ -33,9 +33,9 @@ pub fn call_question<S: StatusCode>(function: &'static str, body: impl FnOnce() 
     }
 }
 
-/// Runs the body of a thunk as [`call`] does, and always logs the message of a failure.
+/// Runs the body of a thunk like [`call`], and logs the message of a failure at every log level.
 ///
-/// For functions that initialise and finalise: hosts give up on a device when one of them fails, and cannot show the
+/// For functions that initialise and finalise: if one of them fails, hosts give up on the device and cannot show the
 /// message.
 pub fn call_lifecycle<S: StatusCode>(
     function: &'static str,
@@ -53,14 +53,14 @@ pub fn call_lifecycle<S: StatusCode>(
 #[cold]
 fn failed<S: StatusCode>(function: &str, error: &Error<S>) -> S {
     set_last_error(function, &error.message);
-    // A failure must never reach the host as success, whatever the device returns.
+    // A failure must never look like success to the host, whatever status the device returns.
     if error.status.code() == S::SUCCESS.code() { S::INTERNAL } else { error.status }
 }
 
 #[cold]
 fn panicked<S: StatusCode>(function: &str, panic: Box<dyn Any + Send>) -> S {
     set_last_error(function, &format!("the device panicked: {}", panic_text(&*panic)));
-    // The destructor of the payload may panic, which would end the process.
+    // The payload's destructor may panic, which would end the process.
     std::mem::forget(panic);
     S::INTERNAL
 }
@@ -71,7 +71,7 @@ struct ErrorObject {
     message: CString,
 }
 
-/// Runs the body of a thunk whose ABI returns an error object, as [`call`] does: null is success.
+/// Runs the body of a thunk like [`call`], for an ABI that returns an error object; null is success.
 pub fn call_object<S: StatusCode>(
     function: &'static str,
     body: impl FnOnce() -> Result<(), Error<S>>,
@@ -79,7 +79,7 @@ pub fn call_object<S: StatusCode>(
     call_object_question(function, move || body().map(|()| S::SUCCESS))
 }
 
-/// Runs the body of a thunk as [`call_object`] does. The body answers a question with a status.
+/// Runs the body of a thunk like [`call_object`], for a function whose status answers a question.
 pub fn call_object_question<S: StatusCode>(
     function: &'static str,
     body: impl FnOnce() -> Result<S, Error<S>>,
@@ -100,7 +100,7 @@ pub fn call_object_question<S: StatusCode>(
 /// Returns the code of an error object; 0 for null.
 ///
 /// # Safety
-/// `object` is null, or one that [`call_object`] returned and that is alive.
+/// `object` is null, or came from [`call_object`] and is alive.
 pub unsafe fn error_object_code(object: *const c_void) -> i32 {
     // SAFETY: the caller's promise.
     unsafe { object.cast::<ErrorObject>().as_ref() }.map_or(0, |object| object.code)
@@ -109,7 +109,7 @@ pub unsafe fn error_object_code(object: *const c_void) -> i32 {
 /// Returns the message of an error object, which lives as long as the object; empty for null.
 ///
 /// # Safety
-/// As of [`error_object_code`].
+/// As for [`error_object_code`].
 pub unsafe fn error_object_message(object: *const c_void) -> *const c_char {
     // SAFETY: the caller's promise.
     unsafe { object.cast::<ErrorObject>().as_ref() }.map_or(c"".as_ptr(), |object| object.message.as_ptr())
@@ -118,15 +118,15 @@ pub unsafe fn error_object_message(object: *const c_void) -> *const c_char {
 /// Destroys an error object; ignores null.
 ///
 /// # Safety
-/// As of [`error_object_code`]; the object is not used again.
+/// As for [`error_object_code`]. The object is not used afterwards.
 pub unsafe fn error_object_destroy(object: *const c_void) {
     if !object.is_null() {
-        // SAFETY: `call_object` made it from a box, and the caller gives it up.
+        // SAFETY: `call_object` made it from a box, and the caller passes ownership.
         drop(unsafe { Box::from_raw(object.cast_mut().cast::<ErrorObject>()) });
     }
 }
 
-/// Returns the table that a plugin owns: made by the first call, never freed. Null if making it panicked.
+/// Returns the plugin's table: the first call makes it, and it is never freed. Null if making it panicked.
 pub fn own<T>(kept: &'static OnceLock<usize>, make: impl FnOnce() -> T) -> *const T {
     let address = || *kept.get_or_init(|| Box::into_raw(Box::new(make())).expose_provenance());
     match catch_unwind(AssertUnwindSafe(address)) {
@@ -148,15 +148,15 @@ pub fn panic_text(panic: &(dyn Any + Send)) -> &str {
         .unwrap_or("no message")
 }
 
-/// Checks that the pattern of a fill has the length of an element, and that elements fill the memory exactly.
+/// Checks that the pattern of a fill is as long as an element, and that whole elements fill the memory.
 pub fn check_pattern<S: StatusCode>(pattern: &[u8], size: usize) -> Result<(), Error<S>> {
     let length = pattern.len();
     if !matches!(length, 1 | 2 | 4 | 8 | 16) {
-        return Err(Error::invalid(format!("`pattern_size` is {length}, and not 1, 2, 4, 8 or 16")));
+        return Err(Error::invalid(format!("`pattern_size` is {length}, but must be 1, 2, 4, 8 or 16")));
     }
     if !size.is_multiple_of(length) {
         return Err(Error::invalid(format!(
-            "`size` is {size}, which is no multiple of the {length} bytes of `pattern`"
+            "`size` is {size}, which is not a multiple of the {length} bytes of `pattern`"
         )));
     }
     Ok(())
@@ -184,27 +184,27 @@ fn misaligned<S: StatusCode>(name: &str, address: usize) -> Error<S> {
     Error::invalid(format!("`{name}` is not aligned: {address:#x}"))
 }
 
-/// Checks that the pointer to a result is not null and is aligned.
+/// Checks that a pointer to an output is not null and is aligned.
 #[inline]
 pub fn place<S: StatusCode, T>(name: &str, pointer: *mut T) -> Result<*mut T, Error<S>> {
     non_null(name, pointer).map(<*const T>::cast_mut)
 }
 
-/// Checks a place as [`place`] does, where the caller may pass null for a result that it does not want.
+/// Checks a pointer to an output like [`place`]. Null is allowed for an output that the caller does not need.
 #[inline]
 pub fn place_or_null<S: StatusCode, T>(name: &str, pointer: *mut T) -> Result<*mut T, Error<S>> {
     if pointer.is_null() { Ok(pointer) } else { place(name, pointer) }
 }
 
-/// Refuses a null handle or callback.
+/// Rejects a null handle or callback.
 #[inline]
 pub fn refuse_null<S: StatusCode>(name: &str, is_null: bool) -> Result<(), Error<S>> {
     if is_null { Err(null(name)) } else { Ok(()) }
 }
 
-/// A pointer of either kind.
+/// A const or mutable pointer.
 pub trait Pointer: Copy {
-    /// Returns true if it is null.
+    /// Returns true if the pointer is null.
     fn is_null_pointer(self) -> bool;
 }
 
@@ -249,10 +249,10 @@ pub unsafe fn reference_mut<'a, S: StatusCode, T>(
     place(name, pointer).map(|pointer| unsafe { &mut *pointer })
 }
 
-/// Makes a reference as [`reference`] does, unless the pointer is null.
+/// Makes a reference like [`reference`], or `None` for null.
 ///
 /// # Safety
-/// As of [`reference`].
+/// As for [`reference`].
 #[inline]
 pub unsafe fn reference_or_null<'a, S: StatusCode, T>(
     name: &str,
@@ -262,10 +262,10 @@ pub unsafe fn reference_or_null<'a, S: StatusCode, T>(
     nullable(pointer, |pointer| unsafe { reference(name, pointer) })
 }
 
-/// Makes a mutable reference as [`reference_mut`] does, unless the pointer is null.
+/// Makes a mutable reference like [`reference_mut`], or `None` for null.
 ///
 /// # Safety
-/// As of [`reference_mut`].
+/// As for [`reference_mut`].
 #[inline]
 pub unsafe fn reference_mut_or_null<'a, S: StatusCode, T>(
     name: &str,
@@ -275,7 +275,7 @@ pub unsafe fn reference_mut_or_null<'a, S: StatusCode, T>(
     nullable(pointer, |pointer| unsafe { reference_mut(name, pointer) })
 }
 
-/// Returns a number of elements or bytes as the length of a slice.
+/// Converts a number of elements or bytes to the length of a slice.
 #[inline]
 pub fn count<S: StatusCode>(
     name: &str,
@@ -284,10 +284,10 @@ pub fn count<S: StatusCode>(
     count.try_into().map_err(|_| Error::invalid(format!("`{name}` cannot be a length: {count}")))
 }
 
-/// Checks that a range lies inside the address space and is null only with length 0.
+/// Checks that a range is inside the address space, and not null unless its length is 0.
 #[inline]
 pub fn range<S: StatusCode>(name: &str, address: usize, bytes: usize) -> Result<(), Error<S>> {
-    // No object is larger than `isize::MAX`; a slice beyond it would be undefined behaviour.
+    // No object is larger than `isize::MAX`; a larger slice would be undefined behaviour.
     if (address == 0 && bytes != 0) || bytes > isize::MAX as usize || address.checked_add(bytes).is_none() {
         return Err(bad_range(name, address, bytes));
     }
@@ -361,10 +361,10 @@ pub unsafe fn text<'a, S: StatusCode>(
     Ok(unsafe { std::ffi::CStr::from_ptr(pointer) })
 }
 
-/// Makes a string as [`text`] does, unless the pointer is null.
+/// Makes a string like [`text`], or `None` for null.
 ///
 /// # Safety
-/// As of [`text`].
+/// As for [`text`].
 #[inline]
 pub unsafe fn text_or_null<'a, S: StatusCode>(
     name: &str,
@@ -390,7 +390,7 @@ pub unsafe fn write_text<S: StatusCode>(
             format!("{text:?} does not fit into the {capacity} bytes of `{name}`"),
         ));
     }
-    // SAFETY: the length was checked against the capacity, which the caller promises.
+    // SAFETY: the length is at most the capacity, which the caller promises to be writable.
     unsafe {
         std::ptr::copy_nonoverlapping(text.as_ptr().cast(), pointer, text.len());
         pointer.add(text.len()).write(0);
@@ -398,13 +398,13 @@ pub unsafe fn write_text<S: StatusCode>(
     Ok(())
 }
 
-/// Writes as many elements as the function that counts them has said.
+/// Writes the elements of a list whose length another function returned before.
 ///
 /// # Errors
-/// `INTERNAL` if there are more or fewer elements.
+/// `INTERNAL` if the number of elements differs from that length.
 ///
 /// # Safety
-/// As many elements as `counted` says are writable at `place`.
+/// `place` is writable for as many elements as `counted` says.
 pub unsafe fn write_elements<S: StatusCode, T: Copy>(
     name: &str,
     place: *mut T,
@@ -413,15 +413,15 @@ pub unsafe fn write_elements<S: StatusCode, T: Copy>(
 ) -> Result<(), Error<S>> {
     let (function, expected) = counted;
     if elements.len() != expected {
-        let message = format!("{} elements of `{name}`, where {function} says {expected}", elements.len());
+        let message = format!("{} elements of `{name}`, but {function} returned {expected}", elements.len());
         return Err(Error::new(S::INTERNAL, message));
     }
-    // SAFETY: the caller has memory for the number that it was given.
+    // SAFETY: the caller allocated memory for this number of elements.
     unsafe { std::ptr::copy_nonoverlapping(elements.as_ptr(), place, expected) };
     Ok(())
 }
 
-/// Allocates the host buffer of a fallback, filled with a byte.
+/// Allocates the host buffer of a fallback, filled with one byte value.
 ///
 /// # Errors
 /// `UNSUPPORTED` if the host has not enough memory: a fallback must not abort the process.
@@ -434,7 +434,7 @@ pub fn buffer<S: StatusCode>(bytes: usize, fill: u8) -> Result<Vec<u8>, Error<S>
     Ok(buffer)
 }
 
-/// Runs the body of a thunk without a status: a failure returns `default` and sets the last error.
+/// Runs the body of a thunk without a status: a failure records the last error and returns `default`.
 pub fn call_value<S: StatusCode, T>(
     function: &'static str,
     default: T,
@@ -445,7 +445,7 @@ pub fn call_value<S: StatusCode, T>(
     yielded
 }
 
-/// Runs the body of an exported function as [`call`] does, and stores the message of a failure for its interface.
+/// Runs the body of an exported function like [`call`], and stores the message of a failure for its interface.
 pub fn call_export<S: StatusCode>(
     last: &'static LocalKey<LastFailure>,
     function: &'static str,
@@ -454,7 +454,7 @@ pub fn call_export<S: StatusCode>(
     call_export_question(last, function, || body().map(|()| S::SUCCESS))
 }
 
-/// Runs the body of an exported function as [`call_export`] does. The body answers a question with a status.
+/// Runs the body of an exported function like [`call_export`], for a function whose status answers a question.
 pub fn call_export_question<S: StatusCode>(
     last: &'static LocalKey<LastFailure>,
     function: &'static str,
@@ -468,7 +468,7 @@ pub fn call_export_question<S: StatusCode>(
     status
 }
 
-/// Runs the body of an exported function without a status as [`call_value`] does, and stores the message of a failure
+/// Runs the body of an exported function without a status like [`call_value`], and stores the message of a failure
 /// for its interface.
 pub fn call_export_value<S: StatusCode, T>(
     last: &'static LocalKey<LastFailure>,
@@ -484,14 +484,14 @@ pub fn call_export_value<S: StatusCode, T>(
 #[cold]
 fn keep_failure(last: &'static LocalKey<LastFailure>, code: i32) {
     let message = last_error(|message| message.map(CStr::to_owned));
-    // An ending thread has lost the place for the message.
+    // When a thread ends, its thread-local slot for the message may already be destroyed.
     let _ = last.try_with(|last| {
         last.message.replace(message);
         last.code.set(Some(code));
     });
 }
 
-/// Message and code of the last failed function of an interface on a thread. The two are taken separately.
+/// Message and code of the last failed function of an interface on a thread. They are taken independently.
 #[derive(Default)]
 pub struct LastFailure {
     message: Cell<Option<CString>>,
@@ -499,7 +499,7 @@ pub struct LastFailure {
 }
 
 impl LastFailure {
-    /// Makes one without a failure.
+    /// Makes a slot without a failure.
     pub const fn new() -> Self {
         LastFailure { message: Cell::new(None), code: Cell::new(None) }
     }
@@ -520,25 +520,25 @@ impl LastFailure {
     }
 }
 
-/// The string that was last lent to a thread.
+/// The string that a thread borrowed last.
 #[derive(Default)]
 pub struct KeptText(Cell<Option<CString>>);
 
 impl KeptText {
-    /// Makes one without a string.
+    /// Makes a slot without a string.
     pub const fn new() -> Self {
         KeptText(Cell::new(None))
     }
 }
 
-/// Lends a string to C. An owned string stays valid until the thread asks again or ends.
+/// Lends a string to C. An owned string stays valid until the thread borrows another one or ends.
 pub fn lend(kept: &'static LocalKey<KeptText>, text: Option<Cow<'static, CStr>>) -> *const c_char {
     match text {
         None => std::ptr::null(),
         Some(Cow::Borrowed(text)) => text.as_ptr(),
         Some(Cow::Owned(text)) => {
             let pointer = text.as_ptr();
-            // An ending thread cannot own the string, so it gets null.
+            // The thread-local slot is already destroyed, so nothing can own the string.
             match kept.try_with(|kept| kept.0.replace(Some(text))) {
                 Ok(_) => pointer,
                 Err(_) => std::ptr::null(),
@@ -547,19 +547,19 @@ pub fn lend(kept: &'static LocalKey<KeptText>, text: Option<Cow<'static, CStr>>)
     }
 }
 
-/// Address space that has to be free, in bytes.
+/// Bytes of address space that must be free.
 const ROOM: usize = 16 << 20;
 
-/// Number of calls of a thread between two checks of the room.
+/// Calls of a thread between two checks.
 ///
-/// The check costs two calls of the system. An object takes less than 4 KiB, so that the room lasts until the next one.
+/// A check makes two system calls. An object takes less than 4 KiB, so the memory suffices until the next check.
 const CALLS_PER_CHECK: u16 = 2047;
 
-/// Returns true if the host has memory for the small objects that a few calls need, such as the description of an event.
+/// Returns true if the host has memory for the small objects of a few calls, such as the description of an event.
 ///
-/// Small objects are allocated by code that cannot fail. So functions that create an object or queue work ask first, and
-/// answer that memory has run out. The check is made once in 2048 calls on a thread. Other threads may take the memory in
-/// between.
+/// Small objects are allocated by code that cannot report a failure. So functions that create an object or queue work
+/// call this first, and fail with out-of-memory if it returns false. It checks once in 2048 calls per thread; other
+/// threads may use up the memory in between.
 #[inline]
 pub fn has_room() -> bool {
     thread_local! {
@@ -577,27 +577,27 @@ pub fn has_room() -> bool {
                 true
             }
         })
-        // At the end of a thread.
+        // The thread is ending, and the thread-local is already destroyed.
         .unwrap_or(true)
 }
 
-/// Returns true if the process can map so much more memory.
+/// Returns true if the process can map this many bytes.
 ///
-/// An allocation of that size would not show it: `malloc` asks two of its arenas, and not the same two each time, so that
-/// it may find room for a large block and soon after none for a small one. From new memory every arena can grow.
+/// A trial allocation would not show it: `malloc` tries two of its arenas, and not always the same two, so a large
+/// allocation may succeed just before a small one fails. Freshly mapped memory is available to every arena.
 #[cold]
 fn can_map(bytes: usize) -> bool {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-    // SAFETY: the new mapping is at a place of its own, and nothing uses it before it is removed.
+    // SAFETY: the kernel chooses the address of the new mapping, and nothing uses it before it is removed.
     unsafe {
         let place = libc::mmap(std::ptr::null_mut(), bytes, protection, flags, -1, 0);
         place != libc::MAP_FAILED && libc::munmap(place, bytes) == 0
     }
 }
 
-/// Calls a function of a plugin. If an exception or a panic leaves it, the process ends with a message that names the
-/// plugin: nothing may unwind through C.
+/// Calls a function of a plugin. If it throws an exception or panics, the process ends with a message that names the
+/// plugin, because nothing may unwind through C.
 #[inline(always)]
 pub fn guard<T>(plugin: Option<&str>, function: &'static str, call: impl FnOnce() -> T) -> T {
     let unwinding = Unwinding { plugin, function };
@@ -606,7 +606,7 @@ pub fn guard<T>(plugin: Option<&str>, function: &'static str, call: impl FnOnce(
     result
 }
 
-/// Dropped only while something unwinds.
+/// Reports the unwinding. It is dropped only while the stack unwinds.
 struct Unwinding<'a> {
     plugin: Option<&'a str>,
     function: &'static str,
@@ -624,17 +624,18 @@ impl Drop for Unwinding<'_> {
     }
 }
 
-/// Returns a function by its address.
+/// Converts an address to a function pointer.
 ///
 /// # Safety
-/// `address` is that of a function, and `T` a pointer to one with its signature; null for an `Option` of such a pointer.
+/// `address` is the address of a function, and `T` a pointer to a function with its signature. If `address` may be
+/// null, `T` is an `Option` of such a pointer.
 pub unsafe fn function<T>(address: *const c_void) -> T {
     const { assert!(size_of::<T>() == size_of::<*const c_void>()) };
-    // SAFETY: of the same size, and the caller's promise.
+    // SAFETY: the sizes are equal, and the caller promises the type.
     unsafe { std::mem::transmute_copy(&address) }
 }
 
-/// Returns a pointer whose address is known as a number.
+/// Converts an address to a pointer.
 pub fn pointer<T>(address: u64) -> *mut T {
     std::ptr::with_exposed_provenance_mut(address as usize)
 }
@@ -657,12 +658,12 @@ pub fn length<S: StatusCode, T: TryFrom<usize>>(
     T::try_from(length).map_err(|_| Error::invalid(format!("`{name}` cannot be {length}")))
 }
 
-/// Allocates as many elements as another function returned.
+/// Allocates a list whose length another function returned.
 ///
 /// # Errors
-/// `INTERNAL` if there is not enough memory, or if the number is too large to be right.
+/// `INTERNAL` if there is not enough memory, or if the number is too large to be plausible.
 pub fn elements<S: StatusCode, T: Default + Clone>(name: &str, count: usize) -> Result<Vec<T>, Error<S>> {
-    // Memory that is never touched costs nothing, but each of these elements is written.
+    // The limit is needed because every element is written; untouched memory would cost nothing.
     const MOST: usize = 1 << 20;
     if count > MOST {
         let message = format!("`{name}` would have {count} elements; at most {MOST} are supported");
@@ -671,12 +672,12 @@ pub fn elements<S: StatusCode, T: Default + Clone>(name: &str, count: usize) -> 
     let mut elements = Vec::new();
     elements
         .try_reserve_exact(count)
-        .map_err(|_| Error::new(S::INTERNAL, format!("no room for {count} elements of `{name}`")))?;
+        .map_err(|_| Error::new(S::INTERNAL, format!("no memory for {count} elements of `{name}`")))?;
     elements.resize(count, T::default());
     Ok(elements)
 }
 
-/// Reads the string in a buffer, up to its NUL or its end.
+/// Reads the string in a buffer, up to its NUL or the end of the buffer.
 pub fn text_in(buffer: &[std::ffi::c_char]) -> String {
     let bytes: Vec<u8> =
         buffer.iter().map(|byte| byte.cast_unsigned()).take_while(|byte| *byte != 0).collect();
@@ -694,7 +695,7 @@ pub unsafe fn answered<S: StatusCode>(
 ) -> Error<S> {
     match message {
         Some(message) if !message.is_null() => {
-            // SAFETY: not null, and a text by the caller's promise.
+            // SAFETY: not null, and NUL-terminated by the caller's promise.
             let message = unsafe { std::ffi::CStr::from_ptr(message) };
             Error::from_plugin(status, message.to_string_lossy().into_owned())
         }
@@ -702,7 +703,7 @@ pub unsafe fn answered<S: StatusCode>(
     }
 }
 
-/// Values that wait for a callback, by number. Each is taken once, whatever number the callback passes.
+/// Values that wait for a callback, by number. Each can be taken once, even if a callback passes a wrong number.
 pub struct Kept<T>(Mutex<(usize, BTreeMap<usize, T>)>);
 
 impl<T> Kept<T> {
@@ -711,7 +712,7 @@ impl<T> Kept<T> {
         Kept(Mutex::new((0, BTreeMap::new())))
     }
 
-    /// Stores a value, and returns its number in the type of a pointer, which must not be dereferenced.
+    /// Stores a value. Returns its number as a pointer, which must not be dereferenced.
     pub fn put(&self, kept: T) -> *mut c_void {
         let mut guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (last, entries) = &mut *guard;
@@ -720,7 +721,7 @@ impl<T> Kept<T> {
         std::ptr::without_provenance_mut(*last)
     }
 
-    /// Takes the value of a number; `None` if there is none.
+    /// Takes the value with a number; `None` if there is none.
     pub fn take(&self, number: *mut c_void) -> Option<T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).1.remove(&number.addr())
     }

@@ -91,7 +91,7 @@ fn fill_repeats_the_pattern_in_every_length() {
 
 #[test]
 fn fill_refuses_other_lengths() {
-    for (pattern, size, why) in [(&b""[..], 8, "is 0"), (b"abc", 9, "is 3"), (b"abcd", 6, "no multiple")] {
+    for (pattern, size, why) in [(&b""[..], 8, "is 0"), (b"abc", 9, "is 3"), (b"abcd", 6, "not a multiple")] {
         let refused = whole().async_memory_fill(ID, Stream::NULL, DevicePtr::NULL, pattern, size);
         let error = refused.unwrap_err();
         assert_eq!(error.status, Status::ERROR);
@@ -128,7 +128,7 @@ fn constants_are_those_of_the_spec() {
 fn sizes_follow_the_free_memory() {
     // There are no memory statistics here, so the free memory is 0.
     let error = whole().device_max_chunk_size(ID).unwrap_err();
-    assert_eq!(error.message, "the device has no memory left to take");
+    assert_eq!(error.message, "the device has no free memory");
 }
 
 #[test]

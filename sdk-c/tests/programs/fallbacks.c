@@ -88,7 +88,7 @@ static void questions(tenon_device device) {
   GIVES(TENON_FAILED, tenon_device_max_alloc_size(device, &number));
   GIVES(TENON_FAILED, tenon_device_max_chunk_size(device, &number));
   OK(tenon_error_last(&error));
-  CHECK(error.plugin_message == NULL && strstr(error.message, "no memory left") != NULL);
+  CHECK(error.plugin_message == NULL && strstr(error.message, "no free memory") != NULL);
   OK(tenon_device_memory_stats(device, &total, &free_memory));
   CHECK(total == 0 && free_memory == 0);
   OK(tenon_get_max_grid_dim_size(device, grid));

@@ -1,5 +1,5 @@
-//! Checks that a library file is complete. The dynamic linker does not ask: it maps the segments of the
-//! header, and the process ends with SIGBUS if the file is shorter.
+//! Checks that a library file is complete. The dynamic linker does not check this: it maps the segments that the
+//! header lists, and if the file is shorter, the process ends with SIGBUS.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -7,28 +7,29 @@ use std::path::Path;
 
 use crate::error::LoadError;
 
-/// The head of a 64-bit ELF file in the byte order of this machine; all others the linker refuses by itself.
+/// Length of the header of a 64-bit ELF file.
 const HEAD: usize = 64;
+/// Start of a 64-bit ELF file in this machine's byte order. The dynamic linker rejects all other files itself.
 const MAGIC: [u8; 6] = [0x7f, b'E', b'L', b'F', 2, if cfg!(target_endian = "little") { 1 } else { 2 }];
-/// A part of the file that is mapped.
+/// Type of a segment that the dynamic linker maps.
 const PT_LOAD: u32 = 1;
 const PROGRAM_HEADER: usize = 56;
 
-/// Refuses a file that ends before the last part that would be mapped.
+/// Rejects a file that ends before its last mapped segment.
 pub(crate) fn check_length(path: &Path) -> Result<(), LoadError> {
     let unreadable = |source| LoadError::Unreadable { path: path.into(), source };
     let file = File::open(path).map_err(unreadable)?;
     let bytes = file.metadata().map_err(unreadable)?.len();
     let stated = match mapped_end(&file) {
         Ok(stated) => stated,
-        // Too short for its own header; the error of the linker is clearer.
+        // Too short for its own header; the linker's error is clearer.
         Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => return Ok(()),
         Err(error) => return Err(unreadable(error)),
     };
     if stated > bytes { Err(LoadError::Truncated { path: path.into(), bytes, stated }) } else { Ok(()) }
 }
 
-/// The end of the last segment that would be mapped; 0 for a file of another kind.
+/// Returns the end of the last mapped segment; 0 for a file that is not such an ELF file.
 fn mapped_end(file: &File) -> std::io::Result<u64> {
     let mut head = [0; HEAD];
     file.read_exact_at(&mut head, 0)?;

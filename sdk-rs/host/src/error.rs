@@ -7,7 +7,7 @@ use tenon::device::{Function, Release};
 use crate::negotiate::NEWEST;
 use crate::recognition::{Evidence, releases};
 
-/// Why a plugin was not loaded. Only the effects of its library stay in the process.
+/// Why a plugin was not loaded. If the library was opened, side effects of its initialisers remain.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
@@ -25,13 +25,13 @@ pub enum LoadError {
         /// The system's error.
         source: std::io::Error,
     },
-    /// The path is that of a folder, or of something else that is not a file.
+    /// The path names a folder or something else that is not a regular file.
     #[error("`{}` is not a file: a library or a manifest is expected", path.display())]
     NotAFile {
         /// The library or manifest.
         path: PathBuf,
     },
-    /// The dynamic linker does not open it.
+    /// The dynamic linker failed to load the library.
     #[error("cannot load `{}`: {reason}{help}", path.display())]
     Open {
         /// The library or manifest.
@@ -41,17 +41,17 @@ pub enum LoadError {
         /// Advice, as a sentence; may be empty.
         help: String,
     },
-    /// A part of the library is missing: a download or a build that was cut off.
+    /// The library file is truncated, for example by an interrupted download or build.
     #[error("`{}` is incomplete: it has {bytes} bytes, and {stated} according to its header", path.display())]
     Truncated {
         /// The library or manifest.
         path: PathBuf,
         /// The length of the file.
         bytes: u64,
-        /// The end of the last segment that the library is loaded from.
+        /// The end of the last segment, according to the header.
         stated: u64,
     },
-    /// It is a library, and no plugin.
+    /// The library exports no entry point, so it is not a plugin.
     #[error("`{}` is not a plugin: it does not export `{symbol}`", path.display())]
     NoEntry {
         /// The library or manifest.
@@ -59,7 +59,7 @@ pub enum LoadError {
         /// The symbol that is missing.
         symbol: &'static str,
     },
-    /// The plugin refused the table of every release.
+    /// The plugin declined the table of every release.
     #[error(
         "`{}` declined every table that it was offered, those of {}{}. It was built for another release, older \
          or newer: take the plugin's build for one of these, or a newer Tenon",
@@ -69,7 +69,7 @@ pub enum LoadError {
     Declined {
         /// The library or manifest.
         path: PathBuf,
-        /// The sizes that it was offered, in order.
+        /// The releases whose sizes it was offered, in order.
         offered: Vec<Release>,
         /// True if it wrote anything at all.
         wrote: bool,
@@ -85,12 +85,12 @@ pub enum LoadError {
         path: PathBuf,
         /// The table, or the params.
         what: &'static str,
-        /// The number of words that it wrote.
+        /// The number of bytes that it wrote.
         bytes: usize,
         /// The size in the newest release.
         known: usize,
     },
-    /// It accepted the size of a release's table, and wrote past the end of that.
+    /// The plugin accepted the size of a release's table, and wrote past its end.
     #[error(
         "`{}` accepted the table of {}, which has {} bytes, and wrote {bytes}: its check of the size is wrong",
         path.display(), release.name(), release.table_size()
@@ -98,12 +98,12 @@ pub enum LoadError {
     PastTheEnd {
         /// The library or manifest.
         path: PathBuf,
-        /// The sizes that it accepted.
+        /// The release whose sizes it accepted.
         release: Release,
-        /// The number of words that it wrote.
+        /// The number of bytes that it wrote.
         bytes: usize,
     },
-    /// It replaced the host's table by its own.
+    /// The plugin replaced the host's table with its own.
     #[error(
         "`{}` put a table of its own into the params: PaddlePaddle would go on calling the empty one that it lent, \
          so the plugin must fill that",
@@ -140,7 +140,7 @@ pub enum LoadError {
         /// The words that it wrote.
         evidence: Evidence,
     },
-    /// The declaration contradicts the plugin's behaviour.
+    /// The plugin behaves differently from what the declared release implies.
     #[error(
         "`{}` is declared to be built for {}, but {why}: it was built for {}",
         path.display(), declared.name(), releases(found)
@@ -150,12 +150,12 @@ pub enum LoadError {
         path: PathBuf,
         /// The release in the options or the manifest.
         declared: Release,
-        /// The releases that the plugin may have, oldest first.
+        /// The releases that match the plugin, oldest first.
         found: Vec<Release>,
         /// The evidence for them.
         why: String,
     },
-    /// It was loaded before, and is in use with another release's table.
+    /// The library is already loaded, with another release's table.
     #[error(
         "`{}` is loaded already, with the table of {}, and cannot be asked for that of {} beside it",
         path.display(), loaded.name(), declared.name()
@@ -165,10 +165,10 @@ pub enum LoadError {
         path: PathBuf,
         /// The release that it was loaded as.
         loaded: Release,
-        /// The release that is declared now.
+        /// The release that is declared for this load.
         declared: Release,
     },
-    /// Its version is older than hosts take, or was not written.
+    /// The interface version that the plugin states is missing, or older than hosts accept.
     #[error(
         "`{}` states version {}.{}.{} of the interface, where hosts take 0.1.1 and newer",
         path.display(), version[0], version[1], version[2]
@@ -179,7 +179,7 @@ pub enum LoadError {
         /// The version that it states.
         version: [usize; 3],
     },
-    /// It gave the device no name.
+    /// The plugin states no device type.
     #[error(
         "`{}` filled the table and left the device type {}",
         path.display(), if *empty { "empty" } else { "null" }
@@ -187,10 +187,10 @@ pub enum LoadError {
     NoDeviceType {
         /// The library or manifest.
         path: PathBuf,
-        /// True if there was a text, with nothing in it.
+        /// True if the plugin set an empty string, false if it set null.
         empty: bool,
     },
-    /// The device name has characters that cannot be printed or typed.
+    /// The device type has control characters, or is too long.
     #[error(
         "`{}` has the device type `{}`, which has control characters or more than {LONGEST_NAME} bytes",
         path.display(), device_type.escape_debug()
@@ -198,7 +198,7 @@ pub enum LoadError {
     BadDeviceType {
         /// The requested plugin.
         path: PathBuf,
-        /// The type that it stated.
+        /// The device type that the plugin stated.
         device_type: String,
     },
     /// The plugin lacks a function that every host needs.
@@ -222,10 +222,10 @@ pub enum LoadError {
     },
 }
 
-/// The most bytes of the name of a device type.
+/// Most bytes in the name of a device type.
 pub(crate) const LONGEST_NAME: usize = 256;
 
-/// The library as its manifest would name it.
+/// Returns the library's path as a manifest beside it would write it.
 fn library(path: &std::path::Path) -> String {
     path.file_name().map_or_else(String::new, |name| format!("./{}", name.to_string_lossy()))
 }

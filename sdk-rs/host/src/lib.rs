@@ -14,29 +14,27 @@
 //!
 //! # How the release is found
 //!
-//! A host passes two sizes to a plugin, that of the table and that of the params around it, and plugins
-//! differ in the way they use them. Some compare both; the macro in the upstream header returns only if
-//! *both* are wrong, and so takes any table of 3.x; some look at one size, some at none. A host that offers
-//! the newest table, and treats no error as agreement, would call the wrong functions in most of them.
+//! A host passes two sizes to a plugin: the size of the table, and the size of the params struct around it. Plugins
+//! use them differently. Some compare both. The macro in the upstream header returns only if *both* are wrong, so it
+//! accepts any table of 3.x. Some compare only one size, some none. A host that offers the newest table, and takes
+//! silence for acceptance, would call the wrong functions in most of these plugins.
 //!
-//! So a plugin is first offered sizes that no release has, each together with a size that a release has, and
-//! each time in memory that is large enough for all:
+//! So the loader first offers pairs in which at least one size matches no release. Each offer uses memory that is
+//! large enough for the table of every release:
 //!
-//! 1. Neither size is that of a release: a plugin that accepts checks no size.
-//! 2. The table's size is that of a release, the params' is not: a plugin that accepts checks the table's
-//!    size, which identifies its release.
-//! 3. The params' size is that of a release, the table's is not: a plugin that accepts checks the params'
-//!    size.
-//! 4. Both are those of a release, newest first: a plugin that accepts checks both.
+//! 1. Neither size matches a release: a plugin that accepts checks no size.
+//! 2. Only the table's size matches a release: a plugin that accepts checks the table's size, which identifies its
+//!    release.
+//! 3. Only the params' size matches a release: a plugin that accepts checks the params' size.
+//! 4. Both sizes match a release, newest first: a plugin that accepts checks both.
 //!
-//! After the second and the fourth the release is known. After the first and the third it is derived from the
-//! plugin's writes: the part of the table that it cleared, and the slots that it filled. If more than one
-//! release remains, and they give the pointers different meanings, loading fails with
-//! [`LoadError::UnknownRelease`] until the caller states the release. [`Recognition`] records how the release
-//! was found.
+//! After an accepted offer of step 2 or 4 the release is known. After step 1 or 3 it is derived from what the plugin
+//! wrote: the part of the table that it cleared, and the slots that it filled. If several releases match, and they
+//! give the pointers different meanings, loading fails with [`LoadError::UnknownRelease`] until the caller states the
+//! release. [`Recognition`] records how the release was found.
 //!
-//! A plugin that exports `tenon_checks_both_sizes` promises that it compares both, and is offered the fourth
-//! alone.
+//! A plugin that exports `tenon_checks_both_sizes` promises that it compares both sizes, and gets only the offers of
+//! step 4.
 
 mod elf;
 mod error;

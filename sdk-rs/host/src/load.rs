@@ -15,20 +15,20 @@ use crate::negotiate::{self, Memory, Question};
 use crate::options::LoadOptions;
 use crate::plugin::Plugin;
 
-/// The library with the memory that it filled, kept for as long as anybody can call it.
+/// The library and the memory that it filled, kept while anything may call the plugin.
 struct Kept {
     // Closed first: destructors of the library may read the table.
     library: Library,
     memory: Memory,
 }
 
-/// The plugins that are loaded, by the address of their entry point.
+/// The loaded plugins, by the address of their entry point.
 ///
-/// A library that is opened twice is one library, and its entry point is not to be called again.
+/// Opening a library twice gives the same library, and its entry point must not be called again.
 static LOADED: Mutex<Vec<(usize, Weak<Plugin>)>> = Mutex::new(Vec::new());
 
 pub(crate) fn load(path: &Path, options: &LoadOptions) -> Result<Arc<Plugin>, LoadError> {
-    // A bare name would be looked for in the system's folders.
+    // The dynamic linker would search the system's folders for a name without a slash.
     let path = &std::path::absolute(path).map_err(|source| unreadable(path, source))?;
     let metadata = path.metadata().map_err(|source| unreadable(path, source))?;
     if !metadata.is_file() {
@@ -53,13 +53,13 @@ pub(crate) fn load(path: &Path, options: &LoadOptions) -> Result<Arc<Plugin>, Lo
     let open_symbols = library.take_open();
     let mut kept = Kept { library, memory: Memory::new() };
     let question = Question { path, declared: options.release, preferred: options.preferred, promised };
-    // SAFETY: the entry point is the library's, which is closed before the memory goes.
+    // SAFETY: the entry point belongs to the library, which is closed before the memory is freed.
     let (release, recognition) = unsafe { negotiate::negotiate(entry, &question, &mut kept.memory)? };
     let mut answers = Answers::read(path, &kept.memory)?;
     answers.open_symbols = open_symbols;
     answers.fallbacks = kept.library.fallbacks(entry);
     let extension = kept.library.extension(entry);
-    // SAFETY: the memory was filled as a table of that release; the library, which has the extension, is kept below.
+    // SAFETY: the memory was filled as a table of that release, and `Kept` keeps the library and its extension table.
     let table =
         unsafe { Loaded::from_table(release, kept.memory.table(), last_error).with_extension(extension) };
     check_functions(path, &table)?;
@@ -80,7 +80,7 @@ fn unreadable(path: &Path, source: std::io::Error) -> LoadError {
     }
 }
 
-/// The plugin that a library is already.
+/// Returns the existing plugin of a library that is already loaded.
 fn same(path: &Path, plugin: Arc<Plugin>, options: &LoadOptions) -> Result<Arc<Plugin>, LoadError> {
     match (options.release, plugin.release()) {
         (Some(declared), Some(loaded)) if declared != loaded => {
@@ -90,7 +90,7 @@ fn same(path: &Path, plugin: Arc<Plugin>, options: &LoadOptions) -> Result<Arc<P
     }
 }
 
-/// The information that a plugin states in the params and by its exports.
+/// What a plugin states in the params and through its exports.
 #[derive(Debug)]
 pub(crate) struct Answers {
     pub(crate) version: [usize; 3],
@@ -100,13 +100,13 @@ pub(crate) struct Answers {
     pub(crate) pir_default_passes: usize,
     /// The functions whose slots hold the spec's fallbacks.
     pub(crate) fallbacks: Vec<Function>,
-    /// Functions of PaddlePaddle that it expects and that were not found.
+    /// Functions of PaddlePaddle that stayed unresolved.
     pub(crate) open_symbols: Vec<String>,
 }
 
 impl Answers {
     fn read(path: &Path, memory: &Memory) -> Result<Self, LoadError> {
-        // SAFETY: a plugin that has accepted points them to its own strings, or leaves them null.
+        // SAFETY: a plugin that accepted the offer set these to its own strings, or left them null.
         let [device_type, sub_device_type] =
             [memory.device_type(), memory.sub_device_type()].map(|pointer| unsafe { text(pointer) });
         let path = || path.into();
@@ -137,13 +137,13 @@ impl Answers {
 }
 
 /// # Safety
-/// `pointer` is null, or leads to a NUL-terminated text.
+/// `pointer` is null or points to a NUL-terminated string.
 unsafe fn text(pointer: *const c_char) -> Option<CString> {
-    // SAFETY: the caller's promise, and not null.
+    // SAFETY: not null, and NUL-terminated by the caller's promise.
     (!pointer.is_null()).then(|| unsafe { CStr::from_ptr(pointer) }.to_owned())
 }
 
-/// Returns true if a host takes a plugin of this version; PaddlePaddle counts like this, and so lets 0.0.101 pass.
+/// Returns true if hosts accept a plugin of this version. This is PaddlePaddle's formula, which lets 0.0.101 pass.
 fn is_taken([major, minor, patch]: [usize; 3]) -> bool {
     major.saturating_mul(10_000).saturating_add(minor.saturating_mul(100)).saturating_add(patch) >= 101
 }

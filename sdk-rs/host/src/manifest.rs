@@ -1,4 +1,4 @@
-//! Manifests: small JSON files that name a plugin's library and state what the library does not report.
+//! Manifests: small JSON files that name a plugin's library and state what the library itself does not report.
 
 use std::fs::OpenOptions;
 use std::io::{self, Read};
@@ -12,9 +12,9 @@ use crate::error::LoadError;
 use crate::library::Binding;
 use crate::options::LoadOptions;
 
-/// The format that is described here.
+/// The version of the manifest format that this code reads.
 const FORMAT: u64 = 1;
-/// The most bytes that a manifest may have.
+/// Most bytes in a manifest.
 const LONGEST: u64 = 64 * 1024;
 
 /// The content of a manifest.
@@ -30,25 +30,25 @@ const LONGEST: u64 = 64 * 1024;
 /// }
 /// ```
 ///
-/// The first two must be there.
+/// `tenon_manifest` and `library` are required.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Manifest {
     /// The path of the manifest.
     pub path: PathBuf,
-    /// The library; a path that is relative in the file starts at the manifest's folder.
+    /// The library. A relative path is resolved against the manifest's folder.
     pub library: PathBuf,
     /// The plugin's name.
     pub name: Option<String>,
     /// The release that the plugin was built for.
     pub release: Option<Release>,
-    /// True if symbols that the library does not find may stay open until they are called.
+    /// True if unresolved functions of the library are looked up only when they are called.
     pub lazy: bool,
-    /// For people.
+    /// Free text for users.
     pub description: Option<String>,
 }
 
-/// Read first: a file of a later format may have keys that this one does not know.
+/// The format version. It is parsed first, because a later format may have other keys.
 #[derive(Deserialize)]
 struct Head {
     tenon_manifest: u64,
@@ -68,11 +68,11 @@ struct Body {
 }
 
 impl Manifest {
-    /// Reads a manifest. The library is not looked for.
+    /// Reads a manifest. Does not check that the library exists.
     ///
     /// # Errors
-    /// [`LoadError::NotFound`], [`LoadError::NotAFile`], [`LoadError::Unreadable`], and [`LoadError::Manifest`] with the
-    /// line and what is wrong.
+    /// [`LoadError::NotFound`], [`LoadError::NotAFile`], [`LoadError::Unreadable`], or [`LoadError::Manifest`] with
+    /// the line and the mistake.
     pub fn read(path: &Path) -> Result<Self, LoadError> {
         let text = contents(path)?;
         Self::parse(path, &text).map_err(|reason| LoadError::Manifest { path: path.into(), reason })
@@ -107,7 +107,7 @@ impl Manifest {
         })
     }
 
-    /// The load options of the library: those of the caller, and otherwise those of the manifest.
+    /// Merges load options: the caller's take precedence over the manifest's.
     pub(crate) fn options(&self, given: &LoadOptions) -> LoadOptions {
         LoadOptions {
             release: given.release.or(self.release),
@@ -118,7 +118,8 @@ impl Manifest {
     }
 }
 
-/// Reads a file of a plugin folder. It must be a regular file: a FIFO would block, and a device never ends.
+/// Reads a file of a plugin folder. It must be a regular file: reading a FIFO would block, and a device file may have
+/// no end.
 fn contents(path: &Path) -> Result<String, LoadError> {
     let unreadable = |source: io::Error| match source.kind() {
         io::ErrorKind::NotFound => LoadError::NotFound { path: path.into() },

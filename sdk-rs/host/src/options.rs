@@ -7,12 +7,13 @@ use crate::library::Binding;
 /// Options for loading a plugin.
 #[derive(Clone, Debug, Default)]
 pub struct LoadOptions {
-    /// The release that the plugin was built for, if it cannot be detected. A wrong one is an error.
+    /// The release that the plugin was built for, if it cannot be detected. Loading fails if the plugin contradicts
+    /// it.
     pub release: Option<Release>,
-    /// The release that the caller prefers, among those that the plugin may have: it is offered first.
+    /// The release to offer first, if the plugin may support several.
     pub preferred: Option<Release>,
-    /// The plugin's name; if left out, the manifest's or the file's.
+    /// The plugin's name; by default the name in the manifest or the name of the file.
     pub name: Option<String>,
-    /// When functions that the library expects from others are looked up.
+    /// When the functions that the library imports are resolved.
     pub binding: Binding,
 }

@@ -1,4 +1,4 @@
-//! The libraries of an installed PaddlePaddle, for plugins that expect its symbols.
+//! The libraries of an installed PaddlePaddle, for plugins that import its symbols.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -23,10 +23,10 @@ packages = list(found.submodule_search_locations or []) if found else []
 print(json.dumps({"libpython": next(filter(os.path.isfile, libraries), None), "packages": packages}))
 "#;
 
-/// Number of libraries that may be missing one after the other before the search ends.
+/// Most missing libraries to load in a row before the search ends.
 const MOST_MISSING: usize = 64;
 
-/// True once the libraries of a PaddlePaddle were loaded for the process.
+/// True after the libraries of a PaddlePaddle were loaded.
 static IS_LOADED: AtomicBool = AtomicBool::new(false);
 
 /// Returns true if [`PaddleLibraries::open`] has loaded the libraries of a PaddlePaddle.
@@ -39,15 +39,15 @@ pub(crate) fn is_loaded() -> bool {
 pub struct PaddleLibraries {
     /// The interpreter.
     pub python: PathBuf,
-    /// The interpreter's own library; `None` for an interpreter without one.
+    /// The shared library of the interpreter; `None` for a statically linked interpreter.
     pub libpython: Option<PathBuf>,
-    /// The library that has PaddlePaddle's functions.
+    /// The path of `libpaddle.so`.
     pub libpaddle: PathBuf,
-    /// Folders with the libraries that it needs.
+    /// Folders with the libraries that it depends on.
     folders: Vec<PathBuf>,
 }
 
-/// Why the libraries of a PaddlePaddle cannot be had.
+/// Why the libraries of a PaddlePaddle cannot be found or loaded.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PaddleError {
@@ -59,7 +59,7 @@ pub enum PaddleError {
         /// The system's error.
         source: std::io::Error,
     },
-    /// The interpreter did not answer.
+    /// The interpreter did not return the expected output.
     #[error("`{}` is not a Python that reports where its packages are: {said}", python.display())]
     NoAnswer {
         /// The interpreter.
@@ -67,7 +67,7 @@ pub enum PaddleError {
         /// Its output.
         said: String,
     },
-    /// There is no PaddlePaddle.
+    /// The interpreter's environment has no PaddlePaddle.
     #[error(
         "`{}` has no PaddlePaddle with a `libpaddle.so`: name the Python of the environment that PaddlePaddle is \
          installed in", python.display()
@@ -76,7 +76,7 @@ pub enum PaddleError {
         /// The interpreter.
         python: PathBuf,
     },
-    /// The dynamic linker does not open a library.
+    /// The dynamic linker failed to load a library.
     #[error("cannot load `{}`: {reason}", library.display())]
     Open {
         /// The library.
@@ -86,7 +86,7 @@ pub enum PaddleError {
     },
 }
 
-/// The interpreter's answer.
+/// The interpreter's output.
 #[derive(Deserialize)]
 struct Answer {
     libpython: Option<PathBuf>,
@@ -94,10 +94,10 @@ struct Answer {
 }
 
 impl PaddleLibraries {
-    /// Asks a Python where its PaddlePaddle is. Does not load it.
+    /// Asks a Python interpreter where its PaddlePaddle is. Does not load it.
     ///
     /// # Errors
-    /// All of [`PaddleError`] but [`PaddleError::Open`].
+    /// Any [`PaddleError`] except [`PaddleError::Open`].
     pub fn find(python: &Path) -> Result<Self, PaddleError> {
         let output = Command::new(python)
             .args(["-c", QUERY])
@@ -117,8 +117,7 @@ impl PaddleLibraries {
         Ok(Self { python: python.into(), libpython: answer.libpython, libpaddle, folders: folders.collect() })
     }
 
-    /// Loads the libraries globally, each after the libraries that it needs. They stay until the
-    /// process ends.
+    /// Loads the libraries globally, each after its dependencies. They stay loaded until the process ends.
     ///
     /// # Errors
     /// [`PaddleError::Open`].
@@ -133,10 +132,10 @@ impl PaddleLibraries {
 
     fn open_with_needed(&self, library: &Path, most: usize) -> Result<(), PaddleError> {
         for most in (0..most).rev() {
-            // SAFETY: what its initialisers do is the choice of who names the interpreter.
+            // SAFETY: loading a library runs its initialisers; the caller named the interpreter and trusts them.
             let reason = match unsafe { Library::open(Some(library), RTLD_LAZY | RTLD_GLOBAL) } {
                 Ok(opened) => {
-                    // C++ libraries do not bear being closed.
+                    // The C++ libraries cannot be closed safely.
                     std::mem::forget(opened);
                     return Ok(());
                 }
@@ -151,7 +150,7 @@ impl PaddleLibraries {
         Err(PaddleError::Open { library: library.into(), reason })
     }
 
-    /// The library beside PaddlePaddle that the dynamic linker did not find by itself.
+    /// Returns the path of a library beside PaddlePaddle that the dynamic linker did not find.
     fn needed(&self, reason: &str) -> Option<PathBuf> {
         let (library, _) = reason.split_once(": cannot open shared object file")?;
         let name = Path::new(library.trim()).file_name().unwrap_or(OsStr::new(library));

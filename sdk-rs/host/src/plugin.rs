@@ -1,4 +1,4 @@
-//! A plugin that is loaded, or the device that is always there.
+//! A loaded plugin, or the built-in CPU device.
 
 use std::ffi::{CStr, c_void};
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use crate::recognition::Recognition;
 
 /// A plugin that can be called. May be used from any thread.
 ///
-/// The library behind it stays open as long as this lives, or any of the devices made from it.
+/// The library stays open while the plugin or a device made from it is alive.
 #[derive(Debug)]
 pub struct Plugin {
     name: String,
@@ -32,7 +32,7 @@ enum Code {
     BuiltIn(Arc<BuiltIn>),
 }
 
-/// The CPU device, shown by its name alone.
+/// The CPU device; its `Debug` output is only its name.
 struct BuiltIn(Arc<Cpu>);
 
 impl std::fmt::Debug for BuiltIn {
@@ -44,12 +44,12 @@ impl std::fmt::Debug for BuiltIn {
 /// The implementation of a function.
 #[derive(Clone, Copy, Debug)]
 pub enum Availability {
-    /// The plugin has it.
+    /// The plugin implements it.
     Native,
-    /// The spec's fallback implements it, and all functions that it calls exist.
+    /// The spec's fallback implements it, and all functions that the fallback calls exist.
     Fallback(&'static FallbackInfo),
-    /// The plugin lacks it, and there is no fallback, or the fallback only refuses or lacks a function
-    /// itself.
+    /// The plugin lacks it, and no fallback implements it: there is none, or it only returns an error, or a function
+    /// that it calls is missing.
     Unavailable,
 }
 
@@ -60,13 +60,13 @@ impl Plugin {
     /// library runs its code, so load only libraries that you trust.
     ///
     /// # Errors
-    /// [`LoadError`] says what is wrong and what to do. A C++ exception out of the plugin's entry point ends the
+    /// [`LoadError`] describes the failure and how to fix it. A C++ exception from the plugin's entry point ends the
     /// process.
     pub fn load(path: &Path, options: &LoadOptions) -> Result<Arc<Plugin>, LoadError> {
         load::load(path, options)
     }
 
-    /// The CPU device, of the type `cpu`. There is one in the process.
+    /// Returns the CPU device, of the type `cpu`. The process has exactly one.
     pub fn builtin() -> Arc<Plugin> {
         static BUILT_IN: OnceLock<Arc<Plugin>> = OnceLock::new();
         let make = || {
@@ -108,34 +108,34 @@ impl Plugin {
         Self { name, path, recognition, answers, code, availability }
     }
 
-    /// The name for users: the name from the options, from the manifest, or of the file without its ending;
-    /// `cpu` for the built-in device.
+    /// The name for users: from the options, from the manifest, or the file name without its extension; `cpu` for the
+    /// built-in device.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The library; `None` for the built-in device.
+    /// The path of the library; `None` for the built-in device.
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }
 
-    /// The type of its devices, as the plugin states it.
+    /// The type of its devices, as stated by the plugin.
     pub fn device_type(&self) -> &CStr {
         &self.answers.device_type
     }
 
-    /// The finer type of its devices, if the plugin states one.
+    /// The subtype of its devices, if the plugin states one.
     pub fn sub_device_type(&self) -> Option<&CStr> {
         self.answers.sub_device_type.as_deref()
     }
 
-    /// The version of the interface that the plugin states: major, minor, patch.
+    /// The interface version that the plugin states: major, minor, patch.
     pub fn version(&self) -> [usize; 3] {
         self.answers.version
     }
 
-    /// The passes that the plugin asks PaddlePaddle to run, a `std::vector<std::string>*` there; null if it asks
-    /// for none.
+    /// The passes that PaddlePaddle should run for this plugin, a `std::vector<std::string>*`; null if the plugin
+    /// asks for none.
     pub fn pir_default_passes(&self) -> *mut c_void {
         std::ptr::with_exposed_provenance_mut(self.answers.pir_default_passes)
     }
@@ -148,17 +148,18 @@ impl Plugin {
         }
     }
 
-    /// The evidence for its release.
+    /// How the release was detected.
     pub fn recognised_by(&self) -> &Recognition {
         &self.recognition
     }
 
-    /// The plugin itself, without fallbacks.
+    /// The functions of the plugin itself, without fallbacks.
     pub fn partial(&self) -> Arc<dyn Partial> {
         self.code.partial()
     }
 
-    /// Its table, for those who call it as the ABI does; `None` for the built-in device, which has none.
+    /// Its table, for code that makes calls as the ABI defines them; `None` for the built-in device, which has no
+    /// table.
     pub fn table(&self) -> Option<&Loaded> {
         match &self.code {
             Code::Loaded(table) => Some(table),
@@ -166,7 +167,7 @@ impl Plugin {
         }
     }
 
-    /// The plugin with the spec's fallbacks for the functions that it lacks.
+    /// The plugin, with the spec's fallbacks for the functions that it lacks.
     pub fn device(&self) -> Arc<dyn Device> {
         match &self.code {
             Code::Loaded(table) => Arc::new(WithFallbacks(table.clone())),
@@ -174,7 +175,7 @@ impl Plugin {
         }
     }
 
-    /// The plugin with the spec's fallbacks and with layers around both, the first one outermost.
+    /// The plugin with the spec's fallbacks, wrapped in layers. The first layer is the outermost.
     ///
     /// # Panics
     /// If there are more layers than [`Layered::MOST`].
@@ -185,20 +186,22 @@ impl Plugin {
         }
     }
 
-    /// Functions of PaddlePaddle that the plugin expects and that were not found, where
-    /// [`Binding::LaterForHost`](crate::Binding::LaterForHost) let them stay open.
+    /// The functions of PaddlePaddle that stayed unresolved because of
+    /// [`Binding::LaterForHost`](crate::Binding::LaterForHost).
     pub fn open_symbols(&self) -> &[String] {
         &self.answers.open_symbols
     }
 
-    /// Returns true if the plugin filled the slot of a function with the spec's fallback, so that its author did not write it.
+    /// Returns true if the plugin filled the function's slot with the spec's fallback instead of an implementation of
+    /// its own.
     ///
-    /// A plugin reports them by exporting `tenon_fallbacks`, a function that returns the names, separated by spaces.
+    /// A plugin reports these functions through the export `tenon_fallbacks`, which returns their names separated by
+    /// spaces.
     pub fn is_filled_by_fallback(&self, function: Function) -> bool {
         self.answers.fallbacks.contains(&function)
     }
 
-    /// Returns the implementation of a function; settled when the plugin was loaded.
+    /// Returns the implementation of a function, as determined when the plugin was loaded.
     pub fn availability(&self, function: Function) -> Availability {
         self.availability[function as usize]
     }
@@ -218,7 +221,7 @@ impl Code {
     }
 }
 
-/// The spec has no cycle of fallbacks, so this ends.
+/// Terminates because the checker rejects cycles of fallbacks.
 fn availability(plugin: &dyn Partial, function: Function) -> Availability {
     if plugin.provides(function) {
         return Availability::Native;

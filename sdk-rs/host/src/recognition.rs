@@ -4,35 +4,33 @@ use std::fmt;
 
 use tenon::device::Release;
 
-/// The way in which the release of a plugin was detected; as text, a clause that begins with the plugin as
-/// "it".
+/// How the release of a plugin was detected. `Display` writes a clause that refers to the plugin as "it".
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Recognition {
-    /// There is no table: it is the built-in device.
+    /// There is no table, because it is the built-in device.
     BuiltIn,
-    /// It promises to compare both sizes, and accepted this release's.
+    /// The plugin promises to compare both sizes, and accepted those of this release.
     Promised,
-    /// The plugin accepted both sizes of this release, and refused every pair with a size of no release.
+    /// The plugin accepted both sizes of this release, and declined every pair with a size that matches no release.
     BothSizes,
-    /// It accepted the size of this release's table, beside params of a size that no release has.
+    /// The plugin accepted the size of this release's table, with a params size that matches no release.
     TableSize,
-    /// The plugin does not read the table's size; the words that it wrote fit only this release.
+    /// The plugin does not check the table's size; what it wrote fits only this release.
     Evidence(Evidence),
-    /// It does not look at the table's size, and each pointer that it wrote means the same in all of these
+    /// The plugin does not check the table's size; each pointer that it wrote means the same in all of these
     /// releases.
     Indifferent {
         /// The matching releases, oldest first.
         candidates: Vec<Release>,
-        /// The words that it wrote.
+        /// What it wrote.
         evidence: Evidence,
     },
-    /// The plugin does not read the table's size; the words that it wrote fit several releases, and this one was
-    /// declared.
+    /// The plugin does not check the table's size; what it wrote fits several releases, and this one was declared.
     Declared {
         /// The matching releases, oldest first.
         candidates: Vec<Release>,
-        /// The words that it wrote.
+        /// What it wrote.
         evidence: Evidence,
     },
 }
@@ -68,29 +66,29 @@ impl fmt::Display for Recognition {
     }
 }
 
-/// The writes of a plugin that ignores the size of the table; as text, clauses about "it".
+/// What a plugin wrote that does not check the size of the table. `Display` writes clauses about "it".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Evidence {
-    /// Number of pointers that it filled.
+    /// Number of pointers that it set.
     pub pointers: usize,
-    /// Bytes from the start of the table to the end of the last member that it wrote or cleared.
+    /// End of the last member that it wrote or cleared, in bytes from the start of the table.
     pub extent: usize,
-    /// The way in which it cleared the table before.
+    /// How it cleared the table before it set pointers.
     pub clearing: Clearing,
-    /// The size that it wrote into the table, if it changed that.
+    /// The size that it stored in the table, if it changed it.
     pub stated: Option<usize>,
-    /// The size of the params that it insists on, if it does.
+    /// The params size that it requires, if it requires one.
     pub params: Option<usize>,
 }
 
-/// The way in which a plugin cleared the table.
+/// How a plugin cleared the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clearing {
-    /// Not at all.
+    /// It did not clear the table.
     None,
-    /// By its own size, which is that of its table.
+    /// It cleared as many bytes as its own table has.
     Own,
-    /// By the size that the host stated, which gives no evidence.
+    /// It cleared as many bytes as the host stated, which is no evidence.
     Stated,
 }
 
@@ -119,7 +117,7 @@ impl fmt::Display for Evidence {
     }
 }
 
-/// Releases as people write them: `2.6`, `3.0 or 3.1`.
+/// Formats releases as a list: `2.6`, `3.0 or 3.1`.
 pub(crate) fn releases(releases: &[Release]) -> String {
     let names: Vec<&str> = releases.iter().map(|release| release.name()).collect();
     match names.as_slice() {

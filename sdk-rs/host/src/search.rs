@@ -1,4 +1,4 @@
-//! Plugins in the folders that the user names.
+//! Finds plugins in the folders that the user names.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -13,27 +13,27 @@ use crate::plugin::Plugin;
 /// The environment variable with the search path: folders, libraries and manifests, separated by colons.
 pub const PATH_VARIABLE: &str = "TENON_PLUGIN_PATH";
 
-/// A library or manifest that was found or named, and the result of loading it.
+/// A library or manifest that was found or named, with the result of loading it.
 #[derive(Debug)]
 pub struct Candidate {
-    /// The library or the manifest; the folder, if that could not be read.
+    /// The library or the manifest; the folder if it could not be read.
     pub path: PathBuf,
-    /// The plugin, or why there is none.
+    /// The plugin, or why it was not loaded.
     pub outcome: Result<Arc<Plugin>, LoadError>,
 }
 
-/// Loads all that [`PATH_VARIABLE`] names. It finds nothing if that is not set, or if the process is a set-user-ID
-/// program.
+/// Loads all plugins that [`PATH_VARIABLE`] names. Returns none if the variable is not set, or if the process is a
+/// set-user-ID program.
 pub fn search() -> Vec<Candidate> {
     tenon::trusted_variable(PATH_VARIABLE)
         .map_or_else(Vec::new, |paths| search_in(&paths, &LoadOptions::default()))
 }
 
-/// Loads all that a list of paths with colons between them names.
+/// Loads all plugins in a list of paths, separated by colons.
 ///
-/// A folder contributes its manifests, and its libraries that end in `.so` and that none of these manifests
-/// names; not what begins with a dot, and nothing further down. They come in the order of the list, and in a
-/// folder in that of their names. A library that is named twice is loaded once, at its first place.
+/// In a folder it loads the manifests, and the `.so` files that none of these manifests names. It skips hidden files
+/// and subfolders. The result keeps the order of the list, and sorts each folder by name. A library that is named
+/// twice is loaded once, at its first position.
 pub fn search_in(paths: &OsStr, options: &LoadOptions) -> Vec<Candidate> {
     let mut seen = BTreeSet::new();
     let mut candidates = Vec::new();
@@ -48,10 +48,10 @@ pub fn search_in(paths: &OsStr, options: &LoadOptions) -> Vec<Candidate> {
     candidates
 }
 
-/// A file that may lead to a plugin.
+/// A file that may be or name a plugin.
 struct Found {
     path: PathBuf,
-    /// The content, if it is a manifest.
+    /// The parsed content, if the file is a manifest.
     manifest: Option<Result<Manifest, LoadError>>,
 }
 
@@ -69,7 +69,7 @@ impl Found {
         }
     }
 
-    /// `None` if it leads to a library that was loaded, or refused, before.
+    /// Returns `None` if the library was already tried.
     fn load(self, options: &LoadOptions, seen: &mut BTreeSet<PathBuf>) -> Option<Candidate> {
         if self.library().is_some_and(|library| !seen.insert(real(library))) {
             return None;
@@ -98,7 +98,7 @@ fn found_at(path: &Path) -> Result<Vec<Found>, LoadError> {
     });
     files.sort();
     let mut found: Vec<Found> = files.into_iter().map(Found::new).collect();
-    // The manifest has precedence over its library, in any order of names, because it may state more.
+    // A manifest comes before its library, whatever their names, because it may state more.
     let manifests = found.iter().filter(|found| found.manifest.is_some());
     let named: BTreeSet<PathBuf> = manifests.filter_map(Found::library).map(real).collect();
     found.retain(|found| found.manifest.is_some() || !named.contains(&real(&found.path)));
@@ -109,7 +109,7 @@ fn has_extension(path: &Path, extension: &str) -> bool {
     path.extension().is_some_and(|found| found == extension)
 }
 
-/// One name for each file, if it is there.
+/// Resolves a path, so that each existing file has one name.
 fn real(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.into())
 }

@@ -1,4 +1,4 @@
-//! The attributes of Tenon on an `impl` of one of its traits, which a generated table describes.
+//! The attributes of Tenon for `impl` blocks of its traits. They read a generated table of the traits' functions.
 
 mod operators;
 #[rustfmt::skip]
@@ -9,23 +9,25 @@ use proc_macro2::Span;
 use syn::ItemImpl;
 use tenon_attribute::{Attribute, Purpose, Specs, expand};
 
-/// Makes an `impl` of a device trait fill the slots of exactly the functions that it has, and a library a plugin.
+/// Turns an `impl` of a device trait into a plugin: fills a slot for each function in it, and exports the entry
+/// point.
 ///
 /// ```text
 /// #[tenon::plugin(device_type = "my_npu")]
 /// impl Device for MyNpu { … }
 /// ```
 ///
-/// Arguments: `device_type` names the device and exports the entry point; `fallbacks = true` fills absent optional
-/// functions with the spec's fallbacks; `operators = tenon_paddle_operators` registers the operators of
-/// [`macro@operators`] with PaddlePaddle; `new = …` makes the instance, `Default::default()` if left out; `module = …` is
-/// for an interface whose module is not in `tenon`. For interfaces of another spec there is the crate `tenon-interface`.
+/// Arguments: `device_type` names the device and exports the entry point; `fallbacks = true` fills the slots of
+/// missing optional functions with the spec's fallbacks; `operators = tenon_paddle_operators` registers the operators of
+/// [`macro@operators`] with PaddlePaddle; `new = …` is the expression that makes the instance, `Default::default()` if
+/// left out; `module = …` names an interface module outside `tenon`. For interfaces of another spec, use the crate
+/// `tenon-interface`.
 #[proc_macro_attribute]
 pub fn plugin(arguments: TokenStream, item: TokenStream) -> TokenStream {
     expand_attribute(Purpose::Plugin, arguments, item)
 }
 
-/// As [`macro@plugin`], without an entry point: for a device that another library passes on.
+/// Works like [`macro@plugin`] without an entry point, for a device that another library exposes.
 #[proc_macro_attribute]
 pub fn device(arguments: TokenStream, item: TokenStream) -> TokenStream {
     expand_attribute(Purpose::Device, arguments, item)

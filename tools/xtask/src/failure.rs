@@ -1,4 +1,4 @@
-//! The reasons why a step fails.
+//! The failures of a step.
 
 use std::io;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use miette::Diagnostic;
 use thiserror::Error;
 
-/// The reason why a step failed.
+/// Why a step failed.
 #[derive(Debug, Error, Diagnostic)]
 pub enum Failure {
     /// The program is not installed.
@@ -32,7 +32,7 @@ pub enum Failure {
     Start {
         /// The program.
         program: String,
-        /// Why.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
@@ -49,7 +49,7 @@ pub enum Failure {
     File {
         /// The file.
         path: std::path::PathBuf,
-        /// Why.
+        /// The system's error.
         #[source]
         source: io::Error,
     },

@@ -146,7 +146,7 @@ fn fuzz(target: Target, built: &Path, seconds: u32) -> Result<Outcome, Failure> 
     Ok(Outcome { findings: found, line })
 }
 
-/// Returns the figure after a key in the log; `?` if the fuzzer ended early and the log has no such line.
+/// Returns the number after a key in the log; `?` if the fuzzer ended early and did not log it.
 fn figure(log: &str, word: &str) -> String {
     let found = log.lines().rev().find_map(|line| line.strip_prefix(word));
     found.map_or("?".to_owned(), |figure| figure.trim().to_owned())

@@ -69,8 +69,7 @@ fn linked() -> Result<Vec<Linked>, Failure> {
         .args(["metadata", "--format-version=1", "--locked", "--filter-platform", PLATFORM])
         .quietly()
         .read()?;
-    let unreadable =
-        || Failure::Wrong("the answer of `cargo metadata` is not in the form that is known".to_owned());
+    let unreadable = || Failure::Wrong("the output of `cargo metadata` has an unexpected format".to_owned());
     let metadata: Value = serde_json::from_str(&printed).map_err(|_| unreadable())?;
     let packages = metadata["packages"].as_array().ok_or_else(unreadable)?;
     let nodes = metadata["resolve"]["nodes"].as_array().ok_or_else(unreadable)?;
@@ -132,9 +131,9 @@ fn is_macro(package: &Value) -> bool {
     kinds.flatten().any(|kind| kind == "proc-macro")
 }
 
-/// Returns the licence under which a crate is distributed, and its notices.
+/// Returns the licence under which a crate is distributed, and the notices that this licence requires.
 ///
-/// If there is a choice, this is the MIT licence, whose text names the authors.
+/// If a crate offers a choice, this is the MIT licence, whose text names the authors.
 fn notices_of(linked: &Linked) -> Result<Vec<String>, Failure> {
     let mut files = project::entries(&linked.folder)?;
     files.sort();

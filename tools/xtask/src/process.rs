@@ -16,7 +16,7 @@ pub struct Step {
 }
 
 /// Creates a step that runs a program. Its environment has the fetched tools on the `PATH`, disables backtraces, and
-/// names the file for skipped tests if tests may be skipped.
+/// names the file that records skipped tests, if tests may be skipped.
 pub fn step(program: impl AsRef<OsStr>) -> Step {
     let mut command = Command::new(program);
     command.current_dir(project::root()).stdin(Stdio::null());
@@ -28,7 +28,7 @@ pub fn step(program: impl AsRef<OsStr>) -> Step {
     Step { command, errors: Stdio::inherit }
 }
 
-/// Creates a step that runs the cargo that runs this command.
+/// Creates a step that runs the same cargo that started this command.
 pub fn cargo() -> Step {
     step(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
@@ -58,13 +58,13 @@ impl Step {
         self
     }
 
-    /// Discards the standard error of `read`.
+    /// Makes `read` discard standard error.
     pub fn quietly(mut self) -> Self {
         self.errors = Stdio::null;
         self
     }
 
-    /// Replaces the environment by these variables.
+    /// Replaces the whole environment with these variables.
     pub fn env_only<V: AsRef<OsStr>>(mut self, variables: impl IntoIterator<Item = (V, V)>) -> Self {
         self.command.env_clear().envs(variables);
         self

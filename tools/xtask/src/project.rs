@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_root_is_that_of_the_checkout_the_command_starts_in() {
+    fn root_above_returns_the_checkout_of_the_start_folder() {
         let other = env::temp_dir().join(format!("tenon-checkout-{}", std::process::id()));
         let inside = other.join("docs/src");
         fs::create_dir_all(&inside).unwrap();

@@ -18,31 +18,32 @@ pub use symbols::exports;
 
 const ENTRY: &str = "InitPlugin";
 
-/// Returns names, separated by spaces.
+/// Returns names separated by spaces.
 type Names = unsafe extern "C" fn() -> *const c_char;
 
 /// Returns a table that lives as long as the library, or null.
 type Extension = unsafe extern "C" fn() -> *const c_void;
 
-/// When the functions that a library expects from others are looked up. Data is looked up when the library is opened.
+/// When the functions that a library imports are resolved. Imported data is always resolved when the library is
+/// opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Binding {
-    /// When the library is opened: a file that is not found is an error.
+    /// When the library is opened: a missing function is an error.
     #[default]
     AtOnce,
-    /// As [`AtOnce`](Self::AtOnce), but functions of PaddlePaddle may stay open until they are called, which then ends
-    /// the process. A plugin that registers kernels in C++ may call them while it is opened, so this is for processes
-    /// whose end does no harm.
+    /// Like [`AtOnce`](Self::AtOnce), except that functions of PaddlePaddle may stay unresolved. Calling an
+    /// unresolved function ends the process. A plugin that registers kernels in C++ may call such functions while it
+    /// is opened, so use this only in processes that may end abruptly.
     LaterForHost,
-    /// When they are called, which ends the process if one is not found.
+    /// When they are called. Calling a missing function ends the process.
     Later,
 }
 
-/// An open library; it is closed when this is dropped.
+/// An open library, closed on drop.
 #[derive(Debug)]
 pub(crate) struct Library {
     library: unix::Library,
-    /// Functions of PaddlePaddle that were not found.
+    /// PaddlePaddle functions that stayed unresolved.
     open: Vec<String>,
 }
 
@@ -61,7 +62,7 @@ impl Library {
     }
 
     fn open_with(path: &Path, when: c_int) -> Result<Self, LoadError> {
-        // SAFETY: what its initialisers do is the choice of who names the library.
+        // SAFETY: opening a library runs its initialisers; the caller of `Plugin::load` trusts them.
         let opened = unsafe { unix::Library::open(Some(path), when | RTLD_LOCAL) };
         opened.map(|library| Library { library, open: Vec::new() }).map_err(|error| {
             let reason = reason(path, &error);
@@ -70,7 +71,7 @@ impl Library {
         })
     }
 
-    /// Opens a library that misses functions of PaddlePaddle and nothing else.
+    /// Opens a library whose only unresolved symbols are functions of PaddlePaddle.
     fn open_for_host(path: &Path) -> Result<Self, LoadError> {
         let mut library = Self::open_with(path, RTLD_LAZY)?;
         let mut missing = symbols::undefined(path)?;
@@ -84,21 +85,22 @@ impl Library {
         Ok(library)
     }
 
-    /// The functions of PaddlePaddle that stay open until they are called, which then ends the process.
+    /// Takes the names of the PaddlePaddle functions that stayed unresolved. Calling one ends the process.
     pub(crate) fn take_open(&mut self) -> Vec<String> {
         std::mem::take(&mut self.open)
     }
 
-    /// Returns true if the library, one that it needs, or one that was loaded for all has a symbol.
+    /// Returns true if the symbol is found in the library, its dependencies, or the libraries that were loaded
+    /// globally.
     fn resolves(&self, symbol: &str) -> bool {
         let Ok(symbol) = CString::new(symbol) else { return false };
         // SAFETY: looks up a name and calls nothing.
         self.find(&symbol).is_some() || !unsafe { libc::dlsym(libc::RTLD_DEFAULT, symbol.as_ptr()) }.is_null()
     }
 
-    /// Returns the address of a symbol, if the library or a library that it needs has it.
+    /// Returns the address of a symbol in the library or one of its dependencies.
     fn find(&self, symbol: &CStr) -> Option<*mut c_void> {
-        // SAFETY: the address is only handed on; who uses it knows what it is of.
+        // SAFETY: the address is only returned; callers convert it to the symbol's type.
         let found = unsafe { self.library.get::<*mut c_void>(symbol.to_bytes_with_nul()) };
         found.ok().map(|found| found.into_raw()).filter(|address| !address.is_null())
     }
@@ -113,7 +115,7 @@ impl Library {
     pub(crate) fn entry(&self, path: &Path) -> Result<Entry, LoadError> {
         let found =
             self.find(c"InitPlugin").ok_or(LoadError::NoEntry { path: path.into(), symbol: ENTRY })?;
-        // SAFETY: a library that exports this name means it to be called so by hosts of the interface.
+        // SAFETY: a library that exports this name is a plugin, and its entry point has this signature.
         Ok(unsafe { std::mem::transmute::<*mut c_void, Entry>(found) })
     }
 
@@ -122,46 +124,46 @@ impl Library {
         self.find_beside(entry, c"tenon_checks_both_sizes").is_some()
     }
 
-    /// The functions whose slots the plugin filled with the spec's fallbacks, as far as it reports them.
+    /// Returns the functions whose slots the plugin filled with the spec's fallbacks, if it reports them.
     pub(crate) fn fallbacks(&self, entry: Entry) -> Vec<Function> {
         let Some(found) = self.find_beside(entry, c"tenon_fallbacks") else { return Vec::new() };
-        // SAFETY: a plugin that exports this name means it to be called so.
+        // SAFETY: a plugin that exports this name gives it this signature.
         let names = unsafe { std::mem::transmute::<*mut c_void, Names>(found)() };
         if names.is_null() {
             return Vec::new();
         }
-        // SAFETY: such a function answers with null or a text that lives as long as the library.
+        // SAFETY: the function returns null or a string that lives as long as the library.
         let names = unsafe { CStr::from_ptr(names) }.to_string_lossy();
         // A newer plugin may have functions that are not known here.
         names.split_ascii_whitespace().filter_map(Function::of_name).collect()
     }
 
-    /// The functions of the plugin that the host's table has no slot for; null if it has none.
+    /// Returns the plugin's extension table: functions that the host's table has no slot for. Null if it has none.
     ///
-    /// Call it after the entry point: the result of a plugin may depend on that call.
+    /// Call it after the entry point, because the result may depend on that call.
     pub(crate) fn extension(&self, entry: Entry) -> *const c_void {
         let Some(found) = self.find_beside(entry, c"tenon_device_extension") else { return null() };
-        // SAFETY: a plugin that exports this name means it to be called so.
+        // SAFETY: a plugin that exports this name gives it this signature.
         unsafe { std::mem::transmute::<*mut c_void, Extension>(found)() }
     }
 
     pub(crate) fn last_error(&self, entry: Entry) -> Option<LastError> {
         let found = self.find_beside(entry, c"tenon_last_error")?;
-        // SAFETY: a plugin that exports this name means it to be called so.
+        // SAFETY: a plugin that exports this name gives it this signature.
         Some(unsafe { std::mem::transmute::<*mut c_void, LastError>(found) })
     }
 }
 
-/// Returns the base of the library that contains this address.
+/// Returns the base address of the library that contains an address.
 fn base(address: *const c_void) -> Option<usize> {
     let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
-    // SAFETY: the place can be written; zeros are valid for its pointers.
+    // SAFETY: all-zero bytes are a valid `Dl_info`.
     let found = unsafe { libc::dladdr(address, info.as_mut_ptr()) };
     // SAFETY: zeroed, and written if it was found.
     (found != 0).then(|| unsafe { info.assume_init() }.dli_fbase.addr())
 }
 
-/// Returns the message of the dynamic linker without the path, which our message has already.
+/// Returns the dynamic linker's message without the path, which our message already contains.
 pub(crate) fn reason(path: &Path, error: &libloading::Error) -> String {
     let said = error.to_string();
     let reason = said.strip_prefix(&*path.to_string_lossy()).unwrap_or(&said);

@@ -1,4 +1,4 @@
-//! The symbols of a library file, read without opening the library: to open it is to run its code.
+//! Reads the symbols of a library file without opening the library, because opening it runs its code.
 
 use std::fs::File;
 use std::path::Path;
@@ -7,7 +7,7 @@ use object::{Object, ObjectSymbol, ReadCache};
 
 use crate::error::LoadError;
 
-/// Returns true if a library exports a symbol. A file of another kind exports none.
+/// Returns true if a library exports a symbol; false for a file that is not a library.
 ///
 /// # Errors
 /// [`LoadError::NotFound`] and [`LoadError::Unreadable`].
@@ -15,14 +15,14 @@ pub fn exports(path: &Path, symbol: &str) -> Result<bool, LoadError> {
     read(path, |symbols| symbols.into_iter().any(|(name, is_defined)| is_defined && name == symbol))
 }
 
-/// The symbols that a library expects from others.
+/// Returns the symbols that a library imports.
 pub(super) fn undefined(path: &Path) -> Result<Vec<String>, LoadError> {
     read(path, |symbols| {
         symbols.into_iter().filter(|(_, is_defined)| !is_defined).map(|(name, _)| name).collect()
     })
 }
 
-/// The symbols of a library that the dynamic linker insists on: each name, and whether the library defines it.
+/// Passes the library's non-weak symbols to `look`: each name, and whether the library defines it.
 fn read<T: Default>(path: &Path, look: impl FnOnce(Vec<(String, bool)>) -> T) -> Result<T, LoadError> {
     let file = File::open(path).map_err(|source| match source.kind() {
         std::io::ErrorKind::NotFound => LoadError::NotFound { path: path.into() },
@@ -35,14 +35,14 @@ fn read<T: Default>(path: &Path, look: impl FnOnce(Vec<(String, bool)>) -> T) ->
     Ok(look(named.filter(|(name, _)| !name.is_empty()).collect()))
 }
 
-/// Returns true if a symbol is one of PaddlePaddle: of its kernel C API, or of its namespaces in C++.
+/// Returns true if a symbol belongs to PaddlePaddle: to its kernel C API or its C++ namespaces.
 pub(super) fn is_paddles(symbol: &str) -> bool {
     const NAMESPACES: [&str; 4] = ["3phi", "6paddle", "3pir", "6common"];
     if symbol.starts_with("PD_") {
         return true;
     }
     let Some(mangled) = symbol.strip_prefix("_Z") else { return false };
-    // A vtable or a typeinfo is named after its class.
+    // The mangled name of a vtable or typeinfo contains the name of its class.
     let of_class = ["TV", "TI", "TS", "TT"].iter().find_map(|table| mangled.strip_prefix(table));
     let Some(nested) = of_class.unwrap_or(mangled).strip_prefix('N') else { return false };
     let scope = nested.strip_prefix('K').unwrap_or(nested);

@@ -1,11 +1,11 @@
-//! Advice for a symbol or a library that the dynamic linker does not find.
+//! Advice for a symbol or a library that the dynamic linker did not find.
 
 use super::symbols::is_paddles;
 
-/// Returns a remedy for an error of the dynamic linker, or an empty text if the error is clear by itself.
+/// Returns advice for an error of the dynamic linker, or an empty string if the error is clear by itself.
 ///
-/// `is_host_loaded`: the libraries of a PaddlePaddle and its Python are loaded already, so loading them does
-/// not help.
+/// `is_host_loaded`: the libraries of a PaddlePaddle and its Python are already loaded, so loading them does not
+/// help.
 pub(super) fn help(reason: &str, was_lazy: bool, is_host_loaded: bool) -> String {
     if let Some((_, symbol)) = reason.split_once("undefined symbol: ") {
         let symbol = symbol.split([' ', ',', ')']).next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Derives the release from the words that a plugin wrote, if the plugin does not read the size of the table.
+//! Derives the release from what a plugin wrote, if the plugin does not check the size of the table.
 
 use tenon::device::{Function, Release};
 
@@ -7,22 +7,22 @@ use super::{NEWEST, Question};
 use crate::error::LoadError;
 use crate::recognition::{Clearing, Evidence, Recognition};
 
-/// Returns true if there is a pointer in the table.
+/// Returns true if the table has a non-null pointer.
 pub(super) fn filled(memory: &Memory) -> bool {
     memory.table_words().skip(1).any(|word| word == Word::Filled)
 }
 
-/// Returns true if anything in the table was changed.
+/// Returns true if the plugin changed the table.
 pub(super) fn wrote(memory: &Memory) -> bool {
     extent(memory) > WORD
 }
 
-/// Bytes from the start of the table to the end of the last word that was written.
+/// Returns the end of the last word that was written, in bytes from the start of the table.
 pub(super) fn extent(memory: &Memory) -> usize {
     memory.table_words().rposition(|word| word != Word::Untouched).map_or(0, |last| (last + 1) * WORD)
 }
 
-/// The remaining release, or the declared one among the remaining ones.
+/// Returns the only matching release, or the declared one if it matches.
 pub(super) fn weigh(
     question: &Question,
     params: Option<usize>,
@@ -59,8 +59,8 @@ pub(super) fn weigh(
 fn read(words: &[Word], size: usize, params: Option<usize>, extent: usize) -> Evidence {
     let pointers = words.iter().skip(1).filter(|word| **word == Word::Filled).count();
     let written = &words[..extent / WORD];
-    // No plugin assigns fields that every release reserves, so a gap that was written was written together
-    // with its surroundings.
+    // No plugin assigns reserved fields one by one. So if a word that every release reserves was written, the plugin
+    // cleared the memory around it too.
     let over_a_gap = (1..written.len()).any(|index| in_reserve_everywhere(index * WORD));
     let clearing = match written.iter().skip(1).all(|word| *word != Word::Untouched) && over_a_gap {
         false => Clearing::None,
@@ -71,7 +71,7 @@ fn read(words: &[Word], size: usize, params: Option<usize>, extent: usize) -> Ev
     Evidence { pointers, extent, clearing, stated, params }
 }
 
-/// Bytes of a table that is larger than the newest known one.
+/// Returns the number of bytes written if they exceed the newest known table.
 fn beyond_the_newest(evidence: &Evidence) -> Option<usize> {
     let written = (evidence.clearing != Clearing::Stated).then_some(evidence.extent);
     written.into_iter().chain(evidence.stated).find(|bytes| *bytes > NEWEST.table_size())
@@ -86,7 +86,7 @@ fn function_at(release: Release, offset: usize) -> Option<Function> {
     Function::ALL.into_iter().find(|function| release.offset_of(*function) == Some(offset))
 }
 
-/// Returns true if a plugin of this release can have written that.
+/// Returns true if a plugin of this release could have written these words.
 fn fits(release: Release, words: &[Word], evidence: &Evidence) -> bool {
     let size = match evidence.clearing {
         Clearing::Own => evidence.extent == release.table_size(),
@@ -102,7 +102,7 @@ fn fits(release: Release, words: &[Word], evidence: &Evidence) -> bool {
     size && slots && stated && params
 }
 
-/// Returns true if every pointer has the same function and the same parameters in both releases.
+/// Returns true if every written pointer has the same function with the same parameters in both releases.
 fn means_the_same(release: Release, other: Release, words: &[Word]) -> bool {
     words.iter().enumerate().skip(1).filter(|(_, word)| **word == Word::Filled).all(|(index, _)| {
         match (function_at(release, index * WORD), function_at(other, index * WORD)) {

@@ -1,4 +1,4 @@
-//! The memory that a plugin writes to during the negotiation, and later.
+//! The memory for the params and the table, which the plugin fills during the negotiation and may use afterwards.
 
 use std::ffi::c_void;
 use std::mem::{offset_of, size_of};
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tenon::device::Release;
 use tenon::device::ffi::{self, v2_6};
 
-/// The fields of the negotiation have the same offsets in the params of every release.
+/// Returns the offset of a field of the params, in words, after checking that it is the same in every release.
 macro_rules! place {
     ($($field:ident).+) => {{
         const PLACE: usize = offset_of!(ffi::CustomRuntimeParams, $($field).+);
@@ -20,18 +20,18 @@ macro_rules! place {
 
 pub(super) const WORD: usize = size_of::<u64>();
 
-/// The table size of an offer that should match no release: larger than all, for plugins that take
-/// what is large enough, and still inside the memory.
+/// A table size that matches no release. It is larger than all of them, for plugins that accept any table that is
+/// large enough, and smaller than the memory.
 pub(super) const NO_TABLE: usize = 16 << 10;
 
-/// Room for the params, and a guard behind them.
+/// Words for the params, and for a guard area behind them.
 const PARAMS_WORDS: usize = (2 << 10) / WORD;
-/// Room for the table, and a guard behind it.
+/// Words for the table, and for a guard area behind it.
 const TABLE_WORDS: usize = (NO_TABLE + (4 << 10)) / WORD;
 
 const NEWEST_PARAMS: usize = Release::NEWEST.params_size();
 
-/// The value of a word before a write: no address, no small number, and no byte repeated.
+/// Returns the value of an unwritten word: it is no address and no small number, and repeats no byte.
 fn pattern(index: usize) -> u64 {
     0xA5C3_7E19_D24B_0000 | index as u64
 }
@@ -44,12 +44,12 @@ pub(super) enum Word {
     Filled,
 }
 
-/// The params and the table, lent to a plugin: a host's look, with guards behind both.
+/// The params and the table as a host passes them to a plugin, each followed by a guard area.
 ///
-/// The words are atomic and shared, because the plugin writes them through pointers that it may keep.
+/// The words are atomic because the plugin writes them through pointers that it may keep.
 pub(crate) struct Memory {
     words: Arc<[AtomicU64]>,
-    /// Up to here the table was zero when it was offered, as a host's is.
+    /// Length of the zeroed part of the offered table; hosts zero theirs too.
     zeros: usize,
 }
 
@@ -58,10 +58,10 @@ impl Memory {
         Self { words: (0..PARAMS_WORDS + TABLE_WORDS).map(|_| AtomicU64::new(0)).collect(), zeros: 0 }
     }
 
-    /// Resets it to the unwritten state, with these sizes.
+    /// Resets the memory to the unwritten state, and sets these sizes.
     ///
-    /// A table of a release's size is zero, as with a host; one of another size holds the pattern, so that it
-    /// shows what was cleared.
+    /// A table with the size of a release is zeroed, as by a host. A table of another size is filled with the
+    /// pattern, so that words the plugin clears can be detected.
     pub(super) fn prepare(&mut self, params_size: usize, table_size: usize) {
         self.zeros = if table_size == NO_TABLE { 0 } else { table_size / WORD };
         for (index, word) in self.words.iter().enumerate() {
@@ -92,7 +92,7 @@ impl Memory {
         std::ptr::with_exposed_provenance_mut(self.param(index) as usize)
     }
 
-    /// Returns true if the params still lead to this table.
+    /// Returns true if the params still point to this table.
     pub(super) fn is_lent(&self) -> bool {
         self.pointer::<c_void>(place!(interface)).addr() == self.table().addr()
     }
@@ -110,12 +110,12 @@ impl Memory {
         self.pointer(place!(sub_device_type))
     }
 
-    /// The first reserved word of 2.6, which is null there.
+    /// Returns the pointer to the passes. In 2.6 this word is reserved and null.
     pub(crate) fn pir_default_passes(&self) -> *mut c_void {
         self.pointer(offset_of!(ffi::CustomRuntimeParams, pir_default_passes) / WORD)
     }
 
-    /// Bytes up to the last one that was written past the params of the newest release, if any was.
+    /// Returns the end of the last word written behind the params of the newest release; `None` if there is none.
     pub(super) fn past_params(&self) -> Option<usize> {
         let first = NEWEST_PARAMS / WORD;
         (first..PARAMS_WORDS)
@@ -124,18 +124,18 @@ impl Memory {
             .map(|index| (index + 1) * WORD)
     }
 
-    /// Returns true if the plugin wrote anything to the params.
+    /// Returns true if the plugin wrote to the params.
     pub(super) fn answers(&self) -> bool {
         let answers = place!(version)..NEWEST_PARAMS / WORD;
         !self.is_lent() || answers.clone().any(|index| self.param(index) != 0)
     }
 
-    /// The size in the table, which a plugin may have changed.
+    /// Returns the size stored in the table, which the plugin may have changed.
     pub(super) fn size(&self) -> usize {
         self.words[PARAMS_WORDS].load(Ordering::Relaxed) as usize
     }
 
-    /// The state of each word of the table; the first one is its size.
+    /// Returns the state of each word of the table; the first word is the table's size.
     pub(super) fn table_words(&self) -> impl DoubleEndedIterator<Item = Word> + ExactSizeIterator {
         self.words[PARAMS_WORDS..].iter().enumerate().map(|(index, word)| {
             match word.load(Ordering::Relaxed) {
@@ -147,8 +147,7 @@ impl Memory {
         })
     }
 
-    /// Sets unwritten words to null, since the negotiation needs them no longer, and writes the size that was
-    /// detected.
+    /// Ends the negotiation: sets unwritten words to null, and writes the detected size.
     pub(super) fn settle(&mut self, release: Release) {
         let untouched: Vec<bool> = self.table_words().map(|word| word == Word::Untouched).collect();
         for (word, untouched) in self.words[PARAMS_WORDS..].iter().zip(untouched) {

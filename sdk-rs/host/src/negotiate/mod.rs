@@ -1,4 +1,4 @@
-//! Which release's table a plugin fills: a series of offers, until it accepts one.
+//! Detects the release whose table a plugin fills, by a series of offers.
 
 mod evidence;
 mod memory;
@@ -17,49 +17,50 @@ use memory::NO_TABLE;
 /// The newest release.
 pub(crate) const NEWEST: Release = Release::NEWEST;
 
-/// Sizes of params that no release has: smaller than all, and larger than all.
+/// Params sizes that match no release: one smaller and one larger than all.
 const NO_PARAMS: [usize; 2] = [0, NEWEST.params_size() + 8];
 
-/// The function that a plugin exports to be called by its host.
+/// The type of `InitPlugin`, the function that a host calls.
 pub(crate) type Entry = unsafe extern "C-unwind" fn(*mut c_void);
 
-/// The params that a host passes to a plugin.
+/// The sizes that a host passes to a plugin.
 #[derive(Clone, Copy)]
 struct Offer {
     params: usize,
     table: usize,
-    /// The meaning of accepting it.
+    /// What the plugin shows by accepting it.
     means: Means,
 }
 
 #[derive(Clone, Copy)]
 enum Means {
-    /// The plugin looks at no size.
+    /// The plugin checks no size.
     NoSize,
-    /// It looks at the size of the table alone.
+    /// The plugin checks only the size of the table.
     TableSize(Release),
-    /// It looks at the size of the params, and not at that of the table.
+    /// The plugin checks only the size of the params.
     ParamsSize,
-    /// It compares both sizes.
+    /// The plugin checks both sizes.
     BothSizes(Release),
 }
 
 /// The settings of a negotiation.
 pub(crate) struct Question<'a> {
-    /// The origin of the plugin.
+    /// The path of the plugin, for messages.
     pub path: &'a Path,
     /// The release that the caller or a manifest states.
     pub declared: Option<Release>,
     /// The release that the caller prefers.
     pub preferred: Option<Release>,
-    /// True if it promises to compare both sizes.
+    /// True if the plugin promises to compare both sizes.
     pub promised: bool,
 }
 
-/// Makes offers until the plugin accepts one; the table is then in the memory. It is not called again after that.
+/// Makes offers until the plugin accepts one, and leaves the filled table in the memory. The entry point is not
+/// called after that.
 ///
 /// # Errors
-/// It accepts none, or does not show which release it means, or shows another than the declared one.
+/// If the plugin accepts no offer, if its release is ambiguous, or if it differs from the declared one.
 ///
 /// # Safety
 /// `entry` is a plugin's entry point, and the memory lives as long as the plugin.
@@ -72,7 +73,7 @@ pub(crate) unsafe fn negotiate(
     let mut wrote = false;
     for offer in offers(question) {
         memory.prepare(offer.params, offer.table);
-        // SAFETY: the entry point's contract: params as a host lends them, larger than any release knows them.
+        // SAFETY: by the contract of the entry point: the params are at least as large as in any release.
         guard(Some(&plugin), "InitPlugin", || unsafe { entry(memory.params()) });
         if !memory.is_lent() {
             return Err(LoadError::ReplacedTable { path: question.path.into() });
@@ -92,7 +93,7 @@ pub(crate) unsafe fn negotiate(
     Err(LoadError::Declined { path: question.path.into(), offered: releases(question).collect(), wrote })
 }
 
-/// Every release, the declared or else the preferred one first, then the newest.
+/// Returns every release: the declared or else the preferred one first, then from the newest to the oldest.
 fn releases(question: &Question) -> impl Iterator<Item = Release> {
     let first = question.declared.or(question.preferred);
     let others = Release::ALL.into_iter().rev().filter(move |release| Some(*release) != first);
@@ -122,7 +123,7 @@ fn offers(question: &Question) -> Vec<Offer> {
     neither.into_iter().chain(table_alone).chain(params_alone).chain(exact).collect()
 }
 
-/// The release of a plugin that has accepted an offer.
+/// Determines the release of a plugin that accepted an offer.
 fn settle(question: &Question, offer: Offer, memory: &Memory) -> Result<(Release, Recognition), LoadError> {
     let (release, recognition, why) = match offer.means {
         Means::NoSize => return evidence::weigh(question, None, memory),

@@ -41,7 +41,7 @@ pub fn build() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Creates a folder below another one if necessary, and returns its path.
+/// Creates a folder inside another one if necessary, and returns its path.
 fn made(root: &Path, folder: &str) -> Result<PathBuf, Failure> {
     let folder = root.join(folder);
     fs::create_dir_all(&folder).map_err(at(&folder))?;

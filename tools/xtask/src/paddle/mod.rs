@@ -1,4 +1,4 @@
-//! PaddlePaddle: its wheels, its headers, and the runs of the plugin inside it.
+//! PaddlePaddle: its wheels, its headers, and running the plugin inside it.
 
 pub mod examples;
 
@@ -180,7 +180,7 @@ pub fn coverage(options: &CoverageOptions) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The release of a version.
+/// Returns the release with a version.
 fn find(version: &str) -> Result<&'static Release, Failure> {
     RELEASES.iter().find(|release| release.version == version).ok_or_else(|| {
         let known: Vec<&str> = RELEASES.iter().map(|release| release.version).collect();

@@ -20,7 +20,7 @@ struct Program {
 }
 
 impl Program {
-    /// Returns true for a program for Ascend, which links the library by its Ascend name.
+    /// Returns true for a program for Ascend, which links the library under its Ascend name.
     fn is_for_ascend(&self) -> bool {
         self.source.starts_with("examples/acl/")
     }

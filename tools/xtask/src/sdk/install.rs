@@ -15,7 +15,7 @@ use crate::project;
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The soname. It changes when a release breaks the ABI.
 const SONAME: &str = "libtenon.so.0";
-/// The library name that programs for Ascend link. Programs that were built elsewhere load the library by this name.
+/// The library name that programs for Ascend link. Existing binaries load the library by this name.
 const ASCEND: &str = "libascendcl.so";
 
 /// Options of `cargo xtask install`.

@@ -1,4 +1,4 @@
-//! The SDKs as users get them: the installed C SDK, and the wheels.
+//! The SDKs as users install them: the C SDK and the wheels.
 
 pub mod c;
 pub mod install;

@@ -1,9 +1,10 @@
 //! Runs the commands of the README as a new user would: in a fresh clone, with only the requirements installed.
 //!
-//! It does not run all of `cargo xtask test`: this would double the time of a run, and most parts start only cargo and
-//! the compilers. The parts that start other programs are run in full: the C SDK, and the quick tests, which compile
-//! the C headers with each compiler. For the rest, `--list` must find each requirement and a download source for each
-//! tool. Wheels are not built again, because their part of the tests builds them in a separate environment.
+//! It does not run all of `cargo xtask test`: this would double the time of a run, and most parts start only cargo
+//! and the compilers. The parts that start other programs are run in full: the C SDK, and the quick tests, which
+//! compile the C headers with each compiler. For the other parts, `--list` must find each requirement, and a download
+//! source for each tool. Wheels are not built again, because their part of the tests builds them in a separate
+//! environment.
 //!
 //! The quick tests run in this checkout, because their programs are already built here. The clone shows that the
 //! generator, this command and the C SDK can be built with the requirements alone.
@@ -187,13 +188,13 @@ mod tests {
                         ```sh\none --flag    # a comment\ntwo\n```\n## Third\n```sh\nnor this\n```\n";
 
     #[test]
-    fn commands_are_those_of_the_section() {
+    fn blocks_returns_only_those_of_the_section() {
         assert_eq!(commands(&blocks(PAGE, "Second", "sh")), ["one --flag", "two"]);
         assert_eq!(blocks(PAGE, "Second", "c"), ["int x;\n"]);
     }
 
     #[test]
-    fn a_tool_that_is_installed_is_noticed() {
+    fn holds_no_tools_rejects_an_installed_tool() {
         let list: String = TOOLS.iter().map(|tool| format!("  {}   left out\n", tool.name)).collect();
         assert!(holds_no_tools(&list).is_ok());
         let list = list.replace("  cmake   left out", "  cmake   installed");
@@ -202,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn no_tool_that_may_be_missing_is_on_the_bare_machine() {
+    fn programs_contain_no_optional_tool() {
         for tool in TOOLS.iter().filter(|tool| !matches!(tool.source, Source::Machine(_))) {
             assert!(PROGRAMS.split_whitespace().all(|name| name != tool.name), "{}", tool.name);
         }

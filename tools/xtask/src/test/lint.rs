@@ -66,7 +66,7 @@ pub fn python() -> Result<(), Failure> {
 /// Checks the types of the Python SDK with both type checkers.
 fn sdk_types(venv: &Venv) -> Result<(), Failure> {
     let root = project::path("sdk-py");
-    // The package must work with the oldest Python. Tests need not, and the types of pytest do not support it.
+    // The package must support the oldest Python. The tests need not, and the type stubs of pytest do not.
     let installed = ["src", "hatch_build.py"].map(|part| root.join(part));
     mypy(venv, "sdk-py", &["--python-version", OLDEST_PYTHON], installed)?;
     let mut folders = ["benchmarks", "tests", "tools"].map(|folder| root.join(folder)).to_vec();

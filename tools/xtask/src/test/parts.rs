@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_part_waits_only_for_parts_above_it() {
+    fn parts_wait_only_for_parts_above_them() {
         for (index, part) in PARTS.iter().enumerate() {
             for name in part.after {
                 assert!(PARTS[..index].iter().any(|above| above.name == *name), "{}: {name}", part.name);
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quick_run_has_one_lane_and_waits_for_nothing_else() {
+    fn quick_parts_share_one_lane() {
         let mut quick = PARTS.iter().filter(|part| part.when == When::Quick);
         assert!(quick.all(|part| part.lane == Lane::Sources));
     }

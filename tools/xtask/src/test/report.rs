@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_failed_part_is_named_and_the_times_are_those_of_the_run() {
+    fn summary_names_failed_part_and_total_times() {
         let part = |name, took, failure: Option<&str>| Done {
             name,
             took: Duration::from_secs(took),

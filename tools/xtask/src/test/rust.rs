@@ -16,7 +16,7 @@ const HEADERS: &[&str] = &[
     "five_plugins_that_check_nothing",
 ];
 /// Tests that compile crates and take a minute or more.
-const SLOW: &[&str] = &["mistakes_are_told_in_the_words_of_the_spec"];
+const SLOW: &[&str] = &["rejected_code_fails_with_the_expected_messages"];
 
 /// Runs every test.
 pub fn all() -> Result<(), Failure> {

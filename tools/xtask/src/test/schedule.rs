@@ -1,5 +1,5 @@
-//! Runs parts in two lanes side by side. Each part is a process of its own, so that its output and its processor time
-//! are its own too.
+//! Runs parts in two lanes in parallel. Each part is a separate process, so that its output and its processor time
+//! can be captured separately.
 
 use std::fs::{self, File};
 use std::io;
@@ -19,7 +19,7 @@ use crate::tools::left_out;
 
 /// Runs parts, each after the parts that it needs. A failed part does not stop the others.
 ///
-/// With parts in two lanes, the output of a part is printed when it ends.
+/// If the parts are in two lanes, the output of a part is printed when it ends.
 pub fn run(parts: &[&Part], options: &Options) -> Report {
     let start = Instant::now();
     let lanes: Vec<Lane> = [Lane::Sources, Lane::Packages]
@@ -58,7 +58,7 @@ fn run_part(part: &Part, options: &Options, is_captured: bool) -> Done {
     let ended = Process::start(part, options, is_captured).and_then(Process::wait);
     let took = start.elapsed();
     if is_captured {
-        // In one call, so that it does not mix with the output of another part.
+        // Printed in one call, so that it does not mix with the output of another part.
         let output = fs::read(file(part.name, "log")).unwrap_or_default();
         println!("── {}, after {:.0} s\n{}", part.name, took.as_secs_f64(), String::from_utf8_lossy(&output));
     }
@@ -79,7 +79,7 @@ fn file(part: &str, extension: &str) -> PathBuf {
     project::cache("parts").join(name).with_extension(extension)
 }
 
-/// Runs a part in this process, and writes down the reason if it fails.
+/// Runs a part in this process, and writes the reason to a file if it fails.
 pub fn run_here(part: &Part, options: &Options) -> Result<(), Failure> {
     let outcome = (part.run)(options);
     if let Err(failure) = &outcome {
@@ -102,7 +102,7 @@ impl Process {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(at(&reason)(error)),
             _ => {}
         }
-        // Not the path of this program: the tests may build it anew.
+        // The path of this executable may no longer name it, because the tests may rebuild it.
         let mut command = Command::new("/proc/self/exe");
         command.args(["part", part.name]).stdin(Stdio::null());
         command.args(options.quick.then_some("--quick"));
@@ -118,11 +118,12 @@ impl Process {
             command.stdout(output.try_clone().map_err(at(&log))?).stderr(output);
         }
         let child = command.spawn().map_err(at(&log))?;
-        // A process number always fits: the system has it as this type.
+        // The conversion cannot fail: the system's type for process ids is `pid_t`.
         Ok(Process(child.id() as libc::pid_t))
     }
 
-    /// Waits for the end. Returns the processor time of the process and of all that it has started and waited for.
+    /// Waits for the process to end. Returns its processor time, including that of the child processes that it waited
+    /// for.
     fn wait(self) -> Result<(ExitStatus, Duration), Failure> {
         let mut status = 0;
         let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
@@ -133,7 +134,7 @@ impl Process {
                 return Err(Failure::Wrong(format!("cannot wait for a part: {error}")));
             }
         }
-        // SAFETY: all zeroes are a valid `rusage`, and the function may fill it.
+        // SAFETY: all-zero bytes are a valid `rusage`, and the function may write to it.
         let usage = unsafe { usage.assume_init() };
         let time = |time: libc::timeval| {
             let seconds = u64::try_from(time.tv_sec).unwrap_or_default();

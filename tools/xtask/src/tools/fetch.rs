@@ -12,7 +12,8 @@ use crate::failure::{Failure, at};
 use crate::process::step;
 use crate::project;
 
-/// Fetches the tools that the survey did not find. Removes fetched tools that are installed on the machine by now.
+/// Fetches the tools that the survey did not find. Removes fetched tools that have since been installed on the
+/// machine.
 pub fn fetch(survey: &Survey) -> Result<(), Failure> {
     let wanted = || survey.within(State::ToFetch).chain(survey.within(State::Fetched));
     let mut packages: Vec<&str> = Vec::new();

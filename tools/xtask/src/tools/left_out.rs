@@ -27,10 +27,10 @@ pub fn permit() -> Result<(), Failure> {
     fs::write(file, "").map_err(at(file))
 }
 
-/// Allows tests to be skipped if the process that started this one does.
+/// Allows tests to be skipped if the parent process allows it.
 pub fn inherit() {
     if let Some(file) = env::var_os(VARIABLE) {
-        // It can be set already only by this process, which then has a file of its own.
+        // It is already set only if this process called `permit` and set the variable itself.
         let _ = FILE.set(file.into());
     }
 }
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tests_are_grouped_by_the_tool_that_they_lack() {
+    fn grouped_collects_tests_by_missing_tool() {
         let groups = grouped("valgrind\ta\nclang\tb\nvalgrind\tc\nvalgrind\ta\n");
         let group =
             |tool: &str, tests: &[&str]| (tool.to_owned(), tests.iter().map(|t| (*t).to_owned()).collect());
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn without_permission_a_missing_tool_is_a_failure() {
+    fn without_missing_tool_fails_unless_skipping_is_permitted() {
         assert!(file().is_none());
         assert!(
             matches!(without("valgrind", "a test"), Err(Failure::Missing { program, .. }) if program == "valgrind")

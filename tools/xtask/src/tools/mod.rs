@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_missing_program_is_named_with_its_install_line() {
+    fn missing_names_the_program_and_its_install_command() {
         let failure = crate::process::step("valgrind-is-not-here").run().unwrap_err();
         assert_eq!(failure.to_string(), "`valgrind-is-not-here` is not installed");
         let Failure::Missing { program, install } = missing("valgrind") else { panic!("another failure") };
@@ -129,11 +129,11 @@ mod tests {
     }
 
     #[test]
-    fn each_tool_has_a_name_of_its_own_and_a_line_that_installs_it() {
+    fn tools_have_unique_names_and_install_commands() {
         for (index, tool) in TOOLS.iter().enumerate() {
             assert!(
                 TOOLS[..index].iter().all(|other| other.name != tool.name),
-                "{} is there twice",
+                "{} is listed twice",
                 tool.name
             );
             assert!(tool.install.contains(" install ") || tool.install.contains(" add "), "{}", tool.name);

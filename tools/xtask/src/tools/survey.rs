@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn every_missing_requirement_is_named_at_once() {
+    fn require_lists_all_missing_requirements() {
         let found = survey(&[
             ("git", State::Missing),
             ("cc", State::Here),
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_complete_run_accepts_no_fetched_and_no_missing_tool() {
+    fn require_complete_rejects_fetched_and_missing_tools() {
         let found = survey(&[
             ("git", State::Here),
             ("clang", State::Fetched),
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_probe_fails_for_a_program_that_is_absent_or_refuses() {
+    fn succeeds_missing_or_failing_program_returns_false() {
         assert!(succeeds("cc", &["--version"], ""));
         assert!(!succeeds("no-such-program", &["--version"], ""));
         assert!(!succeeds("cc", &["-x", "c", "-fsyntax-only", "-"], "this is no C"));
