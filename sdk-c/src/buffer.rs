@@ -54,11 +54,11 @@ fn pool(device: &OpenDevice) -> Result<&Arc<Allocator>, Failure> {
     }
     let counted = device.plugin.device_through(Arc::new(Counted(device.calls.clone())))?;
     let made = Arc::new(Allocator::new(counted, device.id, device.plugin.is_validated()?)?);
-    // Two threads may both have created one; the second pool is empty and is dropped.
+    // Another thread may have created a pool at the same time; the second one is empty and is dropped.
     Ok(device.pool.get_or_init(|| made))
 }
 
-/// Counts the calls of the pool, which do not pass through an export.
+/// Counts the calls that the pool makes, which do not pass through an export.
 struct Counted(Arc<CallCounts>);
 
 impl Layer for Counted {
@@ -70,7 +70,7 @@ impl Layer for Counted {
     fn after(&self, _: &Call<'_>, _: u64, _: &Outcome<'_>, _: &dyn Device) {}
 }
 
-/// Retires a stream from the pool before the device destroys it. Used for one call only.
+/// Retires a stream from the pool before the device destroys it. Added to the layers for one call only.
 struct RetireFirst(Arc<Allocator>);
 
 impl Layer for RetireFirst {
@@ -84,7 +84,7 @@ impl Layer for RetireFirst {
     fn after(&self, _: &Call<'_>, _: u64, _: &Outcome<'_>, _: &dyn Device) {}
 }
 
-/// Refuses to free blocks of the pool other than by the pool. Used for one call only.
+/// Rejects calls that free a block of the pool directly. Added to the layers for one call only.
 struct KeepBlocks(Arc<Allocator>);
 
 impl Layer for KeepBlocks {
@@ -104,7 +104,8 @@ impl Layer for KeepBlocks {
     fn after(&self, _: &Call<'_>, _: u64, _: &Outcome<'_>, _: &dyn Device) {}
 }
 
-/// Returns the device for a call that destroys a stream or frees memory; `None` if the usual device will do.
+/// Returns the device to use for a call that destroys a stream or frees memory; `None` for the usual
+/// device.
 #[cold]
 pub(crate) fn before_pool(
     device: &DeviceGuard,
@@ -121,7 +122,7 @@ pub(crate) fn before_pool(
     device.plugin.device_behind(first).map(Some)
 }
 
-/// Fails if the host has no memory for the description of a block.
+/// Fails if the host has no memory for the metadata of a block.
 fn need_room() -> Result<(), Failure> {
     if has_room() { Ok(()) } else { Err(Failure::no_room()) }
 }
@@ -132,7 +133,7 @@ fn need_room() -> Result<(), Failure> {
 /// that fits.
 ///
 /// @param[in] device The device.
-/// @param[in] size Length in bytes; 0 is a block too.
+/// @param[in] size Length in bytes; may be 0.
 /// @param[in] stream The stream that uses it; `null`: the default stream.
 /// @param[out] ptr The address, which is aligned for every data type.
 /// @retval TENON_SUCCESS On success.
@@ -165,8 +166,8 @@ pub unsafe extern "C" fn tenon_pool_allocate(
 /// Frees memory of #tenon_pool_allocate.
 ///
 /// Work that was queued on the stream before may still use the memory. Work on other streams must have
-/// completed, or be ordered before this point of the stream, for example by an event. The stream may reuse
-/// the memory at once, other streams once this one has passed the point.
+/// completed, or be ordered before this point of the stream, for example by an event. The same stream may
+/// reuse the memory at once; other streams may reuse it after this stream has passed the point.
 ///
 /// @param[in] device The device.
 /// @param[in] ptr The address; `null` does nothing.
@@ -227,7 +228,7 @@ pub extern "C" fn tenon_pool_trim(device: DeviceHandle, keep: usize) -> Status {
 /// Creates a buffer: memory from the pool, with a handle.
 ///
 /// @param[in] device The device.
-/// @param[in] size Length in bytes; 0 is a buffer too.
+/// @param[in] size Length in bytes; may be 0.
 /// @param[in] stream The stream that uses it; `null`: the default stream.
 /// @param[out] buffer The buffer.
 /// @retval TENON_SUCCESS On success.
@@ -235,7 +236,7 @@ pub extern "C" fn tenon_pool_trim(device: DeviceHandle, keep: usize) -> Status {
 /// memory.
 /// @retval TENON_INVALID_HANDLE `device` is not an open device.
 /// @retval TENON_INVALID_ARGUMENT [C] `buffer` is `null`.
-/// @retval TENON_BUSY There are 16 million buffers.
+/// @retval TENON_BUSY 16 million buffers exist already.
 /// @par Threads
 ///     Any thread, also several at once.
 ///

@@ -1,4 +1,4 @@
-//! The path of a call from an export to a device: lookup, counting, and the error record of a failure.
+//! The path of a call from an export to a device: handle lookup, counting, and recording a failure.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, LazyLock};
@@ -47,7 +47,7 @@ pub fn on_device(
     if matches!(function, Function::DestroyStream | Function::DeviceMemoryDeallocate) {
         return before_pool(&device, function, body);
     }
-    // A panic leaves no broken state of ours behind: the body has `&dyn Device` only.
+    // `AssertUnwindSafe`: the body only has `&dyn Device`, so a panic cannot leave broken state here.
     let outcome = catch_unwind(AssertUnwindSafe(|| body(device.device(), device.id)));
     if let Ok(Ok(())) = outcome {
         return Status::SUCCESS;
@@ -55,7 +55,7 @@ pub fn on_device(
     failed(&device, function, outcome)
 }
 
-/// Calls a function that destroys a stream or frees memory, which the pool of the device has to see first.
+/// Calls a function that destroys a stream or frees memory, after informing the device's pool.
 #[inline(never)]
 fn before_pool(
     device: &DeviceGuard,
@@ -100,13 +100,13 @@ pub fn on_plugin(
 pub struct Further(DeviceGuard);
 
 impl Further {
-    /// Its number.
+    /// The number of the device.
     pub fn id(&self) -> DeviceId {
         self.0.id
     }
 }
 
-/// Holds a further device of a call, which must belong to the same plugin as the first.
+/// Holds a further device of a call. It must belong to the same plugin as the first one.
 ///
 /// # Errors
 /// If it is not open, or belongs to another plugin.
@@ -124,12 +124,12 @@ pub fn same_plugin(
     }
 }
 
-/// Marks the thread as inside of a stream's callback until the guard is dropped.
+/// Marks the thread as inside a stream's callback until the guard is dropped.
 pub fn called_back() -> Inside {
     Inside::new()
 }
 
-/// Finds the open device of a number that a plugin returned.
+/// Finds the open device that has a number which a plugin returned.
 ///
 /// # Errors
 /// If it is not open.
@@ -173,7 +173,7 @@ pub(crate) fn enter(handle: usize) -> Result<DeviceGuard, Failure> {
     Ok(device)
 }
 
-/// Makes a device the current one of the thread, and has its plugin select it.
+/// Makes a device the current one of the thread, and makes its plugin select it.
 #[cold]
 fn select(device: &DeviceGuard) -> Result<(), Failure> {
     let plugin = device.plugin.handle;
@@ -225,7 +225,7 @@ fn failed(device: &DeviceGuard, function: Function, outcome: Outcome) -> Status 
     fail(&export_name(function), Some(device), Some(&device.plugin), Some(function), failure_of(outcome))
 }
 
-/// Sets the last error of the thread, and returns its status.
+/// Records the last error of the thread, and returns its status.
 #[cold]
 #[inline(never)]
 pub(crate) fn fail(
@@ -252,7 +252,7 @@ pub(crate) fn fail(
         }
     }
     if status == Status::SUCCESS {
-        // A failure must never look like a success, whatever the device returns.
+        // A failure must never look like a success, whatever status the device returns.
         status = <Status as tenon::StatusCode>::INTERNAL;
     }
     let (layer, rule) =

@@ -1,9 +1,9 @@
-//! The table of open devices, and the guards by which calls hold them.
+//! The table of open devices, and the guards that keep them open during calls.
 //!
-//! Each entry of the table has a read-write lock. A call holds the read lock for as long as it lasts. Closing
-//! removes the handle first, so that no new call enters, and then waits for the write lock. Calls only ever
-//! try to lock: a call from inside of another one, such as one that a layer makes, cannot wait for a closing
-//! that waits for the outer call.
+//! Each entry of the table has a read-write lock. A call holds the read lock until it returns. Closing
+//! removes the handle first, so that no new call can start, and then waits for the write lock. Calls only
+//! try to lock, and never wait: a nested call, such as one that a layer makes, would otherwise wait for a
+//! closing that waits for the outer call.
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -32,7 +32,7 @@ pub(crate) struct OpenDevice {
     pub(crate) pool: OnceLock<Arc<Allocator>>,
     /// Number of live buffers.
     pub(crate) buffers: AtomicUsize,
-    /// Number of openings without a closing. Changes only under the lifecycle lock.
+    /// Number of openings minus closings. Changes only under the lifecycle lock.
     opens: AtomicUsize,
 }
 
@@ -66,13 +66,14 @@ impl OpenDevice {
     }
 }
 
-/// Number of devices that can be open at once.
+/// Most devices that can be open at once.
 const CAPACITY: usize = 256;
 
 static TABLE: [Entry; CAPACITY] = [const { Entry::vacant() }; CAPACITY];
 
 struct Entry {
-    /// The handle that calls can enter by; 0 if the entry is vacant or its device is being closed.
+    /// The handle under which calls find the device; 0 if the entry is vacant or its device is being
+    /// closed.
     handle: AtomicUsize,
     device: RwLock<Option<OpenDevice>>,
 }
@@ -82,7 +83,7 @@ impl Entry {
         Entry { handle: AtomicUsize::new(0), device: RwLock::new(None) }
     }
 
-    /// Holds the device, unless the entry is vacant or its device is being closed.
+    /// Returns a guard of the device, unless the entry is vacant or its device is being closed.
     #[inline]
     fn read(&'static self) -> Option<DeviceGuard> {
         let device = match self.device.try_read() {
@@ -94,7 +95,7 @@ impl Entry {
     }
 }
 
-/// Holds a device open, and marks the thread as inside of a call.
+/// Keeps a device open, and marks the thread as inside a call.
 #[must_use = "the device may be closed once this is dropped"]
 pub(crate) struct DeviceGuard {
     device: RwLockReadGuard<'static, Option<OpenDevice>>,
@@ -109,7 +110,7 @@ impl DeviceGuard {
             .get(handle::index(handle))
             .filter(|entry| entry.handle.load(Ordering::Acquire) == handle)
             .and_then(Entry::read)
-            // The entry may have been closed and opened again since its handle was read.
+            // The entry may have been closed and reopened after its handle was read.
             .filter(|device| device.handle == handle)
             .ok_or_else(|| bad_handle(HandleKind::Device, handle))
     }
@@ -134,23 +135,23 @@ pub(crate) fn find(plugin: usize, id: DeviceId) -> Option<usize> {
     open_devices().find(|open| open.plugin.handle == plugin && open.id == id).map(|open| open.handle)
 }
 
-/// Handles of all open devices.
+/// Returns the handles of all open devices.
 pub(crate) fn handles() -> Vec<usize> {
     open_devices().map(|open| open.handle).collect()
 }
 
-/// Number of a plugin's open devices.
+/// Returns the number of a plugin's open devices.
 pub(crate) fn count_of_plugin(plugin: usize) -> usize {
     open_devices().filter(|open| open.plugin.handle == plugin).count()
 }
 
-/// Returns a handle of an entry that it has not had before.
+/// Returns a handle for an entry that the entry has not had before.
 fn fresh_handle(index: usize) -> usize {
     static OPENINGS: AtomicU64 = AtomicU64::new(1);
     handle::encode(HandleKind::Device as u8, index, OPENINGS.fetch_add(1, Ordering::Relaxed))
 }
 
-/// Enters a device into the table, opened once. The caller holds the lifecycle lock.
+/// Adds a device to the table, opened once. The caller holds the lifecycle lock.
 pub(crate) fn publish(
     plugin: Arc<LoadedPlugin>,
     device: Arc<dyn Device>,
@@ -177,15 +178,16 @@ pub(crate) fn publish(
     Ok(handle)
 }
 
-/// Takes a device out of the table, once no call uses it any more. The caller holds the lifecycle lock.
+/// Removes a device from the table after all calls to it have returned. The caller holds the lifecycle
+/// lock.
 ///
-/// The device stays if calls do not end within `patience`, or if `may_close` fails once they have.
+/// The device stays if calls do not return within `patience`, or if `may_close` fails after that.
 pub(crate) fn withdraw(
     handle: usize,
     patience: Duration,
     may_close: impl FnOnce(&OpenDevice) -> Result<(), Failure>,
 ) -> Result<OpenDevice, Failure> {
-    // Fails for a handle that is not an open device's. The guard must be dropped before the wait.
+    // Fails for the handle of a device that is not open. The guard must be dropped before the wait.
     drop(DeviceGuard::of(handle)?);
     let entry = &TABLE[handle::index(handle)];
     entry.handle.store(0, Ordering::Release);
@@ -210,7 +212,7 @@ fn wait_for_calls(
             Ok(device) => return Ok(device),
             Err(TryLockError::Poisoned(poisoned)) => return Ok(poisoned.into_inner()),
             Err(TryLockError::WouldBlock) if begun.elapsed() > patience => {
-                return Err(Failure::busy("calls of other threads to the device do not end"));
+                return Err(Failure::busy("calls of other threads to the device do not return"));
             }
             Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_micros(50)),
         }

@@ -15,10 +15,10 @@ use crate::plugin_table::{LoadedPlugin, hold, hold_ready};
 use crate::text::{optional, place};
 use crate::{DeviceHandle, PluginHandle, Status, buffer, thread_state};
 
-/// Time that closing waits for calls of other threads.
+/// How long closing waits for calls of other threads.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Opens a device of a plugin, or finds it if it is open already.
+/// Opens a device of a plugin, or returns it if it is already open.
 pub(crate) fn open_of(
     lifecycle: &Lifecycle,
     plugin: &Arc<LoadedPlugin>,
@@ -50,14 +50,14 @@ pub(crate) fn open_of(
     thread_state::forget_selected_device(plugin.handle);
     begun?;
     device_table::publish(plugin.clone(), device.clone(), id, index).inspect_err(|_| {
-        // The error of the opening matters more than this one's.
+        // The caller needs the error of the opening, not one of this cleanup.
         let _ = device.deinit_device(id);
     })
 }
 
-/// The number of a plugin's devices.
+/// Returns the number of a plugin's devices.
 pub(crate) fn device_count(plugin: &LoadedPlugin) -> Result<usize, Failure> {
-    /// A larger number can only be an error of the plugin.
+    /// A larger number can only be a mistake of the plugin.
     const MOST: usize = 1 << 16;
     match plugin.device()?.get_device_count()? {
         count if count > MOST => Err(Failure::new(
@@ -74,22 +74,22 @@ pub(crate) fn device_count(plugin: &LoadedPlugin) -> Result<usize, Failure> {
 /// Waits for all work on a device, if its plugin can.
 pub(crate) fn wait_for(handle: usize) -> Result<(), Failure> {
     let device = enter(handle)?;
-    // Hosts load plugins without the function, so their devices must not stay open for ever.
+    // Hosts also load plugins that lack the function, and their devices must be closable too.
     if device.plugin.lacks(Function::SynchronizeDevice) {
         return Ok(());
     }
     Ok(device.device().synchronize_device(device.id)?)
 }
 
-/// Returns all memory of a device's pool to the device.
+/// Frees all memory of a device's pool.
 fn give_back(handle: usize) -> Result<(), Failure> {
     let device = enter(handle)?;
     device.pool.get().map_or(Ok(0), |pool| pool.trim(0)).map(drop)?;
     Ok(())
 }
 
-/// Closes a device for good, if `may` returns success once no call uses it. The library frees its own memory
-/// first.
+/// Closes a device completely, if `may` returns success after all calls to it have returned. Frees the
+/// memory of the pool first.
 pub(crate) fn end(
     _: &Lifecycle,
     handle: usize,
@@ -101,8 +101,8 @@ pub(crate) fn end(
     thread_state::set_selected_device(device.plugin.handle, None);
     let OpenDevice { plugin, id, pool, .. } = device;
     let device = plugin.device()?;
-    // Plugins free on the current device of the thread. If it cannot be set, freeing fails with an error of
-    // its own.
+    // Plugins free memory on the current device of the thread. If the device cannot be made current,
+    // freeing fails with its own error.
     let selected = device.set_device(id);
     drop(pool);
     let ended = device.deinit_device(id);
@@ -112,12 +112,12 @@ pub(crate) fn end(
 
 /// Counts the devices of a type, open or not.
 ///
-/// Initialises the plugin, if it is not initialised.
+/// Initialises the plugin if necessary.
 ///
 /// @param[in] type The type; `null`: that of the built-in device.
 /// @param[out] count The number of devices.
 /// @retval TENON_SUCCESS On success.
-/// @retval TENON_NOT_FOUND No plugin has such devices.
+/// @retval TENON_NOT_FOUND No plugin has devices of this type.
 /// @retval TENON_INVALID_ARGUMENT The call initialises the library, and `TENON_LAYERS` names an unknown
 ///     layer. [C] Or `count` is `null`.
 /// @retval TENON_BUSY The plugin is not initialised, and the call is made from inside another call or from a
@@ -127,7 +127,7 @@ pub(crate) fn end(
 ///     Any thread, also several at once.
 ///
 /// # Safety
-/// `type` is null or a text; `count` is null or can be written.
+/// `type` is null or a NUL-terminated string; `count` is null or can be written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tenon_device_count(r#type: *const c_char, count: *mut usize) -> Status {
     export("tenon_device_count", || {
@@ -144,8 +144,8 @@ pub unsafe extern "C" fn tenon_device_count(r#type: *const c_char, count: *mut u
 
 /// Opens a device of a type: initialises its plugin and then the device, each once.
 ///
-/// A device that is open already gets the same handle again, and stays open until it has been closed as often
-/// as it was opened.
+/// If the device is already open, returns the same handle. The device stays open until it has been closed
+/// as often as it was opened.
 ///
 /// @param[in] type The type; `null`: the built-in CPU device, `cpu`. If several plugins have the type, the
 /// first one is used.
@@ -155,14 +155,14 @@ pub unsafe extern "C" fn tenon_device_count(r#type: *const c_char, count: *mut u
 /// @retval TENON_NOT_FOUND There is no such device.
 /// @retval TENON_INVALID_ARGUMENT The call initialises the library, and `TENON_LAYERS` names an unknown
 ///     layer. [C] Or `device` is `null`.
-/// @retval TENON_BUSY The call comes from inside of another one or from a callback of a stream, or 256
+/// @retval TENON_BUSY The call is made from inside another call or from a stream callback, or 256
 ///     devices are open.
 /// @retval other The status that the plugin returned.
 /// @par Threads
 ///     Any thread, also several at once; the calls run one after the other.
 ///
 /// # Safety
-/// `type` is null or a text; `device` is null or can be written.
+/// `type` is null or a NUL-terminated string; `device` is null or can be written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tenon_device_open(
     r#type: *const c_char,
@@ -181,7 +181,7 @@ pub unsafe extern "C" fn tenon_device_open(
     })
 }
 
-/// Opens a device of a plugin, where several plugins have the same device type.
+/// Opens a device of a given plugin, for device types that several plugins have.
 ///
 /// @param[in] plugin The plugin.
 /// @param[in] ordinal The index of the device, from 0.
@@ -190,7 +190,7 @@ pub unsafe extern "C" fn tenon_device_open(
 /// @retval TENON_INVALID_HANDLE `plugin` is not a loaded plugin.
 /// @retval TENON_NOT_FOUND There is no such device.
 /// @retval TENON_INVALID_ARGUMENT [C] `device` is `null`.
-/// @retval TENON_BUSY The call comes from inside of another one or from a callback of a stream, or 256
+/// @retval TENON_BUSY The call is made from inside another call or from a stream callback, or 256
 ///     devices are open.
 /// @retval other The status that the plugin returned.
 /// @par Threads
@@ -226,7 +226,7 @@ pub unsafe extern "C" fn tenon_plugin_open_device(
 /// @retval other The status that the plugin returned. After a failure of `synchronize_device` or
 /// `device_memory_deallocate` the device stays open; after one of `deinit_device` it is closed nevertheless.
 /// @par Threads
-///     Any thread, but not a callback of a stream. Calls of other threads that are under way are waited for.
+///     Any thread, but not a stream callback. Waits for running calls of other threads.
 #[unsafe(no_mangle)]
 pub extern "C" fn tenon_device_close(device: DeviceHandle) -> Status {
     export("tenon_device_close", || close(device.0))
@@ -241,7 +241,7 @@ pub(crate) fn close(handle: usize) -> Result<(), Failure> {
         if device.close_shared() {
             return Ok(());
         }
-        // Checked here to fail early, and again once no call can change the outcome.
+        // Checked here to fail early, and again when no call can change the result any more.
         may_close(&device)?;
     }
     wait_for(handle)?;
@@ -249,7 +249,7 @@ pub(crate) fn close(handle: usize) -> Result<(), Failure> {
     end(&lifecycle, handle, may_close)
 }
 
-/// Succeeds if no buffer and no memory of the device's pool is in use.
+/// Succeeds if no buffer and no other memory of the device's pool is in use.
 fn may_close(device: &OpenDevice) -> Result<(), Failure> {
     match device.buffers.load(Ordering::Acquire) {
         0 => {}
@@ -270,7 +270,7 @@ fn may_close(device: &OpenDevice) -> Result<(), Failure> {
 /// @retval TENON_INVALID_HANDLE `device` is not an open device.
 /// @retval other The status of the plugin's `set_device`.
 /// @par Threads
-///     Any thread, also several at once; each has a current device of its own.
+///     Any thread, also several at once; each has its own current device.
 #[unsafe(no_mangle)]
 pub extern "C" fn tenon_device_make_current(device: DeviceHandle) -> Status {
     export_on("tenon_device_make_current", device, |_| Ok(()))
@@ -283,7 +283,7 @@ pub extern "C" fn tenon_device_make_current(device: DeviceHandle) -> Status {
 /// @retval TENON_NOT_FOUND The thread has no current device, or the device is closed.
 /// @retval TENON_INVALID_ARGUMENT [C] `device` is `null`.
 /// @par Threads
-///     Any thread, also several at once; each has a current device of its own.
+///     Any thread, also several at once; each has its own current device.
 ///
 /// # Safety
 /// `device` is null or can be written.

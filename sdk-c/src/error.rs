@@ -15,13 +15,13 @@ use crate::text::c_text;
 /// The cause of a failure, before the function and the device are added to it.
 #[derive(Debug)]
 pub enum Failure {
-    /// The device, or a layer before it, returned an error.
+    /// The device, or a layer in front of it, returned an error.
     Device(device::Error),
     /// An error of the library itself.
     Own(tenon::Error<Status>),
     /// Out of memory.
     OutOfMemory {
-        /// The name.
+        /// The requested size.
         bytes: usize,
     },
 }
@@ -49,7 +49,7 @@ impl From<LoadError> for Failure {
 }
 
 impl Failure {
-    /// The host has no memory for the description of an object or of queued work.
+    /// Makes the failure for a host without memory for the description of an object or of queued work.
     #[cold]
     pub(crate) fn no_room() -> Self {
         Failure::new(Status::OUT_OF_MEMORY, "out of host memory".to_owned())
@@ -89,7 +89,7 @@ impl Failure {
         }
     }
 
-    /// Its value.
+    /// Returns the message.
     pub(crate) fn message(&self) -> String {
         match self {
             Failure::Device(error) => error.message.to_string(),
@@ -113,12 +113,12 @@ impl Status {
 #[cold]
 pub(crate) fn panicked(panic: Box<dyn Any + Send>) -> Failure {
     let text = format!("a panic was stopped: {}", tenon::support::panic_text(&*panic));
-    // The payload's destructor may panic, which would end the process: leak it.
+    // The payload's destructor may panic, which would end the process, so the payload is leaked.
     std::mem::forget(panic);
     Failure::new(<Status as tenon::StatusCode>::INTERNAL, text)
 }
 
-/// Everything that is known of a failed call.
+/// Everything that is known about a failed call.
 #[derive(Debug)]
 pub(crate) struct ErrorRecord {
     pub(crate) status: Status,
@@ -191,7 +191,7 @@ thread_local! {
 #[cold]
 pub(crate) fn set_last_error(record: &ErrorRecord) {
     let record = CErrorRecord::new(record);
-    // A thread that is ending has no error record any more.
+    // When a thread ends, its error record may already be destroyed.
     let _ = LAST.try_with(|last| *last.borrow_mut() = Some(record));
 }
 
@@ -241,7 +241,7 @@ const NONE: Error = Error {
 /// @retval TENON_INVALID_ARGUMENT [C] `error` is `null`. This failure and the one above do not change the
 /// record.
 /// @par Threads
-///     Any thread, also several at once; each has a last error of its own.
+///     Any thread, also several at once; each has its own last error.
 ///
 /// # Safety
 /// `error` is null, or can be written.
@@ -275,7 +275,7 @@ pub unsafe extern "C" fn tenon_error_last(error: *mut Error) -> Status {
 ///
 /// @return The text, which stays valid until another call fails on the same thread. Never `null`.
 /// @par Threads
-///     Any thread, also several at once; each has a last error of its own.
+///     Any thread, also several at once; each has its own last error.
 #[unsafe(no_mangle)]
 pub extern "C" fn tenon_error_text() -> *const c_char {
     let text = LAST.try_with(|last| last.borrow().as_ref().map(|record| record.text.as_ptr()));
@@ -285,7 +285,7 @@ pub extern "C" fn tenon_error_text() -> *const c_char {
 /// Returns the name of a status, such as `TENON_BUSY`.
 ///
 /// @param[in] status Any number.
-/// @return A string that is never freed; `unknown status` for a number that no function answers.
+/// @return A string that is never freed; `unknown status` for a number that no function returns.
 /// @par Threads
 ///     Any thread, also several at once.
 #[unsafe(no_mangle)]
@@ -296,7 +296,7 @@ pub extern "C" fn tenon_status_name(status: Status) -> *const c_char {
 /// Returns the meaning of a status, as a sentence without a full stop.
 ///
 /// @param[in] status Any number.
-/// @return A string that is never freed; `unknown status` for a number that no function answers.
+/// @return A string that is never freed; `unknown status` for a number that no function returns.
 /// @par Threads
 ///     Any thread, also several at once.
 #[unsafe(no_mangle)]

@@ -6,7 +6,7 @@ use tenon::handle::{self, HandleTable, InsertError};
 
 use crate::error::Failure;
 
-/// The kind of object that a handle names.
+/// The kind of object that a handle identifies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum HandleKind {
@@ -27,7 +27,7 @@ impl HandleKind {
     }
 }
 
-/// The failure of a call that was given a handle which is not live.
+/// Returns the failure of a call that was passed a handle of no live object.
 #[cold]
 pub(crate) fn bad_handle(kind: HandleKind, handle: usize) -> Failure {
     let name = kind.name();
@@ -67,12 +67,12 @@ impl<T> Handles<T> {
         self.with(handle, Arc::clone)
     }
 
-    /// Reads an object while no thread can remove it.
+    /// Reads an object. No thread can remove it during the call.
     pub(crate) fn with<R>(&self, handle: usize, read: impl FnOnce(&Arc<T>) -> R) -> Result<R, Failure> {
         self.table.with(handle, read).ok_or_else(|| bad_handle(self.kind, handle))
     }
 
-    /// Removes a handle unless `check` fails for its object; the two are one step.
+    /// Removes a handle unless `check` fails for its object, as one atomic step.
     pub(crate) fn remove_if(
         &self,
         handle: usize,

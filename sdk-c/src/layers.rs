@@ -28,7 +28,7 @@ impl Layers {
     pub(crate) const NONE: Self =
         Layers { stack: None, names: String::new(), custom: Vec::new(), frozen: false };
 
-    /// Creates the layers of a list of names, which replace the current ones.
+    /// Creates the layers in a list of names. They replace the current ones.
     pub(crate) fn open(&mut self, names: &str) -> Result<(), Failure> {
         self.may_change()?;
         let made = self.make(names);
@@ -42,7 +42,7 @@ impl Layers {
     }
 
     fn make(&mut self, names: &str) -> Result<(), Failure> {
-        // A trace goes to a file, which the old one must have closed before the new one opens it.
+        // The old trace layer must close its file before the new one opens it.
         if let Some(old) = self.stack.take() {
             old.finish();
         }
@@ -58,7 +58,7 @@ impl Layers {
         Ok(())
     }
 
-    /// Returns the layers of a plugin, outermost first. They are fixed from now on.
+    /// Returns the layers of a plugin, outermost first. After this they cannot be changed.
     pub(crate) fn of_plugin(&mut self, plugin: &LoadedPlugin) -> Vec<Arc<dyn Layer>> {
         self.frozen = true;
         let known =
@@ -69,7 +69,7 @@ impl Layers {
         known.chain(custom).collect()
     }
 
-    /// Returns true if the validation layer is one of them.
+    /// Returns true if the validation layer is enabled.
     pub(crate) fn validate(&self) -> bool {
         self.stack.as_ref().is_some_and(|stack| stack.checker().is_some())
     }
@@ -88,7 +88,7 @@ impl Layers {
         }
         for custom in &self.custom {
             if let Some(finish) = custom.finish {
-                // SAFETY: the program registered it to be called like this.
+                // SAFETY: the program registered the function with this signature.
                 unsafe { finish(custom.user_data) };
             }
         }
@@ -214,7 +214,7 @@ unsafe impl Send for Custom {}
 // SAFETY: as above.
 unsafe impl Sync for Custom {}
 
-/// A layer of the program before one plugin.
+/// A layer of the program, in front of one plugin.
 struct Of {
     custom: Arc<Custom>,
     plugin: PluginHandle,
@@ -233,8 +233,8 @@ impl Of {
         }
     }
 
-    /// Runs a function of the program, and restores the plugin's current device afterwards: the function may
-    /// call the library with another device of the plugin.
+    /// Runs a function of the program, and then restores the plugin's current device: the function may have
+    /// called the library with another device of the plugin.
     fn run<R>(&self, next: &dyn Device, body: impl FnOnce() -> R) -> R {
         let before = thread_state::selected_device(self.plugin.0);
         let result = body();
@@ -251,7 +251,7 @@ impl Layer for Of {
     fn before(&self, call: &Call<'_>, next: &dyn Device) -> device::Result<u64> {
         let Some(before) = self.custom.before else { return Ok(0) };
         let (mut note, of) = (0, self.call(call));
-        // SAFETY: the program handed it over to be called so.
+        // SAFETY: the program registered the function with this signature.
         let status = self.run(next, || unsafe { before(self.custom.user_data, &of, &mut note) });
         if status == Status::SUCCESS {
             return Ok(note);
@@ -265,7 +265,7 @@ impl Layer for Of {
     fn after(&self, call: &Call<'_>, note: u64, outcome: &Outcome<'_>, next: &dyn Device) {
         let Some(after) = self.custom.after else { return };
         let status = outcome.error.map_or(Status::SUCCESS, Status::of_error);
-        // SAFETY: the program handed it over to be called so.
+        // SAFETY: the program registered the function with this signature.
         self.run(next, || unsafe { after(self.custom.user_data, &self.call(call), note, status) });
     }
 }
@@ -335,7 +335,7 @@ fn kind(kind: &Kind) -> (ParamKind, String) {
 ///     Any thread, also several at once; the calls run one after the other.
 ///
 /// # Safety
-/// `names` is null or a text.
+/// `names` is null or a NUL-terminated string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tenon_layers_enable(names: *const c_char) -> Status {
     export("tenon_layers_enable", || {
@@ -371,7 +371,7 @@ pub unsafe extern "C" fn tenon_layer_register(layer: *const CustomLayer) -> Stat
         let custom = Arc::new(Custom { name, user_data, before, after, finish });
         library::change_layers(|layers| {
             layers.may_change()?;
-            // There are two more by name, and the pool adds one before its device.
+            // Two layers can be enabled by name, and the pool adds one in front of its device.
             let most = Layered::<WithFallbacks<Arc<Loaded>>>::MOST - 3;
             if layers.custom.len() >= most {
                 return Err(Failure::invalid(format!("a program can add at most {most} layers")));

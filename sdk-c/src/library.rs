@@ -29,7 +29,7 @@ struct State {
     layers: Layers,
 }
 
-/// Held briefly, and never during a call of anything else.
+/// Locked briefly, and never during a call of other code.
 static STATE: Mutex<State> = Mutex::new(State {
     running: false,
     references: 0,
@@ -51,15 +51,15 @@ fn state() -> MutexGuard<'static, State> {
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The lifecycle lock. While it is held the library runs, and no other thread opens or closes anything.
-#[must_use = "another thread may start or stop plugins once this is dropped"]
+/// The lifecycle lock. While it is locked, the library runs, and no other thread opens or closes anything.
+#[must_use = "another thread may start or stop plugins after this is dropped"]
 pub(crate) struct Lifecycle {
     _inside: Inside,
     _lock: MutexGuard<'static, ()>,
 }
 
 impl Lifecycle {
-    /// Takes the lock, and starts the library from the environment variables if it does not run.
+    /// Takes the lock, and starts the library from the environment variables if it is not running.
     pub(crate) fn begin() -> Result<Self, Failure> {
         let lifecycle = Self::lock()?;
         if !state().running {
@@ -69,7 +69,7 @@ impl Lifecycle {
     }
 
     fn lock() -> Result<Self, Failure> {
-        // A thread inside a call, such as a layer's, would wait for itself.
+        // A thread inside a call, such as one of a layer, would wait for itself.
         if thread_state::is_inside() {
             return Err(Failure::busy(
                 "nothing can be opened or closed from inside another call or a stream callback",
@@ -80,17 +80,17 @@ impl Lifecycle {
     }
 }
 
-/// Starts the library if it does not run.
+/// Starts the library if it is not running.
 pub(crate) fn running() -> Result<(), Failure> {
     if state().running { Ok(()) } else { Lifecycle::begin().map(drop) }
 }
 
-/// Returns true if the library runs.
+/// Returns true if the library is running.
 pub(crate) fn is_running() -> bool {
     state().running
 }
 
-/// Ends the library, unless the program has called `tenon_init` or has a device open.
+/// Shuts the library down, unless the program called `tenon_init` or has a device open.
 pub(crate) fn end_if_idle() -> Result<(), Failure> {
     let lifecycle = Lifecycle::lock()?;
     let is_wanted = {
@@ -100,7 +100,7 @@ pub(crate) fn end_if_idle() -> Result<(), Failure> {
     if is_wanted || !device_table::handles().is_empty() { Ok(()) } else { stop(&lifecycle) }
 }
 
-/// The settings that the library starts with; `None`: from the environment variables.
+/// The settings to start the library with; `None`: from the environment variables.
 #[derive(Debug, Default)]
 struct Start {
     path: Option<OsString>,
@@ -151,7 +151,7 @@ pub(crate) fn of_type(device_type: Option<&CStr>) -> Result<Arc<LoadedPlugin>, F
         let wanted = device_type.map_or_else(String::new, |wanted| wanted.to_string_lossy().into_owned());
         let failed = match failures().len() {
             0 => "",
-            _ => "; `tenon_plugin_failures` tells what could not be loaded",
+            _ => "; `tenon_plugin_failures` lists the plugins that failed to load",
         };
         Failure::not_found(format!(
             "no plugin has devices of type `{wanted}`, but {}{failed}",
@@ -165,7 +165,7 @@ pub(crate) fn failures() -> Vec<Arc<FailedPlugin>> {
     state().failures.clone()
 }
 
-/// Appends a plugin to the list, unless it is in it.
+/// Appends a plugin to the list, unless it is already listed.
 pub(crate) fn list(_: &Lifecycle, plugin: Arc<LoadedPlugin>) {
     let mut state = state();
     if state.plugins.iter().all(|known| known.handle != plugin.handle) {
@@ -178,7 +178,7 @@ pub(crate) fn unlist(_: &Lifecycle, handle: usize) {
     state().plugins.retain(|plugin| plugin.handle != handle);
 }
 
-/// Moves the layers out of the state, so that it is not locked while they work.
+/// Moves the layers out of the state, so that the state is not locked while `work` runs.
 fn with_layers<R>(_: &Lifecycle, work: impl FnOnce(&mut Layers) -> R) -> R {
     struct Out(Layers);
     impl Drop for Out {
@@ -190,8 +190,8 @@ fn with_layers<R>(_: &Lifecycle, work: impl FnOnce(&mut Layers) -> R) -> R {
     work(&mut out.0)
 }
 
-/// Returns the layers of a plugin, outermost first, and true if one of them validates. The layers are fixed
-/// from now on.
+/// Returns the layers of a plugin, outermost first, and whether one of them validates. After this the
+/// layers cannot be changed.
 pub(crate) fn layers_for(lifecycle: &Lifecycle, plugin: &LoadedPlugin) -> (Vec<Arc<dyn Layer>>, bool) {
     with_layers(lifecycle, |layers| (layers.of_plugin(plugin), layers.validate()))
 }
@@ -221,22 +221,23 @@ pub struct Options {
     pub layers: *const c_char,
 }
 
-/// A struct that begins with its size, so that a struct of another release is refused and not misread.
+/// A struct whose first member is its size, so that a struct of another release is rejected instead of
+/// misread.
 ///
 /// # Safety
-/// A value can be read as bytes of any kind, and begins with its size.
+/// Every value can be read from the caller's bytes, and begins with its size.
 pub(crate) unsafe trait WithSize: Copy {}
-// SAFETY: pointers only, behind the size.
+// SAFETY: after the size it has only pointers.
 unsafe impl WithSize for Options {}
-// SAFETY: pointers and a flag behind the size. The flag is 0 or 1 by the caller's promise.
+// SAFETY: after the size it has pointers and a flag, which is 0 or 1 by the caller's promise.
 unsafe impl WithSize for crate::plugins::PluginLoadOptions {}
-// SAFETY: pointers and functions that may be null behind the size.
+// SAFETY: after the size it has pointers and functions that may be null.
 unsafe impl WithSize for crate::layers::CustomLayer {}
 
 /// Reads the caller's options.
 ///
 /// # Safety
-/// `options` is null, or can be read as far as its size says.
+/// `options` is null, or as many bytes as its size states can be read.
 pub(crate) unsafe fn options<T: WithSize>(options: *const T) -> Result<Option<T>, Failure> {
     if options.is_null() {
         return Ok(None);
@@ -244,15 +245,15 @@ pub(crate) unsafe fn options<T: WithSize>(options: *const T) -> Result<Option<T>
     if !options.is_aligned() {
         return Err(Failure::invalid("the options are not aligned"));
     }
-    // SAFETY: the size is in front, and can be read by the caller's promise.
+    // SAFETY: the size is the first member, and can be read by the caller's promise.
     let size = unsafe { options.cast::<usize>().read() };
     if size != size_of::<T>() {
         let known = size_of::<T>();
         return Err(Failure::invalid(format!(
-            "the options state a size of {size} bytes, where this library knows {known}: set `size` to their `sizeof`"
+            "the options state a size of {size} bytes, but this library expects {known}: set `size` to their `sizeof`"
         )));
     }
-    // SAFETY: readable up to its size by the caller's promise.
+    // SAFETY: its size is correct, and so many bytes can be read by the caller's promise.
     Ok(Some(unsafe { options.read() }))
 }
 
@@ -281,7 +282,7 @@ pub(crate) unsafe fn options<T: WithSize>(options: *const T) -> Result<Option<T>
 ///     Any thread, also several at once; the calls run one after the other.
 ///
 /// # Safety
-/// `options` are null, or can be read, with texts that are null or texts.
+/// `options` is null or can be read; its strings are null or NUL-terminated.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tenon_init(options: *const Options) -> Status {
     export("tenon_init", || {
@@ -314,11 +315,11 @@ pub unsafe extern "C" fn tenon_init(options: *const Options) -> Status {
     })
 }
 
-/// Shuts the library down, when it is called for the last #tenon_init.
+/// Shuts the library down, if this is the call for the last #tenon_init.
 ///
 /// Waits for all devices, closes them, calls `finalize` of each plugin, lets the layers report leaks, and
-/// closes the plugins' libraries. All handles are invalid afterwards; using one fails and does no harm. A
-/// later call of any function initialises the library again.
+/// closes the plugins' libraries. All handles are invalid afterwards, and a call with one fails. A later
+/// call of any function initialises the library again.
 ///
 /// @retval TENON_SUCCESS On success.
 /// @retval TENON_NOT_INITIALISED The library does not run.
@@ -349,10 +350,10 @@ pub extern "C" fn tenon_shutdown() -> Status {
     })
 }
 
-/// Announces that the process ends without #tenon_shutdown on purpose: the layers do not report what is alive then.
+/// Announces that the process will end without #tenon_shutdown, so that the layers do not report live objects.
 ///
-/// For bindings to languages whose programs cannot release everything at their end, such as a Python program with
-/// threads that still run. Objects stay usable.
+/// For bindings to languages whose programs cannot release everything before they end, such as a Python
+/// program with running threads. Objects stay usable.
 ///
 /// @retval TENON_SUCCESS Always.
 /// @par Threads
@@ -365,8 +366,8 @@ pub extern "C" fn tenon_abandon() -> Status {
     })
 }
 
-/// Shuts everything down and returns the first failure. A failure of a plugin does not stop it; a call that
-/// does not end does.
+/// Shuts everything down and returns the first failure. A plugin's failure does not stop the shutdown; a
+/// call that does not return does.
 fn stop(lifecycle: &Lifecycle) -> Result<(), Failure> {
     let mut first = Ok(());
     let mut note = |outcome: Result<(), Failure>| {

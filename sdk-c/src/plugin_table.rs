@@ -24,11 +24,11 @@ pub(crate) struct LoadedPlugin {
     pub(crate) handle: usize,
     pub(crate) host: Arc<Plugin>,
     pub(crate) calls: Arc<CallCounts>,
-    /// A name that no other plugin has.
+    /// A name that is unique among the plugins.
     key: String,
     pub(crate) texts: Texts,
     ready: AtomicBool,
-    /// Number of guards that hold the plugin.
+    /// Number of guards of the plugin.
     guards: AtomicUsize,
     stack: OnceLock<Stack>,
 }
@@ -90,12 +90,12 @@ impl LoadedPlugin {
         matches!(self.host.availability(function), Availability::Unavailable)
     }
 
-    /// Returns true if it is the device in this library.
+    /// Returns true for the built-in device.
     pub(crate) fn is_built_in(&self) -> bool {
         self.host.path().is_none()
     }
 
-    /// Returns true if errors of a function come from the built-in device itself, which has no table.
+    /// Returns true if the errors of a function come from the built-in device itself, which has no table.
     pub(crate) fn speaks_by_itself(&self, function: Option<Function>) -> bool {
         self.is_built_in()
             && function.is_none_or(|of| matches!(self.host.availability(of), Availability::Native))
@@ -126,18 +126,18 @@ impl LoadedPlugin {
         Ok(())
     }
 
-    /// Returns the device with layers and fallbacks, once the plugin is initialised.
+    /// Returns the device with layers and fallbacks. Fails if the plugin is not initialised.
     pub(crate) fn device(&self) -> Result<Arc<dyn Device>, Failure> {
         Ok(self.stack()?.device.clone())
     }
 
-    /// Returns the device with another innermost layer.
+    /// Returns the device with `layer` added as the innermost layer.
     pub(crate) fn device_through(&self, layer: Arc<dyn Layer>) -> Result<Arc<dyn Device>, Failure> {
         let layers = self.stack()?.layers.iter().cloned().chain([layer]);
         Ok(self.host.layered(layers.collect()))
     }
 
-    /// Returns the device with another outermost layer.
+    /// Returns the device with `layer` added as the outermost layer.
     pub(crate) fn device_behind(&self, layer: Arc<dyn Layer>) -> Result<Arc<dyn Device>, Failure> {
         let layers = [layer].into_iter().chain(self.stack()?.layers.iter().cloned());
         Ok(self.host.layered(layers.collect()))
@@ -160,7 +160,7 @@ impl LoadedPlugin {
     }
 }
 
-/// Holds a plugin loaded, and marks the thread as inside of a call.
+/// Keeps a plugin loaded, and marks the thread as inside a call.
 #[must_use = "the plugin may be unloaded once this is dropped"]
 pub(crate) struct PluginGuard {
     plugin: Arc<LoadedPlugin>,
@@ -181,7 +181,7 @@ impl Drop for PluginGuard {
     }
 }
 
-/// Finds the plugin of a handle.
+/// Finds the plugin of a handle, and keeps it loaded.
 pub(crate) fn hold(handle: usize) -> Result<PluginGuard, Failure> {
     PLUGINS.with(handle, |plugin| {
         plugin.guards.fetch_add(1, Ordering::AcqRel);
@@ -189,21 +189,21 @@ pub(crate) fn hold(handle: usize) -> Result<PluginGuard, Failure> {
     })
 }
 
-/// Finds the plugin of a handle, and initialises it.
+/// Finds the plugin of a handle, keeps it loaded, and initialises it.
 pub(crate) fn hold_ready(handle: usize) -> Result<PluginGuard, Failure> {
     loop {
         let plugin = hold(handle)?;
         if plugin.ready.load(Ordering::Acquire) {
             return Ok(plugin);
         }
-        // The guard is dropped before the wait for the lifecycle lock, whose owner may wait for guards.
+        // The guard is dropped before waiting for the lifecycle lock, whose owner may wait for guards.
         drop(plugin);
         let lifecycle = Lifecycle::begin()?;
         PLUGINS.get(handle)?.ready_in(&lifecycle)?;
     }
 }
 
-/// Adds a plugin to the table, or finds it there.
+/// Adds a plugin to the table, unless it is already there.
 pub(crate) fn adopt(host: Arc<Plugin>) -> Result<Arc<LoadedPlugin>, Failure> {
     let known = PLUGINS.table.all();
     if let Some(known) = known.iter().find(|known| Arc::ptr_eq(&known.host, &host)) {
@@ -227,13 +227,13 @@ pub(crate) fn adopt(host: Arc<Plugin>) -> Result<Arc<LoadedPlugin>, Failure> {
     Ok(plugin)
 }
 
-/// Removes the handles of all plugins once no thread is inside a call to one. Removes none if a call does not
-/// end in time.
+/// Removes the handles of all plugins, after all calls to them have returned. Removes none if a call does
+/// not return in time.
 pub(crate) fn withdraw_all(patience: Duration) -> Result<(), Failure> {
     let begun = Instant::now();
     let idle = |plugin: &LoadedPlugin| match plugin.guards.load(Ordering::Acquire) {
         0 => Ok(()),
-        _ => Err(Failure::busy(format!("a call to the plugin {} does not end", plugin.name()))),
+        _ => Err(Failure::busy(format!("a call to the plugin {} does not return", plugin.name()))),
     };
     loop {
         match PLUGINS.table.remove_all_if(idle) {
@@ -247,7 +247,7 @@ pub(crate) fn withdraw_all(patience: Duration) -> Result<(), Failure> {
 pub(crate) fn withdraw(handle: usize) -> Result<Arc<LoadedPlugin>, Failure> {
     PLUGINS.remove_if(handle, |plugin| match plugin.open_devices() {
         0 if plugin.guards.load(Ordering::Acquire) == 0 => Ok(()),
-        0 => Err(Failure::busy("another thread is inside of a call to the plugin")),
+        0 => Err(Failure::busy("another thread is inside a call to the plugin")),
         1 => Err(Failure::busy("a device of the plugin is open")),
         open => Err(Failure::busy(format!("{open} devices of the plugin are open"))),
     })

@@ -20,12 +20,12 @@ use crate::{PluginHandle, Status};
 pub struct PluginLoadOptions {
     /// Size of this struct in bytes.
     pub size: usize,
-    /// The release that the plugin was built for, such as `"3.1"`, if the library cannot detect it. A wrong
-    /// release is an error.
+    /// The release that the plugin was built for, such as `"3.1"`, if the library cannot detect it. If the
+    /// plugin contradicts it, loading fails.
     pub release: *const c_char,
-    /// The name of the plugin; `null`: the name in the manifest, or that of the file.
+    /// The name of the plugin; `null`: the name in the manifest, or of the file.
     pub name: *const c_char,
-    /// True if unresolved symbols are accepted; a call of one ends the process.
+    /// True if unresolved symbols are accepted; calling one ends the process.
     pub lazy: bool,
 }
 
@@ -62,26 +62,26 @@ pub struct PluginFailure {
     pub reason: *const c_char,
 }
 
-/// Loads a plugin, or finds it if it is loaded already.
+/// Loads a plugin, or finds it if it is already loaded.
 ///
 /// Opens the plugin's library and detects the release that it was built for. The plugin is initialised when
-/// the first of its devices is opened. A plugin that cannot be used makes the call fail and does no other
-/// harm. Opening a library runs its code, so load only libraries that you trust.
+/// the first of its devices is opened. If a plugin cannot be used, the call fails without other effects.
+/// Opening a library runs its code, so load only libraries that you trust.
 ///
 /// @param[in] path A library, or a manifest that ends in `.json`.
 /// @param[in] options The options; may be `null`.
 /// @param[out] plugin The plugin.
 /// @retval TENON_SUCCESS On success.
 /// @retval TENON_NOT_FOUND There is no such file.
-/// @retval TENON_LOAD_FAILED The plugin cannot be loaded; the last error has the reason and a remedy.
+/// @retval TENON_LOAD_FAILED The plugin cannot be loaded; the last error has the reason and advice.
 /// @retval TENON_INVALID_ARGUMENT `path` is `null`, or `options` are not valid; or the call initialises the
 /// library, and `TENON_LAYERS` names an unknown layer. [C] Or `plugin` is `null`.
-/// @retval TENON_BUSY The call comes from inside of another one or from a callback of a stream.
+/// @retval TENON_BUSY The call is made from inside another call or from a stream callback.
 /// @par Threads
 ///     Any thread, also several at once; the calls run one after the other.
 ///
 /// # Safety
-/// `path` and the texts in `options` are null or texts; `plugin` is null or can be written.
+/// `path` and the strings in `options` are null or NUL-terminated; `plugin` is null or can be written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tenon_load_plugin(
     path: *const c_char,
@@ -104,7 +104,7 @@ pub unsafe extern "C" fn tenon_load_plugin(
 }
 
 /// # Safety
-/// `options` are null, or can be read, with texts that are null or texts.
+/// `options` is null or can be read; its strings are null or NUL-terminated.
 unsafe fn load_options(options: *const PluginLoadOptions) -> Result<LoadOptions, Failure> {
     // SAFETY: the caller's promise.
     let Some(options) = (unsafe { library::options(options)? }) else { return Ok(LoadOptions::default()) };
@@ -217,7 +217,7 @@ pub unsafe extern "C" fn tenon_plugin_get(index: usize, plugin: *mut PluginHandl
 ///     Any thread, also several at once.
 ///
 /// # Safety
-/// `device_type` is null or a text; `plugin` is null or can be written.
+/// `device_type` is null or a NUL-terminated string; `plugin` is null or can be written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tenon_plugin_find(device_type: *const c_char, plugin: *mut PluginHandle) -> Status {
     export("tenon_plugin_find", || {
@@ -280,7 +280,7 @@ pub unsafe extern "C" fn tenon_plugin_get_info(plugin: PluginHandle, info: *mut 
 ///     Any thread, also several at once.
 ///
 /// # Safety
-/// `count` is null, or can be read and written; `failures` is null or has room for `*count`.
+/// `count` is null, or can be read and written; `failures` is null or has space for `*count` elements.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tenon_plugin_failures(failures: *mut PluginFailure, count: *mut usize) -> Status {
     export("tenon_plugin_failures", || {

@@ -19,7 +19,7 @@ use crate::{DeviceHandle, Status};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Availability {
-    /// The plugin has it.
+    /// The plugin implements it.
     Native = 0,
     /// The spec's fallback implements it.
     Fallback = 1,
@@ -67,7 +67,7 @@ static TEXTS: LazyLock<[Texts; Function::ALL.len()]> = LazyLock::new(|| {
     })
 });
 
-/// The same for texts and JSON.
+/// One function of a report, for both text and JSON.
 #[derive(Serialize)]
 struct Row {
     function: &'static str,
@@ -181,7 +181,7 @@ fn text(report: &Report<'_>) -> String {
 ///     up to date.
 ///
 /// # Safety
-/// `count` is null, or can be read and written; `entries` is null or has room for `*count`.
+/// `count` is null, or can be read and written; `entries` is null or has space for `*count` elements.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tenon_device_report(
     device: DeviceHandle,
@@ -205,7 +205,7 @@ pub unsafe extern "C" fn tenon_device_report(
     })
 }
 
-/// Writes the report as a text for people.
+/// Writes the report as a readable text.
 ///
 /// [C] If `text` is `null`, `size` gets the length. Otherwise `size` holds the capacity of `text` in bytes,
 /// and gets the number of bytes that were written. The NUL at the end counts. The text grows with the counts
@@ -216,13 +216,13 @@ pub unsafe extern "C" fn tenon_device_report(
 /// @param[in,out] size Its length in bytes.
 /// @retval TENON_SUCCESS On success.
 /// @retval TENON_INVALID_HANDLE `device` is not an open device.
-/// @retval TENON_INVALID_ARGUMENT [C] `size` is `null`, or the room is too small; then `size` gets what is
-/// needed.
+/// @retval TENON_INVALID_ARGUMENT [C] `size` is `null`, or the capacity is too small; then `size` gets the
+/// capacity that is needed.
 /// @par Threads
 ///     Any thread, also several at once.
 ///
 /// # Safety
-/// `size` is null, or can be read and written; `text` is null or has room for `*size` bytes.
+/// `size` is null, or can be read and written; `text` is null or has space for `*size` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tenon_device_report_text(
     device: DeviceHandle,
@@ -243,13 +243,13 @@ pub unsafe extern "C" fn tenon_device_report_text(
 /// @param[in,out] size Its length in bytes, with the NUL.
 /// @retval TENON_SUCCESS On success.
 /// @retval TENON_INVALID_HANDLE `device` is not an open device.
-/// @retval TENON_INVALID_ARGUMENT [C] `size` is `null`, or the room is too small; then `size` gets what is
-/// needed.
+/// @retval TENON_INVALID_ARGUMENT [C] `size` is `null`, or the capacity is too small; then `size` gets the
+/// capacity that is needed.
 /// @par Threads
 ///     Any thread, also several at once.
 ///
 /// # Safety
-/// `size` is null, or can be read and written; `text` is null or has room for `*size` bytes.
+/// `size` is null, or can be read and written; `text` is null or has space for `*size` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tenon_device_report_json(
     device: DeviceHandle,

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use crate::error::Failure;
 
-/// Converts a string for C. A NUL in it becomes a space: the string is for people.
+/// Converts a string for C. A NUL in it becomes a space, which is acceptable because the string is only
+/// shown to people.
 pub(crate) fn c_text(text: &str) -> CString {
     CString::new(text.replace('\0', " ")).unwrap_or_default()
 }
@@ -15,7 +16,7 @@ pub(crate) fn c_text(text: &str) -> CString {
 /// # Safety
 /// `text` is null, or points to a NUL-terminated string that lives for `'a`.
 pub(crate) unsafe fn optional<'a>(text: *const c_char) -> Option<&'a CStr> {
-    // SAFETY: not null by the check, a text by the caller's promise.
+    // SAFETY: not null by the check, NUL-terminated by the caller's promise.
     (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) })
 }
 
@@ -34,19 +35,19 @@ pub(crate) fn path(text: &CStr) -> PathBuf {
     PathBuf::from(std::ffi::OsStr::from_bytes(text.to_bytes()))
 }
 
-/// Checks the caller's pointer for a result.
+/// Checks the caller's pointer to an output.
 pub(crate) fn place<T>(name: &str, place: *mut T) -> Result<*mut T, Failure> {
     Ok(tenon::support::place::<crate::Status, T>(name, place)?)
 }
 
-/// Writes a list to the caller's array, by the pattern of two calls.
+/// Writes a list to the caller's array, in the two-call pattern.
 ///
 /// If `to` is null, `count` gets the number of elements. Otherwise `count` holds the capacity of `to`, and
 /// gets the number of elements that were written. If the capacity is too small, nothing is written to `to`,
 /// and `count` gets the capacity that is needed.
 ///
 /// # Safety
-/// `count` can be read and written; `to` is null, or has room for `*count` elements.
+/// `count` can be read and written; `to` is null, or has space for `*count` elements.
 pub(crate) unsafe fn hand_out<T: Copy>(from: &[T], to: *mut T, count: *mut usize) -> Result<(), Failure> {
     let count = place("count", count)?;
     // SAFETY: not null and aligned by the check, readable and writable by the caller's promise.
@@ -55,15 +56,15 @@ pub(crate) unsafe fn hand_out<T: Copy>(from: &[T], to: *mut T, count: *mut usize
         return Ok(());
     }
     if room < from.len() {
-        return Err(Failure::invalid(format!("there is room for {room}, and {} are needed", from.len())));
+        return Err(Failure::invalid(format!("the capacity is {room}, but {} are needed", from.len())));
     }
     let to = place("to", to)?;
-    // SAFETY: there is room for so many elements by the caller's promise and the check.
+    // SAFETY: `to` has space for these elements by the check and the caller's promise.
     unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to, from.len()) };
     Ok(())
 }
 
-/// Writes a string by the same pattern; the size is in bytes and counts the NUL.
+/// Writes a string in the two-call pattern; the size is in bytes and includes the NUL.
 ///
 /// # Safety
 /// As [`hand_out`].

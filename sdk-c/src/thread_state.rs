@@ -1,34 +1,36 @@
-//! Per-thread state: the current device, and whether the thread is inside of a call.
+//! Per-thread state: the current device, and whether the thread is inside a call.
 
 use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
 
 use tenon::device::DeviceId;
 
-/// The value of a handle that names no device.
+/// The handle of no device.
 const NONE: usize = 0;
 
 struct State {
     /// Handle of the current device: the device of the thread's last call.
     current: Cell<usize>,
-    /// The same, if its plugin is known to have that device selected on this thread; else [`NONE`].
+    /// The same handle if the plugin is known to have that device selected on this thread, otherwise
+    /// [`NONE`].
     selected: Cell<usize>,
-    /// Number of calls, callbacks and lifecycle changes that the thread is inside of.
+    /// Number of calls, callbacks and lifecycle changes that are active on the thread.
     depth: Cell<usize>,
 }
 
 thread_local! {
-    // Has no destructor, so it stays usable while the other thread-locals of an ending thread are destroyed.
+    // Has no destructor, so it stays usable while the thread's other thread-locals are destroyed.
     static STATE: State =
         const { State { current: Cell::new(NONE), selected: Cell::new(NONE), depth: Cell::new(0) } };
-    /// The device that each plugin has selected on this thread, as far as the library has set it.
+    /// The device that each plugin has selected on this thread, if the library selected it.
     static SELECTED: RefCell<Vec<(usize, DeviceId)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Marks the thread as inside of a call until it is dropped. From inside, nothing can be opened or closed.
-#[must_use = "the thread is inside of the call only while this lives"]
+/// Marks the thread as inside a call until it is dropped. Meanwhile the thread cannot open or close
+/// anything.
+#[must_use = "the thread is inside the call only while this lives"]
 pub struct Inside {
-    /// Keeps it on its thread.
+    /// Makes the type `!Send`.
     _not_send: PhantomData<*const ()>,
 }
 
@@ -47,23 +49,23 @@ impl Drop for Inside {
     }
 }
 
-/// Returns true if the thread is inside of a call, a callback, or an opening or closing.
+/// Returns true if the thread is inside a call, a callback, or an opening or closing.
 pub(crate) fn is_inside() -> bool {
     STATE.with(|state| state.depth.get() > 0)
 }
 
-/// Handle of the current device; 0 if there is none. The device may be closed by now.
+/// Returns the handle of the current device; 0 if there is none. The device may have been closed since.
 pub(crate) fn current() -> usize {
     STATE.with(|state| state.current.get())
 }
 
-/// Returns true if a device is the current one and its plugin has it selected on this thread.
+/// Returns true if a device is the current one, and its plugin has selected it on this thread.
 #[inline]
 pub(crate) fn is_selected(handle: usize) -> bool {
     STATE.with(|state| state.selected.get() == handle)
 }
 
-/// Makes a device the current one. Its plugin has it selected.
+/// Makes a device the current one, after its plugin selected it.
 pub(crate) fn set_current(handle: usize) {
     STATE.with(|state| {
         state.current.set(handle);
@@ -71,14 +73,14 @@ pub(crate) fn set_current(handle: usize) {
     });
 }
 
-/// Leaves the thread without a current device.
+/// Clears the thread's current device.
 pub(crate) fn clear_current() {
     set_current(NONE);
 }
 
-/// The device that a plugin has selected on this thread; `None` if the library does not know.
+/// Returns the device that a plugin has selected on this thread; `None` if the library does not know.
 pub(crate) fn selected_device(plugin: usize) -> Option<DeviceId> {
-    // A thread that is ending has no list any more, and selects again.
+    // When a thread ends, its list may already be destroyed; then the device is selected again.
     SELECTED
         .try_with(|selected| selected.borrow().iter().find(|(of, _)| *of == plugin).map(|(_, id)| *id))
         .ok()
@@ -94,8 +96,8 @@ pub(crate) fn set_selected_device(plugin: usize, device: Option<DeviceId>) {
     });
 }
 
-/// Forgets which device a plugin has selected: it may select another one while it initialises or ends
-/// something.
+/// Marks the device that a plugin has selected as unknown: initialising or finalising something may select
+/// another one.
 pub(crate) fn forget_selected_device(plugin: usize) {
     set_selected_device(plugin, None);
     STATE.with(|state| state.selected.set(NONE));

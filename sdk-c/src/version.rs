@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_numbers_are_those_of_the_package() {
+    fn version_matches_the_package() {
         assert_eq!(format!("{VERSION_MAJOR}.{VERSION_MINOR}.{VERSION_PATCH}"), env!("CARGO_PKG_VERSION"));
     }
 }

@@ -1,4 +1,4 @@
-//! Errors: a code of the interface with a message that says which argument was wrong and why.
+//! Errors: a status code, and a message that says which argument is wrong and why.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use tenon::device;
 
 use crate::api::AclError;
 
-/// A code with a message.
+/// A status code with a message.
 pub type Error = tenon::Error<AclError>;
 /// The result of the functions of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -30,10 +30,10 @@ pub(crate) fn of_device(error: &device::Error) -> Error {
 /// Returns the error for a number that is not a value of its enumeration.
 #[cold]
 pub(crate) fn unknown_value<T>(param: &str, value: i32) -> Result<T> {
-    refuse(AclError::INVALID_PARAM, format!("`{param}` is {value}, which is none of its values"))
+    refuse(AclError::INVALID_PARAM, format!("`{param}` is {value}, which is not a valid value"))
 }
 
-/// The error for a handle without a live object.
+/// Returns the error for a handle without a live object.
 #[cold]
 pub(crate) fn unknown_handle(param: &str, handle: usize) -> Error {
     if handle == 0 {
@@ -41,18 +41,18 @@ pub(crate) fn unknown_handle(param: &str, handle: usize) -> Error {
     } else {
         Error::new(
             AclError::RT_INVALID_HANDLE,
-            format!("`{param}` is {handle:#x}, which is destroyed or was never made"),
+            format!("`{param}` is {handle:#x}, which was destroyed or never created"),
         )
     }
 }
 
-/// The error for the handle of a data object, whose functions use one code for every invalid parameter.
+/// Returns the error for the handle of a data object. Their functions use one code for every invalid parameter.
 #[cold]
 pub(crate) fn unknown_data_handle(param: &str, handle: usize) -> Error {
     Error::new(AclError::INVALID_PARAM, unknown_handle(param, handle).message.clone())
 }
 
-/// The error for the handle of a context that names none.
+/// Returns the error for a context handle without a live context.
 #[cold]
 pub(crate) fn unknown_context(handle: usize) -> Error {
     if handle == 0 {
@@ -60,7 +60,7 @@ pub(crate) fn unknown_context(handle: usize) -> Error {
     }
     Error::new(
         AclError::RT_PARAM_INVALID,
-        format!("`context` is {handle:#x}, which is destroyed or was never made"),
+        format!("`context` is {handle:#x}, which was destroyed or never created"),
     )
 }
 
@@ -68,6 +68,8 @@ pub(crate) fn unknown_context(handle: usize) -> Error {
 pub(crate) fn only<'a, T>(param: &str, values: &'a [T]) -> Result<&'a T> {
     match values {
         [value] => Ok(value),
-        _ => refuse(AclError::RT_PARAM_INVALID, format!("`{param}` is one, and {} are given", values.len())),
+        _ => {
+            refuse(AclError::RT_PARAM_INVALID, format!("`{param}` must have 1 element, not {}", values.len()))
+        }
     }
 }

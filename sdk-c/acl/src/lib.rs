@@ -1,7 +1,7 @@
 //! The ACL runtime on any device.
 //!
-//! The crate implements the functions of ACL, whose interface `spec/acl` describes. It does not depend on the
-//! loading of plugins, which [`Devices`] hides, or on the C symbols, which `libtenon` exports.
+//! The crate implements the functions of ACL, whose interface is described in `spec/acl`. It depends neither on how
+//! plugins are loaded, which [`Devices`] hides, nor on the C symbols, which `libtenon` exports.
 //!
 //! # Parts
 //!
@@ -9,17 +9,17 @@
 //! - `wait`: deadlines, latches and worker threads. They do not depend on devices or streams.
 //! - `device`, `stream`, `event`, `notify`, `callback`, `memory`, `copy`, `virtual_memory`, `data`: the
 //!   subsystems. Each owns its tables and takes the shared state as `&State`.
-//! - [`Runtime`]: the state together with the subsystems. Functions that concern several subsystems, such as
-//!   the reset of a device, are methods of it.
+//! - [`Runtime`]: the state and the subsystems. Functions that concern several subsystems, such as resetting a
+//!   device, are its methods.
 //!
-//! The functions of the interface are in the file `functions` of each folder: one `impl` for each group of
-//! the spec, with the functions that no group implements in `unsupported`. Dependencies point in one
-//! direction: functions → `Runtime` → subsystems → `state` → `wait`.
+//! The functions of the interface are in the file `functions` of each folder: one `impl` for each group of the spec.
+//! Groups without an implementation are in `unsupported`. Dependencies have one direction: functions → `Runtime` →
+//! subsystems → `state` → `wait`.
 //!
-//! Handles are looked up in tables and never dereferenced (`state::handles`). A device is open while
-//! something holds a lease of it (`state::device_state`). A stream submits work to the device at once, unless
-//! a latch holds it for something that only the host can bring about; then work waits in the stream's pending
-//! queue (`state::stream`).
+//! Handles are looked up in tables and never dereferenced (`state::handles`). A device is open while a lease of it
+//! exists (`state::device_state`). A stream submits work to the device at once, unless a latch holds the stream
+//! because it waits for an action of the host. In that case work stays in the stream's pending queue
+//! (`state::stream`).
 
 /// The interface: the trait [`Acl`](api::Acl), the traits of its groups, and its types, generated from
 /// `spec/acl`.

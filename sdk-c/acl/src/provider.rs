@@ -1,10 +1,10 @@
-//! The provider of devices: how plugins are found is left to the library that uses this crate.
+//! The provider of devices. The library that uses this crate decides how plugins are found.
 
 use std::sync::Arc;
 
 use tenon::device::{self, Device, DeviceId};
 
-/// The devices that programs see as 0, 1, 2 and so on.
+/// The devices that programs address as 0, 1, 2 and so on.
 pub trait Devices: Send + Sync + 'static {
     /// Returns the number of devices.
     ///
@@ -12,20 +12,20 @@ pub trait Devices: Send + Sync + 'static {
     /// If they cannot be counted.
     fn count(&self) -> device::Result<u32>;
 
-    /// Opens a device. The same device may be opened several times; each is closed by itself.
+    /// Opens a device. A device may be opened several times; each opening is closed separately.
     ///
     /// # Errors
     /// If the device cannot be opened.
     fn open(&self, ordinal: u32) -> device::Result<Arc<dyn OpenDevice>>;
 
-    /// Called when the program has finalized the library and all devices that can be closed are closed.
+    /// Called when the program has finalized the library, after all devices that can be closed were closed.
     fn ended(&self) {}
 
     /// Returns the type of the devices, which programs see as the name of the chip.
     fn device_type(&self) -> String;
 
-    /// Returns true if device memory is memory of this process at the same addresses. The host then does what the devices
-    /// cannot do with it.
+    /// Returns true if device memory is memory of this process, at the same addresses. In that case the host performs
+    /// the operations that devices do not support.
     fn memory_is_host(&self) -> bool {
         false
     }
@@ -33,13 +33,13 @@ pub trait Devices: Send + Sync + 'static {
 
 /// An open device. Any thread may use it.
 pub trait OpenDevice: Send + Sync + 'static {
-    /// Calls the device. It is the thread's current device while the body runs, and stays open.
+    /// Calls the device. While the body runs, the device is the thread's current one and stays open.
     ///
     /// # Errors
     /// The error of the body, or an error if the device is closed.
     fn call(&self, body: &mut dyn FnMut(&dyn Device, DeviceId) -> device::Result<()>) -> device::Result<()>;
 
-    /// Closes the device once no call uses it. Later calls fail.
+    /// Closes the device when no call uses it any more. Later calls fail.
     fn close(&self);
 }
 
@@ -52,7 +52,7 @@ impl Devices for NoDevices {
     }
 
     fn open(&self, ordinal: u32) -> device::Result<Arc<dyn OpenDevice>> {
-        Err(device::Error::invalid(format!("there is no device {ordinal}; there is none at all")))
+        Err(device::Error::invalid(format!("there is no device {ordinal}; no device exists")))
     }
 
     fn device_type(&self) -> String {

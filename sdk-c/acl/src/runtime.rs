@@ -1,4 +1,4 @@
-//! The runtime: the shared state, and the subsystems that own everything else.
+//! The runtime: the shared state and the subsystems.
 
 use std::sync::{Arc, Mutex};
 
@@ -20,8 +20,7 @@ use crate::virtual_memory::sharing::SharedMemory;
 
 /// The implementation of the interface on the devices of a provider.
 ///
-/// A process has one. Any thread may call it; no lock of it is held while a device or a function of the
-/// program is called.
+/// A process has one. Any thread may call it. It holds no lock while it calls a device or a function of the program.
 pub struct Runtime {
     pub(crate) state: State,
     /// Number of initializations by the program.

@@ -1,4 +1,4 @@
-//! The groups without an implementation: their functions use the fallbacks of the spec, which refuse.
+//! The groups without an implementation. Their functions use the fallbacks of the spec, which return an error.
 
 use crate::api::{AclCapture, AclLabel, AclModel, AclOperator, AclSnapshot, AclSymbol};
 use crate::runtime::Runtime;

@@ -56,7 +56,7 @@ typedef enum {
 
 /** @brief The implementation of a function. */
 typedef enum {
-  /** The plugin has it. */
+  /** The plugin implements it. */
   TENON_AVAILABILITY_NATIVE = 0,
   /** The spec's fallback implements it. */
   TENON_AVAILABILITY_FALLBACK = 1,
@@ -78,7 +78,7 @@ typedef struct {
   size_t peak;
   /** Bytes allocated from the device. */
   size_t from_device;
-  /** Number of allocations without a call of the device. */
+  /** Number of allocations that needed no device call. */
   uint64_t hits;
   /** Number of allocations for which the pool allocated from the device. */
   uint64_t misses;
@@ -240,13 +240,13 @@ typedef struct {
   /** Size of this struct in bytes. */
   size_t size;
   /**
-   * The release that the plugin was built for, such as `"3.1"`, if the library cannot detect it. A wrong
-   * release is an error.
+   * The release that the plugin was built for, such as `"3.1"`, if the library cannot detect it. If the
+   * plugin contradicts it, loading fails.
    */
   const char* release;
-  /** The name of the plugin; `NULL`: the name in the manifest, or that of the file. */
+  /** The name of the plugin; `NULL`: the name in the manifest, or of the file. */
   const char* name;
-  /** True if unresolved symbols are accepted; a call of one ends the process. */
+  /** True if unresolved symbols are accepted; calling one ends the process. */
   bool lazy;
 } tenon_load_options;
 
@@ -313,7 +313,7 @@ extern "C" {
  * that fits.
  *
  * @param[in] device The device.
- * @param[in] size Length in bytes; 0 is a block too.
+ * @param[in] size Length in bytes; may be 0.
  * @param[in] stream The stream that uses it; `NULL`: the default stream.
  * @param[out] ptr The address, which is aligned for every data type.
  * @retval TENON_SUCCESS On success.
@@ -330,8 +330,8 @@ tenon_status tenon_pool_allocate(tenon_device device, size_t size, tenon_stream 
  * @brief Frees memory of #tenon_pool_allocate.
  *
  * Work that was queued on the stream before may still use the memory. Work on other streams must have
- * completed, or be ordered before this point of the stream, for example by an event. The stream may reuse
- * the memory at once, other streams once this one has passed the point.
+ * completed, or be ordered before this point of the stream, for example by an event. The same stream may
+ * reuse the memory at once; other streams may reuse it after this stream has passed the point.
  *
  * @param[in] device The device.
  * @param[in] ptr The address; `NULL` does nothing.
@@ -375,7 +375,7 @@ tenon_status tenon_pool_trim(tenon_device device, size_t keep);
  * @brief Creates a buffer: memory from the pool, with a handle.
  *
  * @param[in] device The device.
- * @param[in] size Length in bytes; 0 is a buffer too.
+ * @param[in] size Length in bytes; may be 0.
  * @param[in] stream The stream that uses it; `NULL`: the default stream.
  * @param[out] buffer The buffer.
  * @retval TENON_SUCCESS On success.
@@ -383,7 +383,7 @@ tenon_status tenon_pool_trim(tenon_device device, size_t keep);
  * memory.
  * @retval TENON_INVALID_HANDLE `device` is not an open device.
  * @retval TENON_INVALID_ARGUMENT `buffer` is `NULL`.
- * @retval TENON_BUSY There are 16 million buffers.
+ * @retval TENON_BUSY 16 million buffers exist already.
  * @par Threads
  *     Any thread, also several at once.
  */
@@ -443,12 +443,12 @@ tenon_status tenon_buffer_device(tenon_buffer buffer, tenon_device* device);
 /**
  * @brief Counts the devices of a type, open or not.
  *
- * Initialises the plugin, if it is not initialised.
+ * Initialises the plugin if necessary.
  *
  * @param[in] type The type; `NULL`: that of the built-in device.
  * @param[out] count The number of devices.
  * @retval TENON_SUCCESS On success.
- * @retval TENON_NOT_FOUND No plugin has such devices.
+ * @retval TENON_NOT_FOUND No plugin has devices of this type.
  * @retval TENON_INVALID_ARGUMENT The call initialises the library, and `TENON_LAYERS` names an unknown
  *     layer. Or `count` is `NULL`.
  * @retval TENON_BUSY The plugin is not initialised, and the call is made from inside another call or from a
@@ -462,8 +462,8 @@ tenon_status tenon_device_count(const char* type, size_t* count);
 /**
  * @brief Opens a device of a type: initialises its plugin and then the device, each once.
  *
- * A device that is open already gets the same handle again, and stays open until it has been closed as often
- * as it was opened.
+ * If the device is already open, returns the same handle. The device stays open until it has been closed
+ * as often as it was opened.
  *
  * @param[in] type The type; `NULL`: the built-in CPU device, `cpu`. If several plugins have the type, the
  * first one is used.
@@ -473,7 +473,7 @@ tenon_status tenon_device_count(const char* type, size_t* count);
  * @retval TENON_NOT_FOUND There is no such device.
  * @retval TENON_INVALID_ARGUMENT The call initialises the library, and `TENON_LAYERS` names an unknown
  *     layer. Or `device` is `NULL`.
- * @retval TENON_BUSY The call comes from inside of another one or from a callback of a stream, or 256
+ * @retval TENON_BUSY The call is made from inside another call or from a stream callback, or 256
  *     devices are open.
  * @retval other The status that the plugin returned.
  * @par Threads
@@ -482,7 +482,7 @@ tenon_status tenon_device_count(const char* type, size_t* count);
 tenon_status tenon_device_open(const char* type, int ordinal, tenon_device* device);
 
 /**
- * @brief Opens a device of a plugin, where several plugins have the same device type.
+ * @brief Opens a device of a given plugin, for device types that several plugins have.
  *
  * @param[in] plugin The plugin.
  * @param[in] ordinal The index of the device, from 0.
@@ -491,7 +491,7 @@ tenon_status tenon_device_open(const char* type, int ordinal, tenon_device* devi
  * @retval TENON_INVALID_HANDLE `plugin` is not a loaded plugin.
  * @retval TENON_NOT_FOUND There is no such device.
  * @retval TENON_INVALID_ARGUMENT `device` is `NULL`.
- * @retval TENON_BUSY The call comes from inside of another one or from a callback of a stream, or 256
+ * @retval TENON_BUSY The call is made from inside another call or from a stream callback, or 256
  *     devices are open.
  * @retval other The status that the plugin returned.
  * @par Threads
@@ -511,7 +511,7 @@ tenon_status tenon_plugin_open_device(tenon_plugin plugin, int ordinal, tenon_de
  * @retval other The status that the plugin returned. After a failure of `synchronize_device` or
  * `device_memory_deallocate` the device stays open; after one of `deinit_device` it is closed nevertheless.
  * @par Threads
- *     Any thread, but not a callback of a stream. Calls of other threads that are under way are waited for.
+ *     Any thread, but not a stream callback. Waits for running calls of other threads.
  */
 tenon_status tenon_device_close(tenon_device device);
 
@@ -525,7 +525,7 @@ tenon_status tenon_device_close(tenon_device device);
  * @retval TENON_INVALID_HANDLE `device` is not an open device.
  * @retval other The status of the plugin's `set_device`.
  * @par Threads
- *     Any thread, also several at once; each has a current device of its own.
+ *     Any thread, also several at once; each has its own current device.
  */
 tenon_status tenon_device_make_current(tenon_device device);
 
@@ -537,7 +537,7 @@ tenon_status tenon_device_make_current(tenon_device device);
  * @retval TENON_NOT_FOUND The thread has no current device, or the device is closed.
  * @retval TENON_INVALID_ARGUMENT `device` is `NULL`.
  * @par Threads
- *     Any thread, also several at once; each has a current device of its own.
+ *     Any thread, also several at once; each has its own current device.
  */
 tenon_status tenon_device_current(tenon_device* device);
 
@@ -565,7 +565,7 @@ tenon_status tenon_device_get_info(tenon_device device, tenon_device_info* info)
  * @retval TENON_INVALID_ARGUMENT `error` is `NULL`. This failure and the one above do not change the
  * record.
  * @par Threads
- *     Any thread, also several at once; each has a last error of its own.
+ *     Any thread, also several at once; each has its own last error.
  */
 tenon_status tenon_error_last(tenon_error* error);
 
@@ -574,7 +574,7 @@ tenon_status tenon_error_last(tenon_error* error);
  *
  * @return The text, which stays valid until another call fails on the same thread. Never `NULL`.
  * @par Threads
- *     Any thread, also several at once; each has a last error of its own.
+ *     Any thread, also several at once; each has its own last error.
  */
 const char* tenon_error_text(void);
 
@@ -582,7 +582,7 @@ const char* tenon_error_text(void);
  * @brief Returns the name of a status, such as `TENON_BUSY`.
  *
  * @param[in] status Any number.
- * @return A string that is never freed; `unknown status` for a number that no function answers.
+ * @return A string that is never freed; `unknown status` for a number that no function returns.
  * @par Threads
  *     Any thread, also several at once.
  */
@@ -592,7 +592,7 @@ const char* tenon_status_name(tenon_status status);
  * @brief Returns the meaning of a status, as a sentence without a full stop.
  *
  * @param[in] status Any number.
- * @return A string that is never freed; `unknown status` for a number that no function answers.
+ * @return A string that is never freed; `unknown status` for a number that no function returns.
  * @par Threads
  *     Any thread, also several at once.
  */
@@ -656,11 +656,11 @@ tenon_status tenon_layer_register(const tenon_layer* layer);
 tenon_status tenon_init(const tenon_options* options);
 
 /**
- * @brief Shuts the library down, when it is called for the last #tenon_init.
+ * @brief Shuts the library down, if this is the call for the last #tenon_init.
  *
  * Waits for all devices, closes them, calls `finalize` of each plugin, lets the layers report leaks, and
- * closes the plugins' libraries. All handles are invalid afterwards; using one fails and does no harm. A
- * later call of any function initialises the library again.
+ * closes the plugins' libraries. All handles are invalid afterwards, and a call with one fails. A later
+ * call of any function initialises the library again.
  *
  * @retval TENON_SUCCESS On success.
  * @retval TENON_NOT_INITIALISED The library does not run.
@@ -674,10 +674,10 @@ tenon_status tenon_init(const tenon_options* options);
 tenon_status tenon_shutdown(void);
 
 /**
- * @brief Announces that the process ends without #tenon_shutdown on purpose: the layers do not report what is alive then.
+ * @brief Announces that the process will end without #tenon_shutdown, so that the layers do not report live objects.
  *
- * For bindings to languages whose programs cannot release everything at their end, such as a Python program with
- * threads that still run. Objects stay usable.
+ * For bindings to languages whose programs cannot release everything before they end, such as a Python
+ * program with running threads. Objects stay usable.
  *
  * @retval TENON_SUCCESS Always.
  * @par Threads
@@ -686,21 +686,21 @@ tenon_status tenon_shutdown(void);
 tenon_status tenon_abandon(void);
 
 /**
- * @brief Loads a plugin, or finds it if it is loaded already.
+ * @brief Loads a plugin, or finds it if it is already loaded.
  *
  * Opens the plugin's library and detects the release that it was built for. The plugin is initialised when
- * the first of its devices is opened. A plugin that cannot be used makes the call fail and does no other
- * harm. Opening a library runs its code, so load only libraries that you trust.
+ * the first of its devices is opened. If a plugin cannot be used, the call fails without other effects.
+ * Opening a library runs its code, so load only libraries that you trust.
  *
  * @param[in] path A library, or a manifest that ends in `.json`.
  * @param[in] options The options; may be `NULL`.
  * @param[out] plugin The plugin.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_NOT_FOUND There is no such file.
- * @retval TENON_LOAD_FAILED The plugin cannot be loaded; the last error has the reason and a remedy.
+ * @retval TENON_LOAD_FAILED The plugin cannot be loaded; the last error has the reason and advice.
  * @retval TENON_INVALID_ARGUMENT `path` is `NULL`, or `options` are not valid; or the call initialises the
  * library, and `TENON_LAYERS` names an unknown layer. Or `plugin` is `NULL`.
- * @retval TENON_BUSY The call comes from inside of another one or from a callback of a stream.
+ * @retval TENON_BUSY The call is made from inside another call or from a stream callback.
  * @par Threads
  *     Any thread, also several at once; the calls run one after the other.
  */
@@ -811,7 +811,7 @@ tenon_status tenon_plugin_failures(tenon_plugin_failure* failures, size_t* count
 tenon_status tenon_device_report(tenon_device device, tenon_report_entry* entries, size_t* count);
 
 /**
- * @brief Writes the report as a text for people.
+ * @brief Writes the report as a readable text.
  *
  * If `text` is `NULL`, `size` gets the length. Otherwise `size` holds the capacity of `text` in bytes,
  * and gets the number of bytes that were written. The NUL at the end counts. The text grows with the counts
@@ -822,8 +822,8 @@ tenon_status tenon_device_report(tenon_device device, tenon_report_entry* entrie
  * @param[in,out] size Its length in bytes.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_INVALID_HANDLE `device` is not an open device.
- * @retval TENON_INVALID_ARGUMENT `size` is `NULL`, or the room is too small; then `size` gets what is
- * needed.
+ * @retval TENON_INVALID_ARGUMENT `size` is `NULL`, or the capacity is too small; then `size` gets the
+ * capacity that is needed.
  * @par Threads
  *     Any thread, also several at once.
  */
@@ -838,8 +838,8 @@ tenon_status tenon_device_report_text(tenon_device device, char* text, size_t* s
  * @param[in,out] size Its length in bytes, with the NUL.
  * @retval TENON_SUCCESS On success.
  * @retval TENON_INVALID_HANDLE `device` is not an open device.
- * @retval TENON_INVALID_ARGUMENT `size` is `NULL`, or the room is too small; then `size` gets what is
- * needed.
+ * @retval TENON_INVALID_ARGUMENT `size` is `NULL`, or the capacity is too small; then `size` gets the
+ * capacity that is needed.
  * @par Threads
  *     Any thread, also several at once.
  */

@@ -1,7 +1,7 @@
 //! The functions of the ACL runtime, on the devices of this library.
 //!
-//! `tenon-acl` implements the functions. Its devices come from the registry that the `tenon_…` functions use,
-//! so that a plugin is loaded once, and layers see the calls of both interfaces.
+//! `tenon-acl` implements the functions. Its devices come from the registry that the `tenon_…` functions use. So a
+//! plugin is loaded once, and layers see the calls of both interfaces.
 
 /// The functions of `spec/acl`, one export each.
 ///
@@ -22,14 +22,14 @@ use crate::error::Failure;
 use crate::library::{self, Lifecycle};
 use crate::plugin_table::{LoadedPlugin, hold_ready};
 
-/// Names the device type that programs see. Without it, programs see the devices of the first plugin, or the
-/// built-in one.
+/// The variable that names the device type that programs see. If it is not set, programs see the devices of the first
+/// plugin, or the built-in device.
 const DEVICE: &str = "TENON_ACL_DEVICE";
 
-/// True if a call of this interface initialised the library, so that this interface may also shut it down.
+/// True if a call of this interface initialised the library. Only then may this interface shut it down.
 static BEGAN: AtomicBool = AtomicBool::new(false);
 
-/// Handle of the plugin whose device was opened first; 0 before that, and after the end.
+/// Handle of the plugin whose device was opened first; 0 before that, and after a shutdown.
 static CHOSEN: AtomicUsize = AtomicUsize::new(0);
 
 /// The devices of one plugin.
@@ -84,8 +84,8 @@ impl Devices for OfLibrary {
 
     fn ended(&self) {
         CHOSEN.store(0, Ordering::Release);
-        // A program that uses this interface alone makes no other call that lets the layers report. The
-        // library goes on if the program uses it directly.
+        // A program that uses only this interface makes no other call that lets the layers report. If the program
+        // also uses the library directly, the library keeps running.
         if BEGAN.swap(false, Ordering::AcqRel) {
             let _ = library::end_if_idle();
         }
@@ -111,7 +111,7 @@ struct Opened {
 
 impl OpenDevice for Opened {
     fn call(&self, body: &mut dyn FnMut(&dyn Device, DeviceId) -> device::Result<()>) -> device::Result<()> {
-        // Fails if `tenon_shutdown` has closed the device.
+        // Fails if `tenon_shutdown` closed the device.
         let device = enter(self.handle).map_err(as_device)?;
         body(device.device(), device.id)
     }
@@ -140,7 +140,7 @@ fn as_device(failure: Failure) -> device::Error {
     }
 }
 
-/// Returns the runtime on the devices of this library; there is one in a process.
+/// Returns the runtime on the devices of this library. The process has exactly one.
 fn instance() -> &'static Runtime {
     static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new(Arc::new(OfLibrary)));
     &RUNTIME

@@ -44,12 +44,12 @@ impl Allocator {
         }
     }
 
-    /// Returns true if each block is an allocation of the device, which the program can free by mistake.
+    /// Returns true if each block is a device allocation, which the program could free by mistake with the device.
     pub fn is_direct(&self) -> bool {
         matches!(self, Self::Direct(_))
     }
 
-    /// Returns true if a block that is an allocation of the device begins at an address.
+    /// Returns true if the address is the start of a block that is a device allocation.
     pub fn is_block(&self, ptr: DevicePtr) -> bool {
         match self {
             Self::Pooled(_) => false,

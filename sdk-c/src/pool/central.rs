@@ -1,4 +1,4 @@
-//! The central free list: the free blocks outside of thread caches, and the slabs of all blocks.
+//! The central free list: the free blocks that are not in thread caches, and the slabs of all blocks.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -12,7 +12,7 @@ use super::slab::{Block, Slab};
 use super::stream_epochs::{StreamEpochs, StreamIndex};
 use super::thread_cache::StreamBins;
 
-/// Number of empty queues that a class may have before they are removed.
+/// Most empty queues in a class before they are removed.
 const MAX_EMPTY_QUEUES: usize = 16;
 
 /// The part of a pool that all threads share.
@@ -20,9 +20,9 @@ const MAX_EMPTY_QUEUES: usize = 16;
 pub(super) struct CentralFreeList {
     pub(super) epochs: StreamEpochs,
     classes: Vec<ClassList>,
-    /// Every slab, by its own address.
+    /// Every slab, by its address in host memory.
     slabs: BTreeMap<usize, NonNull<Slab>>,
-    /// Unusable allocations that the device has not freed yet.
+    /// Unusable allocations that the device has not yet freed.
     unusable: Vec<(DevicePtr, usize)>,
     /// Bytes allocated from the device.
     pub(super) from_device: usize,
@@ -113,7 +113,7 @@ impl CentralFreeList {
     ) {
         let Some(list) = self.classes.get_mut(class) else { return };
         let mut left = max;
-        // The stream's own blocks first: they were used last, and no other stream loses any.
+        // The stream's own blocks first: they were used most recently, and no other stream loses any.
         list.freed.sort_by_key(|(of, _)| *of != stream);
         for (of, queue) in &mut list.freed {
             while left > 0 {
@@ -166,7 +166,7 @@ impl CentralFreeList {
         self.from_device += bytes;
     }
 
-    /// Adds an allocation that will be freed as soon as the device succeeds in it.
+    /// Adds an allocation that will be freed as soon as the device is able to.
     pub(super) fn add_unusable(&mut self, at: DevicePtr, bytes: usize) {
         self.unusable.push((at, bytes));
         self.from_device += bytes;
@@ -179,8 +179,7 @@ impl CentralFreeList {
         unusable
     }
 
-    /// Takes out slabs with free blocks only, the largest first, until no more than `keep` of `cached` bytes
-    /// remain.
+    /// Detaches slabs that have only free blocks, the largest first, until at most `keep` of `cached` bytes remain.
     pub(super) fn detach_slabs(&mut self, mut cached: usize, keep: usize) -> Vec<DetachedSlab> {
         let is_idle = |slab: &Slab| slab.central_blocks.load(Ordering::Relaxed) == slab.count();
         let firsts = self.slabs.values().map(|&slab| Block { slab, index: 0 });
@@ -236,7 +235,8 @@ impl CentralFreeList {
         list.bytes += bytes;
         list.fresh.extend(fresh);
         for (stream, epoch, block) in freed {
-            // In front of the blocks that were freed since, whose epochs complete no earlier.
+            // Inserted before the blocks that were freed since; the epochs of those complete later or at the same
+            // time.
             match list.freed.iter_mut().find(|(of, _)| *of == stream) {
                 Some((_, queue)) => queue.push_front((epoch, block)),
                 None => list.freed.push((stream, VecDeque::from([(epoch, block)]))),

@@ -1,6 +1,6 @@
-//! Memory without a pool, for the validation layer: each block is an allocation of the device, of the
-//! requested size, and is freed at once. So the layer sees every block, and finds errors that a pool hides:
-//! an access past the end, a use after free, a leak.
+//! Memory without a pool, for the validation layer: each block is a device allocation of the requested size, and is
+//! freed at once. So the layer sees every block, and finds errors that a pool hides: an access past the end, a use
+//! after free, a leak.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,9 +21,9 @@ pub struct Direct {
 struct Blocks {
     /// The blocks in use: address and size.
     used: BTreeMap<usize, usize>,
-    /// Addresses of freed blocks, unless the device has returned them again.
+    /// Addresses of freed blocks that the device has not returned again.
     freed: BTreeSet<usize>,
-    /// Freed blocks that the device has failed to free so far.
+    /// Freed blocks that the device has failed to free.
     waiting: Vec<(DevicePtr, usize)>,
     in_use: usize,
     peak: usize,
@@ -40,7 +40,7 @@ impl Direct {
         // A block of no bytes also needs a distinct address.
         let bytes = size.max(1);
         let ptr = self.device.device_memory_allocate(self.id, bytes)?;
-        // A device without memory succeeds with a null address.
+        // A device without memory may return success and a null address.
         if ptr.is_null() {
             return Err(PoolError::OutOfMemory { size });
         }
@@ -53,13 +53,13 @@ impl Direct {
         Ok(ptr)
     }
 
-    /// As [`Pool::free`](super::Pool::free), but waits for the stream: the device itself frees at once.
+    /// As [`Pool::free`](super::Pool::free), but waits for the stream, because the device frees at once.
     pub fn free(&self, ptr: DevicePtr, stream: Stream) -> Result<(), PoolError> {
         if ptr.is_null() {
             return Ok(());
         }
         let bytes = self.take(ptr)?;
-        // As with a pool, the free itself succeeds: if the device fails, a later call tries again.
+        // As with a pool, freeing succeeds: if the device fails, a later call tries again.
         let waited = self.device.synchronize_stream(self.id, stream);
         if waited.and_then(|()| self.device.device_memory_deallocate(self.id, ptr, bytes)).is_err() {
             self.lock().waiting.push((ptr, bytes));
@@ -67,7 +67,7 @@ impl Direct {
         Ok(())
     }
 
-    /// As [`Pool::trim`](super::Pool::trim): frees again the blocks that the device failed to free.
+    /// As [`Pool::trim`](super::Pool::trim): retries to free the blocks that the device failed to free.
     pub fn trim(&self) -> Result<usize, PoolError> {
         let waiting = std::mem::take(&mut self.lock().waiting);
         let (mut given, mut refused) = (0, None);
@@ -120,14 +120,14 @@ impl Direct {
     }
 
     fn lock(&self) -> MutexGuard<'_, Blocks> {
-        // A panic leaves nothing half done: no foreign code runs under the lock.
+        // A panic cannot leave inconsistent state: no foreign code runs under the lock.
         self.blocks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Direct {
     fn drop(&mut self) {
-        // Blocks in use are left to the device, so that the validation layer reports them.
+        // Blocks in use are not freed, so that the validation layer reports them.
         let _ = self.trim();
     }
 }

@@ -1,7 +1,7 @@
-//! A stream-ordered memory pool for one device. Allocation is slow on devices, and some wait for all of their
-//! work before they free memory. The pool allocates slabs from the device, caches freed blocks, and reuses
-//! them. The host never touches the memory: the metadata of blocks is kept outside of it, so that any address
-//! can be looked up and none has to be trusted.
+//! A stream-ordered memory pool for one device. Allocation is slow on devices, and some wait for all of their work
+//! before they free memory. The pool allocates slabs from the device, caches freed blocks, and reuses them. The host
+//! never accesses the memory: the metadata of blocks is stored elsewhere, so that any address can be looked up and
+//! none has to be trusted.
 //!
 //! # When a freed block may be used again
 //!
@@ -106,7 +106,7 @@ pub struct PoolStatistics {
     pub peak: usize,
     /// Bytes allocated from the device.
     pub from_device: usize,
-    /// Number of allocations without a call of the device.
+    /// Number of allocations that needed no device call.
     pub hits: u64,
     /// Number of allocations for which the pool allocated from the device.
     pub misses: u64,
@@ -114,8 +114,8 @@ pub struct PoolStatistics {
     pub splits: u64,
 }
 
-/// A memory pool for one device. It must be dropped before the device is finalised, which frees all memory,
-/// also the blocks in use.
+/// A memory pool for one device. It must be dropped before the device is finalised. Dropping it frees all memory,
+/// including blocks in use.
 pub struct Pool {
     device: Arc<dyn Device>,
     id: DeviceId,
@@ -178,8 +178,8 @@ impl Pool {
         Ok(self.hand_out(self.caches.lock_own(), block))
     }
 
-    /// Frees a block. No work that is queued on another stream may use it, and no later work on this one. A
-    /// null address does nothing.
+    /// Frees a block. No work that is queued on another stream may use it, and no later work on this stream. Ignores
+    /// a null address.
     ///
     /// # Errors
     /// [`PoolError::Unknown`], [`PoolError::Inside`] or [`PoolError::Free`].
@@ -215,7 +215,7 @@ impl Pool {
             let max = self.classes.kept(class);
             if blocks.len() > max {
                 let mut central = self.central();
-                // Flushes the older half: the blocks that were freed last are in the processor's caches.
+                // Flushes the older half: the processor's caches contain the blocks that were freed last.
                 blocks.drain(..blocks.len() - max / 2).for_each(|block| central.add(bins.index, block));
             }
         }
@@ -225,7 +225,7 @@ impl Pool {
     /// Retires a stream. Call it before the stream is destroyed, after the last free on it. Otherwise a new
     /// stream with the same handle could reuse blocks that were freed on the old stream too soon.
     pub fn retire(&self, stream: Stream) {
-        // The default stream stays.
+        // The default stream is never destroyed.
         if stream.is_null() {
             return;
         }
@@ -235,13 +235,13 @@ impl Pool {
             }
         }
         let Some(index) = self.central().epochs.known(stream) else { return };
-        // Another thread that polls the stream still needs it.
+        // Another thread is polling the stream and still needs its entry.
         while !self.central().epochs.begin_poll(index) {
             std::thread::yield_now();
         }
         let step = self.central().epochs.close_open(index);
         if matches!(step, Step::Record(..)) && !self.poll(index, step) {
-            // Without an event, only a wait of the host shows that the stream is done.
+            // Without an event, the host can only wait for the stream.
             if self.device.synchronize_stream(self.id, stream).is_ok() {
                 self.central().epochs.complete_all(index);
             }
@@ -251,8 +251,8 @@ impl Pool {
         central.epochs.end_poll(index);
     }
 
-    /// Frees cached memory until at most `keep` bytes are cached, or all that remain are in slabs that are in
-    /// use. Returns the number of bytes that were freed.
+    /// Frees cached memory until at most `keep` bytes are cached, or until only slabs with blocks in use remain.
+    /// Returns the number of bytes that were freed.
     ///
     /// # Errors
     /// The error of the device. Memory that it failed to free stays in the pool; all other memory has been
@@ -285,7 +285,7 @@ impl Pool {
     }
 
     fn central(&self) -> MutexGuard<'_, CentralFreeList> {
-        // A panic leaves nothing half done: no foreign code runs under the lock.
+        // A panic cannot leave inconsistent state: no foreign code runs under the lock.
         self.central.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -309,7 +309,7 @@ impl Pool {
     }
 
     fn in_use(&self) -> usize {
-        // A cache may flush a free before another one flushes the allocation.
+        // One cache may flush a free before another one flushes the allocation, so the sum may be negative.
         self.used.load(Ordering::Relaxed).max(0).cast_unsigned()
     }
 
@@ -343,8 +343,8 @@ impl Drop for Pool {
     fn drop(&mut self) {
         let central = self.central.get_mut().unwrap_or_else(PoisonError::into_inner);
         for event in central.epochs.drain_events() {
-            // A second try after a failure. A drop cannot return errors, and the device destroys its
-            // remaining events when it is finalised.
+            // Retries after a failure. A drop cannot return errors, and the device destroys its remaining events when
+            // it is finalised.
             let _ = self
                 .device
                 .destroy_event(self.id, event)
@@ -354,7 +354,7 @@ impl Drop for Pool {
             let _ = self.device.device_memory_deallocate(self.id, at, bytes);
         }
         for slab in central.drain() {
-            // SAFETY: it came from a box, and the pool is not used any more.
+            // SAFETY: the pointer came from a box, and the pool is not used any more.
             let slab = unsafe { Box::from_raw(slab.as_ptr()) };
             let _ = self.device.device_memory_deallocate(self.id, slab.allocation, slab.bytes);
         }

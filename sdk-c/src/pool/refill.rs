@@ -1,5 +1,5 @@
-//! Refill: takes blocks from other threads, other streams and the device for a thread whose cache is empty,
-//! and frees device memory.
+//! Refill: when a thread's cache is empty, takes blocks from other threads, other streams or the device. Also frees
+//! device memory.
 
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
@@ -14,7 +14,7 @@ use super::stream_epochs::{Step, StreamIndex};
 use super::thread_cache::CacheGuard;
 use super::{Pool, PoolError};
 
-/// No block in the pool fits.
+/// No block of the pool can be used.
 pub(super) struct NotFound;
 
 impl Pool {
@@ -58,8 +58,8 @@ impl Pool {
                 Step::Done => return true,
                 Step::Query(event) => match self.device.query_event(self.id, event) {
                     Ok(done) => self.central().epochs.queried(index, done),
-                    // The event counts as pending. An event that was captured can never be queried, so the
-                    // next poll uses another one.
+                    // The event counts as pending. A captured event can never be queried, so the next poll uses
+                    // another one.
                     Err(_) => {
                         let event = self.central().epochs.query_failed(index);
                         if let Some(event) = event
@@ -70,7 +70,7 @@ impl Pool {
                         return false;
                     }
                 },
-                // The event would become part of the capture.
+                // Recording the event would make it part of the capture.
                 Step::Record(stream, event) if self.is_capturing(stream) => {
                     self.central().epochs.record_failed(index, event);
                     return false;
@@ -132,7 +132,7 @@ impl Pool {
             let Some(base) = end else {
                 self.return_unused(at, bytes);
                 let message =
-                    format!("the device has given {bytes} bytes at {at:?}, which no address space holds");
+                    format!("the device returned {bytes} bytes at {at:?}, which exceeds the address space");
                 return Err(PoolError::Device(Error::new(Status::INTERNAL_ERROR, message)));
             };
             let whole = bytes.saturating_sub(base - at.addr()) / stride;
@@ -188,7 +188,7 @@ impl Pool {
                 Err(error) => {
                     failure.get_or_insert(error);
                     let mut central = self.central();
-                    // Cannot fail: the map had these pages before.
+                    // Cannot fail: the map already had these pages.
                     let _ = self.pages.insert(detached.slab, slab.pages());
                     central.reattach(detached);
                 }

@@ -76,7 +76,7 @@ impl Classes {
         (PAGE / self.size(class)).max(1)
     }
 
-    /// Number of blocks of a class that a thread cache holds at most.
+    /// Most blocks of a class in a thread cache.
     pub(super) fn kept(self, class: Class) -> usize {
         (KEPT / self.size(class)).clamp(LEAST_KEPT, MOST_KEPT)
     }

@@ -28,9 +28,9 @@ pub(super) struct Slab {
 /// Why an address cannot be freed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NotUsed {
-    /// It is outside of the blocks.
+    /// It is outside the blocks.
     Outside,
-    /// It is inside of the block that begins at this address.
+    /// It is inside the block that begins at this address.
     Inside(usize),
     /// The block is free already.
     Free,
@@ -87,7 +87,7 @@ impl Slab {
                 _ => Err(NotUsed::Outside),
             };
         }
-        // Exact for the start of every block: several blocks are less than 2³² bytes together.
+        // The division is exact for the start of every block: all blocks of a slab together have less than 2³² bytes.
         let index = (offset as u64).wrapping_mul(self.reciprocal) as usize >> 32;
         if index < self.count() && index * self.stride == offset {
             return Ok(index);
@@ -101,7 +101,7 @@ impl Slab {
     }
 }
 
-/// A block. Its slab is not given back to the device as long as a `Block` of it exists.
+/// A block. Its slab is not freed while a `Block` of it exists.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Block {
     pub(super) slab: NonNull<Slab>,
@@ -114,8 +114,8 @@ unsafe impl Send for Block {}
 impl Block {
     /// The slab.
     pub(super) fn slab(&self) -> &Slab {
-        // SAFETY: a slab is freed only after the central free list held all of its blocks and removed them, so no other
-        // `Block` of it exists then.
+        // SAFETY: a slab is freed only after the central free list had all of its blocks and removed them, so no
+        // other `Block` of it exists then.
         unsafe { self.slab.as_ref() }
     }
 
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn each_block_is_found_by_its_first_address_alone() {
+    fn index_of_finds_block_by_first_address_only() {
         for stride in [64, 192, 832, 4096, 7 << 12, 9 << 16, 1 << 20] {
             let count = ((2 << 20) / stride).max(1);
             let base = 5 * PAGE;
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_is_released_once() {
+    fn release_twice_fails() {
         let slab = slab(PAGE, 64, 4);
         let block = Block { slab: NonNull::from(&slab), index: 2 };
         let address = block.acquire().addr();
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn only_pages_in_which_blocks_begin_lead_to_a_slab() {
+    fn pages_contains_only_pages_where_blocks_begin() {
         assert_eq!(slab(8 * PAGE, 64, 64).pages(), (8, 1));
         assert_eq!(slab(8 * PAGE, 64, 65).pages(), (8, 2));
         assert_eq!(slab(8 * PAGE + 256, 1 << 30, 1).pages(), (8, 1));

@@ -2,8 +2,8 @@
 //!
 //! Each stream counts epochs. A freed block belongs to the open epoch of its stream. An event closes the
 //! epoch; once the event is complete, all blocks of that epoch and of earlier ones can be used on any stream.
-//! The methods do not call the device: they return the next call as a [`Step`], so that no lock is held
-//! meanwhile.
+//! The methods do not call the device: they return the next call as a [`Step`], so that no lock is held during the
+//! call.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -12,7 +12,7 @@ use tenon::device::{Event, Stream};
 /// The index of a stream in [`StreamEpochs`].
 pub(super) type StreamIndex = usize;
 
-/// Number of pending events per stream; once they are reached, no further epoch is closed.
+/// Most pending events per stream. While a stream has that many, no epoch is closed.
 const MAX_PENDING_EVENTS: usize = 4;
 
 /// The epochs of every stream that the pool has seen.
@@ -33,17 +33,17 @@ struct Epochs {
     open: u64,
     /// True if a block was freed in the open epoch.
     is_used: bool,
-    /// All epochs before this one are complete.
+    /// The first epoch that is not complete; all earlier ones are.
     complete: u64,
     /// Closed epochs with their events, oldest first.
     closed: VecDeque<(u64, Event)>,
     /// Number of blocks of this stream in the central free list.
     blocks: usize,
-    /// True while a thread asks the device about this stream.
+    /// True while a thread polls the stream.
     is_polled: bool,
 }
 
-/// The next call of the device for a stream.
+/// The next device call for a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
     /// Query the event, and pass the result to [`StreamEpochs::queried`].
@@ -65,9 +65,9 @@ impl StreamEpochs {
             self.streams.push(Epochs::default());
             self.streams.len() - 1
         });
-        // No block waits for these events any more.
+        // No block depends on these events any more.
         self.spare_events.extend(self.streams[index].closed.drain(..).map(|(_, event)| event));
-        // The epoch numbers continue, so that blocks of the previous stream are not mistaken for this one's.
+        // The epoch numbers continue, so that blocks of the previous stream are not mistaken for blocks of this one.
         self.streams[index].stream = Some(stream);
         self.by_handle.insert(stream, index);
         index
@@ -101,7 +101,7 @@ impl StreamEpochs {
         !std::mem::replace(&mut self.streams[index].is_polled, true)
     }
 
-    /// Ends what [`StreamEpochs::begin_poll`] started.
+    /// Ends a poll that [`StreamEpochs::begin_poll`] started.
     pub(super) fn end_poll(&mut self, index: StreamIndex) {
         self.streams[index].is_polled = false;
     }
@@ -156,7 +156,7 @@ impl StreamEpochs {
         Some(event)
     }
 
-    /// Returns an event to the pooled ones.
+    /// Adds an unused event to the pooled ones.
     pub(super) fn add_spare_event(&mut self, event: Event) {
         self.spare_events.push(event);
     }
@@ -165,7 +165,7 @@ impl StreamEpochs {
     pub(super) fn recorded(&mut self, index: StreamIndex, event: Event) -> Step {
         let epochs = &mut self.streams[index];
         epochs.closed.push_back((epochs.open, event));
-        // Behind an older event that is not complete, this one is not complete either.
+        // An event after one that is not complete is not complete either.
         if epochs.closed.len() == 1 { Step::Query(event) } else { Step::Done }
     }
 

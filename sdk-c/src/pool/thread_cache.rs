@@ -1,7 +1,7 @@
 //! Thread caches: freed blocks that a thread can allocate again without waiting for other threads.
 //!
-//! Each thread has its own cache, as long as there are at most as many threads as caches; the lock of the
-//! cache is then always free. A thread that finds its cache locked takes the next free one.
+//! Each thread has its own cache while there are at most as many threads as caches, and the lock of the cache is then
+//! always free. A thread that finds its cache locked uses the next unlocked one.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -42,13 +42,13 @@ struct CacheLine(Mutex<ThreadCache>);
 /// A locked thread cache. The device must not be called while it is locked.
 pub(super) type CacheGuard<'a> = MutexGuard<'a, ThreadCache>;
 
-/// The freed blocks that a thread keeps, and its share of the statistics.
+/// The freed blocks that a thread caches, and its part of the statistics.
 #[derive(Default)]
 pub(super) struct ThreadCache {
     streams: [Option<Box<StreamBins>>; STREAMS],
     /// Index of the stream to evict next.
     next: usize,
-    /// Number of allocations that were served from here.
+    /// Number of allocations that this cache served.
     pub(super) hits: u64,
     /// Bytes allocated less bytes freed since the last flush to the global counter.
     pub(super) change: isize,
@@ -70,7 +70,7 @@ impl ThreadCaches {
         ThreadCaches((0..count).map(|_| CacheLine(Mutex::default())).collect())
     }
 
-    /// Locks the cache of the calling thread, or the next one that is free.
+    /// Locks the cache of the calling thread, or the next one that is unlocked.
     pub(super) fn lock_own(&self) -> CacheGuard<'_> {
         let first = thread_number();
         loop {
@@ -93,12 +93,12 @@ impl ThreadCaches {
 }
 
 impl ThreadCache {
-    /// Returns the bins of a stream, if it has any here.
+    /// Returns the bins of a stream, if this cache has any.
     pub(super) fn bins_of(&mut self, stream: Stream) -> Option<&mut StreamBins> {
         self.streams.iter_mut().flatten().map(Box::as_mut).find(|bins| bins.stream == stream)
     }
 
-    /// Adds empty bins for a stream; returns the bins that were evicted for it.
+    /// Adds empty bins for a stream; returns the bins that it evicted for them.
     pub(super) fn add_bins(
         &mut self,
         stream: Stream,

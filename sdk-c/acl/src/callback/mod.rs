@@ -1,7 +1,7 @@
 //! Functions of the program that the library calls.
 //!
-//! Subscribed threads run callbacks in stream order; observers are called for the lifecycle of the library,
-//! devices and streams.
+//! Subscribed threads run callbacks in stream order. Observers are called for changes in the lifecycle of the
+//! library, its devices and its streams.
 
 mod functions;
 pub(crate) mod observers;

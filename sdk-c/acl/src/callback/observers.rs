@@ -1,7 +1,7 @@
 //! Observers: functions of the program that are called at initialization and finalization, and when devices
 //! or streams change.
 //!
-//! No lock is held while one of them runs, so they may call any function.
+//! No lock is held while an observer runs, so it may call any function.
 
 use std::ffi::{CStr, CString, OsStr};
 use std::os::unix::ffi::OsStrExt as _;
@@ -13,7 +13,7 @@ use crate::api::{
 };
 use crate::error::{Error, Result, refuse, unknown_value};
 
-/// Functions of the program in the order of their registration, each with the key that it is known by.
+/// Functions of the program, in the order of registration, each with the key that identifies it.
 struct List<Key, Function>(Mutex<Vec<(Key, Function)>>);
 
 impl<Key, Function> Default for List<Key, Function> {
@@ -33,7 +33,7 @@ impl<Key, Function: Copy> List<Key, Function> {
 }
 
 impl<Function: Copy> List<CString, Function> {
-    /// Adds the observer of a name, or removes it.
+    /// Adds the observer with a name; `None` removes it.
     fn set(&self, name: &CStr, function: Option<Function>) -> Result<()> {
         if name.is_empty() {
             return refuse(AclError::INVALID_PARAM, "`reg_name` is empty");
@@ -44,7 +44,7 @@ impl<Function: Copy> List<CString, Function> {
             (None, Some(function)) => known.push((name.to_owned(), function)),
             (Some(place), None) => drop(known.remove(place)),
             (Some(_), Some(_)) => {
-                return refuse(AclError::RT_PARAM_INVALID, format!("there is an observer {name:?} already"));
+                return refuse(AclError::RT_PARAM_INVALID, format!("an observer {name:?} already exists"));
             }
             (None, None) => {
                 return refuse(AclError::RT_PARAM_INVALID, format!("there is no observer {name:?}"));
@@ -55,20 +55,20 @@ impl<Function: Copy> List<CString, Function> {
 }
 
 impl<Function: Copy> List<RegisterCallbackType, Function> {
-    /// Adds the observer of a part of the program.
+    /// Adds the observer of a module of the program.
     fn add(&self, part: RegisterCallbackType, function: Function) -> Result<()> {
         if part.name().is_none() {
             return unknown_value("type", part.0);
         }
         let mut known = self.lock();
         if part != RegisterCallbackType::OTHER && known.iter().any(|(other, _)| *other == part) {
-            return refuse(AclError::INTERNAL_ERROR, format!("{part:?} has a function already"));
+            return refuse(AclError::INTERNAL_ERROR, format!("{part:?} already has a function"));
         }
         known.push((part, function));
         Ok(())
     }
 
-    /// Removes the function of a part of the program.
+    /// Removes the observer of a module of the program.
     fn remove(&self, part: RegisterCallbackType, predicate: impl Fn(Function) -> bool) -> Result<()> {
         if part.name().is_none() {
             return unknown_value("type", part.0);
@@ -90,24 +90,24 @@ pub(crate) struct Observers {
     finalization: List<RegisterCallbackType, FinalizeCallback>,
     streams: List<CString, StreamStateCallback>,
     devices: List<CString, DeviceStateCallback>,
-    /// Never called, since no function here aborts the work of a device.
+    /// Never called, because no function here aborts the work of a device.
     aborts: List<CString, DeviceTaskAbortCallback>,
     /// The content of the configuration file of the last initialization.
     config: Mutex<CString>,
 }
 
 impl Observers {
-    /// Adds an observer of streams, or removes it.
+    /// Adds an observer of streams; `None` removes it.
     pub(crate) fn set_for_streams(&self, name: &CStr, function: Option<StreamStateCallback>) -> Result<()> {
         self.streams.set(name, function)
     }
 
-    /// Adds an observer of devices, or removes it.
+    /// Adds an observer of devices; `None` removes it.
     pub(crate) fn set_for_devices(&self, name: &CStr, function: Option<DeviceStateCallback>) -> Result<()> {
         self.devices.set(name, function)
     }
 
-    /// Adds an observer of aborts, which never happen, or removes it.
+    /// Adds an observer of aborts, which never happen; `None` removes it.
     pub(crate) fn set_for_aborts(
         &self,
         name: &CStr,
@@ -154,8 +154,7 @@ impl Observers {
         self.initialization.add(part, function)
     }
 
-    /// Reads the configuration file, and notifies the observers of the initialization up to the first that
-    /// fails.
+    /// Reads the configuration file, and notifies the observers of the initialization until one of them fails.
     pub(crate) fn notify_initialized(&self, config: Option<&CStr>) -> Result<()> {
         *self.config.lock().unwrap_or_else(PoisonError::into_inner) = text_of(config);
         self.initialization.all().into_iter().try_for_each(|function| self.call_for_initialization(function))
@@ -175,12 +174,12 @@ impl Observers {
         }
     }
 
-    /// Notifies all observers of the finalization. Returns the first error after the last of them.
+    /// Notifies all observers of the finalization, and returns the first error.
     pub(crate) fn notify_finalized(&self) -> Result<()> {
         let mut notified = Ok(());
         for function in self.finalization.all() {
             let Some(raw) = function.as_raw() else { continue };
-            // SAFETY: the program promised at the registration that it may be called with its context.
+            // SAFETY: by registering the function, the program promised that it can be called with this context.
             let answer = unsafe { raw(function.context().as_ptr()) };
             notified = notified.and(expect_success(answer, "the finalization"));
         }
@@ -192,7 +191,7 @@ impl Observers {
         let config = self.config.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let Some(raw) = function.as_raw() else { return Ok(()) };
         let length = config.as_bytes().len();
-        // SAFETY: as above; the text lives until the function has returned.
+        // SAFETY: as above; the string outlives the call.
         let answer = unsafe { raw(config.as_ptr(), length, function.context().as_ptr()) };
         expect_success(answer, "the initialization")
     }
@@ -205,7 +204,7 @@ fn expect_success(answer: AclError, what: &str) -> Result<()> {
     Err(Error::new(answer, format!("the observer of {what} returned {answer:?}")))
 }
 
-/// The content of a file up to a zero byte.
+/// Returns the content of a file up to its first NUL.
 fn text_of(path: Option<&CStr>) -> CString {
     let path = path.filter(|path| !path.is_empty());
     let content = path.and_then(|path| std::fs::read(OsStr::from_bytes(path.to_bytes())).ok());

@@ -15,7 +15,7 @@ use crate::wait;
 use crate::wait::latch::{Latch, LatchGuard};
 use crate::wait::workers;
 
-/// The most threads that can be subscribed.
+/// Most threads that can be subscribed.
 const MAX_THREADS: usize = 1024;
 
 /// A function of the program with its argument.
@@ -34,7 +34,7 @@ pub(crate) enum CallbackKind {
 struct Report {
     function: Function,
     subscription: Arc<Subscription>,
-    /// Holds the stream until the function has run, if the stream waits for it.
+    /// If the stream waits for the function: holds the stream until the function has run.
     guard: Option<LatchGuard>,
 }
 
@@ -84,9 +84,9 @@ pub(crate) fn is_blocking(kind: CallbackBlockType) -> Result<bool> {
 #[derive(Default)]
 pub(crate) struct Subscriptions(Mutex<State>);
 
-/// The id of the calling thread, by which programs subscribe it.
+/// Returns the id of the calling thread, with which programs subscribe it.
 fn this_thread() -> u64 {
-    // SAFETY: the call has no conditions.
+    // SAFETY: it has no preconditions.
     let thread = unsafe { libc::pthread_self() };
     #[allow(clippy::useless_conversion, clippy::unnecessary_cast, reason = "it is a pointer on some systems")]
     {
@@ -94,7 +94,7 @@ fn this_thread() -> u64 {
     }
 }
 
-/// Ends the subscriptions of a thread with the thread.
+/// The subscriptions of a thread, which end with the thread.
 #[derive(Default)]
 struct Served(Vec<(Weak<Subscriptions>, u64)>);
 
@@ -121,20 +121,26 @@ impl Subscriptions {
     pub(crate) fn subscribe(&self, kind: CallbackKind, thread: u64, stream: &Stream) -> Result<()> {
         let mut state = self.state();
         if state.subscriptions.get(&(kind, stream.handle)).is_some_and(|of| of.is_served()) {
-            return refuse(AclError::REPEAT_SUBSCRIBE, format!("stream {} has a thread already", stream.id));
+            return refuse(
+                AclError::REPEAT_SUBSCRIBE,
+                format!("stream {} already has a subscribed thread", stream.id),
+            );
         }
         let inbox = match state.inboxes.get(&thread) {
             Some(inbox) if inbox.ordinal != stream.session.ordinal => {
                 return refuse(
                     AclError::RT_PARAM_INVALID,
-                    format!("`thread_id` is {thread}, which serves streams of device {}", inbox.ordinal),
+                    format!(
+                        "`thread_id` is {thread}, which is subscribed to streams of device {}",
+                        inbox.ordinal
+                    ),
                 );
             }
             Some(inbox) => inbox.clone(),
             None if state.inboxes.len() >= MAX_THREADS => {
                 return refuse(
                     AclError::RT_RESOURCE_ALLOC_FAIL,
-                    format!("{MAX_THREADS} threads are subscribed, and there can be no more"),
+                    format!("{MAX_THREADS} threads are subscribed, which is the maximum"),
                 );
             }
             None => {
@@ -163,13 +169,16 @@ impl Subscriptions {
                 None => {
                     return refuse(
                         AclError::RT_STREAM_SUBSCRIBE,
-                        format!("stream {} has no thread", stream.id),
+                        format!("stream {} has no subscribed thread", stream.id),
                     );
                 }
                 Some(subscription) if subscription.thread != thread => {
                     return refuse(
                         AclError::RT_THREAD_SUBSCRIBE,
-                        format!("`thread_id` is {thread}, but stream {} has another thread", stream.id),
+                        format!(
+                            "`thread_id` is {thread}, but another thread is subscribed to stream {}",
+                            stream.id
+                        ),
                     );
                 }
                 Some(_) => state.remove(&(kind, stream.handle)),
@@ -179,7 +188,7 @@ impl Subscriptions {
         Ok(())
     }
 
-    /// Ends the subscriptions to a stream. Functions that did not run yet are dropped.
+    /// Ends the subscriptions to a stream. Functions that have not run are dropped.
     pub(crate) fn end_stream(&self, stream: &Stream) {
         let ended = {
             let mut state = self.state();
@@ -189,7 +198,7 @@ impl Subscriptions {
         drop(ended);
     }
 
-    /// Ends the functions of a thread. The program may still unsubscribe it afterwards.
+    /// Ends the functions of a thread. The program may still unsubscribe the thread afterwards.
     fn end_thread(&self, thread: u64) {
         let ended: Vec<_> = {
             let mut state = self.state();
@@ -209,7 +218,7 @@ impl Subscriptions {
         let until = wait::deadline(timeout)?;
         let this = this_thread();
         let none = || {
-            let message = "this thread serves no stream";
+            let message = "this thread is not subscribed to any stream";
             Error::new(AclError::RT_THREAD_SUBSCRIBE, message)
         };
         let inbox = self.state().inboxes.get(&this).cloned().ok_or_else(none)?;
@@ -232,14 +241,15 @@ impl Subscriptions {
                     if left.is_zero() {
                         return refuse(
                             AclError::RT_REPORT_TIMEOUT,
-                            format!("no stream arrived to a callback within {timeout} ms"),
+                            format!("no stream reached a callback within {timeout} ms"),
                         );
                     }
                     inbox.arrived.wait_timeout(reports, left).unwrap_or_else(PoisonError::into_inner).0
                 }
             };
         }
-        // No more than are ready now, so that a callback which launches the next one does not keep the thread here forever.
+        // Runs at most the functions that are ready now. Otherwise a callback that launches the next one would never
+        // let the thread return.
         for _ in 0..reports.len() {
             let Some(report) = reports.pop_front() else { break };
             drop(reports);
@@ -265,7 +275,8 @@ impl Subscriptions {
         launch(stream, is_blocking, move |guard| subscription.deliver(function, guard))
     }
 
-    /// Launches a host function, which the stream waits for. It runs in a worker thread unless a thread is subscribed.
+    /// Launches a host function, which the stream waits for. It runs in the subscribed thread, or else in a worker
+    /// thread.
     pub(crate) fn launch_host_function(&self, stream: &Arc<Stream>, function: Function) -> Result<()> {
         match self.find(CallbackKind::HostFunction, stream) {
             Some(subscription) => launch(stream, true, move |guard| subscription.deliver(function, guard)),
@@ -283,12 +294,13 @@ impl Subscriptions {
 }
 
 impl State {
-    /// Removes and ends a subscription; for the returned reports, see [`end`](Self::end).
+    /// Removes and ends a subscription. See [`end`](Self::end) for the returned reports.
     fn remove(&mut self, key: &(CallbackKind, usize)) -> Vec<Report> {
         self.subscriptions.remove(key).map(|subscription| self.end(&subscription)).unwrap_or_default()
     }
 
-    /// Ends a subscription. The caller drops the returned reports without the lock, since that releases streams.
+    /// Ends a subscription. The caller drops the returned reports after it released the lock, because that releases
+    /// streams.
     fn end(&mut self, subscription: &Arc<Subscription>) -> Vec<Report> {
         let inbox = &subscription.inbox;
         let mut reports = inbox.reports();

@@ -8,7 +8,7 @@ use crate::copy::transfer::{Direction, Rows};
 use crate::error::{Result, refuse, unknown_value};
 use crate::state::State;
 
-/// A batch of copies, with attributes that each apply from a copy on.
+/// A batch of copies. Each attribute applies from one copy to the start of the next attribute.
 pub(crate) struct Batch<'a> {
     pub(crate) dsts: &'a [AnyPtr],
     pub(crate) dest_maxs: &'a [usize],
@@ -25,20 +25,23 @@ impl Batch<'_> {
         }
         let (copies, attrs) = (self.dsts.len(), self.attrs.len());
         if attrs == 0 || attrs > copies {
-            return refuse(AclError::INVALID_PARAM, format!("`num_attrs` is {attrs}; it is 1 to {copies}"));
+            return refuse(
+                AclError::INVALID_PARAM,
+                format!("`num_attrs` is {attrs}; it must be from 1 to {copies}"),
+            );
         }
         let rise = self.attrs_indexes.windows(2).all(|pair| pair[0] < pair[1]);
         let last = self.attrs_indexes.last().copied().unwrap_or(0);
         if self.attrs_indexes.first() != Some(&0) || !rise || last >= copies {
             return refuse(
                 AclError::INVALID_PARAM,
-                format!("`attrs_indexes` do not rise from 0 and stay below {copies}"),
+                format!("`attrs_indexes` must start at 0, increase, and stay below {copies}"),
             );
         }
         Ok(())
     }
 
-    /// The direction of a copy.
+    /// Returns the direction of a copy.
     fn direction(&self, copy: usize) -> Result<Direction> {
         let of = self.attrs_indexes.partition_point(|first| *first <= copy) - 1;
         let is_device = |param: &str, location: &MemLocation| match location.r#type {
@@ -54,7 +57,7 @@ impl Batch<'_> {
     }
 }
 
-/// Makes the copies one after the other, and writes the index of the copy that failed.
+/// Makes the copies one after the other. If one fails, writes its index.
 pub(crate) fn copy_batch(
     state: &State,
     batch: &Batch<'_>,

@@ -1,4 +1,4 @@
-//! Cache hints: arguments are checked, and the hint has no further effect.
+//! Cache hints. The arguments are checked; the hints have no other effect.
 
 use tenon::HostPtr;
 
@@ -14,7 +14,7 @@ pub(crate) const DESC_SIZE: usize = 64;
 /// The first bytes of a descriptor, which distinguish it from other memory.
 const MAGIC: u64 = u64::from_ne_bytes(*b"tenoncmo");
 
-/// The layout of a descriptor, a range, in device memory.
+/// The layout of a descriptor in device memory. It describes a range.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 struct Desc {
@@ -52,7 +52,7 @@ pub(crate) fn hint_as_described(
     reserve: usize,
 ) -> Result<()> {
     if reserve != 0 {
-        return refuse(AclError::RT_PARAM_INVALID, "`reserve` is reserved and null");
+        return refuse(AclError::RT_PARAM_INVALID, "`reserve` is reserved and must be null");
     }
     state.blocks.device_range("cmo_desc", desc, DESC_SIZE)?;
     let mut written = Desc::default();
@@ -66,14 +66,14 @@ pub(crate) fn hint_as_described(
     if written.magic != MAGIC {
         return refuse(AclError::RT_PARAM_INVALID, "there is no descriptor at `cmo_desc`");
     }
-    // They were written from `usize` values.
+    // The fields were written from `usize` values.
     hint_cache(state, written.src as usize, written.size as usize, kind, stream)
 }
 
-/// Checks the hints that a stream waits for. They have no effect, so there is nothing to wait for.
+/// Checks the hints that a stream should wait for. They have no effect, so there is nothing to wait for.
 pub(crate) fn wait_for_hints(state: &State, info: &BarrierTaskInfo, stream: usize, flag: u32) -> Result<()> {
     if flag != 0 {
-        return refuse(AclError::RT_PARAM_INVALID, format!("`flag` is {flag}; it is reserved and 0"));
+        return refuse(AclError::RT_PARAM_INVALID, format!("`flag` is {flag}; it is reserved and must be 0"));
     }
     let Some(hints) = info.cmo_info.get(..info.barrier_num) else {
         return refuse(

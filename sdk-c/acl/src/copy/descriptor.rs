@@ -1,4 +1,4 @@
-//! Copy descriptors: copies that are described in device memory and can be repeated.
+//! Copy descriptors in device memory. Each describes a copy that can be repeated.
 
 use tenon::HostPtr;
 
@@ -11,7 +11,7 @@ use crate::state::State;
 /// The size of a descriptor, in bytes.
 pub(crate) const SIZE: usize = 64;
 
-/// The only kind of copy that has descriptors: within a device.
+/// The only kind of copy that descriptors support: within a device.
 const INNER: MemcpyKind = MemcpyKind::INNER_DEVICE_TO_DEVICE;
 
 /// The first bytes of a descriptor, which distinguish it from other memory.
@@ -30,14 +30,14 @@ struct Desc {
 
 const _: () = assert!(size_of::<Desc>() == SIZE);
 
-/// Checks that copies of a kind have descriptors.
+/// Checks that descriptors support a kind of copy.
 pub(crate) fn expect_kind(kind: MemcpyKind) -> Result<()> {
     if kind == INNER {
         return Ok(());
     }
     refuse(
         AclError::RT_FEATURE_NOT_SUPPORT,
-        format!("`kind` is {kind:?}; only copies within a device, {INNER:?}, have descriptors"),
+        format!("`kind` is {kind:?}; descriptors support only copies within a device, {INNER:?}"),
     )
 }
 
@@ -52,7 +52,7 @@ pub(crate) fn set_copy_desc(
 ) -> Result<()> {
     expect_kind(kind)?;
     if config != 0 {
-        return refuse(AclError::RT_PARAM_INVALID, "`config` is reserved and null");
+        return refuse(AclError::RT_PARAM_INVALID, "`config` is reserved and must be null");
     }
     state.blocks.device_range("desc", desc, SIZE)?;
     state.blocks.device_range("src_addr", src, count)?;
@@ -84,7 +84,7 @@ pub(crate) fn copy_as_described(state: &State, desc: usize, kind: MemcpyKind, st
     if magic != MAGIC {
         return refuse(AclError::RT_PARAM_INVALID, "there is no descriptor at `desc`");
     }
-    // They were written from `usize` values.
+    // The fields were written from `usize` values.
     let (src, dst, count) = (src as usize, dst as usize, count as usize);
     state.blocks.device_range("the source in `desc`", src, count)?;
     state.blocks.device_range("the destination in `desc`", dst, count)?;

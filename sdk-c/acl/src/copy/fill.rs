@@ -1,4 +1,4 @@
-//! Fills of memory with a byte or a word.
+//! Fills memory with a byte or a word.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub(crate) enum Pattern {
 }
 
 impl Pattern {
-    /// The byte that a program passes as an integer.
+    /// Returns the pattern for a byte that the program passes as an integer.
     pub(crate) fn lowest_byte(value: i32) -> Self {
         Pattern::Byte(value.to_le_bytes()[0])
     }
@@ -67,14 +67,14 @@ fn plan_fill(
     if address % width != 0 {
         return refuse(
             AclError::RT_ADDR_UNALIGNED,
-            format!("`{param}` is {address:#x}, no multiple of {width}"),
+            format!("`{param}` is {address:#x}, which is not a multiple of {width}"),
         );
     }
     let size = count.checked_mul(width).filter(|size| *size <= room && *size <= isize::MAX as usize);
     let Some(size) = size.filter(|size| address.checked_add(*size).is_some()) else {
         return refuse(
             AclError::RT_PARAM_INVALID,
-            format!("{count} times {width} bytes are more than the {room} bytes of room at `{param}`"),
+            format!("{count} times {width} bytes exceed the {room} bytes at `{param}`"),
         );
     };
     if size == 0 {
@@ -84,13 +84,13 @@ fn plan_fill(
     if let Some(block) = &block {
         expect_fits(param, block, address, size)?;
     }
-    // Unknown memory may be the program's, or the device's from elsewhere. A fill states no direction, so the device
-    // gets it, and refuses memory that it does not know.
+    // Unknown memory may be host memory of the program, or device memory from another source. A fill states no
+    // direction, so the device gets the call, and rejects memory that it does not know.
     let is_device = block.is_none_or(|block| block.is_device() && !block.is_host_accessible());
     Ok(Some(Fill { address, size, pattern, is_device }))
 }
 
-/// Fills memory, and returns when that is done.
+/// Fills memory, and returns when the fill is complete.
 pub(crate) fn fill(
     state: &State,
     at: (&str, usize),
@@ -127,14 +127,14 @@ pub(crate) fn fill_on(
         return stream.submit(move |stream| completion::when_reached(stream, move || fill.write_host()));
     }
     if !Arc::ptr_eq(&session_at(state, fill.address)?, &stream.session) {
-        // As with copies, neither device knows both the stream and the memory.
+        // As with copies, neither device knows both the stream and the memory, so the host waits.
         stream.synchronize(None)?;
         return self::fill(state, at, room, pattern, count);
     }
     stream.submit(move |stream| fill.queue(&stream.session, stream.raw))
 }
 
-/// The device that an address belongs to; the current one for unknown addresses.
+/// Returns the device that an address belongs to; the current device for unknown addresses.
 fn session_at(state: &State, address: usize) -> Result<Arc<DeviceSession>> {
     Ok(match state.blocks.find(address) {
         Some(block) => block.lease.session.clone(),
@@ -144,7 +144,7 @@ fn session_at(state: &State, address: usize) -> Result<Arc<DeviceSession>> {
 
 impl Fill {
     fn write_host(self) {
-        // SAFETY: the caller promises that the memory is valid until then; known blocks were checked.
+        // SAFETY: the caller promises that the memory stays valid; ranges of known blocks were checked.
         self.pattern.write(unsafe { HostPtr::from_addr(self.address).bytes_mut(self.size) });
     }
 

@@ -1,4 +1,4 @@
-//! Copies between addresses that are read from memory when the copy runs.
+//! Copies whose addresses are read from memory when the copy runs.
 
 use tenon::HostPtr;
 
@@ -8,16 +8,16 @@ use crate::copy::transfer::{Direction, Rows};
 use crate::error::{Error, Result, refuse};
 use crate::state::State;
 
-/// A side of an indirect copy.
+/// The source or destination of an indirect copy.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IndirectAddress {
-    /// The address of the address.
+    /// The address that the address is read from.
     pub(crate) at: usize,
     /// The offset that is added to the address, in bytes.
     pub(crate) offset: usize,
 }
 
-/// Reads the address of a side.
+/// Reads the address of the source or destination.
 fn address_of(state: &State, param: &str, end: IndirectAddress) -> Result<usize> {
     let mut address = 0_usize;
     let claim = Direction { to_device: Some(false), from_device: None };
@@ -32,7 +32,7 @@ fn address_of(state: &State, param: &str, end: IndirectAddress) -> Result<usize>
         return refuse(AclError::INVALID_PARAM, format!("the address at `{param}` is null"));
     }
     address.checked_add(end.offset).ok_or_else(|| {
-        let message = format!("the offset leads from the address at `{param}` past the address space");
+        let message = format!("the address at `{param}` plus its offset exceeds the address space");
         Error::new(AclError::RT_PARAM_INVALID, message)
     })
 }
@@ -50,7 +50,7 @@ pub(crate) fn copy_indirectly(
     if kind != MemcpyKind::INNER_DEVICE_TO_DEVICE {
         return refuse(
             AclError::RT_FEATURE_NOT_SUPPORT,
-            format!("`kind` is {kind:?}; such copies stay within a device"),
+            format!("`kind` is {kind:?}; indirect copies must stay within a device"),
         );
     }
     for (param, end) in [("dst", dst), ("src", src)] {

@@ -1,6 +1,6 @@
-//! Copies, fills and reductions, at once and in stream order.
+//! Copies, fills and reductions, synchronous and in stream order.
 //!
-//! A copy looks up where both ends lie and chooses the function of the device; descriptors hold a copy in device memory.
+//! A copy looks up where both ends are, and chooses the device function. A descriptor stores a copy in device memory.
 
 pub(crate) mod batch;
 pub(crate) mod cache_hint;

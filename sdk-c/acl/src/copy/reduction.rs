@@ -1,4 +1,4 @@
-//! Reductions: copies that combine each element with the one at the destination.
+//! Reductions: copies that combine each element with the element at the destination.
 
 use half::{bf16, f16};
 use tenon::HostPtr;
@@ -42,7 +42,7 @@ impl Element for f32 {
     fn combined(self, operation: Operation, other: Self) -> Self {
         match operation {
             Operation::Sum => self + other,
-            // The functions of the standard library ignore a NaN.
+            // The standard library's functions ignore NaN.
             Operation::Max | Operation::Min if self.is_nan() || other.is_nan() => f32::NAN,
             Operation::Max => self.max(other),
             Operation::Min => self.min(other),
@@ -62,15 +62,15 @@ macro_rules! halves {
 
 halves!(f16, bf16);
 
-/// Combines all elements of a range with those of another.
+/// Combines each element of a range with the element of another range.
 ///
 /// # Safety
-/// Both ranges can be read, and the first one written, for `bytes` bytes.
+/// `bytes` bytes of both ranges can be read, and those of the first one can be written.
 unsafe fn combine_all<T: Element>(operation: Operation, dst: usize, src: usize, bytes: usize) {
     let to = HostPtr::from_addr(dst).as_ptr().cast::<T>();
     let from = HostPtr::from_addr(src).as_ptr().cast::<T>();
     for index in 0..bytes / size_of::<T>() {
-        // SAFETY: the caller promises it; programs need not align elements.
+        // SAFETY: by the caller's promise; the accesses are unaligned.
         unsafe {
             let combined =
                 to.add(index).read_unaligned().combined(operation, from.add(index).read_unaligned());
@@ -107,7 +107,7 @@ pub(crate) struct Reduction {
 /// Reduces in stream order.
 pub(crate) fn reduce(state: &State, reduction: Reduction, stream: usize, reserve: usize) -> Result<()> {
     if reserve != 0 {
-        return refuse(AclError::RT_PARAM_INVALID, "`reserve` is reserved and null");
+        return refuse(AclError::RT_PARAM_INVALID, "`reserve` is reserved and must be null");
     }
     let Reduction { dst, src, kind, data_type, .. } = reduction;
     let operation = match kind {
@@ -117,14 +117,14 @@ pub(crate) fn reduce(state: &State, reduction: Reduction, stream: usize, reserve
         _ => {
             return refuse(
                 AclError::RT_FEATURE_NOT_SUPPORT,
-                format!("`kind` is {kind:?}, which nothing here does"),
+                format!("`kind` is {kind:?}, which is not supported"),
             );
         }
     };
     let Some(combine_all) = for_type(data_type) else {
         return refuse(
             AclError::RT_FEATURE_NOT_SUPPORT,
-            format!("`type` is {data_type:?}, whose numbers are not joined here"),
+            format!("`type` is {data_type:?}, which reductions do not support"),
         );
     };
     let bytes = usize::try_from(reduction.bytes).unwrap_or(usize::MAX);
@@ -139,11 +139,10 @@ pub(crate) fn reduce(state: &State, reduction: Reduction, stream: usize, reserve
     state.blocks.device_range("src", src, bytes)?;
     let stream = state.stream(stream)?;
     if !state.provider.memory_is_host() {
-        return refuse(AclError::RT_FEATURE_NOT_SUPPORT, "the host cannot see the memory of this device");
+        return refuse(AclError::RT_FEATURE_NOT_SUPPORT, "the host cannot access the memory of this device");
     }
     completion::run_in_order(&stream, move |_| {
-        // SAFETY: both ranges lie within allocations, which the program keeps until the stream has passed the
-        // work.
+        // SAFETY: both ranges are inside allocations, which the program keeps until the stream has passed this work.
         unsafe { combine_all(operation, dst, src, bytes) };
         Ok(())
     })
@@ -180,10 +179,10 @@ mod tests {
     }
 
     #[test]
-    fn halves_round_once() {
+    fn half_sum_is_rounded_once() {
         let mut numbers = [f16::from_f32(2048.0)];
         reduce_into(Operation::Sum, &mut numbers, &[f16::from_f32(3.0)]);
-        assert_eq!(numbers[0].to_f32(), 2052.0, "2051 lies between two halves");
+        assert_eq!(numbers[0].to_f32(), 2052.0, "2051 is between two halves");
         let mut numbers = [bf16::from_f32(1.0)];
         reduce_into(Operation::Min, &mut numbers, &[bf16::from_f32(-2.5)]);
         assert_eq!(numbers[0].to_f32(), -2.5);

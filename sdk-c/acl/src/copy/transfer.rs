@@ -1,4 +1,4 @@
-//! Copies: looks up where both ends lie, and chooses the copy function of the device.
+//! Copies: looks up where both ends are, and chooses the device's copy function.
 
 use std::sync::Arc;
 
@@ -17,14 +17,14 @@ use crate::stream::completion;
 /// The direction of a copy, as the program states it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Direction {
-    /// True if the destination is device memory; `None` leaves that to its address.
+    /// True if the destination is device memory; `None`: its address decides.
     pub(crate) to_device: Option<bool>,
     /// The same for the source.
     pub(crate) from_device: Option<bool>,
 }
 
 impl Direction {
-    /// The direction of a kind of copy.
+    /// Returns the direction of a kind of copy.
     pub(crate) fn of(kind: MemcpyKind) -> Result<Self> {
         let (from, to) = match kind {
             MemcpyKind::HOST_TO_HOST => (Some(false), Some(false)),
@@ -39,7 +39,7 @@ impl Direction {
         Ok(Direction { to_device: to, from_device: from })
     }
 
-    /// The direction of a kind of copy that rectangles support.
+    /// Returns the direction of a kind of copy that supports rectangles.
     pub(crate) fn of_rectangle(kind: MemcpyKind) -> Result<Self> {
         let direction = Self::of(kind)?;
         match kind {
@@ -59,15 +59,15 @@ impl Direction {
 #[derive(Clone)]
 enum Side {
     Device(Arc<DeviceSession>),
-    /// Device memory that the host can access: managed memory, and mapped memory, which the device does not
-    /// know. The host copies unless the other side is plain device memory.
+    /// Device memory that the host can access: managed memory, and mapped memory, which the device does not know. The
+    /// host makes the copy unless the other side is plain device memory.
     Shared,
     /// Host memory that stays valid until the program frees or unregisters it.
     Pinned,
     Pageable,
 }
 
-/// A copy with checked ranges, between devices that may reach each other.
+/// A copy with checked ranges, between devices that have peer access.
 #[derive(Clone)]
 struct Copy {
     dst: usize,
@@ -76,7 +76,7 @@ struct Copy {
     from: Side,
 }
 
-/// The rows of a rectangle; a plain copy is one row.
+/// The rows of a rectangle. A plain copy has one row.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rows {
     pub(crate) dst_pitch: usize,
@@ -86,17 +86,17 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    /// The single row of a plain copy.
+    /// Returns the single row of a plain copy.
     pub(crate) fn one(width: usize) -> Self {
         Rows { dst_pitch: width, src_pitch: width, width, height: 1 }
     }
 
-    /// The single row of a plain copy, if the destination has room for it.
+    /// Returns the single row of a plain copy, if it fits the destination.
     pub(crate) fn within(room: usize, width: usize) -> Result<Self> {
         if width > room {
             return refuse(
                 AclError::RT_PARAM_INVALID,
-                format!("{width} bytes are more than the {room} bytes of room at the destination"),
+                format!("{width} bytes exceed the {room} bytes at the destination"),
             );
         }
         Ok(Rows::one(width))
@@ -123,7 +123,7 @@ impl Rows {
         self.width == 0 || self.height == 0
     }
 
-    /// The bytes from the first to the last.
+    /// Returns the number of bytes from the first row to the end of the last one.
     fn span(self, pitch: usize) -> Result<usize> {
         let last = (self.height - 1).checked_mul(pitch);
         last.and_then(|last| last.checked_add(self.width)).ok_or_else(|| self.too_long())
@@ -134,15 +134,15 @@ impl Rows {
         let Rows { width, height, .. } = self;
         Error::new(
             AclError::RT_PARAM_INVALID,
-            format!("{height} rows of {width} bytes reach past the address space"),
+            format!("{height} rows of {width} bytes exceed the address space"),
         )
     }
 }
 
 /// Looks up the location of a source or destination.
 ///
-/// An unknown address is host memory, unless the program says that it is device memory: then the device may
-/// know it from elsewhere, and otherwise refuses it.
+/// An unknown address is host memory, unless the program says that it is device memory. In that case the device
+/// decides: it may know the memory from another source.
 fn side(
     state: &State,
     param: &str,
@@ -154,7 +154,7 @@ fn side(
     if size > isize::MAX as usize || address.checked_add(size).is_none() {
         return refuse(
             AclError::RT_PARAM_INVALID,
-            format!("{size} bytes from `{param}` reach past the address space"),
+            format!("{size} bytes from `{param}` exceed the address space"),
         );
     }
     let Some(block) = state.blocks.find(address) else {
@@ -195,13 +195,13 @@ fn plan(
     Ok(Some((Copy { dst, to, src, from }, rows)))
 }
 
-/// Copies, and returns when the copy is done.
+/// Copies, and returns when the copy is complete.
 pub(crate) fn copy(state: &State, dst: usize, src: usize, rows: Rows, direction: Direction) -> Result<()> {
     let Some((copy, rows)) = plan(state, dst, src, rows, direction)? else { return Ok(()) };
     copy.rows(rows, Copy::now)
 }
 
-/// Copies in stream order. Copies within the host are refused, or made after a wait for the stream.
+/// Copies in stream order. A copy within the host fails, or is made after waiting for the stream.
 pub(crate) fn copy_on(
     state: &State,
     stream: usize,
@@ -222,17 +222,17 @@ pub(crate) fn copy_on(
         }
         return refuse(
             AclError::RT_FEATURE_NOT_SUPPORT,
-            "`dst` and `src` are both the host's, which no stream copies",
+            "`dst` and `src` are both host memory, which streams do not copy",
         );
     }
     if !copy.uses_memory_of(&stream.session) {
-        // Neither device knows both the stream and the memory.
+        // Neither device knows both the stream and the memory, so the host waits.
         stream.synchronize(None)?;
         return copy.rows(rows, Copy::now);
     }
     if matches!(copy.to, Side::Pageable) || matches!(copy.from, Side::Pageable) {
-        // The program may free pageable memory once the call returns, so the device gets the copy before
-        // that.
+        // The program may free pageable memory after the call returns, so the copy must be submitted to the device
+        // before.
         return stream.submit_now(|stream| copy.rows(rows, |copy, size| copy.queue(stream, size)));
     }
     stream.submit(move |stream| copy.rows(rows, |copy, size| copy.queue(stream, size)))
@@ -244,7 +244,7 @@ impl Copy {
         [&self.to, &self.from].iter().any(|side| matches!(side, Side::Device(of) if Arc::ptr_eq(of, session)))
     }
 
-    /// Makes the host copy in stream order.
+    /// Lets the host make the copy in stream order.
     fn by_host_on(self, stream: &Arc<Stream>, rows: Rows) -> Result<()> {
         if matches!(self.to, Side::Pageable) || matches!(self.from, Side::Pageable) {
             stream.synchronize(None)?;
@@ -257,7 +257,7 @@ impl Copy {
     fn rows(&self, rows: Rows, mut one: impl FnMut(&Copy, usize) -> Result<()>) -> Result<()> {
         let mut row = self.clone();
         for index in 0..rows.height {
-            // Both stay within the checked ranges.
+            // Cannot overflow: both sums are inside the checked ranges.
             row.dst = self.dst + index * rows.dst_pitch;
             row.src = self.src + index * rows.src_pitch;
             one(&row, rows.width)?;
@@ -265,7 +265,7 @@ impl Copy {
         Ok(())
     }
 
-    /// Copies a row now.
+    /// Copies a row synchronously.
     fn now(&self, size: usize) -> Result<()> {
         let (dst, src) = (HostPtr::from_addr(self.dst), HostPtr::from_addr(self.src));
         let (to, from) = (DevicePtr::from_addr(self.dst), DevicePtr::from_addr(self.src));
@@ -277,7 +277,7 @@ impl Copy {
                 between(session, other, |device, id, of| device.memory_copy_p2p(id, of, to, from, size))
             }
             (Side::Device(session), _) => {
-                // SAFETY: the caller promises that the memory is valid; known blocks were checked.
+                // SAFETY: the caller promises that the memory is valid; ranges of known blocks were checked.
                 let src = unsafe { src.bytes(size) };
                 session.call(|device, id| device.memory_copy_h2d(id, to, src))
             }
@@ -317,7 +317,7 @@ impl Copy {
     }
 }
 
-/// Calls the first of two devices with the id of the second, which stays open meanwhile.
+/// Calls the first of two devices with the id of the second one, which stays open during the call.
 fn between(
     session: &DeviceSession,
     other: &DeviceSession,

@@ -41,7 +41,7 @@ impl DataBuffers {
             .ok_or_else(|| Error::new(AclError::BAD_ALLOC, "16 million data buffers exist already"))
     }
 
-    /// Destroys a data buffer. The memory stays as it is.
+    /// Destroys a data buffer. Does not change the memory.
     pub(crate) fn destroy(&self, handle: usize) -> Result<()> {
         self.0.remove(handle).map(drop).ok_or_else(|| unknown_data_handle("data_buffer", handle))
     }
@@ -52,7 +52,7 @@ impl DataBuffers {
         Ok(())
     }
 
-    /// The address and the length.
+    /// Returns the address and the length.
     pub(crate) fn get(&self, handle: usize) -> Result<Extent> {
         Ok(*self.find(handle)?.extent.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -4,7 +4,8 @@ use half::f16;
 
 use crate::api::DataType;
 
-/// The size of an element in bytes; 0 for types without a whole number of bytes and for unknown types.
+/// Returns the size of an element in bytes; 0 for unknown types and for types whose size is not a whole number of
+/// bytes.
 pub(crate) fn size(data_type: DataType) -> usize {
     match data_type {
         DataType::INT8 | DataType::UINT8 | DataType::BOOL | DataType::HIFLOAT8 => 1,

@@ -11,11 +11,11 @@ use crate::memory::allocation;
 use crate::state::State;
 use crate::state::handles::HandleKind;
 
-/// The longest memory of a buffer, in bytes.
+/// Most bytes of memory in a buffer.
 const MAX_SIZE: usize = 4 << 30;
 /// The size of a buffer's user data, in bytes.
 const USER_DATA_SIZE: usize = 96;
-/// The most buffers in a chain.
+/// Most buffers in a chain.
 const MAX_CHAIN: usize = 128;
 
 /// Memory that buffers share.
@@ -47,22 +47,22 @@ impl MessageBuffer {
 /// The chains of buffers by handle.
 #[derive(Default)]
 struct Chains {
-    /// The buffers behind the head of each chain.
+    /// The other buffers of each chain, by the head of the chain.
     behind: BTreeMap<usize, Vec<usize>>,
-    /// The head of the chain of each buffer behind one.
+    /// The head of each chain, by the other buffers of the chain.
     first: BTreeMap<usize, usize>,
 }
 
 impl Chains {
-    /// The buffers behind a head, which may be alone.
+    /// Returns the buffers of a chain after its head. A head may be alone.
     fn of(&self, head: usize) -> Result<&[usize]> {
         if self.first.contains_key(&head) {
-            return refuse(AclError::RT_PARAM_INVALID, "`head_buf` is not the first of its chain");
+            return refuse(AclError::RT_PARAM_INVALID, "`head_buf` is not the first buffer of its chain");
         }
         Ok(self.behind.get(&head).map_or(&[], Vec::as_slice))
     }
 
-    /// Removes a buffer from its chain. The head takes its chain apart.
+    /// Removes a buffer from its chain. Removing the head dissolves the chain.
     fn leave(&mut self, buffer: usize) {
         for member in self.behind.remove(&buffer).unwrap_or_default() {
             self.first.remove(&member);
@@ -104,12 +104,12 @@ impl MessageBuffers {
         self.chains.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The address and the size of a buffer's memory.
+    /// Returns the address and the size of a buffer's memory.
     pub(crate) fn memory(&self, handle: usize) -> Result<(usize, usize)> {
         self.get("buf", handle).map(|buffer| (buffer.data.address, buffer.data.size))
     }
 
-    /// The length of the data in a buffer.
+    /// Returns the length of the data in a buffer.
     pub(crate) fn length(&self, handle: usize) -> Result<usize> {
         self.get("buf", handle).map(|buffer| buffer.content().length)
     }
@@ -120,7 +120,7 @@ impl MessageBuffers {
         if length > buffer.data.size {
             return refuse(
                 AclError::RT_PARAM_INVALID,
-                format!("`len` is {length}, and the buffer has {} bytes", buffer.data.size),
+                format!("`len` is {length}, but the buffer has {} bytes", buffer.data.size),
             );
         }
         buffer.content().length = length;
@@ -147,12 +147,12 @@ impl MessageBuffers {
         Ok(())
     }
 
-    /// Creates another buffer of the same memory.
+    /// Creates another buffer that shares the same memory.
     pub(crate) fn share(&self, handle: usize) -> Result<usize> {
         let buffer = self.get("buf", handle)?;
         let mut buffers = buffer.data.buffers.lock().unwrap_or_else(PoisonError::into_inner);
         if *buffers == 0 {
-            // Another thread has freed it meanwhile.
+            // Another thread freed the buffer in the meantime.
             return Err(unknown_handle("buf", handle));
         }
         let content = *buffer.content();
@@ -169,12 +169,12 @@ impl MessageBuffers {
         let behind = chains.of(head)?.len();
         let is_chained = chains.first.contains_key(&handle) || chains.behind.contains_key(&handle);
         if head == handle || is_chained {
-            return refuse(AclError::RT_PARAM_INVALID, "`buf` is in a chain already");
+            return refuse(AclError::RT_PARAM_INVALID, "`buf` is already in a chain");
         }
         if behind + 1 >= MAX_CHAIN {
             return refuse(
                 AclError::RT_PARAM_INVALID,
-                format!("the chain has {MAX_CHAIN} buffers, and no more"),
+                format!("the chain has {MAX_CHAIN} buffers, which is the maximum"),
             );
         }
         chains.behind.entry(head).or_default().push(handle);
@@ -182,21 +182,21 @@ impl MessageBuffers {
         Ok(())
     }
 
-    /// The number of buffers in a chain.
+    /// Returns the number of buffers in a chain.
     pub(crate) fn count(&self, head: usize) -> Result<u32> {
         self.get("head_buf", head)?;
         let behind = self.chains().of(head)?.len();
         Ok(u32::try_from(behind).unwrap_or(u32::MAX).saturating_add(1))
     }
 
-    /// The buffer at an index of a chain, where 0 is the head.
+    /// Returns the buffer at an index of a chain; 0 is the head.
     pub(crate) fn at(&self, head: usize, index: u32) -> Result<usize> {
         self.get("head_buf", head)?;
         let chains = self.chains();
         let behind = chains.of(head)?;
         let place = (index as usize).checked_sub(1);
         place.map_or(Some(&head), |place| behind.get(place)).copied().ok_or_else(|| {
-            let message = format!("`index` is {index}, and the chain has {} buffers", behind.len() + 1);
+            let message = format!("`index` is {index}, but the chain has {} buffers", behind.len() + 1);
             Error::new(AclError::RT_PARAM_INVALID, message)
         })
     }
@@ -206,7 +206,7 @@ impl MessageBuffers {
         if size > MAX_SIZE {
             return refuse(
                 AclError::RT_PARAM_INVALID,
-                format!("`size` is {size}, more than the {MAX_SIZE} bytes that a buffer has at most"),
+                format!("`size` is {size}; a buffer can have at most {MAX_SIZE} bytes"),
             );
         }
         let address = allocation::allocate_host(state, size as u64)?;
@@ -218,7 +218,7 @@ impl MessageBuffers {
         added
     }
 
-    /// Frees a buffer, and its memory with the last buffer of it.
+    /// Frees a buffer. Its memory is freed with the last buffer that shares it.
     pub(crate) fn free(&self, state: &State, handle: usize) -> Result<()> {
         let buffer = self.table.remove(handle).ok_or_else(|| unknown_handle("buf", handle))?;
         self.chains().leave(handle);
@@ -235,6 +235,6 @@ impl MessageBuffers {
 fn beyond(offset: usize, size: usize) -> Result<()> {
     refuse(
         AclError::RT_PARAM_INVALID,
-        format!("`size`, {size}, and `offset`, {offset}, reach past the {USER_DATA_SIZE} bytes of notes"),
+        format!("`size`, {size}, and `offset`, {offset}, exceed the {USER_DATA_SIZE} bytes of user data"),
     )
 }

@@ -1,6 +1,6 @@
 //! Host-side data objects: tensor descriptions, data buffers, message buffers and element types.
 //!
-//! They hold what the program stores in them and use no device, except that message buffers own host memory.
+//! They store data of the program and use no device; message buffers also own host memory.
 
 pub(crate) mod data_buffer;
 pub(crate) mod element;

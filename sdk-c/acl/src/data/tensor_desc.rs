@@ -24,7 +24,7 @@ struct TensorDesc {
 pub(crate) struct Content {
     pub(crate) data_type: DataType,
     pub(crate) format: Format,
-    /// The lengths. -1 is an unknown length, and `[-2]` an unknown number of dimensions.
+    /// The lengths of the dimensions. -1 is an unknown length; `[-2]` is an unknown number of dimensions.
     dims: Vec<i64>,
     pub(crate) name: &'static CStr,
     /// The address of constant data, or 0.
@@ -32,12 +32,12 @@ pub(crate) struct Content {
 }
 
 impl Content {
-    /// The number of dimensions.
+    /// Returns the number of dimensions.
     pub(crate) fn rank(&self) -> usize {
         if self.dims == [-2] { UNKNOWN_RANK } else { self.dims.len() }
     }
 
-    /// The length of a dimension, or -1.
+    /// Returns the length of a dimension, or -1.
     pub(crate) fn dim(&self, index: usize) -> Result<i64> {
         match self.dims.get(index) {
             Some(length) if self.rank() != UNKNOWN_RANK => Ok(*length),
@@ -53,7 +53,7 @@ impl Content {
         let [least, most] = place else {
             return refuse(
                 AclError::INVALID_PARAM,
-                format!("`dim_range_num` is {}; a range is 2", place.len()),
+                format!("`dim_range_num` is {}; it must be 2", place.len()),
             );
         };
         (*least, *most) = match self.dim(index)? {
@@ -63,19 +63,19 @@ impl Content {
         Ok(())
     }
 
-    /// The number of elements; 0 if it is unknown or too large.
+    /// Returns the number of elements; 0 if it is unknown or too large.
     pub(crate) fn elements(&self) -> usize {
         let lengths = self.dims.iter().map(|length| usize::try_from(*length).ok());
         let count = lengths.into_iter().try_fold(1, |count: usize, length| count.checked_mul(length?));
         count.unwrap_or(0)
     }
 
-    /// The size in bytes; 0 if it is unknown or too large.
+    /// Returns the size in bytes; 0 if it is unknown or too large.
     pub(crate) fn size(&self) -> usize {
         self.elements().checked_mul(element::size(self.data_type)).unwrap_or(0)
     }
 
-    /// The same elements in another format.
+    /// Returns a description of the same elements in another format.
     fn in_format(&self, format: Format) -> Result<Self> {
         let order = match (self.format, format) {
             (from, to) if from == to => return Ok(self.clone()),
@@ -84,14 +84,16 @@ impl Content {
             (from, to) => {
                 return refuse(
                     AclError::RT_FEATURE_NOT_SUPPORT,
-                    format!("a compiler would lay out {from:?} as {to:?}, and there is none"),
+                    format!(
+                        "converting {from:?} to {to:?} needs an operator compiler, which does not exist here"
+                    ),
                 );
             }
         };
         let [_, _, _, _] = self.dims[..] else {
             return refuse(
                 AclError::INVALID_PARAM,
-                format!("`src_desc` has {} dimensions, and the formats have four", self.dims.len()),
+                format!("`src_desc` has {} dimensions, but the formats need four", self.dims.len()),
             );
         };
         let dims = order.into_iter().map(|index| self.dims[index]).collect();
@@ -127,7 +129,7 @@ impl TensorDescs {
         self.0.remove(handle).map(drop).ok_or_else(|| unknown_data_handle("desc", handle))
     }
 
-    /// The content of a description.
+    /// Returns the content of a description.
     pub(crate) fn get(&self, handle: usize) -> Result<Content> {
         Ok(lock(&*self.find("desc", handle)?).clone())
     }
@@ -194,7 +196,7 @@ fn checked(dims: &[i64]) -> Result<Vec<i64>> {
         return refuse(
             AclError::INVALID_PARAM,
             format!(
-                "`dims[{index}]` is {}; a length is -1 or more, and -2 must be the only one",
+                "`dims[{index}]` is {}; a length must be -1 or more, and -2 must be the only value",
                 dims[index]
             ),
         );
@@ -202,7 +204,8 @@ fn checked(dims: &[i64]) -> Result<Vec<i64>> {
     Ok(dims.to_vec())
 }
 
-/// A name that C may hold on to. There are as many as a program has words for its tensors.
+/// Returns a copy of a name that is never freed, since C code may keep the pointer. Equal names share one copy, so
+/// the memory is bounded by the number of different names.
 fn interned(name: &CStr) -> &'static CStr {
     static NAMES: Mutex<BTreeSet<&'static CStr>> = Mutex::new(BTreeSet::new());
     let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
@@ -225,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shape_is_counted_as_far_as_it_is_known() {
+    fn elements_of_unknown_shape_is_zero() {
         let image = of(DataType::FLOAT, &[2, 3, 4, 5], Format::NCHW);
         assert_eq!((image.rank(), image.elements(), image.size()), (4, 120, 480));
         let scalar = of(DataType::DOUBLE, &[], Format::ND);
@@ -247,14 +250,14 @@ mod tests {
     }
 
     #[test]
-    fn a_shape_that_means_nothing_is_refused() {
+    fn checked_invalid_shape_fails() {
         for dims in [&[-3][..], &[1, -2], &[-2, -2]] {
             assert_eq!(checked(dims).unwrap_err().status, AclError::INVALID_PARAM, "{dims:?}");
         }
     }
 
     #[test]
-    fn images_are_described_in_either_order() {
+    fn in_format_swaps_image_dimensions() {
         let image = of(DataType::FLOAT, &[2, 3, 4, 5], Format::NCHW);
         let turned = image.in_format(Format::NHWC).unwrap();
         assert_eq!((turned.format, &turned.dims[..]), (Format::NHWC, &[2, 4, 5, 3][..]));
@@ -267,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_kept_once() {
+    fn interned_equal_names_share_one_copy() {
         assert!(std::ptr::eq(interned(c"x"), interned(CString::from(c"x").as_c_str())));
     }
 }

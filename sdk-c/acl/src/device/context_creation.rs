@@ -35,8 +35,8 @@ impl Runtime {
         }
     }
 
-    /// Notifies the observers of streams about the default stream of a new context. They may call any
-    /// function, so the context must be in the tables.
+    /// Notifies the observers of streams about the default stream of a new context. They may call any function, so
+    /// the context must be in the tables before.
     pub(super) fn notify_default_stream(&self, context: &Context) {
         self.observers.notify_stream(context.default_stream.handle, StreamState::CREATE_POST);
     }
@@ -60,7 +60,7 @@ impl Runtime {
     /// Destroys the streams of a context whose handle is removed.
     pub(super) fn destroy_streams_of(&self, context: &Context) {
         for stream in self.state.streams_of(context) {
-            // No caller is left to return a failure to.
+            // There is no caller that could receive an error.
             let _ = self.destroy_stream_now(&stream);
         }
     }

@@ -1,10 +1,10 @@
-//! Hardware errors: devices report none.
+//! Hardware errors. Devices report none.
 
 use crate::api::{AclError, ErrorInfo, ErrorInfoDetail, ErrorType, MemUceInfo, MemUceInfoArray};
 use crate::error::{Result, refuse};
 use crate::state::State;
 
-/// The number of damaged memory ranges of a device: none is known.
+/// Returns the number of damaged memory ranges of a device: always 0.
 pub(crate) fn damaged_memory(state: &State, device: i32, places: &[MemUceInfo]) -> Result<usize> {
     state.device(device)?;
     if places.is_empty() {
@@ -13,7 +13,7 @@ pub(crate) fn damaged_memory(state: &State, device: i32, places: &[MemUceInfo]) 
     Ok(0)
 }
 
-/// The error of a device: none is known.
+/// Returns the error of a device: always none.
 pub(crate) fn damage(state: &State, device: i32) -> Result<ErrorInfo> {
     state.device(device)?;
     let range = MemUceInfo { addr: std::ptr::null_mut(), len: 0, reserved: [0; 14] };

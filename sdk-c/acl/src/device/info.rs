@@ -15,11 +15,11 @@ use crate::state::State;
 use crate::state::device_state::DeviceState;
 use crate::stream::config::LEAST_PRIORITY;
 
-/// The version of the interface that the spec describes.
+/// The interface version that the spec describes.
 pub(crate) const VERSION: RtGetVersion =
     RtGetVersion { major_version: 1, minor_version: 14, patch_version: 0 };
 
-/// The priorities of streams.
+/// The range of stream priorities.
 pub(crate) const PRIORITIES: RtDeviceGetStreamPriorityRange =
     RtDeviceGetStreamPriorityRange { least_priority: LEAST_PRIORITY.cast_signed(), greatest_priority: 0 };
 
@@ -40,7 +40,7 @@ pub(crate) fn check_scheduler(scheduler: TsId) -> Result<()> {
     }
 }
 
-/// The name of the chip: the type of all devices.
+/// The name of the chip, which is the type of all devices.
 #[derive(Default)]
 pub(crate) struct ChipName(OnceLock<&'static CStr>);
 
@@ -48,13 +48,13 @@ impl ChipName {
     pub(crate) fn get(&self, state: &State) -> &'static CStr {
         self.0.get_or_init(|| {
             let name = state.provider.device_type().replace('\0', " ");
-            // Programs keep the pointer as long as they run; there is one name for each runtime.
+            // Programs may keep the pointer for ever; each runtime has only one name.
             Box::leak(CString::new(name).unwrap_or_default().into_boxed_c_str())
         })
     }
 }
 
-/// Calls a device, which is opened for this if it is closed.
+/// Calls a device, and opens it for the call if it is closed.
 fn ask<R>(
     state: &State,
     device: &Arc<DeviceState>,
@@ -63,7 +63,7 @@ fn ask<R>(
     state.lease(device)?.call(question)
 }
 
-/// A capability of a device.
+/// Returns a capability of a device.
 pub(crate) fn device_capability(state: &State, device: u32, what: DeviceInfo) -> Result<i64> {
     let device_state = state.device(device)?;
     match what {
@@ -73,7 +73,7 @@ pub(crate) fn device_capability(state: &State, device: u32, what: DeviceInfo) ->
     }
 }
 
-/// An attribute of a device.
+/// Returns an attribute of a device.
 pub(crate) fn device_info(state: &State, device: u32, what: DevAttr) -> Result<i64> {
     let device_state = state.device(device)?;
     match what {
@@ -98,12 +98,12 @@ fn number(
     Ok(i64::try_from(ask(state, device, question)?).unwrap_or(i64::MAX))
 }
 
-/// Returns 1 if a device has a feature, otherwise 0: none has any.
+/// Returns whether a device has a feature: always 0.
 pub(crate) fn device_feature(what: DevFeatureType) -> Result<i32> {
     if what.name().is_some() { Ok(0) } else { unknown_value("dev_feature_type", what.0) }
 }
 
-/// The status of a device: normal if it can be opened.
+/// Returns the status of a device: normal if it can be opened.
 pub(crate) fn device_status(state: &State, device: &Arc<DeviceState>) -> DeviceStatus {
     match state.lease(device) {
         Ok(_) => DeviceStatus::NORMAL,
@@ -111,7 +111,7 @@ pub(crate) fn device_status(state: &State, device: &Arc<DeviceState>) -> DeviceS
     }
 }
 
-/// The utilization of a device: only that of its memory is known.
+/// Returns the utilization of a device. Only that of its memory is known.
 pub(crate) fn utilization(state: &State, device: &Arc<DeviceState>) -> Result<UtilizationInfo> {
     let memory = ask(state, device, |device, id| device.device_memory_stats(id))?;
     let used = memory.total_memory.saturating_sub(memory.free_memory) as u128;
@@ -125,7 +125,7 @@ pub(crate) fn utilization(state: &State, device: &Arc<DeviceState>) -> Result<Ut
     })
 }
 
-/// The link between two devices.
+/// Returns the link between two devices.
 pub(crate) fn topology(state: &State, one: u32, other: u32) -> Result<u64> {
     state.device(one)?;
     state.device(other)?;
@@ -133,17 +133,17 @@ pub(crate) fn topology(state: &State, one: u32, other: u32) -> Result<u64> {
     Ok(u64::from(link.0.cast_unsigned()))
 }
 
-/// The number of a device, which is the same in every numbering.
+/// Returns the number of a device, which is the same in every numbering.
 pub(crate) fn device_number(state: &State, device: i32) -> Result<i32> {
     state.device(device).map(|_| device)
 }
 
-/// An identifier of a device of this machine.
+/// Returns an identifier of a device of this machine.
 pub(crate) fn uuid(state: &State, device: &DeviceState) -> Uuid {
     let machine = std::fs::read_to_string("/etc/machine-id").unwrap_or_default();
     let mut bytes = [0; 16];
     for (half, place) in bytes.chunks_mut(8).enumerate() {
-        // The default keys are fixed, so every process computes the same identifier.
+        // The default keys of the hasher are fixed, so every process computes the same identifier.
         let mut hasher = DefaultHasher::new();
         (half, machine.trim(), state.provider.device_type(), device.ordinal).hash(&mut hasher);
         for (byte, hashed) in place.iter_mut().zip(hasher.finish().to_le_bytes()) {

@@ -1,6 +1,6 @@
 //! Devices: setting and resetting, contexts, information, settings and peer access.
 //!
-//! Also the beginning and the end of the library, since the end resets every device.
+//! Also the initialization and finalization of the library, because finalization resets every device.
 
 mod context_creation;
 mod functions;

@@ -1,4 +1,4 @@
-//! Peer access: which device may reach the memory of another.
+//! Peer access: whether a device may access the memory of another.
 
 use std::sync::Arc;
 
@@ -25,12 +25,12 @@ pub(crate) fn expect_peers(state: &State, one: u32, other: u32) -> Result<()> {
     refuse(
         AclError::RT_FEATURE_NOT_SUPPORT,
         format!(
-            "devices {one} and {other} may not reach each other; call `aclrtDeviceEnablePeerAccess` first"
+            "devices {one} and {other} may not access each other; call `aclrtDeviceEnablePeerAccess` first"
         ),
     )
 }
 
-/// The current device and a peer, which is another device.
+/// Returns the current device and a peer, which must be another device.
 fn current_and_peer(state: &State, peer: i32) -> Result<(Arc<DeviceState>, Arc<DeviceState>)> {
     let current = state.current_device()?;
     let other = state.device(peer)?;
@@ -43,29 +43,26 @@ fn current_and_peer(state: &State, peer: i32) -> Result<(Arc<DeviceState>, Arc<D
     Ok((current, other))
 }
 
-/// Permits the current device to reach a peer.
+/// Permits the current device to access a peer.
 pub(crate) fn enable(state: &State, peer: i32, flags: u32) -> Result<()> {
     if flags != 0 {
-        return refuse(AclError::INVALID_PARAM, format!("`flags` is {flags}; it is reserved and 0"));
+        return refuse(AclError::INVALID_PARAM, format!("`flags` is {flags}; it is reserved and must be 0"));
     }
     let (current, other) = current_and_peer(state, peer)?;
     current.usage().peers.insert(other.ordinal);
     Ok(())
 }
 
-/// Withdraws the permission of the current device to reach a peer.
+/// Withdraws the current device's permission to access a peer.
 pub(crate) fn disable(state: &State, peer: i32) -> Result<()> {
     let (current, other) = current_and_peer(state, peer)?;
     if current.usage().peers.remove(&other.ordinal) {
         return Ok(());
     }
-    refuse(
-        AclError::RT_PARAM_INVALID,
-        format!("device {} was not allowed to reach device {peer}", current.ordinal),
-    )
+    refuse(AclError::RT_PARAM_INVALID, format!("device {} has no access to device {peer}", current.ordinal))
 }
 
-/// Returns true if a device is permitted to reach a peer.
+/// Returns true if a device may access a peer.
 pub(crate) fn is_enabled(state: &State, device: i32, peer: i32) -> Result<bool> {
     let (device, peer) = (state.device(device)?, state.device(peer)?);
     Ok(device.usage().peers.contains(&peer.ordinal))

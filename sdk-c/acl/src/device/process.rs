@@ -1,4 +1,4 @@
-//! The beginning and the end of the library: counted initialization, and the release of everything at the end.
+//! Initialization and finalization of the library: counting, and releasing everything at the end.
 
 use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt as _;
@@ -10,7 +10,7 @@ use crate::runtime::Runtime;
 use crate::wait::workers;
 
 impl Runtime {
-    /// Initializes the library, and calls the observers of that.
+    /// Initializes the library, and calls the observers of the initialization.
     pub(crate) fn initialize(&self, config: Option<&CStr>) -> Result<()> {
         self.count_initialization(config)?;
         let notified = self.observers.notify_initialized(config);
@@ -36,12 +36,12 @@ impl Runtime {
             1 => Ok(()),
             count => refuse(
                 AclError::REPEAT_INITIALIZE,
-                format!("the library is initialised already; it is now counted {count} times"),
+                format!("the library is already initialised; the count is now {count}"),
             ),
         }
     }
 
-    /// Adds an observer of the initialization, which is called at once if that has happened.
+    /// Adds an observer of the initialization. Calls it at once if the library is already initialized.
     pub(crate) fn observe_initialization(
         &self,
         part: RegisterCallbackType,
@@ -50,20 +50,20 @@ impl Runtime {
         self.observers.add_for_initialization(part, function)?;
         let count = *self.initialized.lock().unwrap_or_else(PoisonError::into_inner);
         if count > 0 {
-            // No call is left that could return the observer's error.
+            // There is no call that could return the observer's error.
             let _ = self.observers.call_for_initialization(function);
         }
         Ok(())
     }
 
-    /// Takes one or all initializations back, and releases everything with the last. Returns how many are left.
+    /// Undoes one or all initializations, and releases everything with the last one. Returns how many are left.
     pub(crate) fn finalize_count(&self, all: bool) -> Result<u64> {
         let left = {
             let mut count = self.initialized.lock().unwrap_or_else(PoisonError::into_inner);
             if *count == 0 {
                 return refuse(
                     AclError::REPEAT_FINALIZE,
-                    "the library is not initialised, or was finalised already",
+                    "the library is not initialised, or was already finalised",
                 );
             }
             *count = if all { 0 } else { *count - 1 };
@@ -74,7 +74,7 @@ impl Runtime {
             for device in self.state.known_devices() {
                 self.end_work_of(&device);
             }
-            // Memory is freed when no worker is left that could use it.
+            // Memory may only be freed when no worker can use it any more.
             workers::stop();
             self.release();
             self.state.provider.ended();
@@ -83,8 +83,8 @@ impl Runtime {
         Ok(left)
     }
 
-    /// Releases all devices and virtual memory. Pending work is dropped, since it may wait for an event that never comes;
-    /// host memory stays, since the program may hold pointers into it.
+    /// Releases all devices and virtual memory. Pending work is dropped, since it may wait for an event that never
+    /// comes. Host memory stays allocated, since the program may have pointers to it.
     fn release(&self) {
         for device in self.state.known_devices() {
             self.release_device(&device);

@@ -1,5 +1,5 @@
-//! Setting and resetting devices. The first setting creates the default context; the last reset ends what is
-//! on the device.
+//! Setting and resetting devices. The first call that sets a device creates its default context; the last reset ends
+//! everything on the device.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::state::device_state::DeviceState;
 use crate::wait;
 
 impl Runtime {
-    /// Sets the current device of the thread, and counts the setting.
+    /// Sets the current device of the thread, and increments the device's count.
     pub(crate) fn set_device(&self, device: i32) -> Result<()> {
         self.observed(device, [ObservedState::SET_PRE, ObservedState::SET_POST], || {
             if self.state.device_count()? == 0 {
@@ -35,7 +35,7 @@ impl Runtime {
         })
     }
 
-    /// Creates the default context of a device, with the first setting. Another thread may be faster.
+    /// Creates the default context of a device when it is first set. Another thread may do so at the same time.
     fn create_primary_context(&self, device: &Arc<DeviceState>) -> Result<usize> {
         let created = self.new_context(device, true)?;
         let primary = {
@@ -51,7 +51,7 @@ impl Runtime {
         Ok(primary)
     }
 
-    /// Takes a setting of a device back, and ends what is on the device with the last one.
+    /// Decrements the count of a device. The last reset ends everything on the device.
     pub(crate) fn reset_device(&self, device: i32) -> Result<()> {
         self.observed(device, [ObservedState::RESET_PRE, ObservedState::RESET_POST], || {
             let device = self.state.device(device)?;
@@ -67,7 +67,7 @@ impl Runtime {
                         }
                     }
                 };
-                // Without a lock, since callbacks that are waited for may set the device.
+                // Without a lock, since the callbacks that this waits for may set the device.
                 let done = match self.state.contexts.get(primary) {
                     Some(context) => self.state.synchronize_context(&context),
                     None => Ok(()),
@@ -84,7 +84,7 @@ impl Runtime {
         })
     }
 
-    /// Ends everything that is on a device, whatever the count of settings.
+    /// Ends everything on a device, whatever its count is.
     pub(crate) fn reset_device_force(&self, device: i32) -> Result<()> {
         self.observed(device, [ObservedState::RESET_PRE, ObservedState::RESET_POST], || {
             let device = self.state.device(device)?;
@@ -102,13 +102,12 @@ impl Runtime {
         if self.state.synchronize_device(&*self.state.current_device()?, until)? {
             return Ok(());
         }
-        refuse(AclError::RT_STREAM_SYNC_TIMEOUT, format!("the device was not done within {timeout} ms"))
+        refuse(AclError::RT_STREAM_SYNC_TIMEOUT, format!("the device did not finish within {timeout} ms"))
     }
 
     /// Ends the work of a device and frees its memory.
     pub(super) fn release_device(&self, device: &Arc<DeviceState>) {
-        // Looked up first: meanwhile another thread may set the device again and allocate memory, which
-        // stays.
+        // Collected first: another thread may set the device again and allocate memory, which must stay.
         let blocks = self.state.blocks.on_device(device);
         self.end_work_of(device);
         self.free_blocks(blocks);
@@ -127,9 +126,9 @@ impl Runtime {
 
     fn end_primary_context(&self, device: &Arc<DeviceState>, primary: usize) {
         self.end_context(primary);
-        // Looked up first, as above.
+        // Collected first, as above.
         let blocks = self.state.blocks.on_device(device);
-        // Memory belongs to the device: it stays while the program still has a context there.
+        // Memory belongs to the device, so it stays while the program still has a context there.
         if self.contexts_of(device).is_empty() {
             self.free_blocks(blocks);
         }
@@ -148,11 +147,11 @@ impl Runtime {
         contexts
     }
 
-    /// Frees blocks of device memory, unless another thread has freed them.
+    /// Frees blocks of device memory, unless another thread already freed them.
     fn free_blocks(&self, blocks: Vec<Arc<Block>>) {
         for block in blocks {
             let is_same = |known: &Block| std::ptr::eq(known, &*block);
-            // No caller is left to return a failure to.
+            // There is no caller that could receive an error.
             let _ = if block.is_mapped() {
                 self.virtual_memory.unmap_if(&self.state, block.start, is_same)
             } else {
@@ -161,7 +160,7 @@ impl Runtime {
         }
     }
 
-    /// Notifies the observers of devices before a change, and after it if it succeeds.
+    /// Notifies the observers of devices before a change, and, if it succeeds, after it.
     fn observed(
         &self,
         device: i32,

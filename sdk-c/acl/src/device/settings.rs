@@ -1,4 +1,4 @@
-//! Settings of a chip: limits, modes and attributes, which are stored for the program and have no effect.
+//! Settings of a chip: limits, modes and attributes. They are stored and returned, but have no effect.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -26,13 +26,13 @@ mod setting {
     pub(super) const ATTRIBUTE: &str = "attribute";
 }
 
-/// Reads the value of an attribute from the union member that holds it.
+/// Reads the value of an attribute from its union member.
 pub(crate) fn value_of(attribute: StreamAttr, value: &StreamAttrValue) -> u64 {
-    // SAFETY: every bit pattern is a number, whichever member wrote it.
+    // SAFETY: every bit pattern is a valid number, whichever member was written.
     unsafe {
         match attribute {
             StreamAttr::FAILURE_MODE => value.failure_mode,
-            // All others are numbers of 32 bits at the same place.
+            // All others are 32-bit numbers at the same offset.
             _ => value.user_custom_tag.into(),
         }
     }
@@ -41,7 +41,7 @@ pub(crate) fn value_of(attribute: StreamAttr, value: &StreamAttrValue) -> u64 {
 /// Converts a value to the union that the program reads.
 pub(crate) fn as_value(number: u32) -> StreamAttrValue {
     let mut value = StreamAttrValue { reserve: [0; 4] };
-    // The widest member, so that the others see the number too.
+    // Writes the widest member, so that the others have the number too.
     value.failure_mode = number.into();
     value
 }
@@ -59,7 +59,7 @@ impl Default for Timeouts {
 }
 
 impl Timeouts {
-    /// Sets the timeout in microseconds, where 0 is the longest one. Returns the timeout in effect.
+    /// Sets the timeout in microseconds; 0 means the longest one. Returns the timeout in effect.
     pub(crate) fn set_execute(&self, microseconds: u64) -> u64 {
         let limit = match microseconds {
             0 => LONGEST,
@@ -69,13 +69,13 @@ impl Timeouts {
         limit
     }
 
-    /// The timeout in milliseconds.
+    /// Returns the timeout in milliseconds.
     pub(crate) fn execute_ms(&self) -> u32 {
         u32::try_from(self.execute.load(Ordering::Relaxed) / STEP).unwrap_or(u32::MAX)
     }
 }
 
-/// The number of processors of the machine, which is the highest core limit.
+/// Returns the number of processors of the machine, which is the highest core limit.
 fn cores() -> u32 {
     std::thread::available_parallelism().map_or(1, |count| u32::try_from(count.get()).unwrap_or(u32::MAX))
 }
@@ -91,7 +91,7 @@ fn expect_cores(value: u32) -> Result<i64> {
     if (1..=cores()).contains(&value) {
         return Ok(value.into());
     }
-    refuse(AclError::RT_PARAM_INVALID, format!("`value` is {value}; it is 1 to {}", cores()))
+    refuse(AclError::RT_PARAM_INVALID, format!("`value` is {value}; it must be from 1 to {}", cores()))
 }
 
 fn number(stored: i64) -> u32 {
@@ -102,7 +102,7 @@ fn cores_of(device: &DeviceState, kind: i64) -> u32 {
     device.usage().settings.get(&(setting::CORES, kind)).map_or_else(cores, |stored| number(*stored))
 }
 
-/// The core limit of a device.
+/// Returns the core limit of a device.
 pub(crate) fn device_cores(state: &State, device: i32, kind: DevResLimitType) -> Result<u32> {
     let kind = expect_resource(kind)?;
     Ok(cores_of(&*state.device(device)?, kind))
@@ -121,7 +121,7 @@ pub(crate) fn reset_device_cores(state: &State, device: i32) -> Result<()> {
     Ok(())
 }
 
-/// The core limit of a stream.
+/// Returns the core limit of a stream.
 pub(crate) fn stream_cores(state: &State, stream: usize, kind: DevResLimitType) -> Result<u32> {
     let kind = expect_resource(kind)?;
     let stream = state.stream_of_any_context(stream)?;
@@ -164,13 +164,13 @@ pub(crate) fn use_cores_of(state: &State, stream: usize) -> Result<()> {
 pub(crate) fn unuse_cores_of(state: &State, stream: usize) -> Result<()> {
     let stream = state.stream_of_any_context(stream)?.handle;
     if thread_slots::limits(state.instance) != stream {
-        return refuse(AclError::RT_PARAM_INVALID, "the limits of `stream` do not hold for this thread");
+        return refuse(AclError::RT_PARAM_INVALID, "this thread does not use the limits of `stream`");
     }
     thread_slots::set_limits(state.instance, 0);
     Ok(())
 }
 
-/// The core limit of the calling thread.
+/// Returns the core limit of the calling thread.
 pub(crate) fn thread_cores(state: &State, kind: DevResLimitType) -> Result<u32> {
     let kind = expect_resource(kind)?;
     match state.streams.get(thread_slots::limits(state.instance)) {
@@ -188,7 +188,7 @@ pub(crate) fn set_saturation(state: &State, mode: FloatOverflowMode) -> Result<(
     Ok(())
 }
 
-/// The overflow mode of the current device.
+/// Returns the overflow mode of the current device.
 pub(crate) fn saturation(state: &State) -> Result<FloatOverflowMode> {
     let context = state.context()?;
     let usage = context.lease.device.usage();
@@ -210,10 +210,10 @@ pub(crate) fn set_attribute(state: &State, stream: usize, attribute: StreamAttr,
     if value > most {
         return refuse(
             AclError::RT_PARAM_INVALID,
-            format!("`value` is {value}, and {attribute:?} takes 0 to {most}"),
+            format!("`value` is {value}; for {attribute:?} it must be from 0 to {most}"),
         );
     }
-    // It fits, since no attribute takes more than a u32.
+    // Cannot fail: no attribute accepts more than a u32.
     let value = value as u32;
     match attribute {
         StreamAttr::FAILURE_MODE => stream.failure_mode.store(value, Ordering::Relaxed),
@@ -223,7 +223,7 @@ pub(crate) fn set_attribute(state: &State, stream: usize, attribute: StreamAttr,
     Ok(())
 }
 
-/// An attribute of a stream.
+/// Returns an attribute of a stream.
 pub(crate) fn attribute(state: &State, stream: usize, attribute: StreamAttr) -> Result<u32> {
     let stream = state.stream_of_any_context(stream)?;
     Ok(match attribute {
@@ -238,12 +238,12 @@ pub(crate) fn attribute(state: &State, stream: usize, attribute: StreamAttr) -> 
     })
 }
 
-/// Writes a status without overflows, in stream order.
+/// Writes an overflow status without overflows, in stream order.
 pub(crate) fn write_overflow_status(state: &State, address: usize, size: usize, stream: usize) -> Result<()> {
     if size != STATUS_SIZE {
         return refuse(
             AclError::RT_PARAM_INVALID,
-            format!("`output_size` is {size}, and a status has {STATUS_SIZE} bytes"),
+            format!("`output_size` is {size}, but a status has {STATUS_SIZE} bytes"),
         );
     }
     state.blocks.device_range("output_addr", address, size)?;
@@ -258,7 +258,7 @@ pub(crate) fn set_device_limit(state: &State, limit: DeviceLimit, value: usize) 
     Ok(())
 }
 
-/// A limit of the current device; 0 if it was not set.
+/// Returns a limit of the current device; 0 if it was not set.
 pub(crate) fn device_limit(state: &State, limit: DeviceLimit) -> Result<usize> {
     let device = state.current_device()?;
     let value = device.usage().settings.get(&limit_key(limit)?).copied().unwrap_or(0);

@@ -1,7 +1,7 @@
 //! The events of the program.
 //!
-//! Each record of an event creates a new recording, so a wait keeps the recording that it was made for, even
-//! if the event is recorded again.
+//! Each record of an event creates a new recording. A wait refers to the recording, so it is not affected if the
+//! event is recorded again.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::state::handles::HandleKind;
 use crate::stream::completion;
 use crate::wait;
 
-/// The most events that a device may have.
+/// Most events of a device.
 const MAX_EVENTS: usize = 65536;
 
 /// The flags of an event.
@@ -30,7 +30,7 @@ mod flag {
     pub(crate) const TIME_LINE: u32 = 8;
     /// Only the device waits for the event.
     pub(crate) const DEVICE_USE_ONLY: u32 = 0x10;
-    /// Captured work waits for an event from outside.
+    /// Captured work waits for an event from outside the capture.
     pub(crate) const EXTERNAL: u32 = 0x20;
     /// Other processes wait for the event.
     pub(crate) const IPC: u32 = 0x40;
@@ -51,7 +51,7 @@ pub(crate) enum EventKind {
 #[derive(Default)]
 struct Progress {
     last: Option<Arc<Recording>>,
-    /// The points behind the waits of streams for the event.
+    /// The points in streams after their waits for the event.
     waits: Vec<Arc<Recording>>,
 }
 
@@ -82,7 +82,7 @@ impl Event {
         self.progress().waits.retain(|known| !Arc::ptr_eq(known, wait));
     }
 
-    /// Forgets waits that are over, up to the first that is not. Devices are not called under the lock.
+    /// Removes completed waits from the front of the list. Devices are not called under the lock.
     fn forget_first_waits(&self) {
         while let Some(wait) = self.first_wait()
             && wait.is_done().unwrap_or(true)
@@ -100,12 +100,12 @@ impl Event {
         u32::try_from(tenon::handle::index(self.handle)).unwrap_or(u32::MAX)
     }
 
-    /// Returns true if the last recording is done, or there is none.
+    /// Returns true if the last recording is complete, or there is none.
     pub(crate) fn is_done(&self) -> Result<bool> {
         self.last_recording().map_or(Ok(true), |record| record.is_done())
     }
 
-    /// The last recording if its time is known, and the time in nanoseconds.
+    /// Returns the last recording and its time in nanoseconds, if the time is known.
     fn timed_recording(&self, param: &str) -> Result<(Arc<Recording>, u64)> {
         let Some(record) = self.last_recording() else {
             return refuse(AclError::RT_INTERNAL_ERROR, format!("`{param}` was never recorded"));
@@ -113,10 +113,10 @@ impl Event {
         let refused =
             |why: &str| refuse(AclError::RT_EVENT_TIMESTAMP_INVALID, format!("`{param}` has no time: {why}"));
         if !record.is_timed {
-            return refused("it was made without the flag `ACL_EVENT_TIME_LINE`");
+            return refused("it was created without the flag `ACL_EVENT_TIME_LINE`");
         }
         if !record.is_done()? {
-            return refused("its stream has not passed it; wait for the event or for the stream first");
+            return refused("its stream has not reached it yet; wait for the event or the stream first");
         }
         match record.time() {
             Some(time) => Ok((record, time)),
@@ -135,12 +135,12 @@ impl Default for Events {
 }
 
 impl Events {
-    /// The event of a handle.
+    /// Returns the event of a handle.
     pub(crate) fn get(&self, handle: usize) -> Result<Arc<Event>> {
         self.0.get(handle).ok_or_else(|| unknown_handle("event", handle))
     }
 
-    /// The event of a handle, which must not be one for repeated records.
+    /// Returns the event of a handle, unless the event is for repeated records.
     pub(crate) fn get_single(&self, handle: usize, operation: &str) -> Result<Arc<Event>> {
         let event = self.get(handle)?;
         if event.kind == EventKind::Repeated {
@@ -166,10 +166,10 @@ impl Events {
             if usage.events >= MAX_EVENTS {
                 return refuse(
                     AclError::RT_NO_EVENT_RESOURCE,
-                    format!("device {} has {MAX_EVENTS} events, and no more", device.ordinal),
+                    format!("device {} has {MAX_EVENTS} events, which is the maximum", device.ordinal),
                 );
             }
-            // Counted before the event is in the table, since a forced reset destroys what it finds there.
+            // Counted before the event is in the table, since a forced reset destroys the events that it finds there.
             usage.events += 1;
         }
         let event = self.0.insert_with(|handle| {
@@ -183,7 +183,7 @@ impl Events {
         Ok(handle)
     }
 
-    /// Destroys an event at once. Streams that wait for its last recording still do.
+    /// Destroys an event at once. Streams that wait for its last recording continue to wait.
     pub(crate) fn destroy(&self, handle: usize) -> Result<()> {
         let event = self.0.remove(handle).ok_or_else(|| unknown_handle("event", handle))?;
         event.device.usage().events -= 1;
@@ -194,13 +194,13 @@ impl Events {
     pub(crate) fn destroy_all_of(&self, device: &Arc<DeviceState>) {
         for event in self.0.all() {
             if Arc::ptr_eq(&event.device, device) {
-                // Another thread may be faster.
+                // Another thread may have destroyed it.
                 let _ = self.destroy(event.handle);
             }
         }
     }
 
-    /// Records an event at the end of a stream's work.
+    /// Records an event after all work submitted to a stream so far.
     pub(crate) fn record(&self, state: &State, event: usize, stream: usize) -> Result<()> {
         let (event, stream) = (self.get(event)?, state.stream(stream)?);
         if event.device.ordinal != stream.session.ordinal {
@@ -211,20 +211,20 @@ impl Events {
         Ok(())
     }
 
-    /// Resets an event to "not recorded", once a stream reaches this point.
+    /// Resets an event to "not recorded" when a stream reaches this point.
     pub(crate) fn reset(&self, state: &State, event: usize, stream: usize) -> Result<()> {
         let (event, stream) = (self.get(event)?, state.stream(stream)?);
         if event.kind == EventKind::Plain || event.flags & flag::SYNC == 0 {
             return refuse(
                 AclError::RT_FEATURE_NOT_SUPPORT,
-                "`event` cannot be reset; only those made with the flag `ACL_EVENT_SYNC` can",
+                "`event` cannot be reset; only events created with the flag `ACL_EVENT_SYNC` can",
             );
         }
         let Some(recording) = event.last_recording() else { return Ok(()) };
         stream.submit(move |stream| {
             completion::when_reached(stream, move || {
                 let mut progress = event.progress();
-                // A recording that was made meanwhile stays.
+                // A recording that was made in the meantime stays.
                 if progress.last.as_ref().is_some_and(|last| Arc::ptr_eq(last, &recording)) {
                     progress.last = None;
                 }
@@ -268,7 +268,7 @@ impl Events {
         Ok(true)
     }
 
-    /// Waits for the last recording of an event.
+    /// Waits until the last recording of an event is complete.
     pub(crate) fn synchronize(&self, event: usize, timeout: i32) -> Result<()> {
         let until = wait::deadline(timeout)?;
         let event = self.get(event)?;
@@ -278,16 +278,16 @@ impl Events {
         }
         refuse(
             AclError::RT_EVENT_SYNC_TIMEOUT,
-            format!("event {} was not done within {timeout} ms", event.id()),
+            format!("event {} did not complete within {timeout} ms", event.id()),
         )
     }
 
-    /// The time between two events, in milliseconds.
+    /// Returns the time between two events, in milliseconds.
     pub(crate) fn elapsed_time(&self, start: usize, end: usize) -> Result<f32> {
         let (start, end) = (self.get(start)?, self.get(end)?);
         let (start, start_time) = start.timed_recording("start_event")?;
         let (end, end_time) = end.timed_recording("end_event")?;
-        // The device's clock is better than the times at which it notified the host.
+        // The device's clock is more accurate than the times of its notifications.
         let elapsed =
             start.elapsed_on_device(&end).unwrap_or_else(|| end_time.wrapping_sub(start_time).cast_signed());
         if elapsed < 0 {
@@ -296,36 +296,36 @@ impl Events {
                 format!("`end_event` came {} ns before `start_event`", elapsed.unsigned_abs()),
             );
         }
-        // The interface returns a float, which holds hours to about a microsecond.
+        // The interface returns a float, which represents hours with a precision of about a microsecond.
         Ok((elapsed as f64 / 1e6) as f32)
     }
 
-    /// When the last recording of an event was done, in microseconds of a monotonic clock.
+    /// Returns when the last recording of an event completed, in microseconds of a monotonic clock.
     pub(crate) fn timestamp(&self, event: usize) -> Result<u64> {
         let (_, time) = self.get(event)?.timed_recording("event")?;
         Ok(time / 1000)
     }
 }
 
-/// The number of events that can still be created on the current device.
+/// Returns how many more events can be created on the current device.
 pub(crate) fn available(state: &State) -> Result<u32> {
     let events = state.context()?.lease.device.usage().events;
     Ok(u32::try_from(MAX_EVENTS.saturating_sub(events)).unwrap_or(u32::MAX))
 }
 
-/// Checks that the flag of a record or a wait is not the one for captured work.
+/// Rejects the flag for captured work in a record or a wait.
 pub(crate) fn expect_not_captured(flag: u32) -> Result<()> {
     match flag {
         0 => Ok(()),
         1 => refuse(
             AclError::RT_FEATURE_NOT_SUPPORT,
-            "`flag` is 1, which is for streams that are being captured, and none is",
+            "`flag` is 1, which is for captures, but the stream is not being captured",
         ),
-        _ => refuse(AclError::INVALID_PARAM, format!("`flag` is {flag}; it is 0 or 1")),
+        _ => refuse(AclError::INVALID_PARAM, format!("`flag` is {flag}; it must be 0 or 1")),
     }
 }
 
-/// Converts a timeout from seconds to milliseconds; -1, which is endless, for 0 and for values out of range.
+/// Converts a timeout from seconds to milliseconds; -1 (endless) for 0 and for values out of range.
 pub(crate) fn timeout_ms(seconds: u32) -> i32 {
     match seconds {
         0 => -1,
@@ -343,7 +343,9 @@ fn check_flags(flags: u32) -> Result<()> {
     if flags & (flag::IPC | flag::DEVICE_USE_ONLY) != 0 {
         return refuse(
             AclError::RT_FEATURE_NOT_SUPPORT,
-            format!("`flag` is {flags:#x}: no event here is for other processes, or for the device alone"),
+            format!(
+                "`flag` is {flags:#x}: events for other processes or for the device alone are not supported"
+            ),
         );
     }
     Ok(())

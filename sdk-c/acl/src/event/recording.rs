@@ -19,13 +19,13 @@ use crate::wait::workers;
 pub(crate) struct Recording {
     session: Arc<DeviceSession>,
     event: device::Event,
-    /// Opens when the device has the record, or never will.
+    /// Opens when the device has the record, or when it is known that it never will.
     submitted: Arc<Latch>,
-    /// True until the device has the record, and for good if it was dropped with the pending work of its
+    /// True until the record is submitted to the device. Stays true if it was dropped with the pending work of its
     /// stream.
     is_void: AtomicBool,
     pub(crate) is_timed: bool,
-    /// When the stream passed the point, in nanoseconds of [`now`]; 0 until then.
+    /// When the stream reached the point, in nanoseconds of [`now`]; 0 until then.
     time: AtomicU64,
 }
 
@@ -35,7 +35,7 @@ impl Drop for Recording {
     }
 }
 
-/// Nanoseconds since the system started, on a monotonic clock.
+/// Returns the nanoseconds since the system started, on a monotonic clock.
 fn now() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the pointer is to a local variable.
@@ -44,7 +44,7 @@ fn now() -> u64 {
 }
 
 impl Recording {
-    /// Records a point at the end of a stream's work.
+    /// Records a point after all work submitted to a stream so far.
     pub(crate) fn submit(stream: &Arc<Stream>, is_timed: bool) -> Result<Arc<Self>> {
         let session = stream.session.clone();
         let (guard, submitted) = Latch::closed();
@@ -55,8 +55,7 @@ impl Recording {
         if is_timed {
             let stamped = queued.clone();
             let stamp = move || stamped.time.store(now(), Ordering::Release);
-            // An idle stream has reached the point already, and a notification would take longer than the
-            // record.
+            // An idle stream has already reached the point, and a notification would take longer than the record.
             if stream.is_done().unwrap_or(false) {
                 stamp();
             } else {
@@ -72,16 +71,16 @@ impl Recording {
         Ok(record)
     }
 
-    /// When the stream passed the point, in nanoseconds since the system started; none before that, or
+    /// Returns when the stream reached the point, in nanoseconds since the system started; `None` before that, or
     /// without timing.
     pub(crate) fn time(&self) -> Option<u64> {
         Some(self.time.load(Ordering::Acquire)).filter(|time| *time != 0)
     }
 
-    /// The time from this point to `end` in nanoseconds, by the device's clock; none if the device does not
+    /// Returns the time from this point to `end` in nanoseconds, by the device's clock; `None` if the device does not
     /// measure it.
     pub(crate) fn elapsed_on_device(&self, end: &Recording) -> Option<i64> {
-        // An event of the pool that was not recorded for this point may still hold an earlier record.
+        // A pooled event that was not recorded for this point may still have an earlier record.
         if !Arc::ptr_eq(&self.session, &end.session) || self.is_void() || end.is_void() {
             return None;
         }
@@ -92,13 +91,13 @@ impl Recording {
         self.is_void.load(Ordering::Acquire)
     }
 
-    /// Returns true if the stream has passed the point, or was destroyed before.
+    /// Returns true if the stream has reached the point, or was destroyed before.
     pub(crate) fn is_done(&self) -> Result<bool> {
         let is_submitted = self.submitted.is_open();
         Ok(is_submitted && (self.is_void() || self.session.is_event_done(self.event)?))
     }
 
-    /// Waits until the stream has passed the point. Returns false if the deadline passes first.
+    /// Waits until the stream has reached the point. Returns false if the deadline passes first.
     pub(crate) fn wait(&self, until: Option<Instant>) -> Result<bool> {
         if !self.submitted.wait(until) {
             return Ok(false);
@@ -110,23 +109,23 @@ impl Recording {
         }
     }
 
-    /// Makes later work of a stream wait for the point. The stream fails if that takes longer than `timeout`.
+    /// Makes later work of a stream wait for the point. The stream fails if the wait takes longer than `timeout`.
     pub(crate) fn hold_with_timeout(self: &Arc<Self>, stream: &Arc<Stream>, timeout: Duration) -> Result<()> {
         let record = self.clone();
         completion::run_in_order(stream, move |work| {
-            // The time runs from when the stream reaches the wait.
+            // The timeout starts when the stream reaches the wait.
             let until = Instant::now() + timeout;
             if wait::poll(until, || Ok(!work.is_wanted() || record.is_done().unwrap_or(true)))? {
                 return Ok(());
             }
-            refuse(AclError::RT_WAIT_TIMEOUT, format!("an event was not done within {timeout:?}"))
+            refuse(AclError::RT_WAIT_TIMEOUT, format!("an event did not complete within {timeout:?}"))
         })
     }
 
     /// Makes later work of a stream wait for the point.
     pub(crate) fn hold(self: &Arc<Self>, stream: &Arc<Stream>) -> Result<()> {
         if !Arc::ptr_eq(&self.session, &stream.session) {
-            // A device cannot use events of another device, or its own events from before a reset.
+            // A device cannot use events of another device, nor its own events from before a reset.
             let record = self.clone();
             hold_until(stream, move || drop(record.wait(None)));
             return Ok(());
@@ -140,7 +139,7 @@ impl Recording {
     }
 }
 
-/// Holds a stream until a function that blocks has returned.
+/// Holds a stream until a blocking function has returned.
 fn hold_until(stream: &Arc<Stream>, blocks: impl FnOnce() + Send + 'static) {
     let (guard, latch) = Latch::closed();
     workers::run(move || {

@@ -7,12 +7,12 @@ use crate::error::{Error, Result, refuse, unknown_value};
 use crate::state::State;
 use crate::state::blocks::{ALIGNMENT, Block, Place};
 
-/// Allocation lengths are multiples of it, in bytes.
+/// Allocation lengths are multiples of this number of bytes.
 const UNIT: usize = 32;
-/// The padding behind an allocation, for kernels that read ahead, in bytes.
+/// The padding after an allocation in bytes, for kernels that read ahead.
 const PADDING: usize = 32;
 
-/// The length of an allocation of `size` bytes.
+/// Returns the length of an allocation of `size` bytes.
 fn rounded(size: usize, padding: usize) -> Result<usize> {
     if size == 0 {
         return refuse(AclError::INVALID_PARAM, "`size` is 0");
@@ -69,7 +69,7 @@ pub(crate) fn allocate_host(state: &State, size: u64) -> Result<usize> {
             Block { start, length, asked, place: Place::Pinned, base, total, lease }
         }
         Err(_) => {
-            // Copies treat it like any other memory of the program.
+            // Copies treat this memory like any other memory of the program.
             let mut bytes = Vec::<u8>::new();
             bytes.try_reserve_exact(total).map_err(|_| no_memory(size))?;
             let base = bytes.as_ptr().expose_provenance();
@@ -82,21 +82,21 @@ pub(crate) fn allocate_host(state: &State, size: u64) -> Result<usize> {
     Ok(start)
 }
 
-/// Frees device memory, and waits for the device first if asked to.
+/// Frees device memory, after waiting for the device if `waits` is true.
 pub(crate) fn free(state: &State, address: usize, waits: bool) -> Result<()> {
     free_if(state, "dev_ptr", address, waits, |block| {
         matches!(block.place, Place::Device | Place::Managed(_))
     })
 }
 
-/// Frees host memory, and waits for the device first if asked to.
+/// Frees host memory, after waiting for the device if `waits` is true.
 pub(crate) fn free_host(state: &State, address: usize, waits: bool) -> Result<()> {
     free_if(state, "host_ptr", address, waits, |block| {
         matches!(block.place, Place::Pinned | Place::Pageable(_))
     })
 }
 
-/// Frees the block that begins at an address, if the predicate holds for it.
+/// Frees the block that begins at an address, if the predicate is true for it.
 pub(crate) fn free_if(
     state: &State,
     param: &str,

@@ -1,4 +1,4 @@
-//! Managed memory, which host and device use at one address, and the program's advice about it.
+//! Managed memory, which the host and the device access at the same address, and the program's advice about it.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,17 +15,17 @@ use crate::state::advice::{Advice, Location, RangeAdvice};
 use crate::state::blocks::{ALIGNMENT, Block, Place, expect_fits};
 use crate::state::session::DeviceSession;
 
-/// Lengths are rounded up to a multiple of it, which programs that give advice rely on.
+/// Lengths are rounded up to a multiple of this. Programs that give advice rely on it.
 const UNIT: usize = 2 << 20;
 
-/// The numbers of the host and of no location.
+/// The numbers for the host and for no location.
 const HOST: i32 = -1;
 const NOWHERE: i32 = -2;
 
 /// The size of each value of an attribute, in bytes.
 const VALUE_SIZE: usize = size_of::<i32>();
 
-/// The value that all parts of a range have in common, if they do.
+/// Returns the value that all parts of a range have in common, if there is one.
 fn common<T: PartialEq>(parts: &[RangeAdvice], field: impl Fn(&RangeAdvice) -> Option<T>) -> Option<T> {
     let first = field(parts.first()?)?;
     parts.iter().all(|part| field(part).as_ref() == Some(&first)).then_some(first)
@@ -40,12 +40,12 @@ fn expect_room(attribute: MemManagedRangeAttribute, room: usize) -> Result<()> {
     refuse(
         AclError::RT_PARAM_INVALID,
         format!(
-            "there are {room} bytes of room for {attribute:?}, whose numbers have {VALUE_SIZE} bytes each"
+            "the buffer for {attribute:?} has {room} bytes, but its numbers have {VALUE_SIZE} bytes each"
         ),
     )
 }
 
-/// The values of an attribute.
+/// Returns the values of an attribute.
 fn attribute_values(attribute: MemManagedRangeAttribute, parts: &[RangeAdvice]) -> Result<Vec<i32>> {
     let kind = |location: Option<Location>| {
         location.map_or(MemManagedLocationType::INVALID.0, |location| location.kind)
@@ -79,12 +79,12 @@ pub(crate) struct PrefetchBatch<'a> {
     pub(crate) ptrs: &'a [UnifiedPtr],
     pub(crate) sizes: &'a [usize],
     pub(crate) locations: &'a [MemManagedLocation],
-    /// The first range that each location applies to.
+    /// For each location, the index of the first range that it applies to.
     pub(crate) firsts: &'a [usize],
 }
 
 impl PrefetchBatch<'_> {
-    /// The location for a range.
+    /// Returns the location for a range.
     fn location(&self, index: usize) -> Option<&MemManagedLocation> {
         let location = self.firsts.iter().rposition(|first| *first <= index)?;
         self.locations.get(location)
@@ -114,7 +114,7 @@ pub(crate) fn allocate_managed(state: &State, size: u64, flag: u32) -> Result<us
     let base = match taken.map(UnifiedPtr::addr) {
         Ok(0) => return no_memory(size),
         Ok(base) => base,
-        // A device reports the same error when it has no more managed memory and when it has none.
+        // A device returns the same error if it has run out of managed memory and if it does not support it.
         Err(_) if has_managed_memory(&lease) => return no_memory(size),
         Err(error) => {
             return refuse(
@@ -128,7 +128,7 @@ pub(crate) fn allocate_managed(state: &State, size: u64, flag: u32) -> Result<us
     Ok(start)
 }
 
-/// The block of managed memory that contains a range, and the offsets of the range in it.
+/// Returns the block of managed memory that contains a range, and the offsets of the range in it.
 fn managed_range(
     state: &State,
     param: &str,
@@ -181,7 +181,7 @@ fn managed_location(state: &State, location: &MemManagedLocation) -> Result<Loca
     Ok(Location { number, kind: kind.0 })
 }
 
-/// Keeps the program's advice about a range.
+/// Stores the program's advice about a range.
 pub(crate) fn advise(
     state: &State,
     address: usize,
@@ -221,7 +221,7 @@ pub(crate) fn advise(
     Ok(())
 }
 
-/// Writes an attribute of a range; the rest of the buffer is filled with the number of no location.
+/// Writes an attribute of a range. Fills the rest of the buffer with the number for no location.
 pub(crate) fn write_attribute(
     state: &State,
     attribute: MemManagedRangeAttribute,
@@ -241,7 +241,7 @@ pub(crate) fn write_attribute(
     Ok(())
 }
 
-/// Writes several attributes of a range, each into its buffer.
+/// Writes several attributes of a range, each to its own buffer.
 pub(crate) fn write_attributes(
     state: &State,
     attributes: &[MemManagedRangeAttribute],
@@ -263,7 +263,7 @@ pub(crate) fn write_attributes(
     Ok(())
 }
 
-/// Keeps the location that a range is prefetched to.
+/// Stores the location that a range is prefetched to.
 pub(crate) fn prefetch(
     state: &State,
     (address, size): (usize, usize),
@@ -272,7 +272,10 @@ pub(crate) fn prefetch(
     stream: usize,
 ) -> Result<()> {
     if flags != 0 {
-        return refuse(AclError::RT_PARAM_INVALID, format!("`flags` is {flags}; it is reserved and 0"));
+        return refuse(
+            AclError::RT_PARAM_INVALID,
+            format!("`flags` is {flags}; it is reserved and must be 0"),
+        );
     }
     let (block, range) = managed_range(state, "ptr", address, size)?;
     let location = managed_location(state, location)?;
@@ -295,13 +298,17 @@ pub(crate) fn prefetch_batch(
     if ptrs.is_empty() || locations.is_empty() || locations.len() > ptrs.len() {
         return refuse(
             AclError::INVALID_PARAM,
-            format!("{} places for {} ranges are too few or too many", locations.len(), ptrs.len()),
+            format!(
+                "the number of locations, {}, does not suit the number of ranges, {}",
+                locations.len(),
+                ptrs.len()
+            ),
         );
     }
     if firsts.first() != Some(&0) || !is_rising || firsts.last().is_some_and(|last| *last >= ptrs.len()) {
         return refuse(
             AclError::INVALID_PARAM,
-            "`prefetch_loc_idxs` does not begin with 0, does not rise, or names a range that there is not",
+            "`prefetch_loc_idxs` does not begin with 0, does not increase, or names a range that does not exist",
         );
     }
     for (index, (ptr, size)) in ptrs.iter().zip(sizes).enumerate() {
@@ -312,7 +319,7 @@ pub(crate) fn prefetch_batch(
     Ok(())
 }
 
-/// Returns true if a device has managed memory at all.
+/// Returns true if a device supports managed memory.
 fn has_managed_memory(session: &DeviceSession) -> bool {
     let tried = session.call(|device, id| {
         let base = device.unified_memory_allocate(id, ALIGNMENT)?;

@@ -1,4 +1,4 @@
-//! Allocation and registration of memory, and what is known of an address.
+//! Allocation and registration of memory, and queries about addresses.
 //!
 //! Also managed memory, and values in device memory that streams write and wait for.
 

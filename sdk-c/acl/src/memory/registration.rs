@@ -1,4 +1,4 @@
-//! Registration of host memory, and what is known of an address.
+//! Registration of host memory, and queries about addresses.
 
 use tenon::DevicePtr;
 
@@ -12,7 +12,7 @@ use crate::state::blocks::{Block, Place};
 use crate::state::device_state::DeviceState;
 use crate::virtual_memory::pages;
 
-/// Registers host memory by type.
+/// Registers host memory for a type of access.
 pub(crate) fn register_host_as(
     state: &State,
     address: usize,
@@ -25,7 +25,7 @@ pub(crate) fn register_host_as(
     }
 }
 
-/// Registers host memory by flags.
+/// Registers host memory with flags.
 pub(crate) fn register_host_with(state: &State, address: usize, size: u64, flags: u32) -> Result<()> {
     let [mapped, pinned] = [HostRegisterFlags::MAPPED, HostRegisterFlags::PINNED];
     let [mapped, pinned] = [mapped, pinned].map(|flag| flag.0.cast_unsigned());
@@ -52,7 +52,7 @@ fn register_host(state: &State, address: usize, size: u64, is_mapped: bool) -> R
     let (start, base, asked, total) = (address, address, length, length);
     let block = Block { start, length, asked, place, base, total, lease };
     state.blocks.insert_disjoint(block).map_err(|block| {
-        let message = format!("some of the {} bytes from {:#x} are known already", block.length, block.start);
+        let message = format!("some of the {} bytes from {:#x} are already known", block.length, block.start);
         Error::new(AclError::HOST_MEMORY_ALREADY_REGISTERED, message)
     })
 }
@@ -68,13 +68,13 @@ pub(crate) fn unregister_host(state: &State, address: usize) -> Result<()> {
     }
 }
 
-/// The address at which the device reaches host memory: the same one.
+/// Returns the address at which the device accesses host memory: the same one.
 pub(crate) fn device_pointer_of(state: &State, address: usize, flag: u32) -> Result<usize> {
     if address == 0 {
         return refuse(AclError::INVALID_PARAM, "`p_host` is null");
     }
     if flag != 0 {
-        return refuse(AclError::INVALID_PARAM, format!("`flag` is {flag}; it is reserved and 0"));
+        return refuse(AclError::INVALID_PARAM, format!("`flag` is {flag}; it is reserved and must be 0"));
     }
     state.context()?;
     match state.blocks.find(address) {
@@ -101,7 +101,7 @@ pub(crate) fn expect_device_range(state: &State, address: usize, size: usize) ->
     state.blocks.device_range("dev_ptr", address, size).map(drop)
 }
 
-/// The free and total memory of the current device, in bytes.
+/// Returns the free and total memory of the current device, in bytes.
 pub(crate) fn memory_info(state: &State, kind: MemAttr) -> Result<RtGetMemInfo> {
     if kind.name().is_none() {
         return unknown_value("attr", kind.0);
@@ -111,7 +111,7 @@ pub(crate) fn memory_info(state: &State, kind: MemAttr) -> Result<RtGetMemInfo> 
     Ok(RtGetMemInfo { free: stats.free_memory, total: stats.total_memory })
 }
 
-/// Writes how much memory of a device the program holds; returns the number of entries.
+/// Writes how much device memory the program has allocated; returns the number of entries.
 pub(crate) fn memory_usage(device: &DeviceState, places: &mut [MemUsageInfo]) -> Result<usize> {
     let Some(place) = places.first_mut() else {
         return refuse(AclError::INVALID_PARAM, "`input_num` is 0");
@@ -126,7 +126,7 @@ pub(crate) fn memory_usage(device: &DeviceState, places: &mut [MemUsageInfo]) ->
     Ok(1)
 }
 
-/// The device or host that an address belongs to.
+/// Returns the device or host that an address belongs to.
 pub(crate) fn pointer_attributes(state: &State, address: usize) -> Result<PtrAttributes> {
     if address == 0 {
         return refuse(AclError::INVALID_PARAM, "`ptr` is null");
@@ -140,7 +140,7 @@ pub(crate) fn pointer_attributes(state: &State, address: usize) -> Result<PtrAtt
     Ok(PtrAttributes { location: MemLocation { id, r#type }, page_size, rsv: [0; 4] })
 }
 
-/// The allocation of device memory that contains an address.
+/// Returns the allocation of device memory that contains an address.
 pub(crate) fn address_range(state: &State, address: usize) -> Result<RtMemGetAddressRange> {
     if address == 0 {
         return refuse(AclError::INVALID_PARAM, "`ptr` is null");

@@ -12,7 +12,7 @@ use crate::state::State;
 use crate::state::stream::Stream;
 use crate::stream::completion;
 
-/// The longest pause between two reads of a value.
+/// Longest pause between two reads of a value.
 const LONGEST_PAUSE: Duration = Duration::from_millis(1);
 
 /// The condition of a wait.
@@ -22,7 +22,7 @@ enum Condition {
     Reached,
     Equal,
     SharesBit,
-    /// Some bit is set in neither.
+    /// Some bit is clear in both the value and the operand.
     LacksBit,
 }
 
@@ -57,10 +57,10 @@ impl Condition {
 struct ValueAddress(usize);
 
 impl ValueAddress {
-    /// The value, where the host can access device memory.
+    /// Returns the value, if the host can access device memory.
     fn value(&self) -> &AtomicU64 {
-        // SAFETY: the 8 bytes are aligned and lie within an allocation, which the program keeps until the
-        // stream has passed the work that uses it.
+        // SAFETY: the 8 bytes are aligned and inside an allocation, which the program keeps until the stream has
+        // passed the work that uses it.
         unsafe { AtomicU64::from_ptr(HostPtr::from_addr(self.0).as_ptr().cast()) }
     }
 }
@@ -79,7 +79,7 @@ fn value_address(state: &State, address: usize) -> Result<ValueAddress> {
 /// Writes a value in stream order.
 pub(crate) fn write_value(state: &State, address: usize, value: u64, flag: u32, stream: usize) -> Result<()> {
     if flag != 0 {
-        return refuse(AclError::RT_PARAM_INVALID, format!("`flag` is {flag}; it is reserved and 0"));
+        return refuse(AclError::RT_PARAM_INVALID, format!("`flag` is {flag}; it is reserved and must be 0"));
     }
     let place = value_address(state, address)?;
     let stream = state.stream(stream)?;
@@ -99,7 +99,7 @@ pub(crate) fn wait_value(state: &State, address: usize, value: u64, flag: u32, s
     if !state.provider.memory_is_host() {
         return refuse(
             AclError::RT_FEATURE_NOT_SUPPORT,
-            "the host cannot see the memory of this device, and the device cannot wait for it",
+            "the host cannot access the memory of this device, and the device cannot wait for it",
         );
     }
     completion::run_in_order(&stream, move |work| {
@@ -108,17 +108,17 @@ pub(crate) fn wait_value(state: &State, address: usize, value: u64, flag: u32, s
     })
 }
 
-/// Polls the value until the condition holds or the wait is no longer wanted.
+/// Polls the value until the condition is true or the wait is cancelled.
 fn wait_for(place: ValueAddress, condition: Condition, value: u64, is_wanted: impl Fn() -> bool) {
     let mut pause = Duration::from_micros(1);
-    // Checked before each read: once the wait is dropped, the program may free the memory.
+    // Checked before each read: after the wait was dropped, the program may free the memory.
     while is_wanted() && !condition.holds(place.value().load(Ordering::Acquire), value) {
         std::thread::sleep(pause);
         pause = (pause * 2).min(LONGEST_PAUSE);
     }
 }
 
-/// Makes the device copy the value, from host memory that stays until the copy is done.
+/// Makes the device copy the value from host memory, which stays allocated until the copy is complete.
 fn write(stream: &Arc<Stream>, address: usize, value: u64) -> Result<()> {
     let number = Arc::new(value.to_ne_bytes());
     let (from, to) = (HostPtr::from_ptr(Arc::as_ptr(&number)), DevicePtr::from_addr(address));
@@ -128,7 +128,7 @@ fn write(stream: &Arc<Stream>, address: usize, value: u64) -> Result<()> {
     let kept = number.clone();
     let notified = completion::when_reached(stream, move || drop(kept));
     if notified.is_err() {
-        // Without a notification it is unknown when the device has read the memory, so it is never freed.
+        // Without a notification it is unknown when the device has read the memory, so the memory is never freed.
         std::mem::forget(number);
     }
     notified

@@ -1,6 +1,6 @@
 //! Notifies: flags and counters that one stream sets and another waits for.
 //!
-//! Devices do not have notifies, so the values are kept on the host, and latches block waiting streams.
+//! Devices do not support notifies, so the values are kept on the host, and latches block waiting streams.
 
 mod functions;
 pub(crate) mod notify_table;

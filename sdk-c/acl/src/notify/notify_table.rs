@@ -37,7 +37,7 @@ impl Notify {
     }
 }
 
-/// The change that a record makes to a counter.
+/// Returns the change that a record makes to a counter.
 pub(crate) fn change_of(info: &CntNotifyRecordInfo) -> Result<Change> {
     Ok(match info.mode {
         CntNotifyRecordMode::SET_VALUE => Change::Set(info.value),
@@ -53,7 +53,7 @@ pub(crate) fn change_of(info: &CntNotifyRecordInfo) -> Result<Change> {
     })
 }
 
-/// The wait that a program asks for.
+/// Returns the wait that a program requests.
 pub(crate) fn wait_of(info: &CntNotifyWaitInfo) -> Result<Wait> {
     let condition = match info.mode {
         CntNotifyWaitMode::LESS => Condition::Less(info.value),
@@ -71,7 +71,7 @@ pub(crate) fn wait_of(info: &CntNotifyWaitInfo) -> Result<Wait> {
     Ok(Wait { condition, clears: info.is_clear != 0, timeout: timeout(info.timeout) })
 }
 
-/// Converts a timeout in seconds; 0 is none.
+/// Converts a timeout in seconds; 0 means none.
 fn timeout(seconds: u32) -> Option<Duration> {
     (seconds != 0).then(|| Duration::from_secs(seconds.into()))
 }
@@ -109,7 +109,7 @@ impl Notifies {
             .ok_or_else(|| Error::new(AclError::RT_NO_NOTIFY_RESOURCE, "16 million notifies exist already"))
     }
 
-    /// Destroys a notify. Queued work keeps the signal; a wait that can never end fails.
+    /// Destroys a notify. Queued work keeps the signal alive; a wait that can never end fails.
     pub(crate) fn destroy(&self, kind: NotifyKind, handle: usize) -> Result<()> {
         self.get(kind, handle)?;
         self.0.remove(handle).map(drop).ok_or_else(|| unknown_handle("notify", handle))
@@ -124,7 +124,7 @@ impl Notifies {
         }
     }
 
-    /// The notify of a handle.
+    /// Returns the notify of a handle.
     pub(crate) fn get(&self, kind: NotifyKind, handle: usize) -> Result<Arc<Notify>> {
         let notify = self.0.get(handle).filter(|notify| notify.kind == kind);
         let param = if kind == NotifyKind::Flag { "notify" } else { "cnt_notify" };
@@ -169,7 +169,7 @@ impl Notifies {
         self.wait(state, NotifyKind::Flag, handle, stream, wait)
     }
 
-    /// Clears flags at once; all of them or none.
+    /// Clears flags at once: all or none.
     pub(crate) fn reset_all(&self, handles: impl Iterator<Item = usize>) -> Result<()> {
         let notifies: Vec<Arc<Notify>> =
             handles.map(|handle| self.get(NotifyKind::Flag, handle)).collect::<Result<_>>()?;
@@ -182,7 +182,7 @@ impl Notifies {
         Ok(())
     }
 
-    /// Writes a key by which the process imports a flag.
+    /// Writes a key with which the process can import a flag.
     pub(crate) fn export(&self, handle: usize, buffer: &mut [u8], flags: u64) -> Result<()> {
         expect_flags(flags)?;
         let notify = self.get(NotifyKind::Flag, handle)?;
@@ -191,7 +191,7 @@ impl Notifies {
         Ok(())
     }
 
-    /// Creates another handle of the flag that a key names.
+    /// Creates another handle of the flag that has a key.
     pub(crate) fn import(&self, state: &State, key: &CStr, flags: u64) -> Result<usize> {
         expect_flags(flags)?;
         let device = state.current_device()?;
@@ -203,7 +203,7 @@ impl Notifies {
             Some(notify) => self.insert(NotifyKind::Flag, device, notify.signal.clone()),
             None => refuse(
                 AclError::RT_PARAM_INVALID,
-                "`key` names no living notify of this process; processes do not share notifies",
+                "`key` names no live notify of this process; processes do not share notifies",
             ),
         }
     }
@@ -211,7 +211,7 @@ impl Notifies {
 
 fn expect_flags(flags: u64) -> Result<()> {
     if flags & !2 != 0 {
-        return refuse(AclError::RT_PARAM_INVALID, format!("`flags` is {flags}; it is 0 or 2"));
+        return refuse(AclError::RT_PARAM_INVALID, format!("`flags` is {flags}; it must be 0 or 2"));
     }
     Ok(())
 }

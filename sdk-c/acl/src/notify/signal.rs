@@ -1,7 +1,8 @@
-//! Signals: values on the host that streams change and that other streams wait for.
+//! Signals: values on the host that streams change and wait for.
 //!
-//! A wait begins when its stream reaches it, and holds the rest of the stream behind a latch. Waits end in the order in
-//! which they began. When no [`Setter`] is left that could change the value, the remaining waits fail.
+//! A wait begins when its stream reaches it, and holds the rest of the stream with a latch. Waits end in the order in
+//! which they began. When the last [`Setter`] is dropped, nothing can change the value any more, and the remaining
+//! waits fail.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -61,9 +62,9 @@ impl Condition {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wait {
     pub(crate) condition: Condition,
-    /// True if the end of the wait sets the value to 0.
+    /// True if the value is set to 0 when the wait ends.
     pub(crate) clears: bool,
-    /// The longest time from when the stream reaches the wait.
+    /// The longest duration of the wait, from when the stream reaches it.
     pub(crate) timeout: Option<Duration>,
 }
 
@@ -82,7 +83,7 @@ impl Waiting {
         self.stream.epoch() != self.epoch
     }
 
-    /// Ends the wait with a failure of the stream. Must not be called in a thread of the device or under a lock.
+    /// Ends the wait with a failure of the stream. Must not be called on a thread of the device or under a lock.
     fn fail(self, error: Error) {
         if !self.is_dropped() {
             self.stream.fail(self.task, error);
@@ -94,14 +95,14 @@ impl Waiting {
 struct State {
     value: u32,
     waiting: VecDeque<Waiting>,
-    /// The number of waits that ever began.
+    /// The number of waits that have begun.
     count: u64,
-    /// The number of [`Setter`]s: handles of the program and changes queued in streams.
+    /// The number of [`Setter`]s: handles of the program, and changes queued in streams.
     setters: usize,
 }
 
 impl State {
-    /// Removes the waits whose condition holds, and those that were dropped with their stream's work.
+    /// Removes the waits whose condition is true, and those that were dropped with their stream's work.
     fn take_ready(&mut self) -> Vec<Waiting> {
         let mut ready = Vec::new();
         let mut index = 0;
@@ -115,7 +116,7 @@ impl State {
             ready.extend(self.waiting.remove(index));
             if clears {
                 self.value = 0;
-                // An earlier wait may wait for the new value.
+                // The new value may satisfy an earlier wait.
                 index = 0;
             }
         }
@@ -132,7 +133,7 @@ impl State {
 pub(crate) struct Setter(Arc<Signal>);
 
 impl Setter {
-    /// The first setter of a new signal.
+    /// Creates a signal, and returns its first setter.
     pub(crate) fn new() -> Self {
         Arc::<Signal>::default().setter()
     }
@@ -193,7 +194,7 @@ impl Signal {
         stream.submit(move |stream| completion::when_reached(stream, move || setter.change(change)))
     }
 
-    /// Holds later work of a stream until the condition holds.
+    /// Holds later work of a stream until the condition is true.
     pub(crate) fn wait_on(self: &Arc<Self>, stream: &Arc<Stream>, wait: Wait) -> Result<()> {
         let (guard, latch) = Latch::closed();
         let signal = self.clone();
@@ -216,7 +217,7 @@ impl Signal {
         self.release(ready);
         self.fail_all(hopeless);
         if let Some(timeout) = timeout.filter(|_| !is_over) {
-            // The calling thread may belong to the device and must not wait.
+            // The calling thread may belong to the device, so it must not wait.
             workers::run(move || self.end_at(Instant::now() + timeout, number));
         }
     }
@@ -241,7 +242,7 @@ impl Signal {
         late.fail(Error::new(AclError::RT_WAIT_TIMEOUT, message));
     }
 
-    /// Releases the streams of waits that are over. Called without the lock, since latches run other code.
+    /// Releases the streams whose waits are over. Called without the lock, since latches run other code.
     fn release(&self, ready: Vec<Waiting>) {
         if !ready.is_empty() {
             self.moved.notify_all();
@@ -260,8 +261,7 @@ impl Signal {
         // The caller may be a thread of the device, or hold a lock.
         workers::run(|| {
             for waiting in hopeless {
-                let message =
-                    "a wait for a notify cannot end: it is destroyed, and no stream will set it any more";
+                let message = "a wait for a notify cannot end: the notify was destroyed, and no stream will set it any more";
                 waiting.fail(Error::new(AclError::RT_INVALID_HANDLE, message));
             }
         });

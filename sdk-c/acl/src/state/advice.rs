@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A location, as the program named it.
+/// A location as the program stated it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Location {
     pub(crate) number: i32,
     pub(crate) kind: i32,
 }
 
-/// The advice that holds for a range.
+/// The advice for a range.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RangeAdvice {
     pub(crate) is_read_mostly: bool,
@@ -20,7 +20,8 @@ pub(crate) struct RangeAdvice {
     pub(crate) prefetched: Option<Location>,
 }
 
-/// The advice for a block of managed memory. Each entry holds from its offset to the next one; the first offset is 0.
+/// The advice for a block of managed memory. Each entry applies from its offset to the next one; the first offset is
+/// 0.
 #[derive(Debug)]
 pub(crate) struct Advice(Mutex<BTreeMap<usize, RangeAdvice>>);
 
@@ -45,7 +46,7 @@ impl Advice {
         ranges.range_mut(range.clone()).for_each(|(_, advice)| change(advice));
     }
 
-    /// The advice for each part of a range.
+    /// Returns the advice for each part of a range.
     pub(crate) fn of(&self, range: &Range<usize>) -> Vec<RangeAdvice> {
         let ranges = self.lock();
         let first = ranges.range(..=range.start).next_back();

@@ -1,4 +1,4 @@
-//! Memory blocks: allocations and registered memory by address, so that ranges and kinds can be checked.
+//! Memory blocks: allocations and registered memory, by address. They are used to check ranges and kinds of memory.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock, Weak};
@@ -20,7 +20,7 @@ pub(crate) enum Place {
     Device,
     /// Device memory, mapped at addresses that the program has reserved.
     Mapped,
-    /// Managed memory, which device and host use at one address.
+    /// Managed memory, which the device and the host access at the same address.
     Managed(Advice),
     /// Pinned host memory, allocated by the device.
     Pinned,
@@ -34,19 +34,19 @@ pub(crate) enum Place {
 #[derive(Debug)]
 pub(crate) struct Block {
     pub(crate) start: usize,
-    /// The bytes that may be used.
+    /// The number of usable bytes.
     pub(crate) length: usize,
     /// The requested size in bytes.
     pub(crate) asked: usize,
     pub(crate) place: Place,
-    /// The address and length of the device's allocation, for its deallocation.
+    /// The address and length of the device's allocation, needed to free it.
     pub(crate) base: usize,
     pub(crate) total: usize,
     pub(crate) lease: Lease,
 }
 
 impl Block {
-    /// A block for memory that is mapped at reserved addresses.
+    /// Returns a block for memory that is mapped at reserved addresses.
     pub(crate) fn mapped(start: usize, length: usize, lease: Lease) -> Self {
         Block { start, length, asked: length, place: Place::Mapped, base: start, total: length, lease }
     }
@@ -90,19 +90,19 @@ impl Block {
 pub(crate) struct Blocks(RwLock<BTreeMap<usize, Arc<Block>>>);
 
 impl Blocks {
-    /// The block that contains an address.
+    /// Returns the block that contains an address.
     pub(crate) fn find(&self, address: usize) -> Option<Arc<Block>> {
         let blocks = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let (_, block) = blocks.range(..=address).next_back()?;
         (address < block.end()).then(|| block.clone())
     }
 
-    /// All blocks.
+    /// Returns all blocks.
     pub(crate) fn all(&self) -> Vec<Arc<Block>> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 
-    /// The blocks of device memory of a device.
+    /// Returns the device memory blocks of a device.
     pub(crate) fn on_device(&self, device: &Arc<DeviceState>) -> Vec<Arc<Block>> {
         let mut blocks = self.all();
         blocks.retain(|block| block.is_device() && Arc::ptr_eq(&block.lease.device, device));
@@ -116,11 +116,11 @@ impl Blocks {
         known.is_some_and(|(_, known)| Arc::as_ptr(known) == block.as_ptr())
     }
 
-    /// The error for an address that does not begin a block of the kind that a function takes.
+    /// Returns the error for an address that is not the start of a block of the required kind.
     #[cold]
     pub(crate) fn unknown_address(&self, param: &str, address: usize) -> Error {
         let what = match self.find(address) {
-            None => "is freed or was never allocated here".to_owned(),
+            None => "was freed or never allocated".to_owned(),
             Some(block) if block.start != address => {
                 format!("is {} bytes inside an allocation", address - block.start)
             }
@@ -159,7 +159,7 @@ impl Blocks {
         self.0.write().unwrap_or_else(PoisonError::into_inner).insert(block.start, Arc::new(block));
     }
 
-    /// Inserts a block unless it overlaps another; then returns it.
+    /// Inserts a block, unless it overlaps another. If so, returns the block.
     pub(crate) fn insert_disjoint(&self, block: Block) -> Result<(), Block> {
         let mut blocks = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let before = blocks.range(..block.end()).next_back();
@@ -170,7 +170,7 @@ impl Blocks {
         Ok(())
     }
 
-    /// Removes the block that begins at an address, if the predicate holds for it.
+    /// Removes the block that begins at an address, if the predicate is true for it.
     pub(crate) fn remove_if(
         &self,
         address: usize,
@@ -181,15 +181,13 @@ impl Blocks {
     }
 }
 
-/// Checks that a range which begins inside a block also ends there.
+/// Checks that a range which begins inside a block also ends inside it.
 pub(crate) fn expect_fits(param: &str, block: &Block, address: usize, size: usize) -> Result<()> {
     let left = block.end() - address;
     if size > left {
         return refuse(
             AclError::RT_PARAM_INVALID,
-            format!(
-                "{size} bytes from `{param}` reach past the end of its allocation, which has {left} left"
-            ),
+            format!("{size} bytes from `{param}` exceed its allocation, which has {left} left"),
         );
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Contexts, which streams belong to, and the options that a program sets for a context or the process.
+//! Contexts, which own streams, and the options that a program sets for a context or the process.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,7 +11,7 @@ use crate::error::{Result, refuse, unknown_value};
 /// A context of a device.
 pub(crate) struct Context {
     pub(crate) handle: usize,
-    /// True for the default context of its device, which all threads share.
+    /// True for the device's default context, which all threads share.
     pub(crate) is_primary: bool,
     pub(crate) default_stream: Arc<Stream>,
     streams: Mutex<BTreeSet<usize>>,
@@ -20,19 +20,19 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// A context that has only its default stream.
+    /// Returns a context that has only its default stream.
     pub(crate) fn new(handle: usize, is_primary: bool, default_stream: Arc<Stream>, lease: Lease) -> Self {
         let (streams, options) = (Mutex::default(), Options::default());
         Context { handle, is_primary, default_stream, streams, options, lease }
     }
 
-    /// The handles of the streams that the program created in the context.
+    /// Locks the handles of the streams that the program created in the context.
     pub(crate) fn streams(&self) -> MutexGuard<'_, BTreeSet<usize>> {
         self.streams.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The options that the program has set.
+/// The options that the program set.
 #[derive(Debug, Default)]
 pub(crate) struct Options(Mutex<BTreeMap<i32, i64>>);
 
@@ -40,7 +40,10 @@ impl Options {
     pub(crate) fn set(&self, option: SysParamOpt, value: i64) -> Result<()> {
         check(option)?;
         if value != 0 && value != 1 {
-            return refuse(AclError::INVALID_PARAM, format!("`value` is {value}; it is 1 for on, 0 for off"));
+            return refuse(
+                AclError::INVALID_PARAM,
+                format!("`value` is {value}; it must be 1 for on or 0 for off"),
+            );
         }
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(option.0, value);
         Ok(())

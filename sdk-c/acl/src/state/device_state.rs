@@ -1,4 +1,4 @@
-//! Device state: the runtime's record of a device, which is open as long as a lease of it exists.
+//! Device state: the runtime's record of a device. The device is open while a lease of it exists.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,9 +16,9 @@ pub(crate) struct DeviceState {
 /// The program's use of a device.
 #[derive(Default)]
 pub(crate) struct DeviceUsage {
-    /// Number of times that the program set the device, minus the number of resets.
+    /// How many times the program set the device, minus how many times it reset it.
     pub(crate) references: usize,
-    /// The handle of the default context, from the first setting to the last reset.
+    /// The handle of the default context, from when the device is first set to its last reset.
     pub(crate) primary: Option<usize>,
     session: Option<Arc<DeviceSession>>,
     leases: usize,
@@ -26,16 +26,16 @@ pub(crate) struct DeviceUsage {
     pub(crate) stream_ids: BTreeSet<u32>,
     /// The number of events.
     pub(crate) events: usize,
-    /// The bytes of device memory that the program holds, now and at the peak.
+    /// The bytes of device memory that the program has allocated, now and at the peak.
     pub(crate) memory: (usize, usize),
-    /// The devices whose memory this one may reach.
+    /// The devices whose memory this device may access.
     pub(crate) peers: BTreeSet<u32>,
     /// Settings by name and number. The last reset clears them.
     pub(crate) settings: BTreeMap<(&'static str, i64), i64>,
 }
 
 impl DeviceUsage {
-    /// Forgets how the device was set, and returns the handle of its default context.
+    /// Clears the count of the device, and returns the handle of its default context.
     pub(crate) fn take_primary(&mut self) -> Option<usize> {
         self.references = 0;
         self.peers.clear();
@@ -49,7 +49,7 @@ impl DeviceState {
         Arc::new(DeviceState { ordinal, usage: Mutex::default() })
     }
 
-    /// Locks the usage, for a moment only and never while anything is called.
+    /// Locks the usage. The lock must be held only briefly, and never during a call of other code.
     pub(crate) fn usage(&self) -> MutexGuard<'_, DeviceUsage> {
         self.usage.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -61,7 +61,8 @@ impl DeviceState {
         }
         let opened = provider.open(self.ordinal).map_err(|error| of_device(&error))?;
         let session = DeviceSession::new(self.ordinal, opened);
-        // Another thread may have opened the device meanwhile: its session is used and this one closed.
+        // Another thread may have opened the device in the meantime: then its session is used, and this one is
+        // closed.
         if let Some(lease) = self.lease_if_open() {
             session.close();
             return Ok(lease);
@@ -92,7 +93,7 @@ impl DeviceState {
     }
 }
 
-/// Keeps a device open. The thread that drops the last lease closes the device, so the device itself must not
+/// Keeps a device open. The thread that drops the last lease closes the device, so a thread of the device must not
 /// own one.
 pub(crate) struct Lease {
     pub(crate) device: Arc<DeviceState>,

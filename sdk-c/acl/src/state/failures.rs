@@ -1,4 +1,4 @@
-//! Failures of queued work, and the functions of the program that listen to them.
+//! Failures of queued work, and the program's listeners for them.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,7 +10,7 @@ use super::thread_slots;
 use crate::api::{AclError, ExceptionInfo, ExceptionInfoCallback};
 use crate::error::{Result, refuse};
 
-/// A task: a piece of queued work, which can fail after the call that has queued it.
+/// A task: a piece of queued work, which can fail after the call that queued it has returned.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Task {
     number: u32,
@@ -18,14 +18,14 @@ pub(crate) struct Task {
 }
 
 impl Task {
-    /// The task that the calling thread is about to queue.
+    /// Returns a number for the task that the calling thread is about to queue.
     pub(crate) fn next() -> Self {
         // SAFETY: it has no preconditions.
         let thread = unsafe { libc::gettid() };
         Task { number: thread_slots::last_task().wrapping_add(1), thread: thread.cast_unsigned() }
     }
 
-    /// The task that the calling thread has queued last.
+    /// Returns the task that the calling thread queued last.
     pub(crate) fn last() -> Self {
         Task { number: thread_slots::last_task(), ..Self::next() }
     }
@@ -42,10 +42,10 @@ pub(crate) struct Failure {
     pub(crate) device: u32,
 }
 
-/// A function of the program that is called with the handle of each failure's record.
+/// A function of the program that is called with a handle of each failure's record.
 #[derive(Clone)]
 struct Listener {
-    /// The address of the function, by which the program removes it.
+    /// The address of the function, with which the program removes it.
     function: usize,
     call: Arc<dyn Fn(usize) + Send + Sync>,
 }
@@ -86,13 +86,13 @@ impl Failures {
         listeners.set.is_some() || !listeners.added.is_empty()
     }
 
-    /// Calls the listeners. The caller holds no lock and is not a thread of the device.
+    /// Calls the listeners. The caller holds no lock, and is not on a thread of the device.
     pub(super) fn report(&self, code: AclError, task: Task, stream: u32, device: u32) {
         let code = code.0.cast_unsigned();
         let Task { number: task, thread } = task;
         let record =
             self.records.insert_with(|handle| Failure { handle, code, task, stream, thread, device });
-        // 16 million reports at the same time are enough.
+        // Cannot fail in practice: 16 million reports would have to be active at the same time.
         let Some((_, record)) = record else { return };
         let listeners: Vec<Listener> = {
             let listeners = self.listeners();
@@ -105,12 +105,12 @@ impl Failures {
         self.records.remove(record.handle);
     }
 
-    /// Sets the single listener, in place of the one before.
+    /// Replaces the single listener.
     pub(crate) fn set_listener(&self, callback: Option<ExceptionInfoCallback>) {
         self.listeners().set = callback.map(Listener::new);
     }
 
-    /// Adds a listener, unless the function is added already.
+    /// Adds a listener, unless it was already added.
     pub(crate) fn add_listener(&self, callback: ExceptionInfoCallback) {
         let listener = Listener::new(callback);
         let mut listeners = self.listeners();
@@ -126,12 +126,12 @@ impl Failures {
         let before = listeners.added.len();
         listeners.added.retain(|listener| listener.function != function);
         if listeners.added.len() == before {
-            return refuse(AclError::INVALID_PARAM, "`callback` was not added, or was taken away already");
+            return refuse(AclError::INVALID_PARAM, "`callback` was not added, or was already removed");
         }
         Ok(())
     }
 
-    /// Reads a field of a record, which is valid while the listeners run; the largest number for any other handle.
+    /// Reads a field of a record, which is valid while the listeners run; the highest number for any other handle.
     pub(crate) fn field(&self, record: ExceptionInfo, field: impl FnOnce(&Failure) -> u32) -> u32 {
         self.records.get(record.addr()).map_or(u32::MAX, |failure| field(&failure))
     }

@@ -1,6 +1,6 @@
 //! The kinds of handles.
 
-/// The kind of object that a handle names.
+/// The kind of object that a handle identifies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum HandleKind {

@@ -1,6 +1,6 @@
-//! The shared state: devices, contexts, streams and memory blocks, which every subsystem looks up.
+//! The shared state: devices, contexts, streams and memory blocks. Every subsystem uses it.
 //!
-//! This folder does not use subsystems, so every subsystem can take [`State`].
+//! This folder does not depend on subsystems.
 
 pub(crate) mod advice;
 pub(crate) mod blocks;
@@ -56,14 +56,14 @@ impl State {
         }
     }
 
-    /// The number of devices.
+    /// Returns the number of devices.
     pub(crate) fn device_count(&self) -> Result<u32> {
         self.provider
             .count()
             .map_err(|error| Error::new(AclError::RT_NO_DEVICE, of_device(&error).message.clone()))
     }
 
-    /// The device of a number.
+    /// Returns the device with a number.
     pub(crate) fn device(&self, ordinal: impl Into<i64>) -> Result<Arc<DeviceState>> {
         let (ordinal, count) = (ordinal.into(), self.device_count()?);
         match u32::try_from(ordinal) {
@@ -74,7 +74,7 @@ impl State {
             _ => refuse(
                 AclError::RT_INVALID_DEVICEID,
                 match count {
-                    0 => format!("there is no device {ordinal}; there is none at all"),
+                    0 => format!("there is no device {ordinal}; no device exists"),
                     1 => format!("there is no device {ordinal}; there is one, number 0"),
                     _ => format!("there is no device {ordinal}; there are 0 to {}", count - 1),
                 },
@@ -82,7 +82,7 @@ impl State {
         }
     }
 
-    /// All devices that were ever looked up.
+    /// Returns all devices that were ever looked up.
     pub(crate) fn known_devices(&self) -> Vec<Arc<DeviceState>> {
         self.devices.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
@@ -92,7 +92,7 @@ impl State {
         device.lease(&*self.provider)
     }
 
-    /// The device of the current context.
+    /// Returns the device of the current context.
     pub(crate) fn current_device(&self) -> Result<Arc<DeviceState>> {
         Ok(self.context()?.lease.device.clone())
     }
@@ -118,7 +118,7 @@ impl State {
         done
     }
 
-    /// The current context of the calling thread.
+    /// Returns the current context of the calling thread.
     pub(crate) fn context(&self) -> Result<Arc<Context>> {
         self.contexts.get(thread_slots::context(self.instance)).ok_or_else(|| self.no_context())
     }
@@ -129,12 +129,12 @@ impl State {
             AclError::RT_CONTEXT_NULL,
             match thread_slots::context(self.instance) {
                 0 => "this thread has no current context; set a device or a context first",
-                _ => "the current context of this thread is destroyed; set a device or a context first",
+                _ => "the current context of this thread was destroyed; set a device or a context first",
             },
         )
     }
 
-    /// The context of a handle.
+    /// Returns the context of a handle.
     pub(crate) fn context_of(&self, handle: usize) -> Result<Arc<Context>> {
         self.contexts.get(handle).ok_or_else(|| unknown_context(handle))
     }
@@ -151,7 +151,7 @@ impl State {
         }
     }
 
-    /// All streams of a context, the default one first.
+    /// Returns all streams of a context, the default one first.
     pub(crate) fn streams_of(&self, context: &Context) -> Vec<Arc<Stream>> {
         let handles: Vec<usize> = context.streams().iter().copied().collect();
         let created = handles.into_iter().filter_map(|handle| self.streams.get(handle));
@@ -168,7 +168,7 @@ impl State {
         done
     }
 
-    /// The stream of a handle, which must belong to the current context; 0 is the context's default stream.
+    /// Returns the stream of a handle, which must belong to the current context. 0 is the context's default stream.
     pub(crate) fn stream(&self, handle: usize) -> Result<Arc<Stream>> {
         let context = self.context()?;
         if handle == 0 {
@@ -178,13 +178,13 @@ impl State {
         if stream.context() != context.handle {
             return refuse(
                 AclError::RT_STREAM_CONTEXT,
-                "`stream` belongs to another context than the current one of this thread",
+                "`stream` does not belong to the current context of this thread",
             );
         }
         Ok(stream)
     }
 
-    /// The stream of a handle in any context; 0 is the default stream of the current context.
+    /// Returns the stream of a handle in any context. 0 is the default stream of the current context.
     pub(crate) fn stream_of_any_context(&self, handle: usize) -> Result<Arc<Stream>> {
         if handle == 0 { Ok(self.context()?.default_stream.clone()) } else { self.stream_of(handle) }
     }

@@ -1,4 +1,4 @@
-//! The pending queue of a stream: work that the device does not have yet, behind a closed latch.
+//! The pending queue of a stream: work that waits behind a closed latch and is not yet submitted to the device.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,29 +12,29 @@ pub(super) enum Step<Work> {
     Latch(Arc<Latch>),
 }
 
-/// Why work does not go to the device at once.
+/// Why work is not submitted to the device at once.
 #[derive(Default)]
 pub(super) enum Hold {
-    /// No latch blocks the stream: work goes to the device at once.
+    /// No latch blocks the stream: work is submitted at once.
     #[default]
     Free,
     /// The stream waits for a closed latch.
     Latched(Arc<Latch>),
-    /// A thread moves the queue to the device.
+    /// A thread is submitting the queue to the device.
     Draining,
 }
 
-/// The queue with what is under way for the stream. It is empty and free unless a latch holds the stream.
+/// The queue, and the activity of the stream. The queue is empty and free unless a latch holds the stream.
 pub(super) struct PendingQueue<Work> {
     pub(super) hold: Hold,
     pub(super) steps: VecDeque<Step<Work>>,
-    /// The number of steps that ever entered the queue.
+    /// The number of steps that have entered the queue.
     pub(super) entered: u64,
-    /// The number of calls to the device under way that name the stream.
+    /// The number of running device calls that use the stream.
     pub(super) calls: usize,
-    /// The number of host jobs for the stream that have begun and not ended.
+    /// The number of running host jobs of the stream.
     pub(super) host_jobs: usize,
-    /// True once the stream is returned to the device or about to be.
+    /// True if the stream was, or is about to be, returned to the device.
     pub(super) is_destroyed: bool,
 }
 
@@ -62,9 +62,9 @@ impl<Work> PendingQueue<Work> {
         self.hold = Hold::Latched(latch);
     }
 
-    /// The number of steps that have left the queue.
+    /// Returns the number of steps that have left the queue.
     ///
-    /// A step that needed a separate latch, see `Stream::hold_here`, counts only once that latch is open.
+    /// A step that needed a separate latch (see `Stream::hold_here`) counts only after that latch has opened.
     pub(super) fn passed(&self) -> u64 {
         self.entered.saturating_sub(self.steps.len() as u64 + u64::from(!self.is_free()))
     }

@@ -8,19 +8,17 @@ use crate::api::AclError;
 use crate::error::{Result, of_device, refuse};
 use crate::provider::OpenDevice;
 
-/// The time that a device is open, from the first lease to the last.
+/// An open device, from the first lease to the last.
 pub(crate) struct DeviceSession {
     pub(crate) ordinal: u32,
     opened: Arc<dyn OpenDevice>,
     events: Mutex<EventPool>,
-    /// True once the pooled events are destroyed. Held for reading while the device is called about one of
-    /// them.
+    /// True after the pooled events were destroyed. Locked for reading during device calls that use one of them.
     is_closed: RwLock<bool>,
 }
 
-/// The pooled events of a device. Each record of a program's event takes one and returns it when no one
-/// refers to the record any more, so an event can be recorded again while streams still wait for its last
-/// record.
+/// The pooled events of a device. Each record of a program's event takes one, and returns it when nothing refers to
+/// the record any more. So an event can be recorded again while streams still wait for its last record.
 #[derive(Default)]
 struct EventPool {
     idle: Vec<device::Event>,
@@ -33,12 +31,12 @@ impl DeviceSession {
         Arc::new(DeviceSession { ordinal, opened, events, is_closed })
     }
 
-    /// Calls the device, with its errors in the codes of this interface.
+    /// Calls the device, and converts its errors to the codes of this interface.
     pub(crate) fn call<R>(&self, body: impl FnOnce(&dyn Device, DeviceId) -> device::Result<R>) -> Result<R> {
         self.call_raw(body).map_err(|error| of_device(&error))
     }
 
-    /// Calls the device, with its own errors.
+    /// Calls the device, and returns its own errors.
     pub(crate) fn call_raw<R>(
         &self,
         body: impl FnOnce(&dyn Device, DeviceId) -> device::Result<R>,
@@ -53,11 +51,11 @@ impl DeviceSession {
         result.ok_or_else(|| device::Error::new(device::Status::INTERNAL_ERROR, "the device was not called"))
     }
 
-    /// Takes a pooled event, to be returned with [`return_event`](Self::return_event).
+    /// Takes a pooled event. Return it with [`return_event`](Self::return_event).
     pub(crate) fn take_event(&self) -> Result<device::Event> {
         let is_closed = self.is_closed();
         if *is_closed {
-            let message = format!("device {} was reset meanwhile, by another thread", self.ordinal);
+            let message = format!("device {} was reset by another thread in the meantime", self.ordinal);
             return refuse(AclError::RT_INVALID_HANDLE, message);
         }
         if let Some(event) = self.events().idle.pop() {
@@ -68,24 +66,25 @@ impl DeviceSession {
         Ok(event)
     }
 
-    /// Returns an event to the pool. A record of it that is still queued does no harm.
+    /// Returns an event to the pool. A record of it may still be queued.
     pub(crate) fn return_event(&self, event: device::Event) {
         self.events().idle.push(event);
     }
 
-    /// Returns true if a pooled event is done; all are once the device is closed.
+    /// Returns true if a pooled event is complete; all are after the device is closed.
     pub(crate) fn is_event_done(&self, event: device::Event) -> Result<bool> {
         let is_closed = self.is_closed();
         if *is_closed { Ok(true) } else { self.call(|device, id| device.query_event(id, event)) }
     }
 
-    /// Waits until a pooled event is done. The device is not closed meanwhile.
+    /// Waits until a pooled event is complete. The device is not closed during the wait.
     pub(crate) fn wait_for_event(&self, event: device::Event) -> Result<()> {
         let is_closed = self.is_closed();
         if *is_closed { Ok(()) } else { self.call(|device, id| device.synchronize_event(id, event)) }
     }
 
-    /// The time between two pooled events that are done, in nanoseconds; none if the device does not measure it.
+    /// Returns the time between two completed pooled events, in nanoseconds; `None` if the device does not measure
+    /// it.
     pub(crate) fn time_between_events(&self, start: device::Event, end: device::Event) -> Option<i64> {
         let is_closed = self.is_closed();
         if *is_closed {
@@ -107,7 +106,7 @@ impl DeviceSession {
         *self.is_closed.write().unwrap_or_else(PoisonError::into_inner) = true;
         let created = std::mem::take(&mut *self.events()).created;
         for event in created {
-            // No caller is left to return a failure to.
+            // There is no caller that could receive an error.
             let _ = self.call(|device, id| device.destroy_event(id, event));
         }
         self.opened.close();

@@ -1,4 +1,4 @@
-//! Streams: the device's stream, with a pending queue in front for work that waits at a latch.
+//! Streams: the device's stream, and a pending queue for work that waits at a latch.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -18,12 +18,12 @@ use crate::wait;
 use crate::wait::latch::Latch;
 use crate::wait::workers;
 
-/// The most streams that a device may have.
+/// Most streams of a device.
 pub(crate) const MAX_STREAMS: u32 = 2048;
 
 type Work = Box<dyn FnOnce(&Arc<Stream>) -> Result<()> + Send>;
 
-/// A call to the device that names a stream. The stream is not destroyed before this is dropped.
+/// A device call that uses the stream. The stream is not destroyed before this is dropped.
 struct Call<'a>(&'a Stream);
 
 impl Drop for Call<'_> {
@@ -36,8 +36,8 @@ impl Drop for Call<'_> {
     }
 }
 
-/// A job that the host runs for a stream. Destroying the stream or aborting its work waits until this is
-/// dropped, since the program may then free the memory that the job uses.
+/// A job that the host runs for a stream. Destroying the stream or aborting its work waits until this is dropped,
+/// because the program may then free the memory that the job uses.
 pub(crate) struct HostJob {
     stream: Arc<Stream>,
     /// The epoch of the stream when the job was submitted.
@@ -51,7 +51,7 @@ impl HostJob {
         HostJob { stream, epoch }
     }
 
-    /// Returns false once the stream's work was aborted.
+    /// Returns false after the stream's work was aborted.
     pub(crate) fn is_wanted(&self) -> bool {
         self.stream.epoch() == self.epoch
     }
@@ -74,7 +74,7 @@ pub(crate) struct Stream {
     pub(crate) is_default: bool,
     /// A small number, for messages and reports.
     pub(crate) id: u32,
-    /// The handle of its context. A default stream is created before its context.
+    /// The handle of its context. Set later for a default stream, which is created before its context.
     context: AtomicUsize,
     pub(crate) session: Arc<DeviceSession>,
     pub(crate) raw: device::Stream,
@@ -83,12 +83,12 @@ pub(crate) struct Stream {
     device: Arc<DeviceState>,
     failures: Arc<Failures>,
     pending: Mutex<PendingQueue<Work>>,
-    /// Notified when the pending queue moves, or when what is under way for the stream ends.
+    /// Notified when the pending queue advances, or when an activity of the stream ends.
     moved: Condvar,
     failure: Mutex<Option<Error>>,
     pub(crate) failure_mode: AtomicU32,
     pub(crate) overflow_switch: AtomicU32,
-    /// Number of times that the pending work was dropped.
+    /// How many times the pending work was dropped.
     epoch: AtomicU64,
     /// Settings by name and number.
     settings: Mutex<BTreeMap<(&'static str, i64), i64>>,
@@ -114,7 +114,7 @@ impl NewStream {
             let Some(id) = id else {
                 return refuse(
                     AclError::RT_NO_STREAM_RESOURCE,
-                    format!("device {} has {MAX_STREAMS} streams, and no more", device.ordinal),
+                    format!("device {} has {MAX_STREAMS} streams, which is the maximum", device.ordinal),
                 );
             };
             usage.stream_ids.insert(id);
@@ -129,7 +129,7 @@ impl NewStream {
         }
     }
 
-    /// Makes it the stream of a handle, in a context.
+    /// Gives the stream a handle and a context.
     pub(crate) fn finish(self, handle: usize, context: usize, priority: u32, flags: u32) -> Stream {
         Stream {
             handle,
@@ -152,20 +152,20 @@ impl NewStream {
         }
     }
 
-    /// Makes it the default stream of a context that is created next.
+    /// Gives the stream a handle, as the default stream of a context that is created next.
     pub(crate) fn finish_default(self, handle: usize) -> Stream {
         Stream { is_default: true, ..self.finish(handle, 0, 0, 0) }
     }
 }
 
-/// The error when all handles for streams are in use.
+/// Returns the error for the case that all stream handles are in use.
 #[cold]
 pub(crate) fn too_many_streams() -> Error {
     Error::new(AclError::RT_NO_STREAM_RESOURCE, "16 million streams exist already")
 }
 
 impl Stream {
-    /// The handle of its context.
+    /// Returns the handle of its context.
     pub(crate) fn context(&self) -> usize {
         self.context.load(Ordering::Relaxed)
     }
@@ -177,8 +177,8 @@ impl Stream {
 
     /// Submits work to the device, in stream order.
     ///
-    /// It runs at once, or later in another thread if the stream waits at a latch. The next wait for the
-    /// stream reports a failure that happens later.
+    /// The work runs at once, or later on another thread if the stream waits at a latch. The next wait for the stream
+    /// reports a failure that happens later.
     pub(crate) fn submit(
         self: &Arc<Self>,
         work: impl FnOnce(&Arc<Stream>) -> Result<()> + Send + 'static,
@@ -197,7 +197,7 @@ impl Stream {
     /// Submits work to the device, after waiting for the latches that hold the stream.
     pub(crate) fn submit_now(self: &Arc<Self>, work: impl FnOnce(&Arc<Stream>) -> Result<()>) -> Result<()> {
         thread_slots::count_task();
-        // Another thread may hold the stream again meanwhile.
+        // Another thread may have held the stream again in the meantime.
         while !self.pending().is_free() {
             self.settle(None)?;
         }
@@ -210,20 +210,20 @@ impl Stream {
         work(self)
     }
 
-    /// Begins a call to the device that names the stream.
+    /// Begins a device call that uses the stream.
     fn call(&self) -> Result<Call<'_>> {
         let mut pending = self.pending();
         if pending.is_destroyed {
             return refuse(
                 AclError::RT_INVALID_HANDLE,
-                format!("stream {} was destroyed meanwhile, by another thread", self.id),
+                format!("stream {} was destroyed by another thread in the meantime", self.id),
             );
         }
         pending.calls += 1;
         Ok(Call(self))
     }
 
-    /// Holds the work submitted from now on until the latch opens.
+    /// Holds work that is submitted from now on until the latch opens.
     pub(crate) fn submit_latch(self: &Arc<Self>, latch: Arc<Latch>) {
         let mut pending = self.pending();
         if !pending.is_free() {
@@ -233,10 +233,10 @@ impl Stream {
         }
     }
 
-    /// Submits work, and holds the work submitted after it until the latch opens.
+    /// Submits work, and holds work that is submitted after it until the latch opens.
     ///
-    /// Unlike with two calls, the stream is held before the device can finish the work, so a callback from
-    /// the work sees the stream held.
+    /// Unlike with two calls, the stream is held before the device can complete the work. So a callback from the work
+    /// finds the stream held.
     pub(crate) fn submit_and_hold(
         self: &Arc<Self>,
         work: impl FnOnce(&Arc<Stream>) -> Result<()> + Send + 'static,
@@ -260,37 +260,37 @@ impl Stream {
         done
     }
 
-    /// Holds the work behind the step that is running now until the latch opens.
+    /// Holds the work after the running step until the latch opens.
     pub(crate) fn hold_here(self: &Arc<Self>, latch: Arc<Latch>) {
         let mut pending = self.pending();
         if !pending.is_free() {
-            // Not counted as entered: a wait for the step that is running waits for this too.
+            // Not counted as entered: a wait for the running step includes this latch.
             pending.steps.push_front(Step::Latch(latch));
         } else if self.waits_for(&latch) {
             pending.hold_at(latch);
         }
     }
 
-    /// Advances the stream once the latch opens. Returns false if it is open.
+    /// Advances the stream when the latch opens. Returns false if it is already open.
     fn waits_for(self: &Arc<Self>, latch: &Arc<Latch>) -> bool {
         let (stream, opened) = (self.clone(), latch.clone());
         latch.when_open(move || stream.advance(&opened))
     }
 
-    /// Drains the pending queue, if this latch has held it.
+    /// Drains the pending queue, if it was held by this latch.
     fn advance(self: &Arc<Self>, opened: &Latch) {
         {
             let mut pending = self.pending();
             match &pending.hold {
                 Hold::Latched(latch) if std::ptr::eq(&**latch, opened) => pending.hold = Hold::Draining,
-                // The queue was dropped meanwhile.
+                // The queue was dropped in the meantime.
                 _ => return,
             }
         }
         self.drain();
     }
 
-    /// Moves the pending queue to the device, up to the next closed latch.
+    /// Submits the pending queue to the device, up to the next closed latch.
     fn drain(self: &Arc<Self>) {
         while let Some(step) = self.next_step() {
             match step {
@@ -308,7 +308,7 @@ impl Stream {
         }
     }
 
-    /// Stops at a latch. Returns false if it is open.
+    /// Stops at a latch. Returns false if the latch is already open.
     fn stop_at(self: &Arc<Self>, latch: Arc<Latch>) -> bool {
         let mut pending = self.pending();
         let is_closed = self.waits_for(&latch);
@@ -328,14 +328,14 @@ impl Stream {
         step
     }
 
-    /// Waits until the device has all work submitted so far. Returns false if the deadline passes first.
+    /// Waits until all work so far is submitted to the device. Returns false if the deadline passes first.
     pub(crate) fn settle(&self, until: Option<Instant>) -> Result<bool> {
         let mut pending = self.pending();
         let target = pending.entered;
         if pending.passed() < target && thread_slots::held_stream() == self.handle {
             return refuse(
                 AclError::RT_INTERNAL_ERROR,
-                "the callback that holds this stream back would wait for itself",
+                "the callback that holds this stream would wait for itself",
             );
         }
         while pending.passed() < target {
@@ -353,7 +353,7 @@ impl Stream {
         Ok(true)
     }
 
-    /// Waits until all work submitted so far is done. Returns false if the deadline passes first.
+    /// Waits until all work submitted so far is complete. Returns false if the deadline passes first.
     ///
     /// # Errors
     /// The first failure of the stream's work since the last wait.
@@ -361,7 +361,7 @@ impl Stream {
         if !self.settle(until)? {
             return Ok(false);
         }
-        // A destroyed stream was waited for when it was destroyed.
+        // The call that destroyed the stream has already waited for it.
         let Ok(_call) = self.call() else { return Ok(true) };
         let done = match until {
             None => true,
@@ -370,7 +370,7 @@ impl Stream {
             }
         };
         if done {
-            // Also when the stream is done, since this is the call by which a device reports failures.
+            // Called even if the stream is idle, because a device reports failures through this call.
             let waited = self.session.call(|device, id| device.synchronize_stream(id, self.raw));
             if let Some(failure) = self.take_failure() {
                 return Err(failure);
@@ -380,7 +380,7 @@ impl Stream {
         Ok(done)
     }
 
-    /// Returns true if all submitted work is done. Does not wait.
+    /// Returns true if all submitted work is complete. Does not wait.
     pub(crate) fn is_done(&self) -> Result<bool> {
         {
             let pending = self.pending();
@@ -397,12 +397,12 @@ impl Stream {
         self.settings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The epoch, which changes whenever pending work is dropped.
+    /// Returns the epoch, which changes whenever pending work is dropped.
     pub(crate) fn epoch(&self) -> u64 {
         self.epoch.load(Ordering::Acquire)
     }
 
-    /// Drops the work that the device does not have yet. Host jobs that have begun end soon;
+    /// Drops the work that is not yet submitted to the device. Running host jobs end soon;
     /// [`finish_dropped`](Self::finish_dropped) waits for them.
     pub(crate) fn drop_pending(&self) {
         self.epoch.fetch_add(1, Ordering::AcqRel);
@@ -414,11 +414,11 @@ impl Stream {
             std::mem::take(&mut pending.steps)
         };
         self.moved.notify_all();
-        // Dropping the work drops the latch guards in it, so that no one waits for work that never runs.
+        // This also drops the latch guards in the work, so that nothing waits for work that never runs.
         drop(dropped);
     }
 
-    /// Waits for the work that the device has and for host jobs that have begun.
+    /// Waits for work that was submitted to the device, and for running host jobs.
     pub(crate) fn finish_dropped(&self) -> Result<()> {
         let waited = self.synchronize(None).map(drop);
         let mut pending = self.pending();
@@ -428,16 +428,16 @@ impl Stream {
         waited
     }
 
-    /// Keeps a failure until the next wait for the stream, and reports it to the program's listeners.
+    /// Stores a failure until the next wait for the stream, and reports it to the program's listeners.
     ///
-    /// Listeners run inside, so it must not be called under a lock or in a thread of the device.
+    /// Calls the listeners, so it must not be called under a lock or on a thread of the device.
     pub(crate) fn fail(&self, task: Task, error: Error) {
         let code = error.status;
         self.keep_failure(error);
         self.failures.report(code, task, self.id, self.session.ordinal);
     }
 
-    /// Keeps a failure, and reports it to the listeners in another thread.
+    /// Stores a failure, and reports it to the listeners on another thread.
     fn fail_later(self: &Arc<Self>, task: Task, error: Error) {
         let code = error.status;
         self.keep_failure(error);
@@ -447,7 +447,7 @@ impl Stream {
         }
     }
 
-    /// Keeps the first failure until the next wait for the stream.
+    /// Stores the first failure until the next wait for the stream.
     fn keep_failure(&self, error: Error) {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
     }
@@ -456,10 +456,10 @@ impl Stream {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Destroys the stream of the device. Its handle is removed already.
+    /// Destroys the device's stream. Its handle was already removed.
     pub(crate) fn destroy(&self) -> Result<()> {
         self.pending().is_destroyed = true;
-        // Another thread may have submitted work since the wait.
+        // Another thread may have submitted work after the wait.
         self.drop_pending();
         {
             let mut pending = self.pending();

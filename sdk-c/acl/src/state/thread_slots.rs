@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::thread::LocalKey;
 
-/// A non-zero handle for each runtime. A process has one, tests have several.
+/// One handle per runtime, without those that are 0. A process has one runtime, tests have several.
 type Handles = RefCell<Vec<(u64, usize)>>;
 
 thread_local! {
@@ -11,14 +11,14 @@ thread_local! {
     static CONTEXTS: Handles = const { RefCell::new(Vec::new()) };
     /// The stream whose limits apply to the thread.
     static LIMITS: Handles = const { RefCell::new(Vec::new()) };
-    /// The stream that waits until a callback in this thread returns.
+    /// The stream that waits until a callback on this thread returns.
     static HELD_STREAM: Cell<usize> = const { Cell::new(0) };
-    /// The number of the last task that this thread has queued.
+    /// The number of the last task that this thread queued.
     static TASK: Cell<u32> = const { Cell::new(0) };
 }
 
 fn get(handles: &'static LocalKey<Handles>, instance: u64) -> usize {
-    // The slot of a thread that ends may be destroyed already.
+    // When a thread ends, its slot may already be destroyed.
     handles
         .try_with(|known| {
             known.borrow().iter().find(|(of, _)| *of == instance).map_or(0, |(_, handle)| *handle)
@@ -36,7 +36,7 @@ fn set(handles: &'static LocalKey<Handles>, instance: u64, handle: usize) {
     });
 }
 
-/// The handle of the thread's current context, or 0.
+/// Returns the handle of the thread's current context, or 0.
 pub(crate) fn context(instance: u64) -> usize {
     get(&CONTEXTS, instance)
 }
@@ -46,7 +46,7 @@ pub(crate) fn set_context(instance: u64, context: usize) {
     set(&CONTEXTS, instance, context);
 }
 
-/// The handle of the stream whose limits apply to the thread, or 0.
+/// Returns the handle of the stream whose limits apply to the thread, or 0.
 pub(crate) fn limits(instance: u64) -> usize {
     get(&LIMITS, instance)
 }
@@ -56,7 +56,7 @@ pub(crate) fn set_limits(instance: u64, stream: usize) {
     set(&LIMITS, instance, stream);
 }
 
-/// The stream that is held until a callback in this thread returns, or 0.
+/// Returns the stream that is held until a callback on this thread returns, or 0.
 pub(crate) fn held_stream() -> usize {
     HELD_STREAM.try_with(Cell::get).unwrap_or(0)
 }
@@ -73,12 +73,12 @@ pub(crate) fn while_holding<R>(stream: usize, body: impl FnOnce() -> R) -> R {
     body()
 }
 
-/// Counts a task that the thread has queued.
+/// Counts a task that the thread queues.
 pub(crate) fn count_task() {
     let _ = TASK.try_with(|task| task.set(task.get().wrapping_add(1)));
 }
 
-/// The number of the last task that the thread has queued, or 0.
+/// Returns the number of the last task that the thread queued, or 0.
 pub(crate) fn last_task() -> u32 {
     TASK.try_with(Cell::get).unwrap_or(0)
 }

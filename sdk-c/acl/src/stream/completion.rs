@@ -18,7 +18,7 @@ type Job = Box<dyn FnOnce() + Send>;
 
 static JOBS: Kept<Job> = Kept::new();
 
-/// The callback that devices call. The status stays success unless it is written.
+/// The callback that devices call. The status is success until a callback writes it.
 unsafe extern "C-unwind" fn completed(
     _: ffi::C_Device,
     _: ffi::C_Stream,
@@ -31,18 +31,18 @@ unsafe extern "C-unwind" fn completed(
     }
 }
 
-/// Runs `job` when the stream has finished all work that the device has of it so far.
+/// Runs `job` after all work that was submitted to the device's stream so far.
 ///
-/// The job may run in a thread of the device: it must be short, and must not wait or call the device.
+/// The job may run on a thread of the device: it must be short, and must not wait or call the device.
 pub(crate) fn when_reached(stream: &Arc<Stream>, job: impl FnOnce() + Send + 'static) -> Result<()> {
     let session = &stream.session;
     let number = AnyPtr::from_ptr(JOBS.put(Box::new(job)));
-    // SAFETY: the function takes any number for its context, from any thread, and is part of this library.
+    // SAFETY: the function accepts any number as its context, on any thread, and is part of this library.
     let callback = unsafe { StreamCallback::from_raw(Some(completed), number) };
     if session.call_raw(|device, id| device.stream_add_callback(id, stream.raw, callback)).is_ok() {
         return Ok(());
     }
-    // A device without callbacks still has events, and a worker thread can wait for one.
+    // A device without callbacks still has events, so a worker thread waits for one.
     let Some(job) = JOBS.take(number.as_ptr()) else { return Ok(()) };
     let event = session.take_event()?;
     session.call(|device, id| device.record_event(id, stream.raw, event))?;
@@ -50,20 +50,21 @@ pub(crate) fn when_reached(stream: &Arc<Stream>, job: impl FnOnce() + Send + 'st
     let (guard, latch) = Latch::closed();
     let host_job = HostJob::begin(stream.clone(), stream.epoch());
     workers::run(move || {
-        // The next wait for the stream reports a failure of earlier work; the point is still reached.
+        // The next wait for the stream reports a failure of earlier work; the stream has reached the point
+        // nevertheless.
         let _ = session.wait_for_event(event);
         session.return_event(event);
         job();
         drop(host_job);
         drop(guard);
     });
-    // A callback of the device would hold the stream as long.
+    // A callback of the device would hold the stream as well.
     stream.hold_here(latch);
     Ok(())
 }
 
-/// Runs `job` in stream order, in a worker thread where it may block. It should end soon once it is no longer
-/// wanted; the next wait for the stream reports its failure.
+/// Runs `job` in stream order, on a worker thread, where it may block. It should end soon after it is no longer
+/// wanted. The next wait for the stream reports its failure.
 pub(crate) fn run_in_order(
     stream: &Arc<Stream>,
     job: impl FnOnce(&HostJob) -> Result<()> + Send + 'static,
@@ -71,7 +72,7 @@ pub(crate) fn run_in_order(
     let (guard, latch) = Latch::closed();
     let (owner, epoch, task) = (stream.clone(), stream.epoch(), Task::next());
     let begin = move || {
-        // Counted here and not in the worker, so that a wait for the stream includes it.
+        // Begun here and not on the worker, so that a wait for the stream includes the job.
         let host_job = HostJob::begin(owner.clone(), epoch);
         workers::run(move || {
             run_now(&owner, host_job, task, job);
@@ -84,7 +85,7 @@ pub(crate) fn run_in_order(
 fn run_now(stream: &Arc<Stream>, host_job: HostJob, task: Task, job: impl FnOnce(&HostJob) -> Result<()>) {
     let done = if host_job.is_wanted() { job(&host_job) } else { Ok(()) };
     let failure = done.err().filter(|_| host_job.is_wanted());
-    // Listeners may destroy the stream, which must not wait for this job.
+    // Ends the job first: listeners may destroy the stream, which waits for its jobs.
     drop(host_job);
     if let Some(error) = failure {
         stream.fail(task, error);

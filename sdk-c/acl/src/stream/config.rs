@@ -1,4 +1,4 @@
-//! Stream configurations: the priority and flags of a stream that is created next.
+//! Stream configurations: the priority and flags for creating a stream.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -8,7 +8,7 @@ use crate::api::{AclError, StreamConfigAttr};
 use crate::error::{Error, Result, refuse, unknown_handle, unknown_value};
 use crate::state::handles::HandleKind;
 
-/// The least urgent priority of a stream; the most urgent one is 0.
+/// The lowest priority of a stream; the highest one is 0.
 pub(crate) const LEAST_PRIORITY: u32 = 7;
 
 /// The flags of streams.
@@ -21,7 +21,7 @@ mod flag {
 /// The configuration of a stream.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct StreamConfig {
-    /// The address of working memory for models, which is stored and not used.
+    /// The address of working memory for models. It is stored, but not used.
     work: usize,
     /// The length of the working memory, in bytes.
     work_size: usize,
@@ -30,19 +30,19 @@ pub(crate) struct StreamConfig {
 }
 
 impl StreamConfig {
-    /// A configuration with this priority and these flags.
+    /// Returns a configuration with this priority and these flags.
     pub(crate) fn new(priority: u32, flags: u32) -> Self {
         StreamConfig { priority, flags: flags as usize, ..Self::default() }
     }
 
     /// Returns the priority and the flags, if a stream can have them.
     pub(crate) fn checked(self) -> Result<(u32, u32)> {
-        // Flags that do not fit are unknown flags too.
+        // Values that do not fit are unknown flags too.
         let (priority, flags) = (self.priority, u32::try_from(self.flags).unwrap_or(u32::MAX));
         if priority > LEAST_PRIORITY {
             return refuse(
                 AclError::INVALID_PARAM,
-                format!("`priority` is {priority}; it is 0, the most urgent, to {LEAST_PRIORITY}"),
+                format!("`priority` is {priority}; it must be from 0, the highest, to {LEAST_PRIORITY}"),
             );
         }
         if flags & !flag::ALL != 0 {
@@ -54,7 +54,7 @@ impl StreamConfig {
         if flags & flag::DEVICE != 0 {
             return refuse(
                 AclError::RT_FEATURE_NOT_SUPPORT,
-                format!("`flag` is {flags:#x}: no stream here is scheduled by the device itself"),
+                format!("`flag` is {flags:#x}: streams that the device schedules are not supported"),
             );
         }
         Ok((priority, flags))
@@ -102,7 +102,7 @@ impl StreamConfigs {
         Ok(())
     }
 
-    /// The configuration of a handle; 0 is the default configuration.
+    /// Returns the configuration of a handle. 0 is the default configuration.
     pub(crate) fn get(&self, handle: usize) -> Result<StreamConfig> {
         if handle == 0 {
             return Ok(StreamConfig::default());
@@ -117,7 +117,7 @@ fn exactly<const LENGTH: usize>(value: &[u8]) -> Result<[u8; LENGTH]> {
         Ok(value) => Ok(value),
         Err(_) => refuse(
             AclError::INVALID_PARAM,
-            format!("`value_size` is {}, where the value has {LENGTH} bytes", value.len()),
+            format!("`value_size` is {}, but the value has {LENGTH} bytes", value.len()),
         ),
     }
 }

@@ -19,7 +19,7 @@ impl Runtime {
         let (_, stream) = stream.ok_or_else(too_many_streams)?;
         context.streams().insert(stream.handle);
         if self.state.contexts.get(context.handle).is_none() {
-            // The thread that destroyed the context meanwhile may have missed the stream.
+            // The thread that destroyed the context in the meantime may have missed the stream.
             let _ = self.remove_stream(&stream);
             return Err(unknown_context(context.handle));
         }
@@ -31,7 +31,7 @@ impl Runtime {
     pub(crate) fn destroy_stream(&self, handle: usize) -> Result<()> {
         let stream = self.created_stream(handle)?;
         self.observers.notify_stream(handle, StreamState::DESTROY_PRE);
-        // Before the handle is removed, since the callbacks that are waited for may use it.
+        // Before the handle is removed, since the callbacks that this waits for may use it.
         let done = stream.synchronize(None);
         self.remove_stream(&stream)?;
         done.map(drop)
@@ -43,7 +43,7 @@ impl Runtime {
         self.destroy_stream_now(&stream)
     }
 
-    /// Destroys any stream and drops its pending work.
+    /// Destroys any stream, also a default one, and drops its pending work.
     pub(crate) fn destroy_stream_now(&self, stream: &Arc<Stream>) -> Result<()> {
         self.observers.notify_stream(stream.handle, StreamState::DESTROY_PRE);
         stream.drop_pending();
@@ -52,11 +52,11 @@ impl Runtime {
         self.remove_stream(stream)
     }
 
-    /// The stream of a handle that the program has created itself.
+    /// Returns the stream of a handle, if the program created it.
     pub(crate) fn created_stream(&self, handle: usize) -> Result<Arc<Stream>> {
         let stream = if handle == 0 { None } else { Some(self.state.stream(handle)?) };
         stream.filter(|stream| !stream.is_default).ok_or_else(|| {
-            let message = "`stream` is the default stream, which goes with its context";
+            let message = "`stream` is the default stream, which is destroyed with its context";
             Error::new(AclError::INVALID_PARAM, message)
         })
     }
@@ -81,7 +81,7 @@ impl Runtime {
         }
         refuse(
             AclError::RT_STREAM_SYNC_TIMEOUT,
-            format!("stream {} was not done within {timeout} ms", stream.id),
+            format!("stream {} did not finish within {timeout} ms", stream.id),
         )
     }
 }

@@ -95,7 +95,7 @@ impl AclStream for Runtime {
         let stream = self.created_stream(stream.addr())?;
         match u32::try_from(mode) {
             Ok(mode @ 0..=1) => stream.failure_mode.store(mode, Ordering::Relaxed),
-            _ => return refuse(AclError::INVALID_PARAM, format!("`mode` is {mode}; it is 0 or 1")),
+            _ => return refuse(AclError::INVALID_PARAM, format!("`mode` is {mode}; it must be 0 or 1")),
         }
         Ok(())
     }

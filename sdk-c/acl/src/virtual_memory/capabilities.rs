@@ -1,4 +1,4 @@
-//! The capabilities of the host and of other devices to access memory.
+//! Which memory the host and other devices can access.
 
 use tenon::AnyPtr;
 
@@ -7,7 +7,7 @@ use crate::api::{AclError, AtomicOperation, HacType, HostMemMapCapability, MemKi
 use crate::error::{Result, refuse, unknown_value};
 use crate::state::State;
 
-/// Returns true if every address has one of these kinds.
+/// Returns true if every address in a list has one of these kinds.
 pub(crate) fn are_of_kinds(
     state: &State,
     virtual_memory: &VirtualMemory,
@@ -23,7 +23,7 @@ pub(crate) fn are_of_kinds(
         return refuse(
             AclError::RT_PARAM_INVALID,
             format!(
-                "`mem_type` is {kinds:#x}, which is not a valid set of kinds, or `reserve` is {reserve} and not 0"
+                "`mem_type` is {kinds:#x}, which is not a valid set of kinds, or `reserve` is {reserve} instead of 0"
             ),
         );
     }
@@ -35,7 +35,7 @@ pub(crate) fn are_of_kinds(
     }))
 }
 
-/// Returns whether a part of a device reaches registered host memory: every part does.
+/// Returns whether a part of a device can access registered host memory: every part can.
 pub(crate) fn host_mapping(state: &State, device: u32, part: HacType) -> Result<HostMemMapCapability> {
     state.device(device)?;
     match part.name() {
@@ -44,7 +44,7 @@ pub(crate) fn host_mapping(state: &State, device: u32, part: HacType) -> Result<
     }
 }
 
-/// Writes the types that each atomic operation on remote memory supports: none, since no device guarantees
+/// Writes the types for which each atomic operation on remote memory is supported: none, because no device guarantees
 /// any.
 pub(crate) fn write_atomics(
     state: &State,

@@ -196,7 +196,7 @@ impl AclIpc for Runtime {
     ) -> Result<()> {
         let place = sharing::number_address(share_type, shareable_handle)?;
         let number = self.virtual_memory.export(handle.addr(), flags)?;
-        // SAFETY: the caller promises room for a number.
+        // SAFETY: the caller promises a location for a number.
         unsafe { place.write_unaligned(number) };
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Reserved address ranges, physical memory, and the mappings between them.
 //!
-//! If device memory is memory of the process, system calls do this: a range is an inaccessible mapping,
+//! If device memory is memory of the process, this is done by system calls: a range is an inaccessible mapping,
 //! physical memory is an anonymous file, and a mapping maps the file over a part of the range.
 
 use std::collections::BTreeMap;
@@ -27,11 +27,11 @@ const RECOMMENDED: usize = 2 << 20;
 pub(crate) struct PhysicalMemory {
     file: File,
     pub(crate) prop: PhysicalMemProp,
-    /// The number by which the process imports it.
+    /// The number with which the process imports it.
     number: OnceLock<u64>,
 }
 
-/// A handle of physical memory, which may have several.
+/// A handle of physical memory. Several handles may share it.
 struct PhysicalHandle {
     handle: usize,
     memory: Arc<PhysicalMemory>,
@@ -56,13 +56,13 @@ struct Layout {
 }
 
 impl Layout {
-    /// The reservation that contains an address.
+    /// Returns the reservation that contains an address.
     fn around(&mut self, address: usize) -> Option<&mut Reservation> {
         let (start, reservation) = self.reservations.range_mut(..=address).next_back()?;
         (address - start < reservation.range.size()).then_some(reservation)
     }
 
-    /// The mapping that contains an address.
+    /// Returns the mapping that contains an address.
     fn mapping(&mut self, address: usize) -> Option<(usize, &mut Mapping)> {
         let (start, mapping) = self.around(address)?.mappings.range_mut(..=address).next_back()?;
         (address - start < mapping.size).then_some((*start, mapping))
@@ -98,7 +98,7 @@ impl VirtualMemory {
         self.layout().around(address).is_some()
     }
 
-    /// The physical memory of a handle.
+    /// Returns the physical memory of a handle.
     pub(crate) fn physical(&self, handle: usize) -> Result<Arc<PhysicalMemory>> {
         self.handles
             .get(handle)
@@ -111,7 +111,7 @@ impl VirtualMemory {
         self.handles.remove(handle).map(drop).ok_or_else(|| unknown_handle("handle", handle))
     }
 
-    /// Returns the number by which the process imports physical memory.
+    /// Returns the number with which the process can import physical memory.
     pub(crate) fn export(&self, handle: usize, flags: u64) -> Result<u64> {
         static NUMBERS: AtomicU64 = AtomicU64::new(0);
         sharing::expect_flags(flags)?;
@@ -123,7 +123,7 @@ impl VirtualMemory {
         Ok(number)
     }
 
-    /// The physical memory of a number.
+    /// Returns the physical memory of a number.
     pub(crate) fn exported(&self, number: u64) -> Result<Arc<PhysicalMemory>> {
         self.layout().numbers.get(&number).and_then(Weak::upgrade).ok_or_else(|| {
             Error::new(
@@ -162,7 +162,7 @@ impl VirtualMemory {
         }
     }
 
-    /// The access at an address.
+    /// Returns the access at an address.
     pub(crate) fn access(&self, address: usize, location: &MemLocation) -> Result<u64> {
         match self.layout().mapping(address) {
             Some((_, mapping)) => expect_owner(mapping, location).map(|()| mapping.access.flags()),
@@ -186,17 +186,17 @@ impl VirtualMemory {
         if alignment != 0 {
             return refuse(
                 AclError::RT_PARAM_INVALID,
-                format!("`alignment` is {alignment}; it is reserved and 0"),
+                format!("`alignment` is {alignment}; it is reserved and must be 0"),
             );
         }
         if flags > 1 {
-            return refuse(AclError::RT_PARAM_INVALID, format!("`flags` is {flags}; it is 0 or 1"));
+            return refuse(AclError::RT_PARAM_INVALID, format!("`flags` is {flags}; it must be 0 or 1"));
         }
         let rounded = size.checked_next_multiple_of(RECOMMENDED.max(pages::size()));
         let Some(size) = rounded.filter(|size| *size <= isize::MAX as usize) else {
             return refuse(
                 AclError::RT_PARAM_INVALID,
-                format!("`size` is {size}, more than there are addresses"),
+                format!("`size` is {size}, which exceeds the address space"),
             );
         };
         let range = Range::reserve(size, hint)?;
@@ -217,9 +217,7 @@ impl VirtualMemory {
                 layout.reservations.remove(&address);
                 Ok(())
             }
-            Some(_) => {
-                refuse(AclError::RT_PARAM_INVALID, "something is still mapped in the range at `vir_ptr`")
-            }
+            Some(_) => refuse(AclError::RT_PARAM_INVALID, "the range at `vir_ptr` still has mappings"),
             None => refuse(
                 AclError::RT_PARAM_INVALID,
                 format!("`vir_ptr` is {address:#x}, where no reserved range begins"),
@@ -240,12 +238,15 @@ impl VirtualMemory {
             return refuse(AclError::INVALID_PARAM, "`size` is 0");
         }
         if flags != 0 {
-            return refuse(AclError::RT_PARAM_INVALID, format!("`flags` is {flags}; it is reserved and 0"));
+            return refuse(
+                AclError::RT_PARAM_INVALID,
+                format!("`flags` is {flags}; it is reserved and must be 0"),
+            );
         }
         if !size.is_multiple_of(pages::size()) {
             return refuse(
                 AclError::RT_PARAM_INVALID,
-                format!("`size` is {size}, no multiple of the granularity, {}", pages::size()),
+                format!("`size` is {size}, which is not a multiple of the granularity, {}", pages::size()),
             );
         }
         let lease = state.lease(&state.device(prop.location.id)?)?;
@@ -253,7 +254,7 @@ impl VirtualMemory {
         if size > free {
             return refuse(
                 AclError::RT_MEMORY_ALLOCATION,
-                format!("`size` is {size}, and {free} bytes of device memory are free"),
+                format!("`size` is {size}, but only {free} bytes of device memory are free"),
             );
         }
         let file = File::new(size)?;
@@ -277,13 +278,13 @@ impl VirtualMemory {
             return refuse(AclError::INVALID_PARAM, "`size` is 0");
         }
         if offset != 0 || flags != 0 {
-            return refuse(AclError::RT_PARAM_INVALID, "`offset` and `flags` are reserved and 0");
+            return refuse(AclError::RT_PARAM_INVALID, "`offset` and `flags` are reserved and must be 0");
         }
         let memory = self.physical(handle)?;
         if size != memory.file.size() {
             return refuse(
                 AclError::RT_PARAM_INVALID,
-                format!("`size` is {size}, and the piece of memory has {} bytes", memory.file.size()),
+                format!("`size` is {size}, but the physical memory has {} bytes", memory.file.size()),
             );
         }
         let device = state.device(memory.prop.location.id)?;
@@ -299,15 +300,12 @@ impl VirtualMemory {
         let Some(end) = end.filter(|_| address.is_multiple_of(pages::size())) else {
             return refuse(
                 AclError::RT_PARAM_INVALID,
-                format!("{size} bytes from {address:#x} are not aligned, or reach past the reserved range"),
+                format!("{size} bytes from {address:#x} are not aligned, or exceed the reserved range"),
             );
         };
         let before = reservation.mappings.range(..end).next_back();
         if before.is_some_and(|(start, mapping)| start + mapping.size > address) {
-            return refuse(
-                AclError::RT_PARAM_INVALID,
-                format!("something is mapped at {address:#x} already"),
-            );
+            return refuse(AclError::RT_PARAM_INVALID, format!("{address:#x} is already mapped"));
         }
         if let Err(block) = state.blocks.insert_disjoint(block) {
             // Dropping the block may close the device, which must not happen under the lock.
@@ -335,7 +333,7 @@ impl VirtualMemory {
         self.unmap_if(state, address, |_| true)
     }
 
-    /// Unmaps the mapping that begins at an address, if the predicate holds for its block.
+    /// Unmaps the mapping that begins at an address, if the predicate is true for its block.
     pub(crate) fn unmap_if(
         &self,
         state: &State,
@@ -368,7 +366,7 @@ impl VirtualMemory {
                 .collect()
         };
         for address in mappings {
-            // Another thread may be faster.
+            // Another thread may have unmapped it.
             let _ = self.unmap(state, address);
         }
         for physical in self.handles.all() {
@@ -382,10 +380,7 @@ fn expect_virtual_memory(state: &State) -> Result<()> {
     if state.provider.memory_is_host() {
         return Ok(());
     }
-    refuse(
-        AclError::RT_FEATURE_NOT_SUPPORT,
-        "the devices have no virtual memory that a program could lay out",
-    )
+    refuse(AclError::RT_FEATURE_NOT_SUPPORT, "the devices do not support virtual memory")
 }
 
 /// Checks the properties of physical memory.
@@ -394,19 +389,22 @@ fn expect_prop(state: &State, prop: &PhysicalMemProp) -> Result<()> {
     if prop.location.r#type != MemLocationType::DEVICE {
         return refuse(
             AclError::RT_PARAM_INVALID,
-            format!("`prop.location.type` is {:?}; physical memory is a device's", prop.location.r#type),
+            format!(
+                "`prop.location.type` is {:?}; physical memory must be on a device",
+                prop.location.r#type
+            ),
         );
     }
     if prop.handle_type != MemHandleType::NONE || prop.allocation_type != MemAllocationType::PINNED {
         return refuse(
             AclError::RT_PARAM_INVALID,
-            "`prop.handleType` and `prop.allocationType` are 0, the only ones that there are",
+            "`prop.handleType` and `prop.allocationType` must be 0, the only values that exist",
         );
     }
     state.device(prop.location.id).map(drop)
 }
 
-/// The granularity of sizes and addresses of physical memory.
+/// Returns the granularity of sizes and addresses of physical memory.
 pub(crate) fn granularity(
     state: &State,
     prop: &PhysicalMemProp,
@@ -430,7 +428,7 @@ fn expect_owner(mapping: &Mapping, location: &MemLocation) -> Result<()> {
     }
     refuse(
         AclError::RT_PARAM_INVALID,
-        format!("the memory is that of device {}, which alone uses it", own.id),
+        format!("the memory belongs to device {}, and only that device can access it", own.id),
     )
 }
 
@@ -439,7 +437,7 @@ fn not_mapped<T>(address: usize) -> Result<T> {
         AclError::RT_PARAM_INVALID,
         match address {
             0 => "`vir_ptr` is null".to_owned(),
-            _ => format!("nothing is mapped at {address:#x}, or not with this length"),
+            _ => format!("no mapping with this length begins at {address:#x}"),
         },
     )
 }

@@ -69,10 +69,10 @@ pub(crate) struct File {
 impl File {
     /// Allocates memory, which is zero.
     pub(crate) fn new(size: usize) -> Result<Self> {
-        // SAFETY: the name is terminated.
+        // SAFETY: the name is NUL-terminated.
         let descriptor = unsafe { libc::memfd_create(c"tenon".as_ptr(), libc::MFD_CLOEXEC) };
         if descriptor < 0 {
-            return Err(failed(AclError::RT_MEMORY_ALLOCATION, "make room for physical memory"));
+            return Err(failed(AclError::RT_MEMORY_ALLOCATION, "create physical memory"));
         }
         // SAFETY: the descriptor is new and has no other owner.
         let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor) };
@@ -81,7 +81,7 @@ impl File {
         };
         // SAFETY: the descriptor is open.
         if unsafe { libc::fallocate(descriptor.as_raw_fd(), 0, 0, length) } != 0 {
-            return Err(failed(AclError::RT_MEMORY_ALLOCATION, &format!("find memory for {size} bytes")));
+            return Err(failed(AclError::RT_MEMORY_ALLOCATION, &format!("allocate {size} bytes")));
         }
         Ok(File { descriptor, size })
     }
@@ -159,7 +159,7 @@ impl Range {
         // SAFETY: the addresses belong to the range, so only its own mappings are replaced.
         let mapped = unsafe { libc::mmap(place, size, protection, flags, descriptor, 0) };
         if mapped == libc::MAP_FAILED {
-            return Err(failed(AclError::RT_MEMORY_ALLOCATION, "lay out its addresses anew"));
+            return Err(failed(AclError::RT_MEMORY_ALLOCATION, "replace the mapping"));
         }
         Ok(())
     }
@@ -167,12 +167,12 @@ impl Range {
 
 impl Drop for Range {
     fn drop(&mut self) {
-        // SAFETY: the addresses belong to the range, and no one looks them up any more.
+        // SAFETY: the addresses belong to the range, which nothing uses any more.
         unsafe { libc::munmap(HostPtr::from_addr(self.start).as_ptr(), self.size) };
     }
 }
 
-/// Sets the access to pages that [`Range::map`] has mapped.
+/// Sets the access to pages that [`Range::map`] mapped.
 pub(crate) fn protect(address: usize, size: usize, access: Access) -> Result<()> {
     let place = HostPtr::from_addr(address).as_ptr();
     // SAFETY: the caller passes one of its mappings.

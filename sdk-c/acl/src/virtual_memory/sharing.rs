@@ -11,7 +11,7 @@ use crate::error::{Error, Result, refuse, unknown_value};
 use crate::state::State;
 use crate::state::blocks::{Block, Blocks};
 
-/// The least length of a program's buffer for a key, in bytes. All keys are shorter.
+/// Shortest buffer that a program may pass for a key, in bytes. All keys are shorter.
 const KEY_BUFFER_SIZE: usize = 65;
 
 /// Memory that has a key.
@@ -23,7 +23,7 @@ struct Share {
 }
 
 impl Share {
-    /// Returns true if the memory is not freed. Another block at its address does not have the key.
+    /// Returns true if the memory was not freed. Another block at the same address does not have the key.
     fn is_alive(&self, blocks: &Blocks) -> bool {
         blocks.contains(self.address, &self.block)
     }
@@ -38,7 +38,7 @@ impl SharedMemory {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Calls a function with the memory of a key, if it is not freed.
+    /// Calls a function with the memory of a key, if the memory was not freed.
     fn with<R>(&self, state: &State, key: &CStr, body: impl FnOnce(&mut Share) -> R) -> Result<R> {
         self.lock()
             .get_mut(key)
@@ -47,7 +47,7 @@ impl SharedMemory {
             .ok_or_else(unknown_key)
     }
 
-    /// Writes a key by which the process imports memory.
+    /// Writes a key with which the process can import memory.
     pub(crate) fn export(
         &self,
         state: &State,
@@ -68,7 +68,7 @@ impl SharedMemory {
         Ok(())
     }
 
-    /// The address of the memory of a key, which has one more user.
+    /// Returns the address of the memory of a key, and adds a user.
     pub(crate) fn import(&self, state: &State, key: &CStr, flags: u64) -> Result<usize> {
         expect_flags(flags)?;
         self.with(state, key, |share| {
@@ -77,7 +77,7 @@ impl SharedMemory {
         })
     }
 
-    /// Ends the use of a key by one user.
+    /// Removes a user of a key.
     pub(crate) fn close(&self, key: &CStr) -> Result<()> {
         let mut shared = self.lock();
         let Some(share) = shared.get_mut(key) else { return Err(unknown_key()) };
@@ -106,7 +106,7 @@ impl SharedMemory {
             return unknown_value("type", attribute.0);
         }
         if value > 1 {
-            return refuse(AclError::RT_PARAM_INVALID, format!("`attr` is {value}; it is 0 or 1"));
+            return refuse(AclError::RT_PARAM_INVALID, format!("`attr` is {value}; it must be 0 or 1"));
         }
         Ok(())
     }
@@ -115,7 +115,7 @@ impl SharedMemory {
 /// Checks the flags of functions that share memory.
 pub(crate) fn expect_flags(flags: u64) -> Result<()> {
     if flags > 1 {
-        return refuse(AclError::RT_PARAM_INVALID, format!("`flags` is {flags}; it is 0 or 1"));
+        return refuse(AclError::RT_PARAM_INVALID, format!("`flags` is {flags}; it must be 0 or 1"));
     }
     Ok(())
 }
@@ -138,14 +138,13 @@ pub(crate) fn write_key(buffer: &mut [u8], key: &str) -> Result<CString> {
 pub(crate) fn expect_handle_type(handle_type: MemHandleType) -> Result<()> {
     match handle_type {
         MemHandleType::NONE => Ok(()),
-        _ => refuse(
-            AclError::RT_PARAM_INVALID,
-            format!("`handle_type` is {handle_type:?}; there is only `none`"),
-        ),
+        _ => {
+            refuse(AclError::RT_PARAM_INVALID, format!("`handle_type` is {handle_type:?}; it must be `none`"))
+        }
     }
 }
 
-/// The address of the number by which physical memory is shared.
+/// Returns the address of the number with which physical memory is shared.
 pub(crate) fn number_address(kind: MemSharedHandleType, address: HostPtr) -> Result<*mut u64> {
     if address.is_null() {
         return refuse(AclError::INVALID_PARAM, "`shareable_handle` is null");
@@ -154,7 +153,7 @@ pub(crate) fn number_address(kind: MemSharedHandleType, address: HostPtr) -> Res
         MemSharedHandleType::DEFAULT => Ok(address.as_ptr().cast()),
         _ => refuse(
             AclError::RT_FEATURE_NOT_SUPPORT,
-            format!("`share_type` is {kind:?}; memory is named by a number, `default`"),
+            format!("`share_type` is {kind:?}; it must be `default`, a number"),
         ),
     }
 }

@@ -1,10 +1,9 @@
-//! Latches: they open once, and streams and threads wait for that.
+//! Latches. A latch opens once; streams and threads can wait for it to open.
 //!
-//! Devices have events, which are recorded in streams. A device cannot wait for something that only the host
-//! brings about: that a callback has returned in its subscriber's thread, or that an event is recorded at
-//! all. A host function that waited inside a stream would block the other streams whose callbacks share its
-//! thread. So work behind a latch stays in the stream's pending queue on the host, and goes to the device
-//! when the latch opens.
+//! Devices have events, which are recorded in streams. But a device cannot wait for an action of the host: for a
+//! callback to return on its subscriber's thread, or for an event to be recorded at all. A host function that waited
+//! inside a stream would block the other streams whose callbacks share its thread. So work behind a latch stays in
+//! the stream's pending queue on the host, and is submitted to the device when the latch opens.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -19,7 +18,7 @@ struct State {
     waiters: Vec<Waiter>,
 }
 
-/// A latch: closed at first, and open for good once its guard is dropped.
+/// A latch. It is closed at first, and stays open after its guard was dropped.
 #[derive(Default)]
 pub(crate) struct Latch {
     state: Mutex<State>,
@@ -41,8 +40,8 @@ impl Latch {
         self.state().is_open
     }
 
-    /// Runs `waiter` on a worker thread once the latch opens. Returns false and drops it if the latch is open
-    /// already.
+    /// Runs `waiter` on a worker thread when the latch opens. If the latch is already open, drops `waiter` and
+    /// returns false.
     pub(crate) fn when_open(&self, waiter: impl FnOnce() + Send + 'static) -> bool {
         let mut state = self.state();
         if !state.is_open {
@@ -80,7 +79,7 @@ impl Latch {
             std::mem::take(&mut state.waiters)
         };
         self.opened.notify_all();
-        // The guard may be dropped in a thread of the device, which must not call the device.
+        // The guard may be dropped on a thread of the device, which must not call the device.
         for waiter in waiters {
             workers::run(waiter);
         }

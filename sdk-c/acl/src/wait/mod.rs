@@ -1,5 +1,4 @@
-//! Waiting on the host: deadlines, polling, latches that open once, and worker threads for what must not
-//! block its caller.
+//! Waiting on the host: deadlines, polling, latches, and worker threads for jobs that must not block their caller.
 //!
 //! This folder does not depend on devices or streams.
 
@@ -11,22 +10,22 @@ use std::time::{Duration, Instant};
 use crate::api::AclError;
 use crate::error::{Result, refuse};
 
-/// Returns when a wait of `timeout` milliseconds ends; `None` for -1, which never does.
+/// Returns when a wait of `timeout` milliseconds ends; `None` for -1, an endless wait.
 ///
 /// # Errors
-/// If the number is not -1 and not positive.
+/// If the number is neither -1 nor positive.
 pub(crate) fn deadline(timeout: i32) -> Result<Option<Instant>> {
     match timeout {
         -1 => Ok(None),
         1.. => Ok(Some(Instant::now() + Duration::from_millis(u64::from(timeout.unsigned_abs())))),
         _ => refuse(
             AclError::INVALID_PARAM,
-            format!("`timeout` is {timeout}; it is -1, or a number of milliseconds above 0"),
+            format!("`timeout` is {timeout}; it must be -1, or a number of milliseconds above 0"),
         ),
     }
 }
 
-/// Polls with growing pauses until `ask` returns true or the deadline passes; returns the last answer.
+/// Polls with growing pauses until `ask` returns true or the deadline passes; returns the last result.
 pub(crate) fn poll(until: Instant, mut ask: impl FnMut() -> Result<bool>) -> Result<bool> {
     const SHORTEST: Duration = Duration::from_micros(10);
     const LONGEST: Duration = Duration::from_millis(1);

@@ -1,8 +1,7 @@
-//! Worker threads, for jobs that must not run in the thread where they become ready.
+//! Worker threads, for jobs that must not run on the thread that starts them.
 //!
-//! There is a thread for each job that runs, so no job waits for another. An idle thread ends after a while;
-//! [`stop`] ends all idle threads at once, so that no thread is left after the program has finalized the
-//! library.
+//! Each running job has its own thread, so no job waits for another. An idle thread ends after a while; [`stop`] ends
+//! all idle threads at once, so that no thread is left after the program has finalized the library.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -11,9 +10,9 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle, ThreadId};
 use std::time::{Duration, Instant};
 
-/// Time that a thread stays idle before it ends.
+/// How long a thread stays idle before it ends.
 const IDLE_TIME: Duration = Duration::from_secs(2);
-/// Time that [`stop`] waits for threads that run a job.
+/// How long [`stop`] waits for threads that run a job.
 const STOP_TIME: Duration = Duration::from_secs(1);
 
 type Job = Box<dyn FnOnce() + Send>;
@@ -22,18 +21,18 @@ type Job = Box<dyn FnOnce() + Send>;
 static WORKERS: Workers = Workers::new();
 
 thread_local! {
-    /// True in a worker thread.
+    /// True on a worker thread.
     static IS_WORKER: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs a job in a worker thread. Jobs run concurrently and in any order.
+/// Runs a job on a worker thread. Jobs run concurrently and in any order.
 pub(crate) fn run(job: impl FnOnce() + Send + 'static) {
     WORKERS.run(Box::new(job));
 }
 
 /// Ends the idle threads and waits for them.
 ///
-/// A thread that runs a job ends after it. The wait for it is limited, since the job may wait for the caller.
+/// A thread that runs a job ends after it. The wait for it has a limit, since the job may wait for the caller.
 pub(crate) fn stop() {
     WORKERS.stop();
 }
@@ -47,7 +46,7 @@ struct Workers {
 struct State {
     jobs: VecDeque<Job>,
     idle: usize,
-    /// Number of times that the threads were asked to end.
+    /// How many times the threads were asked to end.
     stops: u64,
     threads: Vec<JoinHandle<()>>,
     /// The threads that are about to end.
@@ -84,7 +83,7 @@ impl Workers {
                 };
                 join(ended);
             }
-            // Without a new thread, the caller runs the jobs.
+            // If no thread can be started, the caller runs the jobs.
             Err(_) => {
                 while let Some(job) = self.next() {
                     call(job);
@@ -95,7 +94,7 @@ impl Workers {
 
     fn stop(&self) {
         let until = Instant::now() + STOP_TIME;
-        // A job that calls this cannot wait for itself.
+        // A job that calls this must not wait for itself.
         let stays = usize::from(IS_WORKER.get());
         let mut ended = Vec::new();
         let mut state = self.state();
@@ -162,10 +161,10 @@ impl State {
     }
 }
 
-/// Waits until the destructors of the threads' local values have run, whose code is in this library.
+/// Waits until the destructors of the threads' local values have run, because their code is in this library.
 fn join(ended: Vec<JoinHandle<()>>) {
     for thread in ended {
-        // Jobs do not panic, so there is nothing to report.
+        // Jobs do not panic, so there is no result to report.
         let _ = thread.join();
     }
 }
@@ -183,7 +182,7 @@ mod tests {
 
     use super::Workers;
 
-    /// Workers for one test: tests run concurrently.
+    /// Returns separate workers for one test, because tests run concurrently.
     fn workers() -> &'static Workers {
         Box::leak(Box::new(Workers::new()))
     }

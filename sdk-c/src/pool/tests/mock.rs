@@ -1,4 +1,4 @@
-//! A device without real memory, which counts everything and fails on command.
+//! A mock device without real memory. It counts everything, and fails on request.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Mutex;
@@ -8,7 +8,7 @@ use tenon::DevicePtr;
 use tenon::device::*;
 use tenon_testing::stub_device;
 
-/// A device whose streams do not run until `run` lets them.
+/// A device whose streams do not execute work until `run` is called.
 pub struct Mock {
     /// Bytes that can be allocated.
     pub capacity: usize,
@@ -25,9 +25,9 @@ pub struct State {
     next: usize,
     memory: BTreeMap<usize, usize>,
     bytes: usize,
-    /// Events that exist, each with its record.
+    /// The live events, each with what it recorded.
     events: HashMap<usize, Option<(usize, u64)>>,
-    /// For each stream, the amount of queued and of completed work.
+    /// For each stream, the number of queued and of completed work items.
     streams: HashMap<usize, (u64, u64)>,
 }
 
@@ -38,12 +38,12 @@ impl Default for Mock {
 }
 
 impl Mock {
-    /// Makes the call after `calls - 1` other calls fail.
+    /// Makes one call fail: the one after `calls - 1` other calls.
     pub fn fail_in(&self, calls: u64) {
         self.fail_in.store(calls, Ordering::Relaxed);
     }
 
-    /// Returns true if a requested failure has not happened yet.
+    /// Returns true if the requested failure has not happened yet.
     pub fn will_fail(&self) -> bool {
         self.fail_in.load(Ordering::Relaxed) > 0
     }
@@ -56,14 +56,14 @@ impl Mock {
         self.state.lock().unwrap().events.len()
     }
 
-    /// Returns true if some allocation holds the whole range.
+    /// Returns true if one allocation contains the whole range.
     pub fn holds(&self, at: DevicePtr, size: usize) -> bool {
         let state = self.state.lock().unwrap();
         let before = state.memory.range(..=at.addr()).next_back();
         before.is_some_and(|(start, length)| at.addr() + size <= start + length)
     }
 
-    /// Queues work on a stream; returns the amount of work that was queued so far.
+    /// Queues work on a stream; returns the number of work items queued so far.
     pub fn work(&self, stream: Stream) -> u64 {
         let mut state = self.state.lock().unwrap();
         let (given, _) = state.streams.entry(stream.addr()).or_default();
@@ -78,7 +78,7 @@ impl Mock {
         *done = *given;
     }
 
-    /// Returns the amount of queued and of completed work of a stream.
+    /// Returns the number of queued and of completed work items of a stream.
     pub fn progress(&self, stream: Stream) -> (u64, u64) {
         self.state.lock().unwrap().streams.get(&stream.addr()).copied().unwrap_or_default()
     }
@@ -102,19 +102,19 @@ stub_device! {
         }
 
         fn destroy_event(&self, _: DeviceId, event: Event) -> Result<()> {
-            assert!(self.call()?.events.remove(&event.addr()).is_some(), "{event:?} is not there");
+            assert!(self.call()?.events.remove(&event.addr()).is_some(), "{event:?} does not exist");
             Ok(())
         }
 
         fn record_event(&self, _: DeviceId, stream: Stream, event: Event) -> Result<()> {
             let mut state = self.call()?;
             let (given, _) = state.streams.get(&stream.addr()).copied().unwrap_or_default();
-            *state.events.get_mut(&event.addr()).expect("the event is there") = Some((stream.addr(), given));
+            *state.events.get_mut(&event.addr()).expect("the event exists") = Some((stream.addr(), given));
             Ok(())
         }
 
         fn synchronize_event(&self, _: DeviceId, _: Event) -> Result<()> {
-            panic!("a pool does not wait")
+            panic!("a pool must not wait")
         }
 
         fn device_memory_allocate(&self, _: DeviceId, size: usize) -> Result<DevicePtr> {
@@ -122,7 +122,7 @@ stub_device! {
             if size > self.capacity - state.bytes {
                 return Ok(DevicePtr::NULL);
             }
-            // No address is returned twice, so that an address identifies an allocation.
+            // No address is returned twice, so an address identifies an allocation.
             state.next = state.next.next_multiple_of(4 << 20) + self.skew;
             let at = state.next.max(64 << 20) + if state.next < 64 << 20 { self.skew } else { 0 };
             state.next = at + size;
@@ -133,7 +133,7 @@ stub_device! {
 
         fn device_memory_deallocate(&self, _: DeviceId, ptr: DevicePtr, size: usize) -> Result<()> {
             let mut state = self.call()?;
-            assert_eq!(state.memory.remove(&ptr.addr()), Some(size), "{ptr:?} of {size} bytes is not there");
+            assert_eq!(state.memory.remove(&ptr.addr()), Some(size), "{ptr:?} of {size} bytes is not allocated");
             state.bytes -= size;
             Ok(())
         }
@@ -147,7 +147,7 @@ stub_device! {
 
         fn query_event(&self, _: DeviceId, event: Event) -> Result<bool> {
             let state = self.call()?;
-            let record = state.events.get(&event.addr()).expect("the event is there");
+            let record = state.events.get(&event.addr()).expect("the event exists");
             Ok(record
                 .is_none_or(|(stream, point)| state.streams.get(&stream).is_none_or(|(_, done)| *done >= point)))
         }

@@ -1,4 +1,4 @@
-//! Tests of the pool on a mock device that counts and fails on command, and on the CPU device.
+//! Tests of the pool on a mock device that counts and fails on request, and on the CPU device.
 
 mod mock;
 mod model;
@@ -20,7 +20,7 @@ fn pool(mock: &Arc<Mock>) -> Pool {
 }
 
 #[test]
-fn what_is_freed_is_handed_out_again() {
+fn allocate_freed_block_is_reused() {
     let mock = Arc::new(Mock::default());
     let pool = pool(&mock);
     for size in [0, 1, 64, 5000, MIB, 3 * MIB] {
@@ -55,7 +55,7 @@ fn statistics_add_up() {
 }
 
 #[test]
-fn addresses_that_are_not_of_the_pool_are_refused() {
+fn free_unknown_address_fails() {
     let mock = Arc::new(Mock::default());
     let (pool, other) = (pool(&mock), pool(&mock));
     let foreign = other.allocate(64, Stream::NULL).unwrap();
@@ -83,7 +83,7 @@ fn addresses_that_are_not_of_the_pool_are_refused() {
 }
 
 #[test]
-fn sizes_beyond_all_bounds_are_refused() {
+fn allocate_huge_size_fails() {
     let mock = Arc::new(Mock::default());
     let pool = pool(&mock);
     for size in [usize::MAX, isize::MAX as usize + 1] {
@@ -95,7 +95,7 @@ fn sizes_beyond_all_bounds_are_refused() {
 }
 
 #[test]
-fn blocks_are_aligned_as_the_device_says() {
+fn allocate_block_has_the_alignment_of_the_device() {
     for (unit, alignment) in [(1, 64), (64, 64), (512, 512), (8192, 8192), (100, 128), (0, 256)] {
         for skew in [0, alignment] {
             let mock = Arc::new(Mock { unit, skew, ..Mock::default() });
@@ -114,7 +114,7 @@ fn blocks_are_aligned_as_the_device_says() {
 }
 
 #[test]
-fn trim_gives_back_what_nobody_uses_and_no_more_than_asked() {
+fn trim_frees_idle_slabs_down_to_the_limit() {
     let mock = Arc::new(Mock::default());
     let pool = pool(&mock);
     let blocks: Vec<_> = (0..10).map(|_| pool.allocate(4 * MIB, Stream::NULL).unwrap()).collect();
@@ -137,7 +137,7 @@ fn trim_gives_back_what_nobody_uses_and_no_more_than_asked() {
 }
 
 #[test]
-fn a_slab_that_the_device_does_not_take_back_stays() {
+fn trim_failed_free_keeps_the_slab() {
     let mock = Arc::new(Mock::default());
     let pool = pool(&mock);
     let blocks = [2, 3].map(|size| (size * MIB, pool.allocate(size * MIB, Stream::NULL).unwrap()));
@@ -158,7 +158,7 @@ fn a_slab_that_the_device_does_not_take_back_stays() {
 }
 
 #[test]
-fn what_the_device_does_not_take_back_is_no_sooner_free_for_other_streams() {
+fn trim_failed_free_keeps_blocks_in_their_epochs() {
     let mock = Arc::new(Mock::default());
     let pool = pool(&mock);
     let stream = Stream::from_addr(7);
@@ -174,7 +174,7 @@ fn what_the_device_does_not_take_back_is_no_sooner_free_for_other_streams() {
 }
 
 #[test]
-fn a_device_without_memory_gets_back_what_is_cached_before_the_pool_fails() {
+fn allocate_out_of_memory_frees_the_cache_first() {
     let mock = Arc::new(Mock { capacity: 16 * MIB, ..Mock::default() });
     let pool = pool(&mock);
     let blocks: Vec<_> = (0..4).map(|_| pool.allocate(4 * MIB, Stream::NULL).unwrap()).collect();
@@ -189,7 +189,7 @@ fn a_device_without_memory_gets_back_what_is_cached_before_the_pool_fails() {
 }
 
 #[test]
-fn a_small_slab_does_where_a_usual_one_finds_no_room() {
+fn allocate_little_memory_uses_a_small_slab() {
     let mock = Arc::new(Mock { capacity: 8192, ..Mock::default() });
     let pool = pool(&mock);
     let blocks: Vec<_> = (0..128).map(|_| pool.allocate(64, Stream::NULL).unwrap()).collect();

@@ -1,4 +1,4 @@
-//! Random programs, checked against a model.
+//! Random programs, checked against a model of the pool.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ enum Step {
         which: usize,
         stream: usize,
     },
-    /// An address at some distance from one that was returned before.
+    /// Frees an address at some distance from a block.
     FreeWrong {
         which: usize,
         by: usize,
@@ -40,7 +40,7 @@ enum Step {
     Trim {
         keep: usize,
     },
-    /// A later call of the device fails.
+    /// Makes a later device call fail.
     Fail {
         calls: u64,
     },
@@ -66,14 +66,14 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The invariants of the pool.
+/// The expected state of the pool.
 struct Model {
     mock: Arc<Mock>,
     pool: Pool,
-    /// The streams; a retired one gets a new handle, or the same one again.
+    /// The streams. A retired stream is replaced by one with a new or the same handle.
     streams: [Stream; STREAMS],
     used: BTreeMap<usize, usize>,
-    /// For each block, the stream on which it was freed last, and the amount of work before the free.
+    /// For each block, the stream on which it was freed last, and the number of work items queued before that.
     freed: HashMap<usize, (Stream, u64)>,
     given: Vec<usize>,
     allocations: u64,
@@ -123,7 +123,7 @@ impl Model {
             Err(PoolError::OutOfMemory { .. }) => {
                 let statistics = self.pool.statistics();
                 let room = self.mock.capacity - statistics.from_device;
-                assert!(ordered || room < size + size / 8 + 8192, "{room} bytes had been left for {size}");
+                assert!(ordered || room < size + size / 8 + 8192, "{size} of {room} bytes failed");
             }
             Err(PoolError::Device(_)) => assert!(ordered && !self.mock.will_fail()),
             Err(other) => panic!("{other}"),
@@ -175,11 +175,11 @@ impl Model {
         self.peak = self.peak.max(now.in_use);
         assert_eq!(now.peak, self.peak);
         for (&at, &size) in &self.used {
-            assert!(self.mock.holds(DevicePtr::from_addr(at), size), "{at:#x} went back to the device");
+            assert!(self.mock.holds(DevicePtr::from_addr(at), size), "{at:#x} was freed by the pool");
         }
     }
 
-    /// Checks that all blocks in use can be freed, and that no memory of the device is left.
+    /// Checks that all blocks in use can be freed, and that no device memory stays allocated.
     fn end(mut self) {
         self.mock.fail_in(0);
         for at in std::mem::take(&mut self.used).into_keys() {
@@ -196,7 +196,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn random_programs_keep_the_rules(
+    fn random_program_matches_the_model(
         steps in prop::collection::vec(step(), 1..250),
         capacity in prop::sample::select(vec![128 << 10, 8 * MIB, 1 << 40]),
         skew in prop::sample::select(vec![0, 64]),
@@ -209,9 +209,9 @@ proptest! {
     }
 }
 
-/// Runs a program that makes every call of the device, once for each of the calls, which then fails.
+/// Runs a program that makes every kind of device call, once per call, with that call failing.
 #[test]
-fn each_call_of_the_device_may_fail() {
+fn program_survives_failure_of_each_device_call() {
     let work = |stream| Step::Work { stream };
     let allocate = |size, stream| Step::Allocate { size, stream };
     let free = |stream| Step::Free { which: 0, stream };

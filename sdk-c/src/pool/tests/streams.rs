@@ -1,4 +1,4 @@
-//! Tests when streams can reuse freed blocks: on the CPU device with blocked streams, and on the mock device.
+//! Tests when streams may reuse freed blocks: on the CPU device with blocked streams, and on the mock device.
 
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -22,7 +22,7 @@ fn hold(cpu: &Cpu, stream: Stream) -> Sender<()> {
     let (open, gate) = channel::<()>();
     let gate = Mutex::new(gate);
     let body = move || {
-        // Dropped or used: both open it.
+        // Using and dropping the sender both unblock the stream.
         let _ = gate.lock().unwrap().recv();
         Ok(())
     };
@@ -31,7 +31,7 @@ fn hold(cpu: &Cpu, stream: Stream) -> Sender<()> {
 }
 
 #[test]
-fn another_stream_gets_a_block_only_after_the_first_has_passed_the_free() {
+fn reuse_on_another_stream_waits_for_the_free() {
     for size in [100, 70_000, MIB, 3 * MIB] {
         let mock = Arc::new(Mock::default());
         let pool = pool(&mock);
@@ -41,19 +41,19 @@ fn another_stream_gets_a_block_only_after_the_first_has_passed_the_free() {
         pool.free(block, a).unwrap();
         let meanwhile: Vec<DevicePtr> = (0..8).map(|_| pool.allocate(size, b).unwrap()).collect();
         assert!(!meanwhile.contains(&block), "{size}: stream a still uses the block");
-        assert_eq!(pool.allocate(size, a), Ok(block), "{size}: stream a may have its own at once");
+        assert_eq!(pool.allocate(size, a), Ok(block), "{size}: stream a may reuse its own block at once");
         pool.free(block, a).unwrap();
         mock.run(a);
         let before = pool.statistics();
         // Fresh blocks of the same slab may come first.
         let found = (0..2000).any(|_| pool.allocate(size, b).unwrap() == block);
-        assert!(found, "{size}: stream a has passed the free, and yet b does not get the block");
-        assert_eq!(pool.statistics().misses, before.misses, "{size}: the block was there all the time");
+        assert!(found, "{size}: stream a has passed the free, but b does not get the block");
+        assert_eq!(pool.statistics().misses, before.misses, "{size}: no memory was allocated");
     }
 }
 
 #[test]
-fn the_cpu_device_gives_a_block_to_another_stream_only_after_the_free() {
+fn reuse_on_another_stream_waits_for_the_free_on_cpu() {
     let (cpu, pool) = cpu();
     for size in [100, 3 * MIB] {
         let [a, b] = [0; 2].map(|_| Device::create_stream(&*cpu, ID).unwrap());
@@ -63,19 +63,19 @@ fn the_cpu_device_gives_a_block_to_another_stream_only_after_the_free() {
         let meanwhile: Vec<DevicePtr> = (0..8).map(|_| pool.allocate(size, b).unwrap()).collect();
         assert!(!meanwhile.contains(&block), "{size}: stream a still uses the block");
         gate.send(()).unwrap();
-        // The pool records its event when b asks for memory, and a worker thread completes it: each request
-        // waits for that, so that the next one sees it.
+        // The pool records its event when b allocates, and a worker thread completes it. Each allocation waits for
+        // the worker, so that the next one finds the event complete.
         let found = (0..2000).any(|_| {
             let given = pool.allocate(size, b).unwrap();
             Device::synchronize_stream(&*cpu, ID, a).unwrap();
             given == block
         });
-        assert!(found, "{size}: stream a has passed the free, and yet b does not get the block");
+        assert!(found, "{size}: stream a has passed the free, but b does not get the block");
     }
 }
 
 #[test]
-fn a_free_on_the_default_stream_counts_as_any_other() {
+fn free_on_the_default_stream_has_an_epoch() {
     let (cpu, pool) = cpu();
     let other = Device::create_stream(&*cpu, ID).unwrap();
     let block = pool.allocate(3 * MIB, Stream::NULL).unwrap();
@@ -88,7 +88,7 @@ fn a_free_on_the_default_stream_counts_as_any_other() {
 }
 
 #[test]
-fn a_callback_may_allocate_and_free() {
+fn callback_may_allocate_and_free() {
     let (cpu, pool) = cpu();
     let pool = Arc::new(pool);
     let stream = Device::create_stream(&*cpu, ID).unwrap();
@@ -103,7 +103,7 @@ fn a_callback_may_allocate_and_free() {
 }
 
 #[test]
-fn a_new_stream_with_an_old_handle_is_another_stream() {
+fn retired_handle_reused_is_a_new_stream() {
     for size in [64, 3 * MIB] {
         let mock = Arc::new(Mock::default());
         let pool = pool(&mock);
@@ -112,15 +112,15 @@ fn a_new_stream_with_an_old_handle_is_another_stream() {
         mock.work(stream);
         pool.free(block, stream).unwrap();
         pool.retire(stream);
-        assert_ne!(pool.allocate(size, stream), Ok(block), "the work of the old stream is not done");
+        assert_ne!(pool.allocate(size, stream), Ok(block), "the work of the old stream is not complete");
         mock.run(stream);
         let found = (0..2000).any(|_| pool.allocate(size, stream) == Ok(block));
-        assert!(found, "the old stream has come to its end");
+        assert!(found, "the work of the old stream is complete");
     }
 }
 
 #[test]
-fn a_stream_that_can_record_no_event_is_waited_for_when_it_retires() {
+fn retire_stream_without_events_waits() {
     let mock = Arc::new(Mock::default());
     let pool = pool(&mock);
     let stream = Stream::from_addr(7);
@@ -134,7 +134,7 @@ fn a_stream_that_can_record_no_event_is_waited_for_when_it_retires() {
 }
 
 #[test]
-fn one_stream_alone_makes_no_events() {
+fn single_stream_creates_no_events() {
     let mock = Arc::new(Mock::default());
     let pool = pool(&mock);
     for round in 0..1000 {
@@ -145,7 +145,7 @@ fn one_stream_alone_makes_no_events() {
 }
 
 #[test]
-fn many_streams_in_turn_leave_little_behind() {
+fn retired_streams_do_not_accumulate() {
     for trim in [false, true] {
         let mock = Arc::new(Mock::default());
         let pool = pool(&mock);
@@ -168,14 +168,14 @@ fn many_streams_in_turn_leave_little_behind() {
         );
         assert!(
             pool.central().epochs.count() <= 4,
-            "{} streams are remembered",
+            "{} streams have an entry",
             pool.central().epochs.count()
         );
     }
 }
 
 #[test]
-fn a_stream_that_is_captured_gets_no_event_and_gives_its_blocks_afterwards() {
+fn captured_stream_records_no_event_until_the_capture_ends() {
     let (cpu, pool) = cpu();
     let [a, b] = [0; 2].map(|_| Device::create_stream(&*cpu, ID).unwrap());
     let block = pool.allocate(3 * MIB, a).unwrap();
@@ -185,14 +185,14 @@ fn a_stream_that_is_captured_gets_no_event_and_gives_its_blocks_afterwards() {
     let graph = cpu.cuda_stream_end_capture(ID, a).unwrap();
     let mut nodes = 0;
     cpu.cuda_graph_get_nodes(graph, None, &mut nodes).unwrap();
-    assert_eq!(nodes, 0, "the graph is the user's alone");
+    assert_eq!(nodes, 0, "the graph contains only the user's work");
     Device::synchronize_stream(&*cpu, ID, a).unwrap();
     let found = (0..8).any(|_| pool.allocate(3 * MIB, b) == Ok(block));
-    assert!(found, "stream a has passed the free, and yet b does not get the block");
+    assert!(found, "stream a has passed the free, but b does not get the block");
 }
 
 #[test]
-fn an_event_that_cannot_be_asked_is_given_up_for_another_one() {
+fn failed_query_replaces_the_event() {
     let mock = Arc::new(Mock::default());
     let pool = pool(&mock);
     let [a, b] = [7, 8].map(Stream::from_addr);
@@ -202,7 +202,7 @@ fn an_event_that_cannot_be_asked_is_given_up_for_another_one() {
     pool.allocate(3 * MIB, b).unwrap();
     assert_eq!(mock.events(), 1);
     mock.run(a);
-    // The first thing that the next request asks the device for.
+    // The first device call of the next allocation.
     mock.fail_in(1);
     assert_ne!(pool.allocate(3 * MIB, b), Ok(block));
     assert_eq!(mock.events(), 0);

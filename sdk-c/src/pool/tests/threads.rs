@@ -1,4 +1,4 @@
-//! Tests of one pool on several threads.
+//! Tests of one pool used by several threads.
 
 use std::hint::spin_loop;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::pool::{Pool, PoolError};
 /// Writes a mark to both ends of a block.
 fn mark(at: DevicePtr, size: usize, mark: u8) {
     for offset in [0, size - 1] {
-        // SAFETY: memory of the CPU device is the host's, and the block is ours.
+        // SAFETY: the CPU device's memory is host memory, and this thread owns the block.
         unsafe { at.as_ptr().cast::<u8>().add(offset).write_volatile(mark) };
     }
 }
@@ -30,7 +30,7 @@ fn has_mark(at: DevicePtr, size: usize, mark: u8) -> bool {
 }
 
 #[test]
-fn no_two_threads_have_the_same_block() {
+fn allocate_never_returns_a_block_twice() {
     const THREADS: usize = 8;
     const SIZES: [usize; 6] = [1, 64, 1000, 20_000, 300_000, 2 * MIB];
     let cpu = Arc::new(Cpu::with_config(Config { devices: 1, memory: 512 * MIB, threads: 1 }));
@@ -58,16 +58,16 @@ fn no_two_threads_have_the_same_block() {
                         let block = held.swap_remove(pick / 11 % held.len());
                         assert!(
                             has_mark(block.0, block.1, block.2),
-                            "somebody else has written to {:?}",
+                            "another thread has written to {:?}",
                             block.0
                         );
-                        // Some are freed by the thread that has them, some by the next one.
+                        // Some blocks are freed by the thread that allocated them, some by the next one.
                         if !(pick / 17).is_multiple_of(3) || next.try_send(block).is_err() {
                             pool.free(block.0, stream).unwrap();
                         }
                     }
                     for (at, size, of) in receiver.try_iter() {
-                        assert!(has_mark(at, size, of), "somebody else has written to {at:?}");
+                        assert!(has_mark(at, size, of), "another thread has written to {at:?}");
                         pool.free(at, streams[0]).unwrap();
                     }
                     if round % 1000 == 999 {
@@ -78,7 +78,7 @@ fn no_two_threads_have_the_same_block() {
                 }
                 drop(next);
                 for (at, size, of) in held.into_iter().chain(receiver.try_iter()) {
-                    assert!(has_mark(at, size, of), "somebody else has written to {at:?}");
+                    assert!(has_mark(at, size, of), "another thread has written to {at:?}");
                     pool.free(at, streams[0]).unwrap();
                 }
                 for stream in streams {
@@ -98,7 +98,7 @@ fn no_two_threads_have_the_same_block() {
 }
 
 #[test]
-fn of_two_threads_that_free_one_block_one_succeeds() {
+fn free_on_two_threads_succeeds_once() {
     const ROUNDS: usize = 10_000;
     let mock = Arc::new(Mock::default());
     let pool = pool(&mock);
@@ -127,7 +127,7 @@ fn of_two_threads_that_free_one_block_one_succeeds() {
             round.store(this, Ordering::Release);
             wait(&done, 2 * this);
             if freed.load(Ordering::Relaxed) != this {
-                // The threads must end.
+                // Lets the threads end.
                 round.store(ROUNDS, Ordering::Release);
                 panic!("the block was freed twice in round {this}");
             }
@@ -137,7 +137,7 @@ fn of_two_threads_that_free_one_block_one_succeeds() {
 }
 
 #[test]
-fn addresses_are_looked_up_while_their_memory_goes() {
+fn free_races_with_trim() {
     let mock = Arc::new(Mock::default());
     let pool = pool(&mock);
     thread::scope(|scope| {
@@ -145,8 +145,7 @@ fn addresses_are_looked_up_while_their_memory_goes() {
             scope.spawn(|| {
                 for _ in 0..2000 {
                     let block = pool.allocate(2 * MIB, Stream::NULL).unwrap();
-                    // At the second free the block is free, in use by the other thread, or freed with its
-                    // slab.
+                    // At the second free, the block is free, in use by the other thread, or freed with its slab.
                     for _ in 0..2 {
                         let freed = pool.free(block, Stream::NULL);
                         let expected = [
@@ -168,7 +167,7 @@ fn addresses_are_looked_up_while_their_memory_goes() {
 }
 
 #[test]
-fn what_one_thread_keeps_serves_another_before_the_device_is_asked() {
+fn allocate_takes_from_other_thread_caches_before_the_device() {
     let mock = Arc::new(Mock::default());
     let pool = pool(&mock);
     let block = pool.allocate(MIB, Stream::NULL).unwrap();

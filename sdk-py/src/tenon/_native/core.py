@@ -333,13 +333,13 @@ class LoadOptions(Structure):
     size: int
     """Size of this struct in bytes."""
     release: bytes | None
-    """The release that the plugin was built for, such as ``"3.1"``, if the library cannot detect it. A
-    wrong release is an error.
+    """The release that the plugin was built for, such as ``"3.1"``, if the library cannot detect it.
+    If the plugin contradicts it, loading fails.
     """
     name: bytes | None
-    """The name of the plugin; ``None``: the name in the manifest, or that of the file."""
+    """The name of the plugin; ``None``: the name in the manifest, or of the file."""
     lazy: bool
-    """True if unresolved symbols are accepted; a call of one ends the process."""
+    """True if unresolved symbols are accepted; calling one ends the process."""
 
     _fields_ = [("size", c_size_t), ("release", c_char_p), ("name", c_char_p), ("lazy", c_bool)]
 
@@ -416,7 +416,7 @@ class PoolStatistics(Structure):
     from_device: int
     """Bytes allocated from the device."""
     hits: int
-    """Number of allocations without a call of the device."""
+    """Number of allocations that needed no device call."""
     misses: int
     """Number of allocations for which the pool allocated from the device."""
     splits: int
@@ -437,7 +437,7 @@ class Availability(NamedNumber):
     """The implementation of a function."""
 
     NATIVE = 0
-    """The plugin has it."""
+    """The plugin implements it."""
     FALLBACK = 1
     """The spec's fallback implements it."""
     UNAVAILABLE = 2
@@ -486,7 +486,7 @@ def pool_allocate(device: int, size: int, stream: int) -> int:
 
     Args:
         device: The device.
-        size: Length in bytes; 0 is a block too.
+        size: Length in bytes; may be 0.
         stream: The stream that uses it; ``0``: the default stream.
 
     Returns:
@@ -513,8 +513,9 @@ def pool_free(device: int, ptr: int, stream: int) -> None:
     """Frees memory of ``pool_allocate``.
 
     Work that was queued on the stream before may still use the memory. Work on other streams must
-    have completed, or be ordered before this point of the stream, for example by an event. The
-    stream may reuse the memory at once, other streams once this one has passed the point.
+    have completed, or be ordered before this point of the stream, for example by an event. The same
+    stream may reuse the memory at once; other streams may reuse it after this stream has passed the
+    point.
 
     Args:
         device: The device.
@@ -587,7 +588,7 @@ def buffer_create(device: int, size: int, stream: int) -> int:
 
     Args:
         device: The device.
-        size: Length in bytes; 0 is a buffer too.
+        size: Length in bytes; may be 0.
         stream: The stream that uses it; ``0``: the default stream.
 
     Returns:
@@ -597,7 +598,7 @@ def buffer_create(device: int, size: int, stream: int) -> int:
         OutOfMemoryError: The device is out of memory, even after the pool has released its
             cached memory.
         InvalidHandleError: ``device`` is not an open device.
-        BusyError: There are 16 million buffers.
+        BusyError: 16 million buffers exist already.
 
     Threads: any thread, also several at once.
     """
@@ -706,7 +707,7 @@ _device_count = bind("tenon_device_count", c_char_p, POINTER(c_size_t))
 def device_count(type: str | None = None) -> int:
     """Counts the devices of a type, open or not.
 
-    Initialises the plugin, if it is not initialised.
+    Initialises the plugin if necessary.
 
     Args:
         type: The type; ``None``: that of the built-in device.
@@ -715,7 +716,7 @@ def device_count(type: str | None = None) -> int:
         The number of devices.
 
     Raises:
-        NotFoundError: No plugin has such devices.
+        NotFoundError: No plugin has devices of this type.
         InvalidArgumentError: The call initialises the library, and ``TENON_LAYERS`` names an
             unknown layer.
         BusyError: The plugin is not initialised, and the call is made from inside another call
@@ -737,7 +738,7 @@ _device_open = bind("tenon_device_open", c_char_p, c_int, POINTER(c_void_p))
 def device_open(type: str | None, ordinal: int) -> int:
     """Opens a device of a type: initialises its plugin and then the device, each once.
 
-    A device that is open already gets the same handle again, and stays open until it has been
+    If the device is already open, returns the same handle. The device stays open until it has been
     closed as often as it was opened.
 
     Args:
@@ -752,8 +753,8 @@ def device_open(type: str | None, ordinal: int) -> int:
         NotFoundError: There is no such device.
         InvalidArgumentError: The call initialises the library, and ``TENON_LAYERS`` names an
             unknown layer.
-        BusyError: The call comes from inside of another one or from a callback of a stream, or
-            256 devices are open.
+        BusyError: The call is made from inside another call or from a stream callback, or 256
+            devices are open.
         DeviceError: The status that the plugin returned.
 
     Threads: any thread, also several at once; the calls run one after the other.
@@ -769,7 +770,7 @@ _plugin_open_device = bind("tenon_plugin_open_device", c_void_p, c_int, POINTER(
 
 
 def plugin_open_device(plugin: int, ordinal: int) -> int:
-    """Opens a device of a plugin, where several plugins have the same device type.
+    """Opens a device of a given plugin, for device types that several plugins have.
 
     Args:
         plugin: The plugin.
@@ -781,8 +782,8 @@ def plugin_open_device(plugin: int, ordinal: int) -> int:
     Raises:
         InvalidHandleError: ``plugin`` is not a loaded plugin.
         NotFoundError: There is no such device.
-        BusyError: The call comes from inside of another one or from a callback of a stream, or
-            256 devices are open.
+        BusyError: The call is made from inside another call or from a stream callback, or 256
+            devices are open.
         DeviceError: The status that the plugin returned.
 
     Threads: any thread, also several at once; the calls run one after the other.
@@ -815,8 +816,7 @@ def device_close(device: int) -> None:
             ``synchronize_device`` or ``device_memory_deallocate`` the device stays open; after one
             of ``deinit_device`` it is closed nevertheless.
 
-    Threads: any thread, but not a callback of a stream. Calls of other threads that are under way
-    are waited for.
+    Threads: any thread, but not a stream callback. Waits for running calls of other threads.
     """
     status = _device_close(device)
     if status:
@@ -839,7 +839,7 @@ def device_make_current(device: int) -> None:
         InvalidHandleError: ``device`` is not an open device.
         DeviceError: The status of the plugin's ``set_device``.
 
-    Threads: any thread, also several at once; each has a current device of its own.
+    Threads: any thread, also several at once; each has its own current device.
     """
     status = _device_make_current(device)
     if status:
@@ -858,7 +858,7 @@ def device_current() -> int:
     Raises:
         NotFoundError: The thread has no current device, or the device is closed.
 
-    Threads: any thread, also several at once; each has a current device of its own.
+    Threads: any thread, also several at once; each has its own current device.
     """
     device = c_void_p()
     status = _device_current(device)
@@ -905,7 +905,7 @@ def error_last() -> Error:
     Raises:
         NotFoundError: No call has failed on this thread.
 
-    Threads: any thread, also several at once; each has a last error of its own.
+    Threads: any thread, also several at once; each has its own last error.
     """
     error = Error()
     status = _error_last(error)
@@ -923,7 +923,7 @@ def error_text() -> str:
     Returns:
         The text, which stays valid until another call fails on the same thread. Never ``None``.
 
-    Threads: any thread, also several at once; each has a last error of its own.
+    Threads: any thread, also several at once; each has its own last error.
     """
     answer: bytes | None = _error_text()
     return decode(answer)
@@ -939,7 +939,7 @@ def status_name(status: int) -> str:
         status: Any number. A ``Status``.
 
     Returns:
-        A string that is never freed; ``unknown status`` for a number that no function answers.
+        A string that is never freed; ``unknown status`` for a number that no function returns.
 
     Threads: any thread, also several at once.
     """
@@ -957,7 +957,7 @@ def status_string(status: int) -> str:
         status: Any number. A ``Status``.
 
     Returns:
-        A string that is never freed; ``unknown status`` for a number that no function answers.
+        A string that is never freed; ``unknown status`` for a number that no function returns.
 
     Threads: any thread, also several at once.
     """
@@ -1053,11 +1053,11 @@ _shutdown = bind("tenon_shutdown")
 
 
 def shutdown() -> None:
-    """Shuts the library down, when it is called for the last ``init``.
+    """Shuts the library down, if this is the call for the last ``init``.
 
     Waits for all devices, closes them, calls ``finalize`` of each plugin, lets the layers report
-    leaks, and closes the plugins' libraries. All handles are invalid afterwards; using one fails
-    and does no harm. A later call of any function initialises the library again.
+    leaks, and closes the plugins' libraries. All handles are invalid afterwards, and a call with
+    one fails. A later call of any function initialises the library again.
 
     Raises:
         NotInitialisedError: The library does not run.
@@ -1078,11 +1078,11 @@ _abandon = bind("tenon_abandon")
 
 
 def abandon() -> None:
-    """Announces that the process ends without ``shutdown`` on purpose: the layers do not report what
-    is alive then.
+    """Announces that the process will end without ``shutdown``, so that the layers do not report live
+    objects.
 
-    For bindings to languages whose programs cannot release everything at their end, such as a
-    Python program with threads that still run. Objects stay usable.
+    For bindings to languages whose programs cannot release everything before they end, such as a
+    Python program with running threads. Objects stay usable.
 
     Threads: any thread.
     """
@@ -1095,12 +1095,11 @@ _load_plugin = bind("tenon_load_plugin", c_char_p, POINTER(LoadOptions), POINTER
 
 
 def load_plugin(path: str, options: LoadOptions | None = None) -> int:
-    """Loads a plugin, or finds it if it is loaded already.
+    """Loads a plugin, or finds it if it is already loaded.
 
     Opens the plugin's library and detects the release that it was built for. The plugin is
-    initialised when the first of its devices is opened. A plugin that cannot be used makes the call
-    fail and does no other harm. Opening a library runs its code, so load only libraries that you
-    trust.
+    initialised when the first of its devices is opened. If a plugin cannot be used, the call fails
+    without other effects. Opening a library runs its code, so load only libraries that you trust.
 
     Args:
         path: A library, or a manifest that ends in ``.json``.
@@ -1111,11 +1110,10 @@ def load_plugin(path: str, options: LoadOptions | None = None) -> int:
 
     Raises:
         NotFoundError: There is no such file.
-        LoadFailedError: The plugin cannot be loaded; the last error has the reason and a
-            remedy.
+        LoadFailedError: The plugin cannot be loaded; the last error has the reason and advice.
         InvalidArgumentError: ``path`` is ``None``, or ``options`` are not valid; or the call
             initialises the library, and ``TENON_LAYERS`` names an unknown layer.
-        BusyError: The call comes from inside of another one or from a callback of a stream.
+        BusyError: The call is made from inside another call or from a stream callback.
 
     Threads: any thread, also several at once; the calls run one after the other.
     """
@@ -1295,7 +1293,7 @@ _device_report_text = bind("tenon_device_report_text", c_void_p, c_char_p, POINT
 
 
 def device_report_text(device: int) -> str:
-    """Writes the report as a text for people.
+    """Writes the report as a readable text.
 
     Args:
         device: The device.
