@@ -5,21 +5,21 @@ use crate::model::{EnumValue, Meaning, Type, TypeKind};
 
 use super::Check;
 
-/// Two names have different numbers, unless one is an `alias`.
+/// Values of an enum have different numbers, except for an `alias`.
 pub(super) fn check_numbers_are_distinct(check: &Check) {
     for (_, values) in enums(check) {
         for (index, value) in values.iter().enumerate().filter(|(_, value)| !value.alias) {
             let Some(before) = same_number(check, &values[..index], value) else { continue };
-            let message = format!("`{}` has the number of `{}`", value.name.value, before.name.value);
+            let message = format!("`{}` has the same number as `{}`", value.name.value, before.name.value);
             Diagnostic::new(Code::DuplicateValue, value.places.span("value"), message)
-                .label("a second name for it needs `alias: true`")
-                .related(before.places.span("value"), "given here first")
+                .label("a second name for a number needs `alias: true`")
+                .related(before.places.span("value"), "first defined here")
                 .report(check);
         }
     }
 }
 
-/// An alias stands after what it is an alias of.
+/// An alias comes after the value whose number it repeats.
 pub(super) fn check_aliases(check: &Check) {
     for (_, values) in enums(check) {
         for (index, value) in values.iter().enumerate().filter(|(_, value)| value.alias) {
@@ -27,26 +27,28 @@ pub(super) fn check_aliases(check: &Check) {
                 let message =
                     format!("no value before `{}` has the number {}", value.name.value, value.value);
                 Diagnostic::new(Code::DuplicateValue, value.places.at("alias").key, message)
-                    .label("so this is no alias")
+                    .label("so this is not an alias")
                     .report(check);
             }
         }
     }
 }
 
-/// C keeps an enum in an `int`; a bit set may use its sign bit too.
+/// The number of an enum value fits into C's `int`; a bit set may use the sign bit too.
 pub(super) fn check_range(check: &Check) {
     for (flags, values) in enums(check) {
         let largest = if flags { i64::from(u32::MAX) } else { i64::from(i32::MAX) };
         for value in values.iter().filter(|value| !(i64::from(i32::MIN)..=largest).contains(&value.value)) {
             let message = format!("{} does not fit into an enum of C", value.value);
             let span = value.places.span("value");
-            check.report(Diagnostic::new(Code::WrongValue, span, message).label("more than an `int` holds"));
+            check.report(
+                Diagnostic::new(Code::WrongValue, span, message).label("out of the range of an `int`"),
+            );
         }
     }
 }
 
-/// Each meaning belongs to at most one value, since generated code returns it.
+/// Each meaning belongs to at most one value, because generated code returns that value.
 pub(super) fn check_meanings(check: &Check) {
     for (_, values) in enums(check) {
         for meaning in [Meaning::InvalidArgument, Meaning::Unsupported, Meaning::Internal] {
@@ -55,8 +57,8 @@ pub(super) fn check_meanings(check: &Check) {
             for second in with {
                 let message = format!("`{}` means the same as `{}`", second.name.value, first.name.value);
                 Diagnostic::new(Code::DuplicateValue, second.places.span("means"), message)
-                    .label("one value is enough for that")
-                    .related(first.places.span("means"), "given here first")
+                    .label("at most one value may have a meaning")
+                    .related(first.places.span("means"), "first given here")
                     .report(check);
             }
         }

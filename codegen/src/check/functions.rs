@@ -1,15 +1,15 @@
-//! Functions as a whole: requirements and results.
+//! Rules about whole functions: required functions, absence, and results.
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Direction, Function, Need, Param, ResultKind, TypeKind};
 
 use super::Check;
 
-/// A required function is always there, so its fallback would never run.
+/// A required function has no fallback, because the fallback would never run.
 pub(super) fn check_required_has_no_fallback(check: &Check) {
     for function in check.interface.functions.iter().filter(|function| !function.is_optional()) {
         if let Some(place) = function.places.get("fallback") {
-            let message = format!("`{}` is required and has a fallback", function.name.value);
+            let message = format!("`{}` is required, but has a fallback", function.name.value);
             Diagnostic::new(Code::RequiredWithFallback, place.key, message)
                 .label("this would never run")
                 .related(function.places.span("required"), "required here")
@@ -27,15 +27,15 @@ pub(super) fn check_fill(check: &Check) {
         let diagnostic = |message| Diagnostic::new(Code::FillRequired, span, message);
         let diagnostic = if !function.is_optional() {
             diagnostic(format!("`{name}` is required, so its slot is never empty"))
-                .label("so this fills nothing")
+                .label("so this has no effect")
                 .related(function.places.span("required"), "required here")
         } else if !function.places.has("fallback") {
             diagnostic(format!("`{name}` has no fallback to fill its slot with"))
-                .label("this needs a `fallback`")
+                .label("a `fallback` is missing")
         } else if check.interface.table().is_none() && check.before.trusts(kind) {
             diagnostic("only a table has slots to fill".into())
-                .label("there is none here")
-                .related(kind, format!("this interface is an {}", check.interface.kind_name()))
+                .label("this interface has no table")
+                .related(kind, format!("this is an {}", check.interface.kind_name()))
         } else {
             continue;
         };
@@ -43,7 +43,7 @@ pub(super) fn check_fill(check: &Check) {
     }
 }
 
-/// If null is unsound, the spec states what hosts do with it.
+/// If a null slot is unsound, the spec states what hosts do with it.
 pub(super) fn check_unsound_null(check: &Check) {
     for function in check.interface.functions.iter().filter(|function| !function.places.has("when_null")) {
         let key = match function.need {
@@ -51,36 +51,36 @@ pub(super) fn check_unsound_null(check: &Check) {
             Need::Optional if function.fill_always => "fill",
             Need::Load | Need::Optional => continue,
         };
-        let message = format!("nothing says what a host does when `{}` is null", function.name.value);
+        let message = format!("it is not stated what a host does when `{}` is null", function.name.value);
         Diagnostic::new(Code::UnsoundNull, function.places.at(key).key, message)
-            .label("this needs `when_null` beside it")
+            .label("`when_null` is missing")
             .report(check);
     }
 }
 
-/// The spec states what hosts do without an optional function of their table.
+/// The spec states what hosts do if an optional function of their table is missing.
 pub(super) fn check_null_is_explained(check: &Check) {
     let Some(table) = check.interface.table() else { return };
     let of_extension: Vec<_> = table.extension.iter().flat_map(|extension| extension.functions()).collect();
     for (id, function) in check.interface.function_ids() {
         let is_known_to_hosts = !of_extension.iter().any(|owner| owner.value == id);
         if function.is_optional() && is_known_to_hosts && !function.places.has("when_null") {
-            let message = format!("nothing says what a host does without `{}`", function.name.value);
+            let message = format!("it is not stated what a host does without `{}`", function.name.value);
             Diagnostic::new(Code::UnsoundNull, function.name.span, message)
-                .label("this needs `when_null`")
+                .label("`when_null` is missing")
                 .report(check);
         }
     }
 }
 
-/// `when_null` does not go with `required: load`: the host refuses the plugin.
+/// `when_null` is not allowed with `required: load`, because the host rejects a plugin without the function.
 pub(super) fn check_refused_plugin(check: &Check) {
     for function in check.interface.functions.iter().filter(|function| function.need == Need::Load) {
         if let Some(place) = function.places.get("when_null") {
-            let message = format!("a host never sees a plugin without `{}`", function.name.value);
+            let message = format!("hosts reject a plugin without `{}`", function.name.value);
             Diagnostic::new(Code::RefusedPlugin, place.key, message)
-                .label("leave this out")
-                .related(function.places.span("required"), "this says that hosts refuse the plugin")
+                .label("remove this")
+                .related(function.places.span("required"), "`load` means that hosts reject the plugin")
                 .report(check);
         }
     }
@@ -94,28 +94,27 @@ pub(super) fn check_fallback_is_there(check: &Check) {
         let missing = check.interface.table().is_some() && function.is_optional();
         match (reason, function.places.get("fallback")) {
             (None, None) if missing => {
-                let message = format!("nothing stands in for `{name}` where it is left out");
+                let message = format!("`{name}` is optional, but has no fallback");
                 Diagnostic::new(Code::NoFallback, function.name.span, message)
-                    .label("this needs a `fallback`")
-                    .help("`no_fallback` says why there is none; a function that all have is `required`")
+                    .label("a `fallback` is missing")
+                    .help("give a reason in `no_fallback`, or mark it as `required`")
                     .report(check);
             }
             (Some(reason), Some(fallback)) => {
-                let message = format!("`{name}` has a fallback and a reason for having none");
-                let diagnostic =
-                    Diagnostic::new(Code::NoFallback, reason.key, message).label("leave this out");
+                let message = format!("`{name}` has both a fallback and a reason for having none");
+                let diagnostic = Diagnostic::new(Code::NoFallback, reason.key, message).label("remove this");
                 check.report(diagnostic.related(fallback.key, "the fallback"));
             }
             (Some(reason), None) if !missing => {
                 let message = format!("`{name}` needs no fallback");
-                check.report(Diagnostic::new(Code::NoFallback, reason.key, message).label("leave this out"));
+                check.report(Diagnostic::new(Code::NoFallback, reason.key, message).label("remove this"));
             }
             _ => {}
         }
     }
 }
 
-/// Success means yes, or is no answer.
+/// Success means yes, or means neither.
 pub(super) fn check_question_is_upright(check: &Check) {
     let values = check.spec.status_values(check.interface);
     for function in &check.interface.functions {
@@ -123,16 +122,16 @@ pub(super) fn check_question_is_upright(check: &Check) {
         if yes == no || values.get(no.0).is_none_or(|value| value.value != 0) {
             continue;
         }
-        let message = format!("success is the no of `{}`", function.name.value);
+        let message = format!("success means no for `{}`", function.name.value);
         let place = function.places.at("status_as_bool");
         Diagnostic::new(Code::InvertedQuestion, place.span("no"), message)
             .label("this is the status 0")
-            .related(place.span("yes"), "yes and no may have changed places")
+            .related(place.span("yes"), "are `yes` and `no` swapped?")
             .report(check);
     }
 }
 
-/// A function whose name asks has an answer.
+/// A function whose name is a question has an answer.
 pub(super) fn check_answers(check: &Check) {
     for function in check.interface.functions.iter().filter(|function| asks(&function.name.value)) {
         let is_written = |param: &Param| param.dir != Direction::In || param.constness == Some(false);
@@ -145,7 +144,8 @@ pub(super) fn check_answers(check: &Check) {
             .any(|param| matches!(check.kind(param.ty), Some(TypeKind::Callback { .. })));
         let is_read = function.params.iter().all(|param| check.knows_type(param));
         if is_read && !writes && !yields && !calls {
-            let message = format!("`{}` asks, and yields nothing", function.name.value);
+            let message =
+                format!("the name of `{}` is a question, but it has no result", function.name.value);
             Diagnostic::new(Code::NoAnswer, function.name.span, message)
                 .label("a result, an `out` parameter or `status_as_bool` is expected")
                 .report(check);
@@ -157,16 +157,16 @@ fn asks(name: &str) -> bool {
     name.split('_').any(|word| matches!(word, "get" | "query"))
 }
 
-/// The result of a function with `status_as_bool` is only the status.
+/// A function with `status_as_bool` returns its status and has no other result.
 pub(super) fn check_question(check: &Check) {
     for function in &check.interface.functions {
         let Some(place) = function.places.get("status_as_bool") else { continue };
         if let Some((yes, no)) = function.question
             && yes == no
         {
-            let message = format!("`{}` gives one answer for yes and for no", function.name.value);
+            let message = format!("`{}` has the same status for yes and for no", function.name.value);
             Diagnostic::new(Code::QuestionStatus, place.span("no"), message)
-                .label("this means yes already")
+                .label("this already means yes")
                 .related(place.span("yes"), "here")
                 .report(check);
         }
@@ -191,7 +191,7 @@ fn other_answer(function: &Function) -> Option<Diagnostic> {
         }
         ResultKind::Status => {
             let (_, output) = function.outputs().next()?;
-            let message = format!("`{name}` answers with `{}`", output.name.value);
+            let message = format!("`{name}` returns its answer through `{}`", output.name.value);
             Some(error(message).related(output.name.span, "the answer"))
         }
     }

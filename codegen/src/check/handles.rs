@@ -1,26 +1,26 @@
-//! Handles: `const` in C.
+//! Handles: their constness in C.
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{HandleForm, Length, TypeKind};
 
 use super::Check;
 
-/// How a handle type declares read-only objects depends on its form.
+/// The form of a handle type determines how it declares read-only objects.
 pub(super) fn check_form(check: &Check) {
     for ty in &check.interface.types {
         let TypeKind::Handle { form, .. } = &ty.kind else { continue };
         let is_pointee = matches!(form, HandleForm::Pointee(_));
         if let Some(place) = ty.places.get("const").filter(|_| !is_pointee) {
-            let message = format!("`{}` is no handle by pointer", ty.name.value);
+            let message = format!("`{}` is not a handle by pointer", ty.name.value);
             Diagnostic::new(Code::HandleConst, place.key, message)
-                .label("`const` goes with `by: pointer`")
-                .help("a handle with a tag has `c_const`, the name of the pointer to const")
+                .label("`const` needs `by: pointer`")
+                .help("a handle with a tag has `c_const` instead, the name of the pointer to const")
                 .report(check);
         }
         if let Some(place) = ty.places.get("c_const").filter(|_| !matches!(form, HandleForm::Tagged(_))) {
-            let message = format!("`{}` is no handle with a tag", ty.name.value);
+            let message = format!("`{}` is not a handle with a tag", ty.name.value);
             Diagnostic::new(Code::HandleConst, place.key, message)
-                .label("`c_const` goes with `tag`, and without `by: pointer`")
+                .label("`c_const` needs `tag`, and no `by: pointer`")
                 .report(check);
         }
     }
@@ -41,7 +41,7 @@ pub(super) fn check_objects(check: &Check) {
     }
 }
 
-/// A handle with a tag can only be `const: true` if its type has `c_const`.
+/// A parameter with a tagged handle can only be `const: true` if the type has `c_const`.
 pub(super) fn check_use(check: &Check) {
     let params = check.params().into_iter().map(|(_, param)| param);
     for param in params.chain(check.results()) {

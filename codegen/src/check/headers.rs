@@ -1,11 +1,12 @@
-//! Headers: their places, and no cycles between them.
+//! Headers: where they are allowed, and no cycles between them.
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::language::headers::Headers;
 
 use super::Check;
 
-/// The header of a group is included before those that need it; the interface's own comes last.
+/// Headers do not include each other in a cycle. The header of a group comes before those that need it; the
+/// interface's own header comes last.
 pub(super) fn check_no_circle(check: &Check) {
     let headers = Headers::of(check.spec, check.interface);
     let names = headers.names();
@@ -17,15 +18,15 @@ pub(super) fn check_no_circle(check: &Check) {
             let second = headers.groups(other).next().map(|group| group.header.span);
             let message = format!("`{name}` and `{other}` need each other");
             Diagnostic::new(Code::HeaderCycle, group.header.span, message)
-                .label(format!("it names a type of `{other}`"))
-                .related_if(second, format!("which names a type of `{name}`"))
+                .label(format!("this uses a type of `{other}`"))
+                .related_if(second, format!("and this uses a type of `{name}`"))
                 .help(format!("move the type into a header that `{other}` includes"))
                 .report(check);
         }
     }
 }
 
-/// Only symbols of a library are declared in more than one header.
+/// Only an export has several headers.
 pub(super) fn check_place(check: &Check) {
     let interface = check.interface;
     if check.interface.kind_name() == "export" {
@@ -34,9 +35,10 @@ pub(super) fn check_place(check: &Check) {
     let kind = interface.places.span("kind");
     let named = interface.groups.iter().filter(|group| group.header.span.file != interface.places.key.file);
     for group in named.filter(|_| check.before.trusts(kind)) {
-        let message = format!("the {} `{}` has one header", interface.kind_name(), interface.name.value);
+        let message =
+            format!("the {} `{}` can have only one header", interface.kind_name(), interface.name.value);
         Diagnostic::new(Code::WrongKind, group.header.span, message)
-            .label("only a group of an export has its own")
+            .label("only a group of an export can have its own")
             .related(kind, "the kind")
             .report(check);
     }

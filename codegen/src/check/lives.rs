@@ -1,4 +1,4 @@
-//! Lifetimes of handles and memory, and parameters named after handles.
+//! Lifetimes: creation and destruction of handles and memory, and parameters named after handles.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use crate::model::{
 
 use super::{Check, ParamsOf};
 
-/// An object whose life begins or ends in a call.
+/// An object that a call creates or destroys.
 #[derive(Clone, Copy)]
 struct Life<'a> {
     function: &'a Function,
@@ -20,7 +20,7 @@ struct Life<'a> {
 }
 
 impl Life<'_> {
-    /// Returns true if what begins here can end there.
+    /// Returns true if the object that is created here can be destroyed there.
     fn can_end_in(self, end: Life) -> bool {
         let reaches = match (end.param.space, self.param.space) {
             (Some(Space::Any), Some(_)) | (Some(Space::Host | Space::Device), Some(Space::Unified)) => true,
@@ -29,14 +29,15 @@ impl Life<'_> {
         reaches && self.owner == end.owner
     }
 
-    /// Returns true if what begins here is the reason why the end exists: in the same memory, not only in one that the
-    /// end also takes.
+    /// Returns true if the destroying function exists for objects like this one: they have the same memory space, and
+    /// it is not merely one of several spaces that the function accepts.
     fn is_meant_for(self, end: Life) -> bool {
         let is_any = end.param.space == Some(Space::Any);
         self.can_end_in(end) && (is_any || self.param.space == end.param.space)
     }
 
-    /// Returns true if it must be destroyed: a handle, or memory of a known length, but not a borrowed address.
+    /// Returns true if the object must be destroyed: a handle, or memory of a known length. False for a borrowed
+    /// address.
     fn has_to_end(self) -> bool {
         self.param.ty != Ty::Pointer || matches!(self.param.length, Some(Length::Bytes(_)))
     }
@@ -56,11 +57,11 @@ impl Life<'_> {
     }
 }
 
-/// If one function creates a handle type, another destroys it, and the reverse.
+/// If one function creates a handle type, another one destroys it, and vice versa.
 pub(super) fn check_handles_live(check: &Check) {
     let lives = Lives::new(check);
     for (index, ty) in check.interface.types.iter().enumerate() {
-        // Each call that fails creates an error object.
+        // Each failing call creates an error object.
         let is_error = |error: &ErrorObject| error.ty == TypeId { interface: check.id, index };
         let is_handle = matches!(ty.kind, TypeKind::Handle { .. })
             && !check.interface.error.as_ref().is_some_and(is_error);
@@ -74,11 +75,9 @@ pub(super) fn check_handles_live(check: &Check) {
                 begin,
                 "creates",
                 "destroys",
-                "a handle that is on loan has no `role`; another one needs `role: destroys` in some function",
+                "a borrowed handle has no `role`; any other one needs a function with `role: destroys`",
             ),
-            ([], [end, ..]) => {
-                (end, "destroys", "creates", "some function with `role: creates` gives what this takes")
-            }
+            ([], [end, ..]) => (end, "destroys", "creates", "add a function with `role: creates` for it"),
             _ => continue,
         };
         let message = format!("no function {other} {}", check.show_a(handle));
@@ -89,7 +88,7 @@ pub(super) fn check_handles_live(check: &Check) {
     }
 }
 
-/// Objects are destroyed with the memory space and owner with which they were created.
+/// An object is destroyed with the same memory space and owner with which it was created.
 pub(super) fn check_ends_fit(check: &Check) {
     if !check.before.is_empty() {
         return;
@@ -112,7 +111,8 @@ pub(super) fn check_ends_fit(check: &Check) {
             let ends = lives.of(Role::Destroys, begin.param.ty);
             let is_handle = begin.param.ty != Ty::Pointer;
             let begins = lives.of(Role::Creates, begin.param.ty);
-            // A destroyer without a creator has been reported already, and is most likely the one that is meant.
+            // A destroying function without a creating one is already reported, and is probably the one that is
+            // meant.
             let is_told = |end: &Life| !begins.iter().any(|begin| begin.can_end_in(*end));
             let ends_here = |end: &Life| begin.can_end_in(*end) || is_told(end);
             if ends.iter().any(ends_here) || (is_handle && ends.is_empty()) {
@@ -120,7 +120,7 @@ pub(super) fn check_ends_fit(check: &Check) {
             }
             let message = format!("no function destroys {}", begin.show(check));
             let diagnostic = Diagnostic::new(Code::LifeDiffers, begin.param.places.span("role"), message)
-                .label(format!("so what `{}` creates stays for ever", function.name.value));
+                .label(format!("so objects that `{}` creates are never destroyed", function.name.value));
             match ends.first() {
                 Some(end) => diagnostic.related(end.param.name.span, format!("this is {}", end.show(check))),
                 None => diagnostic,
@@ -130,7 +130,7 @@ pub(super) fn check_ends_fit(check: &Check) {
     }
 }
 
-/// A function with `create`, `destroy` or `delete` in its name has a parameter or result with the role.
+/// If the name of a function contains `create`, `destroy` or `delete`, it has a parameter or result with that role.
 pub(super) fn check_roles_are_named(check: &Check) {
     if !check.before.is_empty() {
         return;
@@ -141,7 +141,7 @@ pub(super) fn check_roles_are_named(check: &Check) {
         let params = function.params.iter();
         let result = function.result.value();
         let is_callback = |param: &Param| matches!(check.kind(param.ty), Some(TypeKind::Callback { .. }));
-        // A function that takes a callback may register it for the event that its name mentions.
+        // A function with a callback may register it for the event that its name mentions.
         if params.clone().chain(result).any(|param| param.places.has("role") || is_callback(param)) {
             continue;
         }
@@ -160,12 +160,12 @@ pub(super) fn check_roles_are_named(check: &Check) {
         Diagnostic::new(Code::RoleOfName, function.name.span, message)
             .label(format!("{} with `role: {key}` is expected", check.show_a(param.ty)))
             .related(other.name.span, format!("this {key} one"))
-            .help(format!("`role: uses` on the parameter says that the call does not {verb} it"))
+            .help(format!("write `role: uses` at the parameter if the call does not {verb} it"))
             .report(check);
     }
 }
 
-/// The role that a name promises.
+/// Returns the role that a function's name implies.
 fn role_of_name(name: &str) -> Option<Role> {
     name.split('_').find_map(|word| match word {
         "create" => Some(Role::Creates),
@@ -174,7 +174,7 @@ fn role_of_name(name: &str) -> Option<Role> {
     })
 }
 
-/// Every creation and destruction in all interfaces, by type: an interface may create types of another one.
+/// Every creation and destruction in all interfaces, by type. An interface may create types of another one.
 struct Lives<'a>(HashMap<(Role, Ty), Vec<Life<'a>>>);
 
 impl<'a> Lives<'a> {
@@ -205,7 +205,7 @@ fn lives_in(function: &Function, role: Role) -> Vec<Life<'_>> {
         .collect()
 }
 
-/// A parameter with the name of a handle type has this type.
+/// A parameter that is named after a handle type has this type.
 pub(super) fn check_handle_names(check: &Check) {
     let mut handles: HashMap<String, &Type> = HashMap::new();
     for ty in check.interface.types.iter().filter(|ty| matches!(ty.kind, TypeKind::Handle { .. })) {

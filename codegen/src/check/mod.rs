@@ -1,7 +1,7 @@
-//! The rules that a spec has to keep beyond its grammar: one `check_*` function each.
+//! The rules for a spec, beyond its grammar. Each rule is one `check_*` function; its doc comment states the rule.
 //!
-//! A rule looks at the resolved model only. It stays silent about a place that did not resolve, since that
-//! has been reported already, and adds nothing to the model.
+//! Rules only read the resolved model. A rule ignores a place that did not resolve, because that was already
+//! reported.
 
 mod enums;
 mod fallbacks;
@@ -121,7 +121,7 @@ const DESCRIPTIONS: &[fn(&Check)] = &[
     rust::check_standard_headers,
 ];
 
-/// Rules about fallbacks. They rely on the rules about descriptions.
+/// Rules about fallbacks. They assume that the rules about descriptions passed.
 const FALLBACKS: &[fn(&Check)] = &[
     fallbacks::form::check_keys,
     fallbacks::form::check_reason,
@@ -140,7 +140,7 @@ const FALLBACKS: &[fn(&Check)] = &[
     fallbacks::results::check_answer,
 ];
 
-/// Rules about missing text. They run only if there are no other errors: a wrong entry should be corrected
+/// Rules about missing text. They run only if there are no other errors, because a wrong entry should be corrected
 /// before it is documented.
 const COMPLETENESS: &[fn(&Check)] = &[
     functions::check_fallback_is_there,
@@ -152,7 +152,7 @@ const COMPLETENESS: &[fn(&Check)] = &[
     prose::check_names_exist,
 ];
 
-/// Holds a spec to the rules.
+/// Applies the rules to a spec.
 pub fn check(spec: &Spec, sources: &Sources, diagnostics: &mut Diagnostics) {
     let mut found = Vec::new();
     outputs::check(spec, &mut found);
@@ -183,19 +183,19 @@ fn apply(rules: &[fn(&Check)], spec: &Spec, sources: &Sources, diagnostics: &mut
 }
 
 impl Diagnostic {
-    /// Adds it to what the rules have found.
+    /// Adds the diagnostic to the result.
     fn report(self, check: &Check) {
         check.report(self);
     }
 }
 
-/// The interface that the rules check.
+/// The interface that is checked.
 struct Check<'a> {
     spec: &'a Spec,
     sources: &'a Sources,
     interface: &'a Interface,
     id: InterfaceId,
-    /// Errors that were found before; rules report nothing more about their places.
+    /// Earlier errors. Rules report nothing more about their places.
     before: &'a Diagnostics,
     found: RefCell<Vec<Diagnostic>>,
 }
@@ -205,17 +205,17 @@ impl<'a> Check<'a> {
         self.found.borrow_mut().push(diagnostic);
     }
 
-    /// Returns true if everything below a key resolved, or if the key is absent.
+    /// Returns true if everything below a key resolved, or if the key is missing.
     fn trusts(&self, places: &Places, key: &str) -> bool {
         places.get(key).is_none_or(|places| self.before.trusts(places.extent))
     }
 
-    /// Returns true if the type of a parameter is what was written.
+    /// Returns true if the type of a parameter resolved.
     fn knows_type(&self, param: &Param) -> bool {
         param.places.has("type") && self.trusts(&param.places, "type")
     }
 
-    /// Returns true if nothing is wrong with a parameter.
+    /// Returns true if no error was reported for a parameter.
     fn is_sound(&self, param: &Param) -> bool {
         param.places.has("type") && self.before.trusts(param.places.extent)
     }
@@ -231,14 +231,14 @@ impl<'a> Check<'a> {
         functions.chain(types).collect()
     }
 
-    /// Every parameter and field whose type is known, with the list that it stands in.
+    /// Returns every parameter and field whose type is known, with the list that contains it.
     fn params(&self) -> Vec<(ParamList<'a>, &'a Param)> {
         let lists = self.lists();
         let params = lists.into_iter().flat_map(|list| list.params.iter().map(move |param| (list, param)));
         params.filter(|(_, param)| self.knows_type(param)).collect()
     }
 
-    /// Values that functions and callbacks return.
+    /// Returns the return values of functions and callbacks.
     fn results(&self) -> Vec<&'a Param> {
         let functions = self.interface.functions.iter().filter_map(|function| function.result.value());
         let callbacks = self.interface.types.iter().filter_map(Type::result);

@@ -7,10 +7,10 @@ use crate::source::Span;
 
 use super::Check;
 
-/// A name, where it was written, and when it is there.
+/// A name, its location, and the releases that have it.
 pub(super) type Named<'a> = (&'a str, Span, Availability);
 
-/// A function and a type is named once in an interface, and a block once in its table.
+/// The names of functions and types are unique in an interface, and those of blocks in their table.
 pub(super) fn check_names_are_distinct(check: &Check) {
     let functions = &check.interface.functions;
     let always = Availability::default();
@@ -19,7 +19,7 @@ pub(super) fn check_names_are_distinct(check: &Check) {
     check.report_repeats("the type", types.iter().map(|it| (&*it.name.value, it.name.span, always)));
 }
 
-/// A value is named once in its enum.
+/// The names of values are unique in their enum.
 pub(super) fn check_values_are_distinct(check: &Check) {
     for ty in &check.interface.types {
         let names = ty
@@ -30,15 +30,15 @@ pub(super) fn check_values_are_distinct(check: &Check) {
     }
 }
 
-/// Types, enumerators and exported functions share C's global namespace, also with the interfaces that are
-/// used.
+/// C symbols are unique: types, enumerators and exported functions share C's global namespace, also with those of the
+/// interfaces in `uses`.
 pub(super) fn check_symbols_are_distinct(check: &Check) {
     let used = check.interface.uses.iter().map(|id| &check.spec.interfaces[id.0]);
     let symbols: Vec<Named> = used.chain([check.interface]).flat_map(symbols).collect();
     check.report_repeats("the C symbol", symbols);
 }
 
-/// Struct tags are a separate namespace.
+/// Struct tags are unique. They are a separate namespace.
 pub(super) fn check_tags_are_distinct(check: &Check) {
     let tags = check.interface.types.iter().filter_map(|ty| match &ty.kind {
         TypeKind::Handle { form, .. } => Some((form.tag()?, ty.places.span("tag"), ty.availability)),
@@ -51,7 +51,7 @@ pub(super) fn check_tags_are_distinct(check: &Check) {
     check.report_repeats("the struct tag", tags.collect::<Vec<_>>());
 }
 
-/// The pointers and reserves of a table are members of one struct.
+/// The names of pointers and reserves are unique, because they are members of the table's struct.
 pub(super) fn check_members_are_distinct(check: &Check) {
     let Some(table) = check.interface.table() else { return };
     let place = check.interface.places.at("table");
@@ -66,7 +66,7 @@ pub(super) fn check_members_are_distinct(check: &Check) {
     check.report_repeats("the block", blocks.collect::<Vec<_>>());
 }
 
-/// Two interfaces that write to one header or share a trait would overwrite each other.
+/// The headers and traits of different interfaces have different names, so that none overwrites another.
 pub(super) fn check_outputs_are_distinct(check: &Check) {
     let until_here = &check.spec.interfaces[..=check.id.0];
     let always = Availability::default();
@@ -76,18 +76,18 @@ pub(super) fn check_outputs_are_distinct(check: &Check) {
     check.report_repeats("the trait", traits.collect::<Vec<_>>());
 }
 
-/// Names that a C header uses unchanged must not be keywords in C or C++.
+/// Names that appear unchanged in a C header are not keywords in C or C++.
 pub(super) fn check_keywords(check: &Check) {
     let names = symbols(check.interface).chain(functions(check.interface));
     let names = names.map(|(name, span, _)| (name, span)).chain(tags(check));
     for (name, span) in names {
         let Some(language) = keyword_of(name) else { continue };
         let message = format!("`{name}` is a keyword of {language}");
-        check.report(Diagnostic::new(Code::Keyword, span, message).label("no header can declare this"));
+        check.report(Diagnostic::new(Code::Keyword, span, message).label("a header cannot declare this"));
     }
 }
 
-/// The tags of structs, where the spec has them.
+/// Returns the struct tags that the spec states.
 fn tags<'a>(check: &Check<'a>) -> impl Iterator<Item = (&'a str, Span)> {
     check.interface.types.iter().filter_map(|ty| {
         let place = ty.places.get("tag")?;
@@ -99,8 +99,7 @@ fn tags<'a>(check: &Check<'a>) -> impl Iterator<Item = (&'a str, Span)> {
     })
 }
 
-/// The names of an interface's raw types in C and in Rust: its types but for the enums, tags, and the
-/// table.
+/// Returns the names of an interface's raw types in C and in Rust: its types except enums, tags, and the table.
 pub(super) fn types_of_c<'a>(check: &Check<'a>) -> impl Iterator<Item = (&'a str, Span)> {
     let types = check.interface.types.iter().filter(|ty| !matches!(ty.kind, TypeKind::Enum { .. }));
     let types = types.map(|ty| (&*ty.c_name, ty.places.span("c")));
@@ -124,21 +123,22 @@ impl<'a> Check<'a> {
             {
                 let first = *first;
                 self.report(
-                    Diagnostic::new(Code::DuplicateName, span, format!("{what} `{name}` is there twice"))
-                        .label("the second one")
-                        .related(first, "the first one"),
+                    Diagnostic::new(Code::DuplicateName, span, format!("{what} `{name}` is defined twice"))
+                        .label("defined again here")
+                        .related(first, "first defined here"),
                 );
             }
             seen.push((name, span, availability));
         }
     }
 
-    /// Returns true if a name was found twice already, by another rule.
+    /// Returns true if another rule already reported a name as repeated.
     fn is_repeated(&self, span: Span) -> bool {
         self.found.borrow().iter().any(|known| known.span == span && known.code == Code::DuplicateName)
     }
 
-    /// Returns true if a place is in a file of this interface, so that no other interface reports it again.
+    /// Returns true if a place is in a file of this interface. Places in other files are reported for their own
+    /// interface.
     fn belongs_here(&self, span: Span) -> bool {
         let mut places = vec![self.interface.places.key];
         places.extend(self.interface.functions.iter().map(|function| function.places.key));
@@ -147,7 +147,7 @@ impl<'a> Check<'a> {
     }
 }
 
-/// The names that an interface adds to C's global namespace.
+/// Returns the names that an interface adds to C's global namespace.
 pub(super) fn symbols(interface: &Interface) -> impl Iterator<Item = Named<'_>> {
     let types = interface.types.iter().map(|ty| (&*ty.c_name, ty.places.span("c"), ty.availability));
     let types = types.chain(interface.types.iter().filter_map(|ty| match &ty.kind {

@@ -1,4 +1,4 @@
-//! Streams: work in their order, and the memory that they hold.
+//! Streams: the order of work, and how long it uses memory.
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Function, Param, ParamId, Role, Ty, TypeKind};
@@ -6,7 +6,7 @@ use crate::source::Span;
 
 use super::{Check, ParamsOf};
 
-/// A function waits for its work, or queues it.
+/// A function either waits for its work or queues it.
 pub(super) fn check_waits_or_queues(check: &Check) {
     for function in &check.interface.functions {
         if let (true, Some(_)) = (function.blocking, function.stream_ordered) {
@@ -15,16 +15,16 @@ pub(super) fn check_waits_or_queues(check: &Check) {
                 .label("the caller waits")
                 .related(
                     function.places.at("stream_ordered").key,
-                    "the call may return before the work is done",
+                    "the call may return before the work is complete",
                 )
                 .report(check);
         }
     }
 }
 
-/// Work runs in the order of a stream.
+/// `stream_ordered` and `held` name a stream.
 pub(super) fn check_streams(check: &Check) {
-    // A type without `orders` is reported once, and not at each of its uses.
+    // A type without `orders` is reported once, not at each use.
     let mut told: Vec<Ty> = Vec::new();
     let mut check_once = |stream: &Param, span: Span| {
         if !told.contains(&stream.ty) && check_stream(check, stream, span) {
@@ -54,13 +54,13 @@ fn check_stream(check: &Check, stream: &Param, span: Span) -> bool {
     let message = format!("`{}` is {}, which orders no work", stream.name.value, check.show_a(stream.ty));
     Diagnostic::new(Code::NoStream, span, message)
         .label("a stream is expected")
-        .related(check.spec.ty(id).name.span, "this says nothing of an order")
-        .help("`orders: true` says that a handle is a stream")
+        .related(check.spec.ty(id).name.span, "the type has no `orders`")
+        .help("write `orders: true` if the handle is a stream")
         .report(check);
     true
 }
 
-/// Memory is held if and only if work is queued.
+/// A parameter is `held` if and only if the function queues work that uses it.
 pub(super) fn check_held(check: &Check) {
     for (list, param) in check.params() {
         let ParamsOf::Function(function) = list.of else { continue };
@@ -68,16 +68,16 @@ pub(super) fn check_held(check: &Check) {
         match (param.held, function.stream_ordered) {
             (Some(held), Some(stream)) if held != stream && orders(check, &list.params[held.0]) => {
                 let message =
-                    format!("`{}` is held by another stream than that of the work", param.name.value);
+                    format!("`{}` is held by a stream that is not the stream of the work", param.name.value);
                 Diagnostic::new(Code::HeldOrder, param.places.span("held"), message)
                     .label(format!("`{}` is expected", function.param(stream).name.value))
                     .related(function.places.span("stream_ordered"), "the stream of the work")
                     .report(check);
             }
             (Some(_), None) if !function.places.has("stream_ordered") => {
-                let message = format!("`{}` is held, and `{}` queues no work", param.name.value, list.name());
+                let message = format!("`{}` is held, but `{}` queues no work", param.name.value, list.name());
                 Diagnostic::new(Code::HeldOrder, span, message)
-                    .label("`stream_ordered` is missing from the function, or this is too much")
+                    .label("remove this, or add `stream_ordered` to the function")
                     .report(check);
             }
             (None, Some(stream)) if is_used_later(param) && !param.places.has("held") => {
@@ -92,17 +92,17 @@ fn orders(check: &Check, param: &Param) -> bool {
     matches!(check.kind(param.ty), Some(TypeKind::Handle { orders: true, .. }))
 }
 
-/// Returns true if queued work may come back to it.
+/// Returns true if queued work may use the parameter after the call.
 fn is_used_later(param: &Param) -> bool {
     param.ty == Ty::Pointer && param.space.is_some() && param.role == Role::Uses
 }
 
 fn report_loose(check: &Check, function: &Function, param: &Param, stream: ParamId) {
     let stream = &function.param(stream).name.value;
-    let message = format!("nothing says how long queued work uses `{}`", param.name.value);
+    let message = format!("it is not stated how long queued work uses `{}`", param.name.value);
     Diagnostic::new(Code::HeldOrder, param.name.span, message)
         .label(format!("`held: {stream}` is expected"))
         .related(function.places.at("stream_ordered").key, "the work may run after the call")
-        .help("`held: false` says that the call is done with the memory when it returns")
+        .help("write `held: false` if the memory is not used after the call")
         .report(check);
 }

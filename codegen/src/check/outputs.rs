@@ -1,4 +1,4 @@
-//! Places of outputs: no two are the same file, and none is in a place of other files.
+//! Places of outputs: no two outputs are the same file, and none is inside a place for other files.
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::language::headers::Headers;
@@ -11,21 +11,21 @@ use crate::source::Span;
 /// A folder of outputs.
 struct Folder<'a> {
     place: &'a OutputPlace,
-    /// The path without the case of letters.
+    /// The path in lower case.
     folded: String,
 }
 
 impl Folder<'_> {
-    /// Returns true if it holds nothing else.
+    /// Returns true if the folder may contain nothing else.
     fn is_own(&self) -> bool {
         self.place.kind == PlaceKind::OwnFolder
     }
 }
 
-/// A file that is known by its name before anything is emitted.
+/// A file whose name is known before anything is emitted.
 struct File {
     path: String,
-    /// The path without the case of letters.
+    /// The path in lower case.
     folded: String,
     span: Span,
     is_header: bool,
@@ -39,7 +39,7 @@ impl File {
     }
 }
 
-/// One diagnostic for each place, the first one.
+/// The diagnostics, at most one for each place.
 struct Findings<'a> {
     found: &'a mut Vec<Diagnostic>,
 }
@@ -62,7 +62,7 @@ pub(super) fn check(spec: &Spec, found: &mut Vec<Diagnostic>) {
     let mut found = Findings { found };
     folders.iter().for_each(|folder| check_manifests(&folder.folded, folder.place.path.span, &mut found));
     check_folders(&folders, &mut found);
-    // If the folder of headers is wrong, each header would only repeat the error.
+    // If the folder of headers is wrong, each header would only repeat that error.
     let is_wrong = spec.outputs.place("header").is_some_and(|folder| found.has(folder.path.span));
     let files: Vec<File> = files(spec).into_iter().filter(|file| !(file.is_header && is_wrong)).collect();
     files.iter().for_each(|file| check_manifests(&file.folded, file.span, &mut found));
@@ -72,7 +72,7 @@ pub(super) fn check(spec: &Spec, found: &mut Vec<Diagnostic>) {
     check_twice(&files, &mut found);
 }
 
-/// Folders of outputs: first those that hold nothing else.
+/// Returns the folders of outputs: first those that contain nothing else.
 fn folders(spec: &Spec) -> Vec<Folder<'_>> {
     let places = spec.outputs.places.iter().filter(|place| place.is_folder());
     let mut folders: Vec<Folder> =
@@ -90,7 +90,7 @@ fn files(spec: &Spec) -> Vec<File> {
     headers.chain(single.map(|place| File::new(place.path.value.clone(), place.path.span))).collect()
 }
 
-/// The headers of an interface, each with the place that names it.
+/// Returns the headers of an interface, each with the place that names it.
 fn headers_of(spec: &Spec, interface: &Interface, folder: &str) -> Vec<File> {
     let own = interface.places.span("header");
     let mut names: Vec<(String, Span)> = Headers::of(spec, interface)
@@ -118,8 +118,8 @@ fn headers_of(spec: &Spec, interface: &Interface, folder: &str) -> Vec<File> {
 
 fn check_manifests(path: &str, span: Span, found: &mut Findings) {
     if is_within(path, FOLDER) {
-        let message = format!("`{FOLDER}` holds the lists of outputs, and nothing else");
-        found.push(Diagnostic::new(Code::ManifestFolder, span, message).label("this lies in it"));
+        let message = format!("`{FOLDER}` may contain only the lists of outputs");
+        found.push(Diagnostic::new(Code::ManifestFolder, span, message).label("this is inside that folder"));
     }
 }
 
@@ -127,10 +127,10 @@ fn check_folders(folders: &[Folder], found: &mut Findings) {
     for (index, own) in folders.iter().enumerate().filter(|(_, folder)| folder.is_own()) {
         let OutputPlace { key, path, .. } = own.place;
         if path.value.is_empty() {
-            let message = format!("`{key}` needs a folder of its own");
+            let message = format!("`{key}` needs a separate folder");
             found.push(
                 Diagnostic::new(Code::OutputOverlap, path.span, message)
-                    .label("this is the output root, where the other outputs are")
+                    .label("this is the output root, which contains the other outputs")
                     .help(format!("name a folder, such as `{key}`")),
             );
             continue;
@@ -151,7 +151,7 @@ fn check_files(folders: &[Folder], files: &[File], found: &mut Findings) {
             if folder.is_own() && is_within(&file.folded, &folder.folded) {
                 found.push(overlap(folder.place, &file.path, file.span));
             } else if is_within(&folder.folded, &file.folded) {
-                let message = format!("`{}` is a file and a folder of outputs", file.path);
+                let message = format!("`{}` is both a file and a folder of outputs", file.path);
                 found.push(
                     Diagnostic::new(Code::OutputTwice, file.span, message)
                         .label("the file")
@@ -164,9 +164,9 @@ fn check_files(folders: &[Folder], files: &[File], found: &mut Findings) {
 
 fn overlap(own: &OutputPlace, other: &str, span: Span) -> Diagnostic {
     let OutputPlace { key, path, .. } = own;
-    let message = format!("`{other}` lies in `{}`, which is the folder of `{key}`", path.value);
+    let message = format!("`{other}` is inside `{}`, the folder of `{key}`", path.value);
     Diagnostic::new(Code::OutputOverlap, span, message)
-        .label("needs a folder of its own")
+        .label("needs a separate folder")
         .related(path.span, format!("the folder of `{key}`"))
 }
 
@@ -188,14 +188,14 @@ fn check_twice(files: &[File], found: &mut Findings) {
             };
             found.push(
                 Diagnostic::new(Code::OutputTwice, file.span, message)
-                    .label("the second one")
-                    .related(first.span, "the first one"),
+                    .label("the second file")
+                    .related(first.span, "the first file"),
             );
         }
     }
 }
 
-/// A library has functions for an export, and for an interface with `sdk`.
+/// A library exports only interfaces of kind `export`, and those with `sdk`.
 fn check_exported(spec: &Spec, found: &mut Findings) {
     for named in spec.outputs.places("rust_exports").filter_map(|place| place.interface.as_ref()) {
         let interface = &spec.interfaces[named.value.0];
@@ -216,10 +216,10 @@ fn check_read(spec: &Spec, found: &mut Findings) {
         for (key, path) in &place.reads {
             let path = crate::out::path::file(path);
             if path.is_ok_and(|path| without_case(&path) == without_case(&to.value)) {
-                let message = format!("`{}` is also what `{key}` names", to.value);
+                let message = format!("`{}` is also the file that `{key}` names", to.value);
                 found.push(
                     Diagnostic::new(Code::OutputIsRead, to.span, message)
-                        .label("this would overwrite a file that is written by hand"),
+                        .label("this would overwrite a hand-written file"),
                 );
             }
         }

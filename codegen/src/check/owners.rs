@@ -21,8 +21,8 @@ pub(super) fn check_owner(check: &Check) {
     }
 }
 
-/// Memory of a device names the device where there is one, memory of the host belongs to none, and a handle that is
-/// made for a device stays with it.
+/// Device memory names its device if the function has one; host memory belongs to no device; and a handle that is
+/// created for a device belongs to it.
 pub(super) fn check_owner_is_named(check: &Check) {
     for function in &check.interface.functions {
         let is_device = |param: &Param| matches!(check.kind(param.ty), Some(TypeKind::Id { .. }));
@@ -35,13 +35,13 @@ pub(super) fn check_owner_is_named(check: &Check) {
             let (span, message, label) = match (&devices[..], owner) {
                 (_, Some(_)) if param.ty == Ty::Pointer && param.space == Some(Space::Host) => (
                     param.places.at("of").key,
-                    format!("`{name}` is memory of the host and of a device"),
+                    format!("`{name}` is host memory, but belongs to a device"),
                     "host memory belongs to no device".to_owned(),
                 ),
                 ([first, ..], None) if (of_device || stays) && param.of.is_none() => (
                     param.name.span,
-                    format!("nothing says which device `{name}` belongs to"),
-                    format!("`of: {}` may be expected", first.name.value),
+                    format!("it is not stated which device `{name}` belongs to"),
+                    format!("did you mean `of: {}`?", first.name.value),
                 ),
                 _ => continue,
             };
@@ -60,7 +60,7 @@ fn is_made_for_a_device(check: &Check, ty: Ty) -> bool {
     })
 }
 
-/// `held` names a stream, and stands on memory.
+/// `held` names a stream, and is a key of memory.
 pub(super) fn check_holder(check: &Check) {
     for (list, param) in check.params() {
         let Some(stream) = param.held.map(|id| &list.params[id.0]) else { continue };
@@ -68,9 +68,9 @@ pub(super) fn check_holder(check: &Check) {
             let diagnostic = misnamed(check, param, "held", stream, "hold memory");
             check.report(diagnostic.label("a stream is expected"));
         } else if param.ty != Ty::Pointer && param.length.is_none() {
-            let message = format!("`{}` points to no memory that a stream could hold", param.name.value);
+            let message = format!("`{}` is not memory, so a stream cannot hold it", param.name.value);
             Diagnostic::new(Code::Owner, param.places.at("held").key, message)
-                .label("this goes with pointers and arrays")
+                .label("only pointers and arrays can have this")
                 .related(param.places.span("type"), "the type")
                 .report(check);
         }
@@ -83,7 +83,7 @@ pub(super) fn check_order(check: &Check) {
         let Some(ParamId(index)) = function.stream_ordered else { continue };
         let stream = &function.params[index];
         if check.knows_type(stream) && !is_handle(check, stream) {
-            let message = format!("`{}` is no stream, so it has no order", stream.name.value);
+            let message = format!("`{}` is not a stream, so it does not order work", stream.name.value);
             Diagnostic::new(Code::Owner, function.places.span("stream_ordered"), message)
                 .label("a stream is expected")
                 .related(stream.places.span("type"), format!("this is {}", check.show_param(stream)))
@@ -92,7 +92,7 @@ pub(super) fn check_order(check: &Check) {
     }
 }
 
-/// `context_of` stands on a pointer and names a callback.
+/// `context_of` is a key of a pointer, and names a callback.
 pub(super) fn check_context(check: &Check) {
     for (list, param) in check.params() {
         let Some(callback) = param.context_of.map(|id| &list.params[id.0]) else { continue };
@@ -101,7 +101,7 @@ pub(super) fn check_context(check: &Check) {
             let message = format!("a context is a `pointer`, not {}", check.show_a(param.ty));
             let place = param.places.at("context_of").key;
             Diagnostic::new(Code::CallbackContext, place, message)
-                .label("this goes with a `pointer`")
+                .label("only a `pointer` can have this")
                 .related(param.places.span("type"), "the type")
                 .report(check);
         } else if check.knows_type(callback) && !is_callback {

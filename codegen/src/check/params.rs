@@ -1,11 +1,11 @@
-//! Individual parameters, fields and results: direction, lifetime, memory and length.
+//! Rules about single parameters, fields and results: direction, lifetime, memory and length.
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Direction, Extent, FunctionId, Length, Param, ResultKind, Role, Ty, TypeKind};
 
 use super::{Check, ParamsOf};
 
-/// Only parameters that C passes by pointer can be written.
+/// Only parameters that C passes by pointer can be outputs.
 pub(super) fn check_direction(check: &Check) {
     for (list, param) in check.params() {
         if param.dir == Direction::In {
@@ -14,35 +14,35 @@ pub(super) fn check_direction(check: &Check) {
         let span = param.places.span("dir");
         let name = &param.name.value;
         if let Some(TypeKind::Callback { .. }) = check.kind(param.ty) {
-            let message = format!("`{name}` is a callback, and `{}` cannot write one", list.name());
+            let message = format!("`{name}` is a callback, which `{}` cannot write", list.name());
             let diagnostic =
                 Diagnostic::new(Code::Direction, span, message).label("a callback is always `in`");
-            check.report(diagnostic.related(param.places.span("type"), "the type"));
+            check.report(diagnostic.related(param.places.span("type"), "the type of the parameter"));
         }
         if param.ty == Ty::String && !param.places.has("bytes") {
-            let message = format!("nothing says how much text fits into `{name}`");
+            let message = format!("the size of the buffer `{name}` is not stated");
             Diagnostic::new(Code::Direction, span, message)
-                .label("a `string` that is written needs `bytes`, the length of its buffer")
-                .related(param.places.span("type"), "the type")
+                .label("a `string` output needs `bytes`, the size of its buffer")
+                .related(param.places.span("type"), "the type of the parameter")
                 .report(check);
         }
     }
 }
 
-/// `role: creates` goes with an output, and `role: destroys` with an input.
+/// `role: creates` needs an output, and `role: destroys` an input.
 pub(super) fn check_life(check: &Check) {
     for (_, param) in check.params() {
         let (ending, right) = match (param.role, param.dir) {
-            (Role::Creates, Direction::In) => ("begins with the call, so it is not `in`", "`dir: out`"),
+            (Role::Creates, Direction::In) => ("is created by the call, so it cannot be `in`", "`dir: out`"),
             (Role::Destroys, Direction::Out) => {
-                ("ends with the call, so it is not `out`", "`dir: in` or `dir: inout`")
+                ("is destroyed by the call, so it cannot be `out`", "`dir: in` or `dir: inout`")
             }
             (Role::Creates | Role::Destroys | Role::Uses, _) => continue,
         };
         let message = format!("`{}` {ending}", param.name.value);
         let diagnostic = Diagnostic::new(Code::Direction, param.places.span("role"), message);
         let dir = param.places.get("dir").map(|dir| dir.value);
-        check.report(diagnostic.label(format!("this goes with {right}")).related_if(dir, "the direction"));
+        check.report(diagnostic.label(format!("this needs {right}")).related_if(dir, "the direction"));
     }
     let params = check.params().into_iter().map(|(_, param)| param);
     for param in params.chain(check.results()) {
@@ -80,7 +80,7 @@ pub(super) fn check_space(check: &Check) {
     }
 }
 
-/// An argument that is passed by value is never absent.
+/// Only a parameter that is passed by pointer can be null.
 pub(super) fn check_null(check: &Check) {
     let params = check.params().into_iter().map(|(_, param)| param);
     for param in params.chain(check.results()) {
@@ -89,7 +89,7 @@ pub(super) fn check_null(check: &Check) {
             || param.length.is_some()
             || can_be_null(check, param.ty);
         if param.nullable && !by_pointer {
-            let message = format!("{} that is passed by value cannot be null", check.show_a(param.ty));
+            let message = format!("{} is passed by value, so it cannot be null", check.show_a(param.ty));
             let span = param.places.at("nullable").key;
             let diagnostic = Diagnostic::new(Code::NullByValue, span, message).label("leave this out");
             check.report(diagnostic.related(param.places.span("type"), "the type"));
@@ -108,15 +108,15 @@ fn can_be_null(check: &Check, ty: Ty) -> bool {
     }
 }
 
-/// Only untyped memory has a length in bytes, and a `char` needs a length.
+/// Only untyped memory has a length in bytes. A `char` needs a length.
 pub(super) fn check_length_place(check: &Check) {
     let params = check.params().into_iter().map(|(_, param)| param);
     for param in params.chain(check.results()) {
         match (param.ty, &param.length) {
             (Ty::Char, None) if !param.places.has("bytes") && !param.places.has("count") => {
-                let message = format!("nothing says how many `char` there are in `{}`", param.name.value);
+                let message = format!("the length of the `char` array `{}` is not stated", param.name.value);
                 Diagnostic::new(Code::LengthMisplaced, param.places.span("type"), message)
-                    .label("a `char` needs `bytes` or `count`; text that ends in a zero is a `string`")
+                    .label("a `char` needs `bytes` or `count`; NUL-terminated text is a `string`")
                     .report(check);
             }
             (Ty::Pointer | Ty::String | Ty::Char, _) | (_, None | Some(Length::Count(_))) => {}
@@ -131,7 +131,7 @@ pub(super) fn check_length_place(check: &Check) {
     }
 }
 
-/// A length is a whole number that the caller gives.
+/// A length is an integer that the caller passes.
 pub(super) fn check_length_type(check: &Check) {
     for (list, param) in check.params() {
         let Some((Extent::Param(id), key)) = extent(param) else { continue };
@@ -140,7 +140,7 @@ pub(super) fn check_length_type(check: &Check) {
             () if !check.knows_type(length) => continue,
             () if std::ptr::eq(length, param) => format!("`{}` cannot be its own length", length.name.value),
             () if !length.ty.is_length() || length.length.is_some() => {
-                format!("`{}` is no whole number, so it cannot be a length", length.name.value)
+                format!("`{}` is not an integer, so it cannot be a length", length.name.value)
             }
             () if length.dir == Direction::Out && !param.lent => {
                 format!("`{}` is known only after the call, so it cannot be a length", length.name.value)
@@ -148,7 +148,7 @@ pub(super) fn check_length_type(check: &Check) {
             () => continue,
         };
         Diagnostic::new(Code::LengthType, param.places.span(key), message)
-            .label("a `size` or another whole number that the caller gives is expected")
+            .label("expected a `size` or another integer that the caller passes")
             .related(length.name.span, format!("this is {}", check.show_param(length)))
             .report(check);
     }
@@ -164,16 +164,19 @@ pub(super) fn check_length_call(check: &Check) {
         }
         let message = match (list.of, check.told(*id)) {
             (ParamsOf::Callback(_) | ParamsOf::Struct(_), _) => {
-                format!("only a function can ask another one for the length of `{}`", param.name.value)
+                format!(
+                    "`{}` is not a parameter of a function, so its length cannot be a `call`",
+                    param.name.value
+                )
             }
             (ParamsOf::Function(_), Some(told)) if told.ty.is_length() => continue,
             (ParamsOf::Function(_), _) => {
-                format!("`{}` does not just tell a whole number", teller.name.value)
+                format!("`{}` does not have exactly one integer result and no inputs", teller.name.value)
             }
         };
         Diagnostic::new(Code::LengthType, param.places.at(key).span("call"), message)
-            .label("a function that yields one whole number and takes nothing is expected")
-            .related(teller.name.span, "described here")
+            .label("expected a function without inputs that yields one integer")
+            .related(teller.name.span, "defined here")
             .report(check);
     }
 }
@@ -186,7 +189,7 @@ fn extent(param: &Param) -> Option<(&Extent, &'static str)> {
 }
 
 impl<'a> Check<'a> {
-    /// The single result of a function without inputs.
+    /// Returns the single result of a function without inputs.
     pub(super) fn told(&self, id: FunctionId) -> Option<&'a Param> {
         let function = self.interface.function(id);
         let told = function.outputs().map(|(_, param)| param).chain(function.result.value());
@@ -206,21 +209,21 @@ pub(super) fn check_status_parameter(check: &Check) {
         for param in list.params.iter().filter(|param| param.is_status && check.knows_type(param)) {
             let span = param.places.at("status").key;
             if let Some(first) = first.replace(param) {
-                let message = format!("`{}` reports through two parameters", list.name());
+                let message = format!("`{}` returns its status through two parameters", list.name());
                 let diagnostic =
-                    Diagnostic::new(Code::StatusParameter, span, message).label("the second one");
-                check.report(diagnostic.related(first.places.at("status").key, "the first one"));
+                    Diagnostic::new(Code::StatusParameter, span, message).label("the second parameter");
+                check.report(diagnostic.related(first.places.at("status").key, "the first parameter"));
             }
             check_status_type(check, param);
         }
         if let (Some(param), ParamsOf::Function(function)) = (first, list.of)
             && matches!(function.result, ResultKind::Status)
         {
-            let message = format!("`{}` returns its status already", list.name());
+            let message = format!("`{}` already returns its status", list.name());
             Diagnostic::new(Code::StatusParameter, param.places.at("status").key, message)
-                .label("a second way to report")
-                .related_if(function.places.get("result").map(|result| result.value), "the first way")
-                .help("`result: none`, or a type, says that the function returns no status")
+                .label("a second status")
+                .related_if(function.places.get("result").map(|result| result.value), "the first status")
+                .help("write `result: none`, or a type, if the function returns no status")
                 .report(check);
         }
     }
@@ -237,15 +240,15 @@ fn check_status_type(check: &Check, param: &Param) {
         let diagnostic = diagnostic.label(expected.unwrap_or_default());
         check.report(diagnostic.related(stated, "the status of this interface"));
     } else if param.dir != Direction::Out {
-        let message = format!("`{}` carries the status, but nobody writes it", param.name.value);
+        let message = format!("`{}` is the status, but it is not an output", param.name.value);
         let span = param.places.span("dir");
         let diagnostic =
             Diagnostic::new(Code::StatusParameter, span, message).label("`dir: out` is expected");
-        check.report(diagnostic.related(param.places.at("status").key, "so it is written"));
+        check.report(diagnostic.related(param.places.at("status").key, "marked as the status here"));
     }
 }
 
-/// Some keys belong to parameters, some to fields, and one to a result.
+/// Each key is used only where it is allowed: at a parameter, at a field, or at a result.
 pub(super) fn check_keys(check: &Check) {
     let wrong = |param: &Param, key: &str, of: &str, belongs: &str| {
         let Some(place) = param.places.get(key) else { return };

@@ -1,4 +1,4 @@
-//! Prose: each parameter has a doc, no doc is unfinished, and the names in docs exist.
+//! Prose: each parameter has documentation, no text is unfinished, and the names in texts exist.
 
 use std::collections::HashSet;
 
@@ -9,7 +9,7 @@ use crate::source::Span;
 
 use super::Check;
 
-/// Words of C that docs mention beside the primitives of the spec.
+/// Words of C that texts mention, in addition to the primitives of the spec.
 const WORDS_OF_C: &[&str] = &[
     "NULL",
     "SIZE_MAX",
@@ -37,10 +37,10 @@ const WORDS_OF_C: &[&str] = &[
     "void",
 ];
 
-/// A placeholder for a doc.
+/// Placeholders for missing documentation.
 const LEFT_TO_DO: &[&str] = &["TODO", "FIXME", "TBD", "XXX"];
 
-/// A text, and the names that mean something in it alone.
+/// A text, and the names that are valid only in this text.
 struct Text<'a> {
     is_summary: bool,
     text: &'a str,
@@ -48,54 +48,53 @@ struct Text<'a> {
     local: Vec<&'a str>,
 }
 
-/// Parameters, fields and results have a doc.
+/// Parameters, fields and results have documentation.
 pub(super) fn check_docs_are_there(check: &Check) {
     for (list, param) in check.params() {
         if param.doc.is_empty() {
-            let message = format!("nothing says what `{}` of `{}` is", param.name.value, list.name());
+            let message = format!("`{}` of `{}` has no documentation", param.name.value, list.name());
             check.report(
-                Diagnostic::new(Code::MissingDoc, param.name.span, message).label("this needs a `doc`"),
+                Diagnostic::new(Code::MissingDoc, param.name.span, message).label("`doc` is missing"),
             );
         }
     }
     for result in check.results().into_iter().filter(|result| result.doc.is_empty()) {
-        let message = "nothing says what is returned";
-        check
-            .report(Diagnostic::new(Code::MissingDoc, result.name.span, message).label("this needs a `doc`"));
+        let message = "the return value has no documentation";
+        check.report(Diagnostic::new(Code::MissingDoc, result.name.span, message).label("`doc` is missing"));
     }
     for function in check.interface.functions.iter().filter(|function| function.doc.is_empty()) {
-        let message = format!("nothing says what `{}` does", function.name.value);
+        let message = format!("the documentation of `{}` is empty", function.name.value);
         Diagnostic::new(Code::MissingDoc, function.places.span("doc"), message)
-            .label("this is empty")
+            .label("write what the function does")
             .report(check);
     }
 }
 
-/// No text is a note to its author.
+/// No text contains a placeholder.
 pub(super) fn check_docs_are_done(check: &Check) {
     for text in texts(check.interface) {
         let words = text.text.split(|letter: char| !letter.is_alphanumeric());
         let Some(word) = words.into_iter().find(|word| LEFT_TO_DO.contains(word)) else { continue };
         let span = find(check, text.place, "", word);
-        let message = format!("`{word}` is no documentation");
-        check.report(Diagnostic::new(Code::MissingDoc, span, message).label("left to do"));
+        let message = format!("the documentation contains the placeholder `{word}`");
+        check.report(Diagnostic::new(Code::MissingDoc, span, message).label("write the missing text"));
     }
 }
 
-/// A summary is a sentence about what it describes, not an infinitive.
+/// A summary does not begin with an infinitive.
 pub(super) fn check_summaries(check: &Check) {
     for text in texts(check.interface) {
         if text.is_summary && text.text.split_whitespace().next() == Some("To") {
             let span = find(check, text.place, "", "To");
             let message = "a summary begins with an infinitive";
             Diagnostic::new(Code::SummaryForm, span, message)
-                .label("a verb in the third person, such as `Copies`, or a noun belongs here")
+                .label("begin with a verb in the third person, such as `Copies`, or with a noun")
                 .report(check);
         }
     }
 }
 
-/// An identifier in code marks is known.
+/// An identifier in backticks exists.
 pub(super) fn check_names_exist(check: &Check) {
     let known = known_names(check.spec);
     for text in texts(check.interface) {
@@ -110,12 +109,12 @@ pub(super) fn check_names_exist(check: &Check) {
                 continue;
             }
             told.push(word);
-            let message = format!("there is nothing with the name `{word}`");
+            let message = format!("nothing is named `{word}`");
             let candidates = text.local.iter().copied().chain(known.iter().copied());
             let span = find(check, text.place, "`", word);
             let diagnostic =
                 Diagnostic::new(Code::UnknownName, span, message).nearest(word, sorted(candidates));
-            check.report(diagnostic.help("a name of another program goes into `names` of `interface.yaml`"));
+            check.report(diagnostic.help("list names from outside the spec in `names` of `interface.yaml`"));
         }
     }
 }
@@ -131,7 +130,7 @@ fn is_identifier(word: &str) -> bool {
         && word.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
 }
 
-/// The span of a word after a mark in the source text; if it is not found, the start of the text.
+/// Returns the span of a word after a mark in the source text; if it is not found, the start of the text.
 fn find(check: &Check, place: Span, mark: &str, word: &str) -> Span {
     let source = &check.sources.file(place.file).text;
     let marked = format!("{mark}{word}");
@@ -149,10 +148,10 @@ fn find(check: &Check, place: Span, mark: &str, word: &str) -> Span {
     }
 }
 
-/// Every text of an interface.
+/// Returns every text of an interface.
 fn texts(interface: &Interface) -> Vec<Text<'_>> {
     let mut texts = Texts { found: Vec::new() };
-    // A text about all functions may name the parameters of any.
+    // A text that concerns all functions may mention the parameters of any function.
     let local: Vec<&str> = interface.functions.iter().flat_map(|function| names(&function.params)).collect();
     texts.add(&interface.places, "summary", &interface.summary, &local);
     texts.add(&interface.places, "doc", &interface.doc, &local);
@@ -255,8 +254,8 @@ fn names(params: &[Param]) -> Vec<&str> {
     params.iter().map(|param| param.name.value.as_str()).collect()
 }
 
-/// The names that any text may use: everything that the spec describes but for parameters, which only their
-/// entry knows.
+/// Returns the names that any text may use: everything in the spec except parameters, which only the texts of their
+/// entry may use.
 fn known_names(spec: &Spec) -> HashSet<&str> {
     let mut known: HashSet<&str> = WORDS_OF_C.iter().copied().collect();
     known.extend(Ty::PRIMITIVES.iter().map(|(name, _)| *name));

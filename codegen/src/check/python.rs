@@ -6,20 +6,20 @@ use crate::model::{Direction, Extent, Function, Length, ParamId, PythonFunction}
 
 use super::Check;
 
-/// A function is in the interface's package.
+/// A function with a `python` entry belongs to an interface with a Python package.
 pub(super) fn check_place(check: &Check) {
     let has_package = check.interface.python.is_some() || check.interface.places.has("python");
     for function in check.interface.functions.iter().filter(|_| !has_package) {
         if let Some(place) = function.places.get("python") {
-            let message = format!("`{}` has no Python package to be in", check.interface.name.value);
+            let message = format!("the interface `{}` has no Python package", check.interface.name.value);
             Diagnostic::new(Code::PythonPlace, place.key, message)
-                .label("this needs `python` in `interface.yaml`")
+                .label("`python` is missing in `interface.yaml`")
                 .report(check);
         }
     }
 }
 
-/// Parameters that C reads are arguments, and parameters that it writes are results; each is one of both.
+/// Each parameter is either an argument, if C reads it, or a result, if C writes it.
 pub(super) fn check_parameters(check: &Check) {
     for (function, python) in generated(check) {
         let Some(place) = function.places.get("python") else { continue };
@@ -31,18 +31,18 @@ pub(super) fn check_parameters(check: &Check) {
             if is_output(param) {
                 let message = format!("`{name}` is written by `{}`", function.name.value);
                 error("args", message)
-                    .label("so it is returned")
-                    .related(param.name.span, "this one")
+                    .label("so it is a result, not an argument")
+                    .related(param.name.span, "the parameter")
                     .report(check);
             } else if list_of(&function.params, *id).is_some() {
-                let message = format!("`{name}` is the length of a list");
+                let message = format!("`{name}` is the length of a list, which Python passes implicitly");
                 error("args", message)
-                    .label("so it is no argument")
-                    .related(param.name.span, "this one")
+                    .label("so it is not an argument")
+                    .related(param.name.span, "the parameter")
                     .report(check);
             } else if python.args[..index].contains(id) {
-                error("args", format!("`{name}` is there twice"))
-                    .label("one argument is one parameter")
+                error("args", format!("`{name}` is listed twice"))
+                    .label("each parameter is one argument")
                     .report(check);
             }
         }
@@ -52,11 +52,11 @@ pub(super) fn check_parameters(check: &Check) {
             if param.dir == Direction::In && !python.args.contains(id) {
                 let message =
                     format!("`{name}` is neither an argument nor written by `{}`", function.name.value);
-                let diagnostic = error("returns", message).label("so there is nothing to return");
-                check.report(diagnostic.related(param.name.span, "this one"));
+                let diagnostic = error("returns", message).label("so it cannot be returned");
+                check.report(diagnostic.related(param.name.span, "the parameter"));
             } else if python.returns[..index].contains(id) {
-                error("returns", format!("`{name}` is there twice"))
-                    .label("one value is one parameter")
+                error("returns", format!("`{name}` is listed twice"))
+                    .label("each parameter is one result")
                     .report(check);
             }
         }
@@ -68,39 +68,39 @@ pub(super) fn check_parameters(check: &Check) {
             if !is_used && !check.may_be_null(param) {
                 let message = format!("Python neither passes nor returns `{}`", param.name.value);
                 Diagnostic::new(Code::PythonParameters, place.key, message)
-                    .label("name it in `args` or in `returns`")
-                    .related(param.name.span, "this one may not be null")
+                    .label("add it to `args` or `returns`")
+                    .related(param.name.span, "this parameter may not be null")
                     .report(check);
             }
         }
     }
 }
 
-/// Every argument and result has a form in Python.
+/// Every argument and result can be converted to Python.
 pub(super) fn check_forms(check: &Check) {
     for (function, python) in generated(check) {
         check_room(check, function, python);
         let result = function.result.value();
         if result.is_some() && !python.returns.is_empty() {
-            let message = format!("`{}` returns a value, and writes others", function.name.value);
+            let message = format!("`{}` both returns a value and has outputs", function.name.value);
             Diagnostic::new(Code::PythonForm, function.places.at("result").key, message)
-                .label("beside a status, Python returns either")
-                .help("write `by_hand: true` and the body by hand")
+                .label("a generated function can return one or the other")
+                .help("set `by_hand: true`, and write the function by hand")
                 .report(check);
         }
         let passed = python.args.iter().chain(&python.returns).map(|id| function.param(*id));
         let sound = passed.chain(result).filter(|param| check.knows_type(param));
         for param in sound.filter(|param| form(check.spec, param).is_none()) {
-            let message = format!("{} has no form in Python", check.show_param(param));
+            let message = format!("{} has no equivalent in Python", check.show_param(param));
             Diagnostic::new(Code::PythonForm, param.places.span("type"), message)
-                .label("numbers, texts, lists and dicts have one")
-                .help("write `by_hand: true` and the body by hand")
+                .label("supported are numbers, strings, lists and dicts")
+                .help("set `by_hand: true`, and write the function by hand")
                 .report(check);
         }
     }
 }
 
-/// Python knows how much room an output needs before the call.
+/// Python knows the size of an output's buffer before the call.
 fn check_room(check: &Check, function: &Function, python: &PythonFunction) {
     for param in python.returns.iter().map(|id| function.param(*id)) {
         let Some(Length::Bytes(Extent::Param(id)) | Length::Count(Extent::Param(id))) = param.length else {
@@ -109,23 +109,23 @@ fn check_room(check: &Check, function: &Function, python: &PythonFunction) {
         let is_buffer = matches!(form(check.spec, param), Some(Form::Buffer(_) | Form::List(..)));
         if is_buffer && param.dir == Direction::Out && !python.args.contains(&id) {
             let (name, length) = (&param.name.value, function.param(id));
-            let message = format!("nothing says how much room `{name}` needs");
+            let message = format!("the size of the buffer for `{name}` is not known before the call");
             Diagnostic::new(Code::PythonForm, param.name.span, message)
-                .label("Python makes it before the call")
-                .related(length.name.span, "this is no argument")
-                .help("write `by_hand: true` and the body by hand")
+                .label("Python allocates it before the call")
+                .related(length.name.span, "this is not an argument")
+                .help("set `by_hand: true`, and write the function by hand")
                 .report(check);
         } else if is_buffer && function.param(id).dir != Direction::In {
-            let message = format!("`{}` is written by the call", function.param(id).name.value);
+            let message = format!("`{}` is changed by the call", function.param(id).name.value);
             Diagnostic::new(Code::PythonForm, function.param(id).places.span("dir"), message)
-                .label("Python has to know it before, and would not see what becomes of it")
-                .help("write `by_hand: true` and the body by hand")
+                .label("Python would not receive the new value")
+                .help("set `by_hand: true`, and write the function by hand")
                 .report(check);
         }
     }
 }
 
-/// The name of a function is unique in its module and no keyword of Python.
+/// The name of a function is unique in its module, and is not a keyword of Python.
 pub(super) fn check_names(check: &Check) {
     let Some(package) = &check.interface.python else { return };
     let functions = check.interface.functions.iter().filter_map(|function| function.python.as_ref());
@@ -138,21 +138,21 @@ pub(super) fn check_names(check: &Check) {
         let module =
             package.modules.iter().find(|module| python.module.is_none() && module.name.value == name.value);
         if let Some(span) = before.map(|other| other.name.span).or(module.map(|module| module.name.span)) {
-            let message = format!("the Python name `{}` is there twice", name.value);
+            let message = format!("the Python name `{}` is used twice", name.value);
             error(Code::DuplicateName, message)
-                .label("the second one")
-                .related(span, "the first one")
+                .label("used again here")
+                .related(span, "first used here")
                 .report(check);
         }
         if is_keyword(&name.value) {
             let message = format!("`{}` is a keyword of Python", name.value);
-            check.report(error(Code::Keyword, message).label("no module can have this"));
+            check.report(error(Code::Keyword, message).label("a module cannot define this"));
         }
         seen.push(python);
     }
 }
 
-/// The functions whose bodies are generated.
+/// Returns the functions whose bodies are generated.
 fn generated<'a>(check: &Check<'a>) -> impl Iterator<Item = (&'a Function, &'a PythonFunction)> {
     let functions = check.interface.functions.iter();
     functions

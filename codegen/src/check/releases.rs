@@ -1,4 +1,4 @@
-//! Releases: availability of types and parameters, and the values for absent parameters.
+//! Releases: the availability of types and parameters, and the values for missing parameters.
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{
@@ -10,7 +10,7 @@ use crate::source::At;
 use super::show::show_constant;
 use super::{Check, ParamsOf, fallbacks};
 
-/// A member that uses a type exists only in releases that have the type.
+/// Whatever uses a type exists only in releases that have the type.
 pub(super) fn check_types_are_there(check: &Check) {
     for (list, param) in check.params() {
         let Some(ty) = named_here(check, param.ty) else { continue };
@@ -30,7 +30,8 @@ pub(super) fn check_types_are_there(check: &Check) {
     }
 }
 
-/// Releases of different interfaces cannot be compared, so only the interface's own types are checked.
+/// Returns the type's id if it belongs to this interface. Releases of different interfaces cannot be compared, so
+/// other types are not checked.
 fn named_here(check: &Check, ty: Ty) -> Option<TypeId> {
     match ty {
         Ty::Named(id) if id.interface == check.id => Some(id),
@@ -38,7 +39,7 @@ fn named_here(check: &Check, ty: Ty) -> Option<TypeId> {
     }
 }
 
-/// The releases that have both.
+/// Returns the releases that are in both ranges.
 fn meet(a: Availability, b: Availability) -> Availability {
     let until = match (a.until, b.until) {
         (Some(a), Some(b)) => Some(a.min(b)),
@@ -51,19 +52,19 @@ impl Check<'_> {
     fn check_type_is_there(&self, param: &Param, ty: TypeId, used: Availability) {
         let ty = self.spec.ty(ty);
         if let Some(gap) = self.gap(used, ty.availability) {
-            let message = format!("there is no `{}` {gap}", ty.name.value);
+            let message = format!("`{}` does not exist {gap}", ty.name.value);
             let span = param.places.span("type");
             self.report(
                 Diagnostic::new(Code::NewerType, span, message)
-                    .label("this uses it")
-                    .related(ty.name.span, "described here"),
+                    .label("used here")
+                    .related(ty.name.span, "defined here"),
             );
         }
     }
 
-    /// When `user` is there and `used` is not: `before 3.1`, `after 3.0`.
+    /// Returns when `user` exists but `used` does not: `before 3.1`, `after 3.0`.
     pub(super) fn gap(&self, user: Availability, used: Availability) -> Option<String> {
-        // There is no release before the first one.
+        // Nothing exists before the first release.
         let begin = |it: Availability| it.since.filter(|since| since.0 > 0);
         let end = |it: Availability| it.until.filter(|until| Some(*until) != self.interface.newest());
         match (begin(used), end(used)) {
@@ -78,7 +79,8 @@ impl Check<'_> {
     }
 }
 
-/// An implementation is written against the newest signature, so that it gets every parameter in every release.
+/// A parameter that a release lacks has `absent`: an implementation uses the newest signature, so it needs a value
+/// for every parameter in every release.
 pub(super) fn check_absent_is_given(check: &Check) {
     if let InterfaceKind::Import { .. } = check.interface.kind {
         return;
@@ -87,10 +89,12 @@ pub(super) fn check_absent_is_given(check: &Check) {
         for param in function.params.iter().filter(|param| is_given(param) && !param.places.has("absent")) {
             let Some(gap) = check.gap(function.availability, param.availability) else { continue };
             let key = if gap.starts_with("before") { "since" } else { "until" };
-            let message = format!("nothing says what `{}` is {gap}", param.name.value);
+            let message = format!("`{}` has no value {gap}", param.name.value);
             Diagnostic::new(Code::Absent, param.places.span(key), message)
-                .label("`absent` is needed beside this")
-                .help("`absent: { call: … }` takes the result of a function, `absent: 0` a constant")
+                .label("`absent` is missing")
+                .help(
+                    "write `absent: { call: … }` for the result of a function, or `absent: 0` for a constant",
+                )
                 .report(check);
         }
     }
@@ -116,15 +120,15 @@ pub(super) fn check_absent_is_of_use(check: &Check) {
                 format!("`{}` is an output, which a host does not pass", param.name.value)
             }
             ParamsOf::Function(_) if param.places.has("since") || param.places.has("until") => continue,
-            ParamsOf::Function(_) => format!("`{}` is there in every release", param.name.value),
+            ParamsOf::Function(_) => format!("`{}` exists in every release", param.name.value),
         };
         Diagnostic::new(Code::Absent, place.key, message)
-            .label("this goes with a parameter with `since` or `until`")
+            .label("only a parameter with `since` or `until` can have this")
             .report(check);
     }
 }
 
-/// The replacement of a parameter has its type, and exists when it is needed.
+/// The replacement of a missing parameter has its type, and exists in the releases that need it.
 pub(super) fn check_absent_fits(check: &Check) {
     for (list, param) in check.params() {
         let ParamsOf::Function(function) = list.of else { continue };
@@ -136,7 +140,8 @@ pub(super) fn check_absent_fits(check: &Check) {
                 }
             }
             Some(Absent::Constant(constant)) if !fallbacks::fits(check, constant, param.ty) => {
-                let message = format!("`{}` is no value of `{}`", show_constant(constant), param.name.value);
+                let message =
+                    format!("`{}` is not a value of `{}`", show_constant(constant), param.name.value);
                 let span = param.places.span("absent");
                 Diagnostic::new(Code::Absent, span, message)
                     .label(format!("{} is expected", check.show_a(param.ty)))
@@ -156,7 +161,7 @@ impl Check<'_> {
         let message = match told {
             Some(told) if told.ty != param.ty => {
                 format!(
-                    "`{name}` tells {}, and `{}` is {}",
+                    "`{name}` returns {}, but `{}` is {}",
                     self.show_a(told.ty),
                     param.name.value,
                     self.show_a(param.ty)
@@ -164,20 +169,20 @@ impl Check<'_> {
             }
             None => format!("`{name}` does not return exactly one value"),
             Some(_) => match self.gap(function.availability, teller.availability) {
-                Some(gap) => format!("there is no `{name}` {gap}"),
-                None if fallbacks::may_be_absent(self, teller) => format!("`{name}` may be absent itself"),
+                Some(gap) => format!("`{name}` does not exist {gap}"),
+                None if fallbacks::may_be_absent(self, teller) => format!("`{name}` may be missing too"),
                 None => return,
             },
         };
         self.report(
             Diagnostic::new(Code::Absent, span, message)
                 .label(format!("a function without inputs that returns one {expected} is expected"))
-                .related(teller.name.span, "described here"),
+                .related(teller.name.span, "defined here"),
         );
     }
 }
 
-/// A host version is listed once, under the release whose number it begins with, where there is one.
+/// A host version is listed once, under the most specific release whose number it begins with.
 pub(super) fn check_hosts(check: &Check) {
     let mut seen: Vec<&At<String>> = Vec::new();
     for (id, release) in check.interface.release_ids() {
@@ -186,7 +191,9 @@ pub(super) fn check_hosts(check: &Check) {
                 Some(first) => {
                     let message = format!("the host version {} is listed twice", host.value);
                     let diagnostic = Diagnostic::new(Code::HostElsewhere, host.span, message);
-                    check.report(diagnostic.label("the second time").related(first.span, "the first time"));
+                    check.report(
+                        diagnostic.label("listed again here").related(first.span, "first listed here"),
+                    );
                 }
                 None => {
                     check_host(check, id, host);
@@ -204,10 +211,10 @@ fn check_host(check: &Check, id: ReleaseId, host: &At<String>) {
     if best == id {
         return;
     }
-    let message = format!("the host version {} is of release {}", host.value, expected.name.value);
+    let message = format!("the host version {} belongs to release {}", host.value, expected.name.value);
     Diagnostic::new(Code::HostElsewhere, host.span, message)
         .label(format!("this is release {}", check.show_release(id)))
-        .related(expected.name.span, "it belongs here")
+        .related(expected.name.span, "it belongs to this release")
         .report(check);
 }
 

@@ -1,6 +1,6 @@
 //! Names in the generated Rust: reserved names, and collisions.
 //!
-//! The expansion uses absolute paths for everything else, so a type may be called `Option` or `Send`.
+//! The expansion uses absolute paths for everything else, so a type may have a name such as `Option` or `Send`.
 
 use heck::ToPascalCase;
 
@@ -10,7 +10,7 @@ use crate::source::Span;
 
 use super::{Check, ParamsOf};
 
-/// The name of a type is not used for something else in the module of its interface.
+/// The name of a type is not used for anything else in the module of its interface.
 pub(super) fn check_types(check: &Check) {
     for ty in &check.interface.types {
         if let Some(label) = taken_type(check, &ty.name.value) {
@@ -25,46 +25,43 @@ pub(super) fn check_types(check: &Check) {
     for function in check.interface.functions.iter().filter(|function| yields_struct(function)) {
         let name = function.name.value.to_pascal_case();
         let other = check.interface.types.iter().find(|ty| ty.name.value == name);
-        let label = format!("Rust has the results of the function in a struct `{name}`");
+        let label = format!("Rust returns the results of the function in a struct `{name}`");
         if let Some(ty) = other {
             let error = Diagnostic::new(Code::RustNameTwice, function.name.span, twice(&name)).label(label);
-            error
-                .related(ty.name.span, "the type")
-                .help("give the function or the type another name")
-                .report(check);
+            error.related(ty.name.span, "the type").help("rename the function or the type").report(check);
         } else if taken_type(check, &name).is_some() {
-            let help = "give the function another name; C keeps its own in `c`";
+            let help = "rename the function; `c` can keep the name in C";
             report(check, &name, function.name.span, &label, help.into());
         }
     }
 }
 
-/// A function has a name that can be a method, and a name of its own as a variant of `Function`.
+/// The name of a function is valid as a method and unique as a variant of `Function`.
 pub(super) fn check_functions(check: &Check) {
     let mut seen: Vec<(String, &Function)> = Vec::new();
     for function in &check.interface.functions {
         let (name, span) = (function.name.value.as_str(), function.name.span);
         let variant = name.to_pascal_case();
-        let help = || format!("name it `{}`; C keeps its own name in `c`", other_function(name));
+        let help = || format!("name it `{}`; `c` can keep the name in C", other_function(name));
         if name.starts_with('_') {
-            report(check, name, span, "a function begins with a letter there", help());
+            report(check, name, span, "in Rust a function begins with a letter", help());
         } else if matches!(variant.as_str(), "Self" | "ALL") {
-            report(check, name, span, &format!("`Function::{variant}` cannot stand for it"), help());
+            report(check, name, span, &format!("`Function::{variant}` is not a valid variant"), help());
         } else if is_import(check) && matches!(name, "load" | "missing") {
             report(check, name, span, "the struct of the symbols has a method of this name", help());
         } else if let Some((_, first)) =
             seen.iter().find(|(known, other)| *known == variant && other.name.value != name)
         {
             let error = Diagnostic::new(Code::RustNameTwice, span, twice(&variant));
-            check
-                .report(error.label(format!("`Function::{variant}`")).related(first.name.span, "so is this"));
+            check.report(
+                error.label(format!("`Function::{variant}`")).related(first.name.span, "the same variant"),
+            );
         }
         seen.push((variant, function));
     }
 }
 
-/// Parameters, fields, values and buffers are none of the names that the generated code gives to its own
-/// variables.
+/// Parameters, fields, values and buffers do not have names that the generated code uses for its own variables.
 pub(super) fn check_variables(check: &Check) {
     let lists = check.lists();
     let params = lists.iter().flat_map(|list| list.params).map(|param| &param.name);
@@ -78,8 +75,8 @@ pub(super) fn check_variables(check: &Check) {
         let text = name.value.as_str();
         if text == "_" || text.starts_with("__") {
             let right = other_function(text);
-            let label = "names that begin with `__` belong to the generated code, and to C";
-            let label = if text == "_" { "a name that nothing can refer to" } else { label };
+            let label = "names that begin with `__` are reserved for the generated code, and in C";
+            let label = if text == "_" { "`_` cannot be referred to" } else { label };
             report(check, text, name.span, label, format!("name it `{right}`"));
         }
     }
@@ -92,9 +89,10 @@ pub(super) fn check_variables(check: &Check) {
                     ParamsOf::Struct(_) => "the field",
                     ParamsOf::Function(_) | ParamsOf::Callback(_) => "the parameter",
                 };
-                let label = format!("{place} `{keyword}` is called that, as Rust keeps `{keyword}`");
+                let label =
+                    format!("{place} `{keyword}` has this name in Rust, where `{keyword}` is a keyword");
                 let error = Diagnostic::new(Code::RustNameTwice, param.name.span, twice(&param.name.value));
-                check.report(error.label(label).related(other.name.span, "this one"));
+                check.report(error.label(label).related(other.name.span, "defined here"));
             }
         }
     }
@@ -106,48 +104,42 @@ pub(super) fn check_symbols(check: &Check) {
         check.interface.uses.iter().map(|id| check.spec.interfaces[id.0].name.value.as_str()).collect();
     for (name, span) in super::names::types_of_c(check) {
         let label = if PRIMITIVES.contains(&name) {
-            Some("a type of Rust, which the raw types are made of")
+            Some("a type of Rust that the raw types use")
         } else if matches!(name, "ffi" | "signature")
             || is_release_module(check, name)
             || used.contains(&name)
         {
-            Some("a module of the generated Rust, which the raw types refer to")
+            Some("a module of the generated Rust that the raw types use")
         } else {
             None
         };
         if let Some(label) = label {
-            report(check, name, span, label, "Rust cannot tell the two apart: give it another name".into());
+            report(check, name, span, label, "Rust cannot distinguish the two: rename it".into());
         }
         let is_other = |ty: &&Type| matches!(ty.kind, TypeKind::Enum { .. }) && ty.name.value == name;
         if let Some(ty) = check.interface.types.iter().find(is_other) {
             let error =
-                Diagnostic::new(Code::RustNameTwice, span, twice(name)).label("what C calls this type");
+                Diagnostic::new(Code::RustNameTwice, span, twice(name)).label("the name of this type in C");
             error
-                .related(ty.name.span, "what Rust calls this one")
-                .help("give the enum another `name`")
+                .related(ty.name.span, "the name of this type in Rust")
+                .help("give the enum a different `name`")
                 .report(check);
         }
     }
     for (name, span, _) in super::names::symbols(check.interface) {
         if UNRAW.contains(&name) {
-            report(
-                check,
-                name,
-                span,
-                "no identifier of Rust, not even a raw one",
-                "give it another name".into(),
-            );
+            report(check, name, span, "not an identifier in Rust, not even a raw one", "rename it".into());
         }
     }
 }
 
-/// The module of an interface does not hide one that the expansion refers to.
+/// The module of an interface does not hide a module that the expansion refers to.
 pub(super) fn check_interface(check: &Check) {
     let (name, span) = (check.interface.name.value.as_str(), check.interface.name.span);
     let label = if PRIMITIVES.contains(&name) {
         "a type of Rust, which the module would hide"
     } else if MODULES.contains(&name) || UNRAW.contains(&name) {
-        "a module that the expansion of each interface has, or a word of Rust"
+        "a module in the expansion of each interface, or a keyword of Rust"
     } else {
         return;
     };

@@ -10,7 +10,7 @@ use crate::source::Span;
 use super::Check;
 
 impl<'a> Check<'a> {
-    /// The face, unless something about it did not resolve.
+    /// Returns the SDK's view, unless some part of it did not resolve.
     fn face(&self) -> Option<Face<'a>> {
         let is_sound = self.trusts(&self.interface.places, "sdk") && self.interface.table().is_some();
         Face::of(self.spec, self.interface).filter(|_| is_sound)
@@ -20,7 +20,7 @@ impl<'a> Check<'a> {
         self.report(Diagnostic::new(Code::SdkMisfit, span, message).label(label));
     }
 
-    /// The same for two places that contradict each other.
+    /// Reports a misfit between two places.
     fn misfit_with(&self, span: Span, message: String, label: &str, other: (Span, &str)) {
         self.report(Diagnostic::new(Code::SdkMisfit, span, message).label(label).related(other.0, other.1));
     }
@@ -34,30 +34,30 @@ pub(super) fn check_place(check: &Check) {
     let span = check.interface.places.span("sdk");
     let before = &check.spec.interfaces[..check.id.0];
     if let Some(other) = before.iter().find(|other| other.sdk.is_some()) {
-        let message = format!("the SDK offers `{}` already", other.name.value);
-        let first = (other.places.at("sdk").key, "this one");
-        check.misfit_with(span, message, "one interface can have this", first);
+        let message = format!("the SDK already exports `{}`", other.name.value);
+        let first = (other.places.at("sdk").key, "the first `sdk`");
+        check.misfit_with(span, message, "only one interface can have this", first);
     }
     if !check.interface.uses.is_empty() {
         let span = check.interface.places.span("uses");
         let message = "an interface with an `sdk` uses the types of others".to_owned();
-        let sdk = (check.interface.places.at("sdk").key, "the SDK's part");
-        check.misfit_with(span, message, "the SDK has no names for them", sdk);
+        let sdk = (check.interface.places.at("sdk").key, "the entry for the SDK");
+        check.misfit_with(span, message, "the SDK has no names for these types", sdk);
     }
 }
 
-/// The value of the SDK's device handle is an id of the interface.
+/// The type of the SDK's device is an id of the interface.
 pub(super) fn check_device(check: &Check) {
     let (Some(_), Some(sdk)) = (check.face(), &check.interface.sdk) else { return };
     if !matches!(check.spec.ty(sdk.device).kind, TypeKind::Id { .. }) {
-        let message = format!("{} is no id", check.show_type(Ty::Named(sdk.device)));
+        let message = format!("{} is not an id", check.show_type(Ty::Named(sdk.device)));
         let span = check.interface.places.at("sdk").span("device");
-        let described = (check.spec.ty(sdk.device).name.span, "described here");
+        let described = (check.spec.ty(sdk.device).name.span, "defined here");
         check.misfit_with(span, message, "the number of a device is expected", described);
     }
 }
 
-/// The statuses of the interface leave room for those of the SDK, and do not share their names.
+/// The statuses of the interface have other numbers and names than those of the SDK.
 pub(super) fn check_statuses(check: &Check) {
     let (Some(face), Some(status)) = (check.face(), check.interface.status) else { return };
     let TypeKind::Enum { values, .. } = &check.spec.ty(status).kind else { return };
@@ -66,24 +66,24 @@ pub(super) fn check_statuses(check: &Check) {
         if !(0..FIRST_OWN).contains(&value.value) {
             let message = format!("the status `{}` has the number {}", value.name.value, value.value);
             let number = (value.places.span("value"), "the number");
-            check.misfit_with(span, message, "those of the SDK begin at 16", number);
+            check.misfit_with(span, message, "numbers from 16 are reserved for the SDK", number);
         }
         let own = face.statuses().into_iter().filter(|own| own.value >= FIRST_OWN);
         if own.map(|own| own.name).any(|own| own == value.name.value) {
-            let message = format!("the SDK has a status `{}` of its own", value.name.value);
-            check.misfit(span, message, "the second one");
+            let message = format!("`{}` is also a status of the SDK itself", value.name.value);
+            check.misfit(span, message, "the name is already used");
         }
     }
 }
 
-/// A function returns a status, and outputs a device only if the plugin is known.
+/// A function returns a status. It outputs a device only if the plugin is known.
 pub(super) fn check_functions(check: &Check) {
     let Some(face) = check.face() else { return };
     for function in &check.interface.functions {
         let name = &function.name.value;
         if check.interface.status.is_none() || !matches!(function.result, ResultKind::Status) {
-            let message = format!("`{name}` does not answer with a status");
-            check.misfit(function.name.span, message, "the SDK has no other answer");
+            let message = format!("`{name}` does not return a status");
+            check.misfit(function.name.span, message, "functions of the SDK return a status");
         }
         let handle = face.called_with(function);
         for param in function.params.iter().filter(|param| check.is_sound(param)) {
@@ -98,30 +98,38 @@ fn check_param(check: &Check, face: Face, function: &Function, handle: Handle, p
     let is_taken =
         (name == PLUGIN && handle == Handle::Plugin) || (name == ANSWER && function.question.is_some());
     if is_taken {
-        check.misfit(span, format!("the SDK has a parameter `{name}` of its own here"), "the second one");
+        check.misfit(
+            span,
+            format!("the SDK adds its own parameter `{name}` here"),
+            "the name is already used",
+        );
     }
     if face.is_device(param) {
         let is_told = handle == Handle::Plugin && param.dir == Direction::Out && !param.nullable;
         if param.length.is_some() || (param.dir != Direction::In && !is_told) {
-            let message = format!("the SDK cannot hand out the device `{name}`");
-            check.misfit(span, message, "an input, or the one device of a function that takes none");
+            let message = format!("the SDK cannot output the device `{name}`");
+            check.misfit(
+                span,
+                message,
+                "expected an input, or the only device of a function without a device input",
+            );
         }
     } else if check.interface.status.is_some_and(|status| param.ty == Ty::Named(status)) {
-        let message = format!("`{name}` is a status beside the one that the function answers");
+        let message = format!("`{name}` is a second status of the function");
         let status = (check.interface.places.span("status"), "the status of this interface");
-        check.misfit_with(span, message, "the SDK has statuses of its own", status);
+        check.misfit_with(span, message, "the SDK cannot convert it to its own statuses", status);
     }
     if face.translated(param).is_some() {
         let id = function.params.iter().position(|other| std::ptr::eq(other, param));
         let taken = function.params.iter().filter(|other| other.context_of.map(|id| id.0) == id).count();
         if taken != 1 || handle == Handle::Plugin {
-            let message = format!("the SDK cannot carry the callback `{name}`");
-            check.misfit(span, message, "it comes with a device, and with a parameter that is its context");
+            let message = format!("the SDK cannot pass on the callback `{name}`");
+            check.misfit(span, message, "it needs a device, and a parameter that is its context");
         }
     }
 }
 
-/// A callback that sees a device or a status is called once, with its context.
+/// A callback with a device or a status is called once, with its context.
 pub(super) fn check_callbacks(check: &Check) {
     let Some(face) = check.face() else { return };
     for ty in check.interface.types.iter().filter(|ty| face.is_translated(ty)) {
@@ -129,14 +137,14 @@ pub(super) fn check_callbacks(check: &Check) {
         let name = &ty.name.value;
         if !*once {
             let message =
-                format!("the SDK cannot carry the callback `{name}`, which sees a device or a status");
-            let label = "`once: true` would say that it is called once";
+                format!("the SDK cannot pass on the callback `{name}`, which has a device or a status");
+            let label = "write `once: true` if it is called once";
             check.misfit(ty.name.span, message, label);
         }
         let contexts = params.iter().filter(|param| param.is_context()).count();
         if contexts != 1 || result.is_some() {
-            let message = format!("the SDK cannot carry the callback `{name}`");
-            check.misfit(ty.name.span, message, "it takes one context and returns nothing");
+            let message = format!("the SDK cannot pass on the callback `{name}`");
+            check.misfit(ty.name.span, message, "it must take one context and return nothing");
         }
         for param in params.iter().filter(|param| check.is_sound(param)) {
             let is_status = check.interface.status.is_some_and(|status| param.ty == Ty::Named(status));
@@ -146,11 +154,11 @@ pub(super) fn check_callbacks(check: &Check) {
                 _ => true,
             };
             if !fits {
-                let message = format!("the SDK cannot hand on `{}`", param.name.value);
+                let message = format!("the SDK cannot convert `{}`", param.name.value);
                 check.misfit(
                     param.name.span,
                     message,
-                    "a device comes in, and a status goes out with `status: true`",
+                    "a device must be an input, and a status an output with `status: true`",
                 );
             }
         }
@@ -165,15 +173,15 @@ pub(super) fn check_fields(check: &Check) {
         for field in fields.iter().filter(|field| check.is_sound(field)) {
             let Ty::Named(id) = field.ty else { continue };
             if face.is_own(check.spec.ty(id)) || face.translated(field).is_some() {
-                let message = format!("the SDK cannot translate the field `{}`", field.name.value);
+                let message = format!("the SDK cannot convert the field `{}`", field.name.value);
                 let ty = (field.places.span("type"), "the type");
-                check.misfit_with(field.name.span, message, "structs go through as they are", ty);
+                check.misfit_with(field.name.span, message, "structs are passed on unchanged", ty);
             }
         }
     }
 }
 
-/// Functions, types and values share C's one space of names under the SDK's prefix.
+/// The C names that the SDK derives with its prefix are unique.
 pub(super) fn check_symbols(check: &Check) {
     let Some(face) = check.face() else { return };
     let mut symbols: BTreeMap<String, Option<Span>> = BTreeMap::new();
@@ -196,16 +204,17 @@ pub(super) fn check_symbols(check: &Check) {
     let functions = check.interface.functions.iter();
     let functions = functions.map(|function| (face.function(function), function.name.span));
     for (name, span) in types.chain(functions) {
-        // A name that the spec has twice is reported as that.
+        // A name that is already repeated in the spec is reported there.
         if check.found.borrow().iter().any(|known| known.span == span) {
             continue;
         }
         if let Some(first) = symbols.insert(name.clone(), Some(span)) {
-            let diagnostic = Diagnostic::new(Code::SdkMisfit, span, format!("the SDK has `{name}` twice"));
-            let diagnostic = diagnostic.label("the second one");
+            let diagnostic =
+                Diagnostic::new(Code::SdkMisfit, span, format!("the SDK would define `{name}` twice"));
+            let diagnostic = diagnostic.label("the second definition");
             match first {
-                Some(first) => diagnostic.related(first, "the first one"),
-                None => diagnostic.help("the first one is the library's own"),
+                Some(first) => diagnostic.related(first, "the first definition"),
+                None => diagnostic.help("the first definition is the library's own"),
             }
             .report(check);
         }

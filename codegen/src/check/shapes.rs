@@ -1,5 +1,4 @@
-//! Rules about members of a table that are not functions, and about parameters and results that are not
-//! values: data members, error objects, structs of arguments, and lists that are lent.
+//! Rules about data members of a table, error objects, structs of arguments, and borrowed lists.
 
 use crate::abi::{self, MemberKind};
 use crate::diagnostic::{Code, Diagnostic};
@@ -10,29 +9,29 @@ use crate::model::{
 
 use super::Check;
 
-/// A data member of a table is a value that is there in every release.
+/// A data member of a table is a value of fixed size that exists in every release.
 pub(super) fn check_table_fields(check: &Check) {
     let blocks = check.interface.table().map_or(&[][..], |table| &table.blocks);
     for param in blocks.iter().flat_map(|block| &block.fields).map(|field| &field.param) {
         let is_fixed = matches!(param.length, None | Some(Length::Count(Extent::Number(_))));
         let message = match () {
             () if !check.is_sound(param) => continue,
-            () if param.availability != Availability::default() => "is there in some releases only",
+            () if param.availability != Availability::default() => "does not exist in every release",
             () if param.dir != Direction::In => "is written by a function",
             () if !is_fixed => "has no fixed length",
             () if matches!(check.kind(param.ty), Some(TypeKind::Callback { .. } | TypeKind::Id { .. })) => {
-                "is no value"
+                "is not a value"
             }
             () => continue,
         };
         let message = format!("the data member `{}` {message}", param.name.value);
         Diagnostic::new(Code::TableField, param.name.span, message)
-            .label("a value of one size is expected")
+            .label("expected a value of fixed size")
             .report(check);
     }
 }
 
-/// The version of a table that the plugin owns is one of its data members, with as many numbers.
+/// The version of a table that the plugin owns is one of its data members, with the same number of parts.
 pub(super) fn check_owned_version(check: &Check) {
     let Some(table) = check.interface.table() else { return };
     let Some((name, numbers)) = table.owned().and_then(|owned| owned.version.as_ref()) else { return };
@@ -44,18 +43,18 @@ pub(super) fn check_owned_version(check: &Check) {
         _ => !check.is_sound(field),
     };
     if !field.is_some_and(fits) {
-        let message = format!("the table has no version of {} numbers in `{name}`", numbers.len());
+        let message = format!("the data member `{name}` is not a version of {} numbers", numbers.len());
         let span = check.interface.places.at("plugin").at("version").span("field");
         let known = table.blocks.iter().flat_map(|block| &block.fields);
         let known = known.map(|field| field.param.name.value.as_str());
         Diagnostic::new(Code::OwnedTable, span, message)
-            .label("a data member is expected, a struct of as many whole numbers")
+            .label("expected a data member: a struct with this number of integers")
             .nearest(name, known.filter(|known| known != name))
             .report(check);
     }
 }
 
-/// A table that the plugin owns grows at its end.
+/// A table that the plugin owns grows only at its end.
 pub(super) fn check_owned_growth(check: &Check) {
     let Some(table) = check.interface.table().filter(|table| table.owned().is_some()) else { return };
     if !check.trusts(&check.interface.places, "table") {
@@ -73,13 +72,13 @@ pub(super) fn check_owned_growth(check: &Check) {
         let message =
             format!("the slot of `{}` changes with release {}", function.name.value, release.name.value);
         Diagnostic::new(Code::OwnedTable, function.name.span, message)
-            .label("a host that is older or newer than the plugin would miss it")
-            .help("functions that come later stand at the end of the table, and none goes")
+            .label("a host of another release than the plugin would misread it")
+            .help("add functions at the end of the table, and remove none")
             .report(check);
     }
 }
 
-/// The three functions of an error object have the shapes by which generated code calls them.
+/// The three functions of an error object have the signatures with which generated code calls them.
 pub(super) fn check_error_object(check: &Check) {
     let Some(error) = check.interface.error else { return };
     let places = check.interface.places.at("error");
@@ -111,38 +110,38 @@ pub(super) fn check_error_object(check: &Check) {
         let is_right = takes(function, role) && returns(function, wanted);
         let stays = function.availability == Availability::default() && function.args.is_none();
         if check.before.trusts(function.places.extent) && !(is_right && stays) {
-            let message = format!("`{}` does not do what `{key}` of an error does", function.name.value);
+            let message = format!("`{}` does not have the signature of `{key}`", function.name.value);
             Diagnostic::new(Code::ErrorObject, places.span(key), message)
-                .label(format!("a function of every release that {expected} is expected"))
-                .related(function.name.span, "described here")
+                .label(format!("expected a function that exists in every release and {expected}"))
+                .related(function.name.span, "defined here")
                 .report(check);
         }
     }
 }
 
-/// A struct of arguments only grows at its end.
+/// A struct of arguments grows only at its end.
 pub(super) fn check_args(check: &Check) {
     for function in check.interface.functions.iter().filter(|function| function.args.is_some()) {
         let mut last = None;
         for param in &function.params {
             let message = match () {
                 () if param.availability.until.is_some() => "goes",
-                () if param.availability.since < last => "comes in between",
+                () if param.availability.since < last => "is added in between",
                 () => {
                     last = param.availability.since;
                     continue;
                 }
             };
-            let message = format!("`{}` {message}, and later members move", param.name.value);
+            let message = format!("`{}` {message}, which moves later members", param.name.value);
             Diagnostic::new(Code::ArgsStruct, param.name.span, message)
                 .label(format!("a member of `{}`", function.args.as_ref().map_or("", |args| &args.c_name)))
-                .help("a member that comes later stands behind those that were there, and stays")
+                .help("add members at the end, and remove none")
                 .report(check);
         }
     }
 }
 
-/// A list that is lent is written with its length, by a function.
+/// A borrowed list is an output of a function, together with its length.
 pub(super) fn check_lent(check: &Check) {
     for (list, param) in check.params() {
         let Some(place) = param.places.get("lent").filter(|_| param.lent) else { continue };
@@ -156,7 +155,7 @@ pub(super) fn check_lent(check: &Check) {
         if param.dir == Direction::Out && is_counted && is_handle && is_function && !param.nullable {
             continue;
         }
-        let message = format!("`{}` is no list that can be lent", param.name.value);
+        let message = format!("`{}` is not a list that can be lent", param.name.value);
         Diagnostic::new(Code::Lent, place.key, message)
             .label("an `out` array of handles, with an `out` `size` as its `count`, is expected")
             .report(check);

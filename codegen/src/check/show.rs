@@ -1,11 +1,11 @@
-//! The names of model items in messages of rules.
+//! Formats model items for messages of rules.
 
 use crate::model::{Constant, Length, Param, ReleaseId, Ty};
 
 use super::Check;
 
 impl Check<'_> {
-    /// A type as the spec spells it.
+    /// Formats a type as in the spec.
     pub(super) fn show_type(&self, ty: Ty) -> String {
         let primitive = || Ty::PRIMITIVES.iter().find(|(_, known)| *known == ty).map(|(name, _)| *name);
         match ty {
@@ -14,14 +14,14 @@ impl Check<'_> {
         }
     }
 
-    /// A type with its article: ``an `i64` ``.
+    /// Formats a type with its article: ``an `i64` ``.
     pub(super) fn show_a(&self, ty: Ty) -> String {
         let shown = self.show_type(ty);
         let vowel = shown[1..].starts_with(['a', 'e', 'i', 'o', 'A', 'E', 'I', 'O']);
         format!("{} {shown}", if vowel { "an" } else { "a" })
     }
 
-    /// Returns the kind of a parameter, with its article: ``an array of `u8` ``.
+    /// Formats the kind of a parameter with its article: ``an array of `u8` ``.
     pub(super) fn show_param(&self, param: &Param) -> String {
         match param.length {
             Some(Length::Count(_)) => format!("an array of {}", self.show_type(param.ty)),
@@ -29,13 +29,13 @@ impl Check<'_> {
         }
     }
 
-    /// A release as people write it.
+    /// Formats a release.
     pub(super) fn show_release(&self, release: ReleaseId) -> &str {
         &self.interface.releases[release.0].name.value
     }
 }
 
-/// A constant as the spec spells it.
+/// Formats a constant as in the spec.
 pub(super) fn show_constant(constant: Constant) -> String {
     match constant {
         Constant::Integer(number) => number.to_string(),
@@ -44,7 +44,7 @@ pub(super) fn show_constant(constant: Constant) -> String {
     }
 }
 
-/// `a`, `b` and `c`, each in code marks.
+/// Formats a list: `a`, `b` and `c`, each in backticks.
 pub(super) fn show_list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     let mut names: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
     match names.pop() {

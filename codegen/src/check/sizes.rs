@@ -1,17 +1,17 @@
-//! Sizes: numbers in a spec determine the amount of code or memory, so they are bounded.
+//! Limits for numbers in a spec that determine the amount of generated code or memory.
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Direction, Extent, Function, Length, Param, ParamId, Ty};
 
 use super::Check;
 
-/// The most elements of a fixed array.
+/// Most elements of a fixed array.
 const MOST_ELEMENTS: u64 = 65_536;
 
-/// The most slots of a reserve.
+/// Most slots of a reserve.
 const MOST_SLOTS: u64 = 1024;
 
-/// A fixed array fits into a struct or on a stack.
+/// A fixed array fits into a struct or onto the stack.
 pub(super) fn check_arrays(check: &Check) {
     let params = check.params().into_iter().map(|(_, param)| param);
     for param in params.chain(check.results()) {
@@ -29,7 +29,7 @@ pub(super) fn check_arrays(check: &Check) {
     }
 }
 
-/// A reserve has as many slots as a table can have.
+/// A reserve does not have more slots than a table can have.
 pub(super) fn check_reserves(check: &Check) {
     let Some(table) = check.interface.table() else { return };
     for reserve in table.blocks.iter().filter_map(|block| block.reserved.as_ref()) {
@@ -42,7 +42,7 @@ pub(super) fn check_reserves(check: &Check) {
     }
 }
 
-/// A `size` parameter is the length of a pointer parameter.
+/// A `size` parameter is the length of some pointer parameter.
 pub(super) fn check_sizes_are_lengths(check: &Check) {
     for function in &check.interface.functions {
         let Some(pointer) = function.params.iter().find(|param| has_no_length(check, param)) else {
@@ -54,9 +54,9 @@ pub(super) fn check_sizes_are_lengths(check: &Check) {
             is_input && !is_length(function, ParamId(*index))
         });
         for (_, size) in sizes {
-            let message = format!("`{}` is the length of no parameter", size.name.value);
+            let message = format!("`{}` is not the length of any parameter", size.name.value);
             let help = format!(
-                "`bytes: {}` at `{}` says how much memory it leads to",
+                "write `bytes: {}` at `{}` if it is the size of that memory",
                 size.name.value, pointer.name.value
             );
             Diagnostic::new(Code::UnusedSize, size.name.span, message)

@@ -1,4 +1,4 @@
-//! The table: slots, reserves and the hand-over.
+//! The table: its slots, its reserves, and how it is handed over.
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Block, FunctionId, Param, Slot, Table, Ty, TypeKind};
@@ -6,7 +6,7 @@ use crate::source::At;
 
 use super::Check;
 
-/// In each release, at most one function has a slot.
+/// In each release, a slot belongs to at most one function.
 pub(super) fn check_slot_owners(check: &Check) {
     for slot in slots(check) {
         for (index, later) in slot.functions.iter().enumerate() {
@@ -16,11 +16,11 @@ pub(super) fn check_slot_owners(check: &Check) {
             };
             let Some(earlier) = slot.functions[..index].iter().find(overlaps) else { continue };
             let (first, second) = (check.name(earlier.value), check.name(later.value));
-            let message = format!("`{first}` and `{second}` have one slot in the same release");
+            let message = format!("`{first}` and `{second}` have the same slot in the same release");
             Diagnostic::new(Code::SlotTaken, later.span, message)
-                .label("the slot is taken")
+                .label("the slot is already used")
                 .related(earlier.span, "by this one")
-                .help("`until` on the one and `since` on the other tell them apart")
+                .help("add `until` to one and `since` to the other if they replace each other")
                 .report(check);
         }
     }
@@ -32,16 +32,16 @@ pub(super) fn check_slots_are_distinct(check: &Check) {
     for owner in check.interface.table().into_iter().flat_map(Table::slot_owners) {
         if let Some(first) = seen.iter().find(|first| first.value == owner.value) {
             let message = format!("`{}` has two slots", check.name(owner.value));
-            let diagnostic = Diagnostic::new(Code::SlotTwice, owner.span, message).label("the second one");
-            check.report(diagnostic.related(first.span, "the first one"));
+            let diagnostic = Diagnostic::new(Code::SlotTwice, owner.span, message).label("the second slot");
+            check.report(diagnostic.related(first.span, "the first slot"));
         }
         seen.push(owner);
     }
 }
 
-/// The order of the ABI has a place for each function.
+/// Every function has a slot.
 pub(super) fn check_every_function_has_a_slot(check: &Check) {
-    // The missing slot may be one that could not be read.
+    // The missing slot may be one that was not parsed.
     let places = &check.interface.places;
     let Some(table) = check.interface.table() else { return };
     if !check.trusts(places, "table") || !check.trusts(places, "extension") {
@@ -54,13 +54,13 @@ pub(super) fn check_every_function_has_a_slot(check: &Check) {
             let message = format!("`{}` has no slot in the table", function.name.value);
             Diagnostic::new(Code::NoSlot, function.name.span, message)
                 .label("not one of the `slots`")
-                .related(check.interface.places.at("table").at("blocks").key, "the slots are written here")
+                .related(check.interface.places.at("table").at("blocks").key, "the slots are listed here")
                 .report(check);
         }
     }
 }
 
-/// Hosts know nothing of an extension: none requires its functions, and none of their releases lacks them.
+/// Functions of an extension are independent of hosts: none is required, and none depends on the host's release.
 pub(super) fn check_extension(check: &Check) {
     let Some(extension) = check.interface.table().and_then(|table| table.extension.as_ref()) else { return };
     for pair in extension.releases.windows(2) {
@@ -68,8 +68,8 @@ pub(super) fn check_extension(check: &Check) {
             let (before, name) = (&pair[0].name, &pair[1].name);
             let message = format!("release {} does not come after release {}", name.value, before.value);
             Diagnostic::new(Code::ReleaseOrder, name.span, message)
-                .label("releases stand oldest first")
-                .related(before.span, "this one is as new or newer")
+                .label("list the oldest release first")
+                .related(before.span, "this release is not older")
                 .report(check);
         }
     }
@@ -77,16 +77,16 @@ pub(super) fn check_extension(check: &Check) {
         let function = check.interface.function(owner.value);
         let keys = ["required", "fill", "since", "until"];
         for place in keys.into_iter().filter_map(|key| function.places.get(key)) {
-            let message = format!("`{}` is in the extension, which no host knows", function.name.value);
+            let message = format!("`{}` is in the extension, which hosts do not know", function.name.value);
             Diagnostic::new(Code::HostOfExtension, place.key, message)
-                .label("this is about hosts")
+                .label("this key concerns hosts")
                 .related(owner.span, "its slot")
                 .report(check);
         }
     }
 }
 
-/// At most as many functions as a reserve has slots take their slot from it.
+/// A reserve has enough slots for the functions that take their slot from it.
 pub(super) fn check_reserves(check: &Check) {
     let Some(table) = check.interface.table() else { return };
     for block in &table.blocks {
@@ -100,16 +100,16 @@ pub(super) fn check_reserves(check: &Check) {
             continue;
         };
         if let Some(owner) = overdrawing(check, block, reserve.count) {
-            let message = format!("the reserve `{}` had no slot left", reserve.name);
+            let message = format!("the reserve `{}` has no slot left", reserve.name);
             Diagnostic::new(Code::ReserveSpent, owner.span, message)
                 .label(format!("for `{}`", check.name(owner.value)))
-                .related(reserve.span, format!("this had {}", reserve.count))
+                .related(reserve.span, format!("this reserve had {}", reserve.count))
                 .report(check);
         }
     }
 }
 
-/// The first function that exceeds a reserve of `count` slots, in the first such release.
+/// Returns the first function that exceeds a reserve of `count` slots, in the first such release.
 fn overdrawing<'a>(check: &Check<'a>, block: &'a Block, count: u64) -> Option<&'a At<FunctionId>> {
     let releases = check.interface.release_ids().map(|(id, _)| Some(id));
     let releases: Vec<_> = if check.interface.releases.is_empty() { vec![None] } else { releases.collect() };
@@ -129,18 +129,19 @@ pub(super) fn check_plugin_struct(check: &Check) {
     let Some(plugin) = check.interface.table().and_then(|table| table.plugin()) else { return };
     let ty = check.spec.ty(plugin.params);
     if !matches!(ty.kind, TypeKind::Struct { .. }) {
-        let message = format!("host and plugin hand over a struct, and `{}` is none", ty.name.value);
+        let message =
+            format!("the table is handed over in a struct, but `{}` is not a struct", ty.name.value);
         Diagnostic::new(Code::BadField, check.interface.places.at("plugin").span("params"), message)
             .label("a struct is expected")
-            .related(ty.name.span, "described here")
+            .related(ty.name.span, "defined here")
             .report(check);
     }
 }
 
-/// A key of the hand-over, the field that it names, and the type that the field must have.
+/// A key of the hand-over, the field that it names, and a test for the type of the field.
 type Named<'a> = (&'a str, Option<&'a str>, &'a dyn Fn(Ty) -> bool, &'a str);
 
-/// The hand-over names fields of its struct that have suitable types.
+/// The keys of the hand-over name fields of its struct that have suitable types.
 pub(super) fn check_plugin_fields(check: &Check) {
     let Some(plugin) = check.interface.table().and_then(|table| table.plugin()) else { return };
     let TypeKind::Struct { fields, .. } = &check.spec.ty(plugin.params).kind else { return };

@@ -9,16 +9,16 @@ use super::{Check, ParamsOf};
 pub(super) fn check_status(check: &Check) {
     let Some(status) = check.interface.status else { return };
     if !matches!(check.spec.ty(status).kind, TypeKind::Enum { .. }) {
-        let message = format!("the status type {} is no enum", check.show_type(Ty::Named(status)));
+        let message = format!("the status type {} is not an enum", check.show_type(Ty::Named(status)));
         let span = check.interface.places.span("status");
         Diagnostic::new(Code::BadStatus, span, message)
             .label("an enum is expected")
-            .related(check.spec.ty(status).name.span, "described here")
+            .related(check.spec.ty(status).name.span, "defined here")
             .report(check);
     }
 }
 
-/// Generated code takes 0 for success.
+/// The status type has a value 0, which generated code uses for success.
 pub(super) fn check_success(check: &Check) {
     let Some(id) = check.interface.status else { return };
     let status = check.spec.ty(id);
@@ -36,13 +36,13 @@ pub(super) fn check_success(check: &Check) {
         .report(check);
 }
 
-/// An id is a whole number.
+/// An id is an integer.
 pub(super) fn check_id(check: &Check) {
     for ty in &check.interface.types {
         let TypeKind::Id { ty: number, .. } = ty.kind else { continue };
         let field = ty.places.at("field");
         if check.trusts(&ty.places, "field") && field.has("type") && !number.is_length() {
-            let message = format!("an id is a whole number, not {}", check.show_type(number));
+            let message = format!("an id is an integer, not {}", check.show_type(number));
             check.report(
                 Diagnostic::new(Code::WrongValue, field.span("type"), message).label("such as `i32`"),
             );
@@ -101,7 +101,7 @@ pub(super) fn check_containment(check: &Check) {
     }
 }
 
-/// The part through which a type contains itself, and the types on the way back to it.
+/// Returns the part through which a type contains itself, and the types on the way back to it.
 fn path_to_itself<'a>(check: &Check<'a>, start: TypeId) -> Option<(&'a Param, Vec<TypeId>)> {
     parts(check, start).into_iter().find_map(|(part, id)| {
         let mut path = Vec::new();
@@ -129,7 +129,7 @@ fn leads_to(
     found
 }
 
-/// The types that must be declared in full before a type.
+/// Returns the types that must be defined before a type.
 fn parts<'a>(check: &Check<'a>, id: TypeId) -> Vec<(&'a Param, TypeId)> {
     let is_callback = |id: TypeId| matches!(check.spec.ty(id).kind, TypeKind::Callback { .. });
     let named = |param: &'a Param| match param.ty {
@@ -147,7 +147,7 @@ fn parts<'a>(check: &Check<'a>, id: TypeId) -> Vec<(&'a Param, TypeId)> {
     }
 }
 
-/// Returns true if a field lies within its struct rather than behind a pointer.
+/// Returns true if a field is inside its struct, and not behind a pointer.
 fn is_part(field: &Param) -> bool {
     let inline = matches!(field.length, None | Some(Length::Count(Extent::Number(_))));
     inline && field.dir == Direction::In

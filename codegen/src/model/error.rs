@@ -2,21 +2,21 @@
 
 use super::{FunctionId, TypeId};
 
-/// A pointer to an object with the reason of a failure; null is success.
+/// A pointer to an object with the cause of a failure; null is success.
 #[derive(Clone, Copy, Debug)]
 pub struct ErrorObject {
     /// The handle.
     pub ty: TypeId,
     /// Returns its status.
     pub code: FunctionId,
-    /// Returns its text.
+    /// Returns its message.
     pub message: FunctionId,
     /// Destroys it.
     pub destroy: FunctionId,
 }
 
 impl ErrorObject {
-    /// Returns true if a function is one of the three, which generated code has by itself.
+    /// Returns true if a function is one of the three. Generated code implements them itself.
     pub fn has(&self, function: FunctionId) -> bool {
         [self.code, self.message, self.destroy].contains(&function)
     }

@@ -1,7 +1,7 @@
-//! The form of each parameter for safe callers, computed once for every emitter.
+//! The form of each parameter in safe signatures, computed once for every emitter.
 //!
-//! Safe signatures follow from it: the length of a slice is no parameter, what the function
-//! yields is its result, and a callback takes its context along.
+//! In a safe signature, the length of a slice is not a parameter, outputs are the result, and a callback includes its
+//! context.
 
 use super::{
     Direction, Extent, Function, FunctionId, HandleForm, Length, Param, ParamId, Role, Space, Spec, Ty,
@@ -11,80 +11,80 @@ use super::{
 /// The form of a parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// No parameter of the signature: another one carries it.
+    /// Not a parameter of the signature: another one implies it.
     Carried(Carrier),
     /// A value: a scalar, a handle, an id, an enum, an address.
     Value,
     /// A value that the function reads and writes.
     InOut,
-    /// Host bytes of a length.
+    /// Host memory with a length in bytes.
     Bytes {
-        /// Their number.
+        /// The number of bytes.
         len: Extent,
         /// True if the function writes them.
         mutable: bool,
     },
-    /// Elements of a count.
+    /// Host memory with a number of elements.
     Slice {
-        /// Their number.
+        /// The number of elements.
         len: Extent,
         /// True if the function writes them.
         mutable: bool,
     },
-    /// Bytes in a struct of length and address.
+    /// A struct of an address and a length in bytes.
     ByteBuffer {
         /// True if the function writes them.
         mutable: bool,
     },
-    /// A NUL-terminated text.
+    /// A NUL-terminated string.
     Text,
-    /// A struct by its address.
+    /// A struct that is passed by address.
     StructRef {
         /// True if the function writes it.
         mutable: bool,
     },
-    /// A callback, with the parameter that it takes along.
+    /// A callback, with the parameter that it implies.
     Callback {
-        /// The pointer that it gets back.
+        /// The pointer that is passed back to it.
         context: Option<ParamId>,
     },
     /// Part of the result.
     Output(Output),
 }
 
-/// The carrier of a parameter that another parameter implies.
+/// What a parameter that is not in the signature is implied by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carrier {
-    /// The result: it is the status that the call reports through.
+    /// The result: the parameter is the status of the call.
     Result,
-    /// A callback: it is the pointer that the callback gets back.
+    /// A callback: the parameter is the pointer that is passed back to it.
     Callback(ParamId),
-    /// The first slice of this length.
+    /// A slice: the parameter is its length. If several slices have this length, the first one.
     Slice(ParamId),
-    /// A list that the function lends.
+    /// A borrowed list: the parameter is its length.
     Lent(ParamId),
 }
 
-/// A result that a function yields through a parameter.
+/// A result that a function writes through a parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
     /// A value.
     Value,
     /// An array of fixed length.
     Array(u64),
-    /// As many elements as another function says.
+    /// A list whose length another function returns.
     Vec(FunctionId),
-    /// A text in a buffer of fixed size.
+    /// A string in a buffer of fixed size.
     Text(u64),
-    /// A list that the callee owns, with the name of the parameter that has its length.
+    /// A list that the callee owns.
     Lent {
-        /// The parameter.
+        /// The name of the parameter that has its length.
         count: String,
     },
 }
 
 impl Form {
-    /// The length that a slice of this form carries.
+    /// Returns the length that a slice of this form implies.
     pub fn length(&self) -> Option<&Extent> {
         match self {
             Form::Bytes { len, .. } | Form::Slice { len, .. } => Some(len),
@@ -93,7 +93,7 @@ impl Form {
     }
 }
 
-/// The forms of all parameters of a function.
+/// Returns the forms of all parameters of a function.
 pub(super) fn forms(spec: &Spec, function: &Function) -> Vec<Form> {
     let params = || function.params.iter().enumerate().map(|(index, param)| (ParamId(index), param));
     let own: Vec<Form> = params().map(|(id, param)| form(spec, function, id, param)).collect();
@@ -121,7 +121,7 @@ fn form(spec: &Spec, function: &Function, id: ParamId, param: &Param) -> Form {
         match &spec.ty(ty).kind {
             TypeKind::Struct { fields, .. } if is_byte_buffer(fields) => return Form::ByteBuffer { mutable },
             TypeKind::Struct { .. } if param.dir != Direction::Out => return Form::StructRef { mutable },
-            // C also passes values by address; only a created object is a result.
+            // C also passes values by address, so only a created object is a result.
             TypeKind::Handle { form: HandleForm::Pointee(_), .. } if param.role != Role::Creates => {
                 return Form::Value;
             }
@@ -148,7 +148,7 @@ fn form(spec: &Spec, function: &Function, id: ParamId, param: &Param) -> Form {
             Form::Bytes { len: len.clone(), mutable }
         }
         (Some(Length::Bytes(len)), Ty::String) if mutable => Form::Bytes { len: len.clone(), mutable },
-        // The caller keeps the array of addresses; `dir` applies to the memory behind them.
+        // The caller owns the array of addresses; `dir` applies to the memory that they point to.
         (Some(Length::Count(len)), Ty::Pointer) => Form::Slice { len: len.clone(), mutable: false },
         (Some(Length::Count(len)), _) => Form::Slice { len: len.clone(), mutable },
         (_, Ty::String) => Form::Text,
@@ -168,7 +168,7 @@ fn output(param: &Param) -> Output {
     }
 }
 
-/// Returns true for a struct that is a length and the bytes of that length.
+/// Returns true for a struct that consists of an address and a length in bytes.
 pub fn is_byte_buffer(fields: &[Param]) -> bool {
     matches!(fields, [size, data]
         if size.ty == Ty::Size

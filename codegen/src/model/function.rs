@@ -16,12 +16,12 @@ pub enum ResultKind {
     Value(Box<Param>),
 }
 
-/// The need for a function in an implementation.
+/// Whether an implementation needs a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
-    /// A host refuses a plugin without it.
+    /// Hosts reject a plugin without it.
     Load,
-    /// A host loads the plugin and then misbehaves.
+    /// Hosts load a plugin without it, and then misbehave.
     Use,
     /// It may be left out.
     Optional,
@@ -32,7 +32,7 @@ pub enum Need {
 pub struct Function {
     /// Its name.
     pub name: At<String>,
-    /// The ABI's spelling.
+    /// The name in C.
     pub c_name: String,
     /// One line.
     pub summary: String,
@@ -42,16 +42,15 @@ pub struct Function {
     pub params: Vec<Param>,
     /// The form of each parameter, in the same order.
     pub forms: Vec<Form>,
-    /// The struct whose members the parameters are, if the ABI passes one.
+    /// The struct that contains the parameters, if the ABI passes one.
     pub args: Option<ArgsStruct>,
     /// The result.
     pub result: ResultKind,
-    /// True if an implementation must have it.
+    /// Whether an implementation needs it.
     pub need: Need,
-    /// The behaviour of hosts when the pointer is null; for `required: load`, that
-    /// they refuse.
+    /// What hosts do if the pointer is null.
     pub when_null: String,
-    /// True if the slot is filled with the fallback unasked.
+    /// True if the slot is filled with the fallback by default.
     pub fill_always: bool,
     /// The releases that have it.
     pub availability: Availability,
@@ -59,7 +58,7 @@ pub struct Function {
     pub blocking: bool,
     /// The stream in whose order the work runs.
     pub stream_ordered: Option<ParamId>,
-    /// The statuses of a boolean result: (yes, no).
+    /// The statuses that mean yes and no.
     pub question: Option<(StatusValue, StatusValue)>,
     /// The fallback.
     pub fallback: Option<Fallback>,
@@ -69,7 +68,7 @@ pub struct Function {
     pub returns: Vec<(StatusValue, Prose)>,
     /// Its names in other APIs.
     pub analogue: Vec<(String, String)>,
-    /// The form in the Python package, if it has one.
+    /// Its form in the Python package, if it has one.
     pub python: Option<PythonFunction>,
     /// Related functions.
     pub see: Vec<FunctionId>,
@@ -79,16 +78,16 @@ pub struct Function {
     pub places: Places,
 }
 
-/// A struct of arguments, which the ABI passes by its address.
+/// A struct of arguments, which the ABI passes by address.
 ///
-/// It begins with its size in the caller's release; members beyond that size are neither read nor written.
+/// It begins with its size in the caller's release. Members beyond that size are neither read nor written.
 #[derive(Clone, Debug)]
 pub struct ArgsStruct {
     /// Its name in C.
     pub c_name: String,
-    /// The first member.
+    /// The first member, which is the size.
     pub size_field: String,
-    /// A reserved pointer behind it.
+    /// The reserved pointer after it.
     pub extension: Option<String>,
 }
 
@@ -96,14 +95,14 @@ pub struct ArgsStruct {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StatusValue(pub usize);
 
-/// The fallback of a missing function.
+/// The fallback for a function that is missing.
 #[derive(Debug)]
 pub struct Fallback {
-    /// The action.
+    /// What it does.
     pub kind: FallbackKind,
-    /// True if it is the host's own rule.
+    /// Whether hosts do the same.
     pub rule: Rule,
-    /// Why this rule.
+    /// The reason for another rule than the host's.
     pub why: String,
     /// The cost for the caller.
     pub costs: String,
@@ -111,12 +110,12 @@ pub struct Fallback {
     pub span: Span,
 }
 
-/// The owner of a fallback's rule.
+/// The origin of a fallback's behaviour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
-    /// The host does the same when the pointer is null.
+    /// Hosts do the same when the pointer is null.
     Host,
-    /// The host does something else, or nothing.
+    /// Hosts do something else, or nothing.
     Ours,
 }
 
@@ -125,25 +124,25 @@ pub enum Rule {
 pub enum FallbackKind {
     /// A value for each out-parameter.
     Constant(Vec<(ParamId, Constant)>),
-    /// The value of another function.
+    /// The result of another function.
     Call(Call),
-    /// Calls in sequence.
+    /// Several calls in order.
     Sequence {
         /// Host buffers.
         buffers: Vec<Buffer>,
         /// The calls.
         calls: Vec<Call>,
-        /// The answer of a question.
+        /// The boolean answer.
         answer: Option<bool>,
     },
-    /// Written by hand.
+    /// A hand-written Rust function.
     Strategy {
         /// Name of the Rust function.
         name: At<String>,
-        /// The called function.
+        /// The functions that it calls.
         needs: Vec<At<FunctionId>>,
     },
-    /// The caller gets a status.
+    /// Returns an error status.
     Refuse {
         /// The status.
         status: StatusValue,
@@ -165,19 +164,19 @@ pub struct Buffer {
     pub fill: Option<ParamId>,
 }
 
-/// A call of a fallback.
+/// A call in a fallback.
 #[derive(Debug)]
 pub struct Call {
     /// The called function.
     pub function: At<FunctionId>,
-    /// The arguments, by the parameters of what is called, in their order.
+    /// The arguments, each with the parameter that it is passed to, in the order of the parameters.
     pub arguments: Vec<(ParamId, At<Argument>)>,
 }
 
 /// An argument of a call in a fallback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Argument {
-    /// A parameter of the function that the fallback stands in for.
+    /// A parameter of the function that has the fallback.
     Param(ParamId),
     /// A buffer of the fallback.
     Buffer(usize),

@@ -1,4 +1,4 @@
-//! Kernels: which kernel of a host is which operator.
+//! Kernels: maps kernels of a host to operators.
 
 use super::{
     Arity, AttributeType, AttributeValue, Availability, ElementType, Elementwise, Formula, Operator,
@@ -10,7 +10,7 @@ use crate::source::At;
 /// Kernels that belong together.
 #[derive(Debug)]
 pub struct KernelGroup {
-    /// Its name and its file.
+    /// Its name, which is also the name of its file.
     pub name: String,
     /// The heading in the docs.
     pub title: String,
@@ -22,7 +22,7 @@ pub struct KernelGroup {
     pub kernels: Vec<Kernel>,
 }
 
-/// A kernel of a host: how it computes an operator, or gradients of one, in some releases.
+/// A kernel of a host, which computes an operator or its gradients in some releases.
 #[derive(Debug)]
 pub struct Kernel {
     /// Its name in the host.
@@ -37,7 +37,7 @@ pub struct Kernel {
     pub outputs: Vec<KernelOutput>,
     /// Attributes of the operator that the host does not pass: index into them, and the value.
     pub constants: Vec<(usize, AttributeValue)>,
-    /// The types of elements that the host asks for it with, if they are not those of the operator.
+    /// The element types for which the host calls it, if they differ from those of the operator.
     pub types: Option<Vec<ElementType>>,
     /// The releases that have it in this form.
     pub available: Availability,
@@ -46,13 +46,13 @@ pub struct Kernel {
 /// A tensor that a kernel takes.
 #[derive(Debug)]
 pub enum KernelInput {
-    /// An input of the operator, its output, or the gradient of that.
+    /// An input of the operator, its output, or the gradient of its output.
     Variable(Variable),
-    /// An attribute that makes no difference.
+    /// A tensor that has no effect.
     Ignored(IgnoredTensor),
 }
 
-/// A tensor of a kernel that makes no difference.
+/// A tensor of a kernel that has no effect.
 #[derive(Debug)]
 pub struct IgnoredTensor {
     /// Its name.
@@ -86,49 +86,50 @@ pub struct KernelAttribute {
 pub enum KernelRole {
     /// Index into the attributes of the operator.
     Attribute(usize),
-    /// The first dimension of the larger shape that the smaller one is aligned with; -1: the last dimensions agree.
+    /// The first dimension of the larger shape that the smaller shape is aligned with; -1: aligns the last
+    /// dimensions.
     Axis,
-    /// The seed of random numbers; 0: the host's generator has one.
+    /// The seed of random numbers; 0: use the host's generator.
     Seed,
-    /// Its value makes no difference.
+    /// It has no effect.
     Ignored,
 }
 
 /// The type of an attribute in a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KernelType {
-    /// A truth value.
+    /// A boolean.
     Bool,
     /// A 32-bit integer.
     I32,
     /// A 64-bit integer.
     I64,
-    /// A 32-bit number.
+    /// A 32-bit floating-point number.
     F32,
-    /// A 64-bit number.
+    /// A 64-bit floating-point number.
     F64,
     /// A number with its type.
     Scalar,
-    /// A text.
+    /// A string.
     String,
-    /// A type of elements.
+    /// An element type.
     DataType,
-    /// Integers, which the host may keep in tensors.
+    /// Integers, which the host may store in tensors.
     IntArray,
     /// 32-bit integers.
     ListI32,
     /// 64-bit integers.
     ListI64,
-    /// 32-bit numbers.
+    /// 32-bit floating-point numbers.
     ListF32,
-    /// 64-bit numbers.
+    /// 64-bit floating-point numbers.
     ListF64,
-    /// Texts.
+    /// Strings.
     ListString,
 }
 
 impl KernelType {
-    /// The words of the grammar.
+    /// The names of the types in the spec language.
     pub const WORDS: &[(&str, Self)] = &[
         ("bool", KernelType::Bool),
         ("i32", KernelType::I32),
@@ -146,12 +147,12 @@ impl KernelType {
         ("list_string", KernelType::ListString),
     ];
 
-    /// The type of a word of the grammar.
+    /// Returns the type with a name.
     pub fn of(word: &str) -> Option<Self> {
         Self::WORDS.iter().find(|(known, _)| *known == word).map(|(_, ty)| *ty)
     }
 
-    /// Returns true if an attribute of an operator can come from this type.
+    /// Returns true if an attribute of an operator can be converted from this type.
     pub fn gives(self, ty: AttributeType) -> bool {
         match ty {
             AttributeType::Bool => matches!(self, KernelType::Bool | KernelType::Scalar),
@@ -177,7 +178,7 @@ pub enum KernelOutput {
     Output(usize),
     /// Index into the gradients of an elementwise operator.
     Gradient(usize),
-    /// A tensor that the host does not need; nothing is stored.
+    /// A tensor that the host does not use; nothing is written to it.
     Ignored(IgnoredTensor),
 }
 
@@ -189,28 +190,28 @@ impl Kernel {
             .any(|input| matches!(input, KernelInput::Variable(variable) if *variable == tensor))
     }
 
-    /// Returns true if the host asks for an output of the operator.
+    /// Returns true if the host requests an output of the operator.
     pub fn gives(&self, output: usize) -> bool {
         self.outputs.iter().any(|given| matches!(given, KernelOutput::Output(index) if *index == output))
     }
 
-    /// The attribute from which one of the operator comes.
+    /// Returns the kernel's attribute that provides an attribute of the operator.
     pub fn source(&self, attribute: usize) -> Option<&KernelAttribute> {
         self.attributes.iter().find(|given| given.role == KernelRole::Attribute(attribute))
     }
 
-    /// The value of an attribute of the operator that the host does not pass.
+    /// Returns the value of an attribute of the operator that the host does not pass.
     pub fn constant<'a>(&'a self, operator: &'a Operator, attribute: usize) -> Option<&'a AttributeValue> {
         let constant = self.constants.iter().find(|(index, _)| *index == attribute).map(|(_, value)| value);
         constant.or(operator.attributes[attribute].default.as_ref())
     }
 
-    /// Returns true if an attribute of the operator has a value.
+    /// Returns true if the value of an attribute of the operator is known.
     pub fn knows(&self, operator: &Operator, attribute: usize) -> bool {
         self.source(attribute).is_some() || self.constant(operator, attribute).is_some()
     }
 
-    /// The types of elements that the host asks for it with.
+    /// Returns the element types for which the host calls it.
     pub fn element_types<'a>(&'a self, operators: &'a Operators) -> &'a [ElementType] {
         match &self.types {
             Some(types) => types,
@@ -226,7 +227,8 @@ impl Kernel {
 }
 
 impl Operator {
-    /// The name of an output of a kernel: that of the operator's output, or `dx` for the gradient by `x`.
+    /// Returns the name of an output of a kernel: the name of the operator's output, or `dx` for the gradient with
+    /// respect to `x`.
     pub fn output_name(&self, output: &KernelOutput) -> String {
         match output {
             KernelOutput::Output(index) => self.outputs[*index].name.clone(),
@@ -240,7 +242,7 @@ impl Operator {
 }
 
 impl Elementwise {
-    /// The formula of an output of a kernel.
+    /// Returns the formula of an output of a kernel.
     pub fn formula_of(&self, output: &KernelOutput) -> Option<&Formula> {
         match output {
             KernelOutput::Output(_) => Some(&self.formula),
@@ -251,12 +253,12 @@ impl Elementwise {
 }
 
 impl Operators {
-    /// The operator of an id.
+    /// Returns the operator with an id.
     pub fn operator(&self, id: OperatorId) -> &Operator {
         &self.groups[id.group].operators[id.index]
     }
 
-    /// All operators, in the order of the docs.
+    /// Returns all operators, in the order of the docs.
     pub fn ids(&self) -> impl Iterator<Item = OperatorId> {
         let groups = self.groups.iter().enumerate();
         groups.flat_map(|(group, entries)| {
@@ -264,7 +266,7 @@ impl Operators {
         })
     }
 
-    /// The operator of a name.
+    /// Returns the operator with a name.
     pub fn find(&self, name: &str) -> Option<OperatorId> {
         self.groups.iter().enumerate().find_map(|(group, entries)| {
             let index = entries.operators.iter().position(|operator| operator.name.value == name)?;

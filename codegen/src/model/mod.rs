@@ -1,7 +1,6 @@
-//! The resolved spec: the only thing that checks and emitters see.
+//! The model: the resolved spec. Checks and emitters use only this.
 //!
-//! Names have become ids, and defaults have been filled in. Spans are kept where
-//! a rule may have to point at something.
+//! Names are replaced by ids, and defaults are filled in. Spans are kept where a rule may need to point at something.
 
 mod error;
 mod form;
@@ -41,7 +40,7 @@ pub use types::{EnumValue, HandleForm, Meaning, Ty, Type, TypeKind};
 
 use crate::source::{At, Span};
 
-/// Everything that a folder describes.
+/// Everything that a folder of YAML files describes.
 #[derive(Debug)]
 pub struct Spec {
     /// Name of the project.
@@ -50,11 +49,11 @@ pub struct Spec {
     pub summary: String,
     /// The folders of outputs.
     pub outputs: Outputs,
-    /// The command that updates them.
+    /// The command that updates the outputs.
     pub command: String,
     /// The interfaces, in the order of the docs.
     pub interfaces: Vec<Interface>,
-    /// The operators, if there are any.
+    /// The operators, if the spec has any.
     pub operators: Option<Operators>,
 }
 
@@ -63,7 +62,7 @@ pub struct Spec {
 pub struct Outputs {
     /// The places that the spec names.
     pub places: Vec<OutputPlace>,
-    /// The keys of outputs that version control ignores.
+    /// The keys of outputs that are not committed.
     pub uncommitted: Vec<String>,
 }
 
@@ -76,18 +75,18 @@ pub struct OutputPlace {
     pub path: At<String>,
     /// The kind of outputs.
     pub kind: PlaceKind,
-    /// The interface that it holds, where one is named.
+    /// The interface whose outputs it contains, if it is for one interface.
     pub interface: Option<At<InterfaceId>>,
-    /// Files that it is made from: keys and paths.
+    /// The files that it is made from: keys and paths.
     pub reads: Vec<(&'static str, String)>,
 }
 
 /// The kind of outputs in a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlaceKind {
-    /// A folder that holds nothing else.
+    /// A folder that contains nothing else.
     OwnFolder,
-    /// A folder that may hold other files.
+    /// A folder that may contain other files.
     Folder,
     /// A file.
     File,
@@ -138,9 +137,9 @@ pub struct Places {
 /// A set of functions that belong together.
 #[derive(Debug)]
 pub struct Interface {
-    /// Its name and its folder.
+    /// Its name, which is also the name of its folder.
     pub name: At<String>,
-    /// The lookup of its functions.
+    /// How its functions are found.
     pub kind: InterfaceKind,
     /// Heading in the docs.
     pub title: String,
@@ -152,13 +151,13 @@ pub struct Interface {
     pub trait_name: String,
     /// File name of the C header.
     pub header: String,
-    /// Interfaces whose types are in reach.
+    /// Interfaces whose types it can use.
     pub uses: Vec<InterfaceId>,
-    /// The enum in which functions answer.
+    /// The enum with the statuses that functions return.
     pub status: Option<TypeId>,
-    /// The object that functions return in the place of a status, if there is one.
+    /// The error object that functions return instead of a status, if there is one.
     pub error: Option<ErrorObject>,
-    /// The prefix of structs of arguments: `(size_field, extension)`.
+    /// The first members of structs of arguments: `(size_field, extension)`.
     pub args: Option<(String, Option<String>)>,
     /// True if calls may throw C++ exceptions.
     pub unwinds: bool,
@@ -174,13 +173,13 @@ pub struct Interface {
     pub prefix: String,
     /// The C macro for weak linkage; `None`: every symbol exists.
     pub weak: Option<String>,
-    /// Fallbacks that are written by hand.
+    /// The names of hand-written fallbacks.
     pub strategies: Vec<At<String>>,
-    /// Names of other programs that its docs mention.
+    /// Names from outside the spec that its docs mention.
     pub foreign_names: Vec<String>,
-    /// Its face in the SDK, if it has one.
+    /// Its form in the SDK, if the SDK exports it.
     pub sdk: Option<Sdk>,
-    /// The Python package that has its functions, if there is one.
+    /// The Python package for its functions, if there is one.
     pub python: Option<PythonPackage>,
     /// Kernels of the host that compute operators of the spec.
     pub kernels: Vec<KernelGroup>,
@@ -188,27 +187,27 @@ pub struct Interface {
     pub places: Places,
 }
 
-/// The functions that the SDK offers for a table.
+/// How the SDK exports a table.
 #[derive(Debug)]
 pub struct Sdk {
     /// The prefix of C names of functions and types.
     pub prefix: String,
-    /// The id that the SDK replaces by its own device handle.
+    /// The id that the SDK replaces with its own device handle.
     pub device: TypeId,
-    /// Functions that only the SDK itself may call; it refuses calls by its users.
+    /// Functions that only the SDK itself may call; it rejects calls by programs.
     pub manages: Vec<FunctionId>,
 }
 
-/// The lookup of the functions of an interface.
+/// How the functions of an interface are found.
 #[derive(Debug)]
 pub enum InterfaceKind {
-    /// In a struct of function pointers that a plugin fills.
+    /// Through a struct of function pointers that a plugin fills.
     Table(Box<Table>),
-    /// By symbol, in a library that offers them.
+    /// By symbol, in a library that exports them.
     Export,
-    /// By symbol, in a host that offers them.
+    /// By symbol, in a host that exports them.
     Import {
-        /// The libraries in which they are looked up, in this order.
+        /// The libraries that are searched, in this order.
         libraries: Vec<String>,
     },
 }
@@ -220,14 +219,14 @@ pub struct Release {
     pub name: At<String>,
     /// Exact host versions that were checked.
     pub hosts: Vec<At<String>>,
-    /// The evidence that identifies it.
+    /// What identifies it.
     pub note: String,
 }
 
 /// A range of releases, including both ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Availability {
-    /// `None`: from the first release.
+    /// `None`: from the first release on.
     pub since: Option<ReleaseId>,
     /// `None`: to the newest release.
     pub until: Option<ReleaseId>,
@@ -236,7 +235,7 @@ pub struct Availability {
 /// A group of functions and types.
 #[derive(Debug)]
 pub struct Group {
-    /// Its name and its file.
+    /// Its name, which is also the name of its file.
     pub name: String,
     /// Heading in the docs.
     pub title: String,
@@ -244,7 +243,7 @@ pub struct Group {
     pub summary: String,
     /// Longer, in Markdown.
     pub doc: String,
-    /// File name of the header that declares it.
+    /// File name of the header that declares its members.
     pub header: At<String>,
     /// The spans of its keys.
     pub places: Places,

@@ -6,7 +6,7 @@ use crate::source::{At, Span};
 /// The operators of a spec.
 #[derive(Debug)]
 pub struct Operators {
-    /// The name of the list and of its folder.
+    /// The name of the list of operators, which is also the name of its folder.
     pub name: At<String>,
     /// The heading in the docs.
     pub title: String,
@@ -21,7 +21,7 @@ pub struct Operators {
 /// Operators that belong together.
 #[derive(Debug)]
 pub struct OperatorGroup {
-    /// Its name and its file.
+    /// Its name, which is also the name of its file.
     pub name: String,
     /// The heading in the docs.
     pub title: String,
@@ -36,7 +36,7 @@ pub struct OperatorGroup {
 /// An operator.
 #[derive(Debug)]
 pub struct Operator {
-    /// Its name, which no other operator has.
+    /// Its unique name.
     pub name: At<String>,
     /// One line.
     pub summary: String,
@@ -54,7 +54,7 @@ pub struct Operator {
     pub body: Body,
     /// Whether its kernel takes a seed and an offset for random numbers.
     pub random: bool,
-    /// The same in Python, for tests; empty if there is none.
+    /// The same computation in Python, for tests; empty if there is none.
     pub reference: String,
     /// The place of the entry.
     pub span: Span,
@@ -65,38 +65,38 @@ pub struct Operator {
 pub enum Body {
     /// Element by element, by a formula.
     Formula(Box<Elementwise>),
-    /// By a function that is written by hand: its path in the crate of kernels. It takes the outputs, the inputs and the
-    /// attributes, in this order.
+    /// By a hand-written function: its path in the crate of kernels. Its arguments are the outputs, the inputs and
+    /// the attributes, in this order.
     Kernel(String),
 }
 
 /// The formulas of an elementwise operator.
 #[derive(Debug)]
 pub struct Elementwise {
-    /// The elements that its numbers stand for, from the operator's types.
+    /// The kind of elements that its formulas compute with, from the operator's types.
     pub elements: Elements,
-    /// The type of the output's elements: numbers of the inputs' type, or truth values.
+    /// The type of the output's elements: the inputs' type, or boolean.
     pub result: Ty,
-    /// Named parts of the formulas, each of which uses only those before it.
+    /// Named parts of the formulas. Each may use only those before it.
     pub parts: Vec<(String, Formula)>,
-    /// An element of the output.
+    /// The formula of an element of the output.
     pub formula: Formula,
     /// The gradients, in the order of the inputs.
     pub gradients: Vec<Gradient>,
-    /// For each input, the interval that tests use.
+    /// For each input, the interval from which tests take its elements.
     pub domains: Vec<[f64; 2]>,
-    /// Zero where the gradient does not exist.
+    /// An expression that is zero where the gradient does not exist.
     pub kinks: Option<Formula>,
 }
 
-/// A type of elements.
+/// An element type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ElementType {
     /// Floating-point numbers of any width.
     Float,
     /// Integers of any width.
     Integer,
-    /// Truth values.
+    /// Booleans.
     Bool,
     /// Complex numbers of any width.
     Complex,
@@ -111,9 +111,9 @@ pub struct Operand {
     pub doc: String,
     /// The number of its tensors.
     pub arity: Arity,
-    /// The type of its elements, if it is an output.
+    /// The element type, if it is an output.
     pub ty: OutputType,
-    /// The path of the function that computes its shape, if it is an output whose shape hosts do not compute.
+    /// The path of the function that computes its shape, if it is an output whose shape the host does not compute.
     pub shape: Option<String>,
 }
 
@@ -126,44 +126,44 @@ pub enum Arity {
     Optional,
     /// Any number.
     List,
-    /// Any number, or no list. In a list of outputs, each of which may be left out, this is the same as a list.
+    /// Any number, or no list. For outputs this is the same as a list, because each output in a list may be missing.
     OptionalList,
 }
 
 impl Arity {
-    /// Returns true if there may be several.
+    /// Returns true if there may be several tensors.
     pub fn is_list(self) -> bool {
         matches!(self, Arity::List | Arity::OptionalList)
     }
 }
 
-/// The type of the elements of an output.
+/// The element type of an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutputType {
-    /// That of an input: its index.
+    /// The type of an input: its index.
     Like(usize),
-    /// That of an input in which sums are kept: 32-bit numbers for narrower ones.
+    /// The type in which sums of an input are computed: 32-bit floating-point for narrower types.
     Wide(usize),
-    /// The one that the caller chooses.
+    /// Chosen by the caller.
     Any,
-    /// Truth values.
+    /// Booleans.
     Bool,
     /// 32-bit integers.
     I32,
     /// 64-bit integers.
     I64,
-    /// 32-bit numbers.
+    /// 32-bit floating-point numbers.
     F32,
 }
 
-/// A value that is the same for all elements.
+/// A parameter of an operator that is the same for all elements.
 #[derive(Debug)]
 pub struct Attribute {
     /// Its name.
     pub name: String,
     /// The type of its value.
     pub ty: AttributeType,
-    /// Its value where a caller gives none.
+    /// Its value if a caller passes none.
     pub default: Option<AttributeValue>,
     /// Its documentation.
     pub doc: String,
@@ -172,24 +172,24 @@ pub struct Attribute {
 /// The type of an attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AttributeType {
-    /// A truth value.
+    /// A boolean.
     Bool,
     /// An integer.
     I64,
-    /// A number.
+    /// A floating-point number.
     F64,
     /// Integers.
     Integers,
-    /// Numbers.
+    /// Floating-point numbers.
     Numbers,
-    /// A word.
+    /// A string.
     Text,
-    /// Words.
+    /// Strings.
     Texts,
 }
 
 impl AttributeType {
-    /// The type of a word of the grammar.
+    /// Returns the type with a name in the spec language.
     pub fn of(word: &str) -> Option<Self> {
         Some(match word {
             "bool" => AttributeType::Bool,
@@ -203,20 +203,20 @@ impl AttributeType {
         })
     }
 
-    /// The type as messages name it.
+    /// Formats the type for messages.
     pub fn shown(self) -> &'static str {
         match self {
-            AttributeType::Bool => "a truth value",
+            AttributeType::Bool => "a boolean",
             AttributeType::I64 => "an integer",
             AttributeType::F64 => "a number",
             AttributeType::Integers => "a list of integers",
             AttributeType::Numbers => "a list of numbers",
             AttributeType::Text => "text",
-            AttributeType::Texts => "a list of texts",
+            AttributeType::Texts => "a list of strings",
         }
     }
 
-    /// The type in formulas; `None` if they cannot use it.
+    /// Returns the type in formulas; `None` if they cannot use it.
     pub fn in_formulas(self) -> Option<Ty> {
         match self {
             AttributeType::Bool => Some(Ty::Truth),
@@ -229,23 +229,23 @@ impl AttributeType {
 /// The value of an attribute.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AttributeValue {
-    /// A truth value.
+    /// A boolean.
     Truth(bool),
     /// An integer.
     Integer(i64),
-    /// A number.
+    /// A floating-point number.
     Number(f64),
     /// Integers.
     Integers(Vec<i64>),
-    /// Numbers.
+    /// Floating-point numbers.
     Numbers(Vec<f64>),
-    /// A word.
+    /// A string.
     Text(String),
-    /// Words.
+    /// Strings.
     Texts(Vec<String>),
 }
 
-/// An expression with the text that it was read from.
+/// An expression, with the text that it was parsed from.
 #[derive(Clone, Debug)]
 pub struct Formula {
     /// The text.
@@ -254,12 +254,12 @@ pub struct Formula {
     pub expr: Expr,
 }
 
-/// The gradient by an input.
+/// The gradient with respect to an input.
 #[derive(Debug)]
 pub struct Gradient {
     /// Index into [`Operator::inputs`].
     pub input: usize,
-    /// An element of the gradient, for floating-point numbers.
+    /// The formula of an element of the gradient, for floating-point numbers.
     pub formula: Formula,
 }
 
@@ -272,7 +272,7 @@ impl Operator {
         }
     }
 
-    /// The name of a variable in formulas and kernels.
+    /// Returns the name of a variable in formulas and kernels.
     pub fn variable_name(&self, variable: Variable) -> String {
         let output = || self.outputs.first().map_or("", |output| output.name.as_str());
         match variable {
@@ -288,7 +288,7 @@ impl Operator {
 }
 
 impl Elementwise {
-    /// The variables that a formula needs, parts and what they need included, in the order of [`Variable`].
+    /// Returns the variables that a formula uses, directly or through its parts, in the order of [`Variable`].
     pub fn uses(&self, formula: &Formula) -> Vec<Variable> {
         let mut uses = Vec::new();
         self.collect(&formula.expr, &mut uses);
@@ -310,7 +310,7 @@ impl Elementwise {
     }
 }
 
-/// The name of the gradient of a tensor: `dx` for `x`.
+/// Returns the name of the gradient of a tensor: `dx` for `x`.
 pub fn gradient_name(tensor: &str) -> String {
     format!("d{tensor}")
 }

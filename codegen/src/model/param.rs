@@ -1,9 +1,9 @@
-//! Parameters, fields and results: one description for all three.
+//! Parameters, fields and results, which share one description.
 
 use super::{Availability, FunctionId, ParamId, Places, Prose, Ty};
 use crate::source::At;
 
-/// The direction of a parameter.
+/// Who writes a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// The caller.
@@ -17,11 +17,11 @@ pub enum Direction {
 /// Which memory a pointer points to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Space {
-    /// The host's.
+    /// Host memory.
     Host,
-    /// A device's.
+    /// Device memory.
     Device,
-    /// Both can follow it.
+    /// Memory that host and device can both dereference.
     Unified,
     /// Any memory.
     Any,
@@ -36,25 +36,25 @@ pub enum Length {
     Count(Extent),
 }
 
-/// A number that bounds memory.
+/// The number in a [`Length`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Extent {
     /// The value of a parameter (of a field, in a struct).
     Param(ParamId),
-    /// A number.
+    /// A constant.
     Number(u64),
-    /// The value of a function.
+    /// The result of a function.
     Call(FunctionId),
 }
 
-/// The part of a parameter in the life of a handle or an allocation.
+/// The role of a parameter in the lifetime of a handle or an allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// It begins with the call.
+    /// The call creates it.
     Creates,
-    /// It ends with the call.
+    /// The call destroys it.
     Destroys,
-    /// It has to be alive.
+    /// The call uses it; it must be alive.
     Uses,
 }
 
@@ -63,13 +63,13 @@ pub enum Role {
 pub struct Param {
     /// Its name.
     pub name: At<String>,
-    /// Of a field: the ABI's spelling, where that is another.
+    /// For a field: its name in C, if that differs.
     pub c_name: Option<String>,
-    /// Of a field: its key in the dicts of Python, where that is not its name.
+    /// For a field: its key in Python dicts, if that differs from its name.
     pub python_name: Option<String>,
     /// Its type.
     pub ty: Ty,
-    /// The direction.
+    /// Who writes it.
     pub dir: Direction,
     /// Which memory it points to.
     pub space: Option<Space>,
@@ -79,29 +79,29 @@ pub struct Param {
     pub lent: bool,
     /// True if null is allowed.
     pub nullable: bool,
-    /// True if a struct that the function only reads is passed by its address.
+    /// True if it is a struct that the function only reads but that is passed by address.
     pub by_pointer: bool,
-    /// Its part in a life.
+    /// Its role in a lifetime.
     pub role: Role,
     /// The parameter that owns it.
     pub of: Option<ParamId>,
     /// The stream whose work must finish before the memory may be freed.
     pub held: Option<ParamId>,
-    /// The callback that gets it.
+    /// The callback that it is passed to.
     pub context_of: Option<ParamId>,
-    /// True if the call reports through it.
+    /// True if it is the status of the call.
     pub is_status: bool,
-    /// Of a result: the value that is returned if the call failed.
+    /// For a result: the value that is returned if the call failed.
     pub failure: i64,
-    /// True if the ABI points to const, if that differs from the default of `dir`.
+    /// Whether the C type points to const, if that differs from the default for `dir`.
     pub constness: Option<bool>,
     /// Of an array of handles that are const: true if the array is not.
     pub is_array_mutable: bool,
-    /// The C++ spelling, if C has none.
+    /// The C++ type, if C has none.
     pub upstream: Option<String>,
     /// The releases that have it.
     pub availability: Availability,
-    /// The value for the implementation in releases without it.
+    /// The value that the implementation receives in releases that lack the parameter.
     pub absent: Option<Absent>,
     /// The documentation.
     pub doc: Prose,
@@ -109,10 +109,10 @@ pub struct Param {
     pub places: Places,
 }
 
-/// A value that stands in for a parameter.
+/// A value for a missing parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Absent {
-    /// The value of a function.
+    /// The result of a function.
     Call(FunctionId),
     /// A constant.
     Constant(Constant),
@@ -121,9 +121,9 @@ pub enum Absent {
 /// A constant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Constant {
-    /// A whole number.
+    /// An integer.
     Integer(i64),
-    /// A truth value.
+    /// A boolean.
     Bool(bool),
     /// The null handle.
     Null,

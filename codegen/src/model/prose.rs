@@ -3,25 +3,25 @@
 use std::fmt;
 use std::ops::Deref;
 
-/// A part of a text, by those who read it.
+/// The readers of a part of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// Everybody.
+    /// All readers.
     All,
-    /// Of a parameter that is read and written: the value that is passed.
+    /// For a parameter that is read and written: describes the value that is passed.
     In,
-    /// Of such a parameter: the value that is written.
+    /// For such a parameter: describes the value that is written.
     Out,
-    /// Callers who pass pointers, and implementers.
+    /// Callers in C, who pass pointers, and implementers.
     C,
-    /// Callers who get return values in the place of pointers.
+    /// Callers in Python, who receive return values instead of passing pointers.
     Python,
-    /// Implementers, about the host that calls them.
+    /// Implementers. Describes the host that calls them.
     Host,
 }
 
 impl Part {
-    /// The parts and their keys, in the order in which they are read.
+    /// The parts and their keys, in reading order.
     pub const KEYS: [(Part, &'static str); 6] = [
         (Part::All, "all"),
         (Part::In, "in"),
@@ -32,17 +32,17 @@ impl Part {
     ];
 }
 
-/// A text: as a `str`, the one that implementers read.
+/// A text with its parts. As a `str` it is the text for implementers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Prose {
     parts: Vec<(Part, String)>,
-    /// Between two parts.
+    /// The separator of two parts.
     gap: &'static str,
     implementers: String,
 }
 
 impl Prose {
-    /// A text from its parts; as paragraphs, or as one.
+    /// Makes a text from its parts; `paragraphs` makes each part a paragraph.
     pub fn new(parts: Vec<(Part, String)>, paragraphs: bool) -> Self {
         let gap = if paragraphs { "\n\n" } else { " " };
         let mut prose = Prose { parts, gap, implementers: String::new() };
@@ -50,22 +50,22 @@ impl Prose {
         prose
     }
 
-    /// The parts that are there.
+    /// Returns the parts that exist.
     pub fn parts(&self) -> impl Iterator<Item = (Part, &str)> {
         self.parts.iter().map(|(part, text)| (*part, text.as_str()))
     }
 
-    /// The text for those who call a function from C.
+    /// Returns the text for callers in C.
     pub fn callers(&self) -> String {
         self.join(&[Part::All, Part::In, Part::Out, Part::C])
     }
 
-    /// The text for those who pass a value from Python.
+    /// Returns the text for callers in Python about a value that they pass.
     pub fn passed(&self) -> String {
         self.bare(&[Part::All, Part::In, Part::Python])
     }
 
-    /// The text for those who get a value in Python.
+    /// Returns the text for callers in Python about a value that they receive.
     pub fn returned(&self) -> String {
         self.bare(&[Part::All, Part::Out, Part::Python])
     }
@@ -84,7 +84,7 @@ impl Prose {
         }))
     }
 
-    /// Clauses are separated by semicolons, sentences by the gap.
+    /// Joins parts: clauses with semicolons, sentences with the gap.
     fn joined(&self, parts: impl Iterator<Item = String>) -> String {
         parts.fold(String::new(), |text, part| match text.as_str() {
             "" => part,
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_reader_gets_the_parts_that_are_theirs() {
+    fn parts_are_selected_by_reader() {
         let part = |part, text: &str| (part, text.to_owned());
         let prose = Prose::new(
             vec![
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn passed_and_written_values_have_their_own_text() {
+    fn in_and_out_values_have_separate_texts() {
         let parts = vec![(Part::In, "the new one".to_owned()), (Part::Out, "the old one".to_owned())];
         let prose = Prose::new(parts, false);
         assert_eq!(prose.callers(), "In: the new one. Out: the old one.");

@@ -1,4 +1,4 @@
-//! The Python package of an export: its modules, and how each function looks there.
+//! The Python package of an export: its modules and functions.
 
 use super::ParamId;
 use crate::source::At;
@@ -21,11 +21,11 @@ pub struct PythonModule {
     pub summary: String,
     /// Longer, in Markdown.
     pub doc: String,
-    /// True if the whole file is written by hand.
+    /// True if the whole file is hand-written.
     pub by_hand: bool,
 }
 
-/// A function as Python has it.
+/// The form of a function in Python.
 #[derive(Debug)]
 pub struct PythonFunction {
     /// Its name.
@@ -36,6 +36,6 @@ pub struct PythonFunction {
     pub args: Vec<ParamId>,
     /// The parameters that it returns, in order, before the status.
     pub returns: Vec<ParamId>,
-    /// True if its body is written by hand.
+    /// True if its body is hand-written.
     pub by_hand: bool,
 }

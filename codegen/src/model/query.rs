@@ -3,7 +3,7 @@
 use super::*;
 
 impl Spec {
-    /// The described type of an id.
+    /// Returns the type with an id.
     pub fn ty(&self, id: TypeId) -> &Type {
         &self.interfaces[id.interface.0].types[id.index]
     }
@@ -13,7 +13,7 @@ impl Spec {
         ty.id().map(|id| &self.ty(id).kind)
     }
 
-    /// The constness of a handle by pointer or of one with `c_const`: `(is_const, const_name)`.
+    /// Returns the constness of a handle by pointer or with `c_const`: `(is_const, const_name)`.
     fn handle_constness(&self, ty: Ty) -> Option<(bool, Option<&str>)> {
         let Ty::Named(id) = ty else { return None };
         match &self.ty(id).kind {
@@ -22,14 +22,14 @@ impl Spec {
         }
     }
 
-    /// Returns true if C points to const where a function takes this handle by pointer and no `const` says
-    /// otherwise.
+    /// Returns true if a function that takes this handle by pointer takes a pointer to const in C, unless `const`
+    /// says otherwise.
     pub fn is_const_handle(&self, ty: Ty) -> bool {
         self.handle_constness(ty).is_none_or(|(is_const, _)| is_const)
     }
 
-    /// The name of a parameter's type where C has one for objects that are only read, and the parameter takes
-    /// that.
+    /// Returns the C name of a parameter's type for read-only objects, if the type has such a name and the parameter
+    /// uses it.
     pub fn const_handle_name(&self, param: &Param) -> Option<&str> {
         let (_, name) = self.handle_constness(param.ty)?;
         name.filter(|_| param.constness == Some(true))
@@ -40,8 +40,8 @@ impl Spec {
         matches!(self.kind(ty), Some(TypeKind::Struct { is_unnamed: true, .. }))
     }
 
-    /// Returns true if a struct of arguments holds what the function writes, rather than the address of a
-    /// place for it.
+    /// Returns true if a struct of arguments contains the value that the function writes, and not the address of a
+    /// location for it.
     pub fn is_written_in_args(&self, param: &Param) -> bool {
         if param.dir == Direction::In || param.length.is_some() {
             return param.lent;
@@ -70,12 +70,12 @@ impl Spec {
         }
     }
 
-    /// An interface by name.
+    /// Returns the interface with a name.
     pub fn interface(&self, name: &str) -> Option<&Interface> {
         self.interfaces.iter().find(|interface| interface.name.value == name)
     }
 
-    /// The values of an interface's status enum.
+    /// Returns the values of an interface's status enum.
     pub fn status_values(&self, interface: &Interface) -> &[EnumValue] {
         match interface.status.map(|id| &self.ty(id).kind) {
             Some(TypeKind::Enum { values, .. }) => values,
@@ -85,17 +85,17 @@ impl Spec {
 }
 
 impl Outputs {
-    /// The places of a key.
+    /// Returns the places of a key.
     pub fn places(&self, key: &str) -> impl Iterator<Item = &OutputPlace> {
         self.places.iter().filter(move |place| place.key == key)
     }
 
-    /// The first place of a key, for keys that take one.
+    /// Returns the first place of a key, for keys that have one.
     pub fn place(&self, key: &str) -> Option<&OutputPlace> {
         self.places(key).next()
     }
 
-    /// Returns true if the outputs of a key belong into version control.
+    /// Returns true if the outputs of a key are committed.
     pub fn is_committed(&self, key: &str) -> bool {
         !self.uncommitted.iter().any(|uncommitted| uncommitted == key)
     }
@@ -107,40 +107,40 @@ impl OutputPlace {
         self.kind != PlaceKind::File
     }
 
-    /// The path of a file that it is made from; empty if it has no such key.
+    /// Returns the path of a file that it is made from; empty if it has no such key.
     pub fn read(&self, key: &str) -> &str {
         self.reads.iter().find(|(known, _)| *known == key).map_or("", |(_, path)| path)
     }
 }
 
 impl Interface {
-    /// A function by id.
+    /// Returns the function with an id.
     pub fn function(&self, id: FunctionId) -> &Function {
         &self.functions[id.0]
     }
 
-    /// A function by name.
+    /// Returns the function with a name.
     pub fn find(&self, name: &str) -> Option<(FunctionId, &Function)> {
         let index = self.functions.iter().position(|function| function.name.value == name)?;
         Some((FunctionId(index), &self.functions[index]))
     }
 
-    /// Functions with their ids, in the order of the docs.
+    /// Returns the functions with their ids, in the order of the docs.
     pub fn function_ids(&self) -> impl Iterator<Item = (FunctionId, &Function)> {
         self.functions.iter().enumerate().map(|(index, function)| (FunctionId(index), function))
     }
 
-    /// Releases with their ids, oldest first.
+    /// Returns the releases with their ids, oldest first.
     pub fn release_ids(&self) -> impl DoubleEndedIterator<Item = (ReleaseId, &Release)> {
         self.releases.iter().enumerate().map(|(index, release)| (ReleaseId(index), release))
     }
 
-    /// The newest release, if the interface has any.
+    /// Returns the newest release, if the interface has releases.
     pub fn newest(&self) -> Option<ReleaseId> {
         self.releases.len().checked_sub(1).map(ReleaseId)
     }
 
-    /// The table, if this is an interface of that kind.
+    /// Returns the table, if the interface has one.
     pub fn table(&self) -> Option<&Table> {
         match &self.kind {
             InterfaceKind::Table(table) => Some(table),
@@ -148,22 +148,22 @@ impl Interface {
         }
     }
 
-    /// The functions that an implementation can have: all but those of error objects.
+    /// Returns the functions that an implementation can have: all except those of error objects.
     pub fn methods(&self) -> impl Iterator<Item = &Function> {
         self.function_ids().filter(|(id, _)| !self.is_of_errors(*id)).map(|(_, function)| function)
     }
 
-    /// Returns true if a function belongs to error objects, so that generated code has it by itself.
+    /// Returns true if a function belongs to error objects. Generated code implements these functions itself.
     pub fn is_of_errors(&self, id: FunctionId) -> bool {
         self.error.is_some_and(|error| error.has(id))
     }
 
-    /// Functions of a group, in the order of the docs.
+    /// Returns the functions of a group, in the order of the docs.
     pub fn in_group(&self, group: GroupId) -> impl Iterator<Item = &Function> {
         self.functions.iter().filter(move |function| function.group == group)
     }
 
-    /// The groups that have a trait of their own: those with methods, in an export with several of them.
+    /// Returns the groups that have their own trait: in an export with several groups, those with methods.
     pub fn trait_groups(&self) -> Vec<(GroupId, &Group)> {
         if !matches!(self.kind, InterfaceKind::Export) {
             return Vec::new();
@@ -173,12 +173,12 @@ impl Interface {
         if groups.len() > 1 { groups } else { Vec::new() }
     }
 
-    /// The name of the trait of a group.
+    /// Returns the name of the trait of a group.
     pub fn group_trait(&self, group: &Group) -> String {
         format!("{}{}", self.trait_name, heck::AsPascalCase(&group.name))
     }
 
-    /// The name of the trait that has a method: that of its group, where groups have traits.
+    /// Returns the name of the trait that has a method: the trait of its group, if groups have traits.
     pub fn trait_with(&self, function: &Function) -> String {
         let is_in_groups = matches!(self.kind, InterfaceKind::Export)
             && self.functions.iter().any(|other| other.group != function.group);
@@ -188,7 +188,7 @@ impl Interface {
         }
     }
 
-    /// The word for its kind.
+    /// Returns the word for its kind.
     pub fn kind_name(&self) -> &'static str {
         match self.kind {
             InterfaceKind::Table(_) => "table",
@@ -199,7 +199,7 @@ impl Interface {
 }
 
 impl Table {
-    /// The hand-over of a table that the host owns.
+    /// Returns the hand-over of a table that the host owns.
     pub fn plugin(&self) -> Option<&Plugin> {
         match &self.hand_over {
             HandOver::Params(plugin) => Some(plugin),
@@ -207,7 +207,7 @@ impl Table {
         }
     }
 
-    /// The hand-over of a table that the plugin owns.
+    /// Returns the hand-over of a table that the plugin owns.
     pub fn owned(&self) -> Option<&OwnedTable> {
         match &self.hand_over {
             HandOver::Owned(owned) => Some(owned),
@@ -215,13 +215,13 @@ impl Table {
         }
     }
 
-    /// The functions of the table and of its extension: a name for each place where one has a slot.
+    /// Returns the functions of the table and its extension, once for each place where one has a slot.
     pub fn slot_owners(&self) -> impl Iterator<Item = &At<FunctionId>> {
         let slots = self.blocks.iter().flat_map(|block| &block.slots).flat_map(|slot| &slot.functions);
         slots.chain(self.extension.iter().flat_map(Extension::functions))
     }
 
-    /// A data member by name.
+    /// Returns the data member with a name.
     pub fn field(&self, name: &str) -> Option<&Param> {
         let mut fields = self.blocks.iter().flat_map(|block| &block.fields);
         fields.find(|field| field.param.name.value == name).map(|field| &field.param)
@@ -229,46 +229,46 @@ impl Table {
 }
 
 impl Extension {
-    /// Its functions, in the order of the ABI.
+    /// Returns its functions, in the order of the ABI.
     pub fn functions(&self) -> impl Iterator<Item = &At<FunctionId>> {
         self.releases.iter().flat_map(|release| &release.functions)
     }
 
-    /// The version of its newest release: major, minor.
+    /// Returns the version of its newest release: major, minor.
     pub fn version(&self) -> [u64; 2] {
         self.releases.last().map(|release| release.version).unwrap_or_default()
     }
 }
 
 impl Places {
-    /// Returns true if a key was written.
+    /// Returns true if the entry has a key.
     pub fn has(&self, key: &str) -> bool {
         self.get(key).is_some()
     }
 
-    /// A key that was written, and what is below it.
+    /// Returns the places of a key, if the entry has it.
     pub fn get(&self, key: &str) -> Option<&Places> {
         self.below.iter().find(|(known, _)| known == key).map(|(_, places)| places)
     }
 
-    /// The place of a key; if it is absent, that of the entry.
+    /// Returns the places of a key; if the entry lacks it, those of the entry.
     pub fn at(&self, key: &str) -> &Places {
         self.get(key).unwrap_or(self)
     }
 
-    /// Returns the place of a key's value; if the key is absent, that of the entry's name.
+    /// Returns the span of a key's value; if the entry lacks the key, that of the entry's name.
     pub fn span(&self, key: &str) -> Span {
         self.get(key).map_or(self.key, |places| places.value)
     }
 
-    /// The keys below, in the order in which they were written.
+    /// Returns the keys below the entry, in the order of the file.
     pub fn keys(&self) -> impl Iterator<Item = (&str, &Places)> {
         self.below.iter().map(|(key, places)| (key.as_str(), places))
     }
 }
 
 impl Release {
-    /// The exact host versions that were checked, as a sentence lists them.
+    /// Formats the exact host versions that were checked, as a list in a sentence.
     pub fn host_list(&self) -> String {
         let hosts: Vec<&str> = self.hosts.iter().map(|host| host.value.as_str()).collect();
         hosts.join(", ")
@@ -276,12 +276,12 @@ impl Release {
 }
 
 impl Availability {
-    /// Returns true if it is there in a release; without releases it always is.
+    /// Returns true if a release is in the range. Without releases this is always true.
     pub fn contains(self, release: ReleaseId) -> bool {
         self.since.is_none_or(|since| since <= release) && self.until.is_none_or(|until| release <= until)
     }
 
-    /// Returns true if there is a release with both.
+    /// Returns true if some release is in both ranges.
     pub fn overlaps(self, other: Availability) -> bool {
         let starts = |a: Availability, b: Availability| match (a.since, b.until) {
             (Some(since), Some(until)) => since <= until,
@@ -292,7 +292,7 @@ impl Availability {
 }
 
 impl ResultKind {
-    /// The value that is returned, if it is one.
+    /// Returns the returned value, if there is one.
     pub fn value(&self) -> Option<&Param> {
         match self {
             ResultKind::Value(value) => Some(value),
@@ -302,7 +302,7 @@ impl ResultKind {
 }
 
 impl Type {
-    /// The fields of a struct, or the parameters of a callback.
+    /// Returns the fields of a struct, or the parameters of a callback.
     pub fn params(&self) -> &[Param] {
         match &self.kind {
             TypeKind::Struct { fields: params, .. } | TypeKind::Callback { params, .. } => params,
@@ -318,7 +318,7 @@ impl Type {
         }
     }
 
-    /// The types that its declaration names.
+    /// Returns the types that its declaration uses.
     pub fn names(&self) -> impl Iterator<Item = TypeId> {
         self.params().iter().chain(self.result()).filter_map(|param| param.ty.id())
     }
@@ -330,20 +330,20 @@ impl Function {
         self.need == Need::Optional
     }
 
-    /// A parameter by id.
+    /// Returns the parameter with an id.
     pub fn param(&self, id: ParamId) -> &Param {
         &self.params[id.0]
     }
 
-    /// The parameters of its signature in a release.
+    /// Returns the parameters of its signature in a release.
     pub fn params_in(&self, release: Option<ReleaseId>) -> impl Iterator<Item = &Param> {
         self.params
             .iter()
             .filter(move |param| release.is_none_or(|release| param.availability.contains(release)))
     }
 
-    /// Returns the results beside its return value: the out-parameters that are no status and no memory of
-    /// the caller's.
+    /// Returns the results other than its return value: the out-parameters that are neither the status nor memory of
+    /// the caller.
     pub fn outputs(&self) -> impl Iterator<Item = (ParamId, &Param)> {
         self.params
             .iter()
@@ -352,7 +352,7 @@ impl Function {
             .map(|(index, param)| (ParamId(index), param))
     }
 
-    /// The releases in which its signature changes, with the one before each.
+    /// Returns the releases in which its signature changes, each with the release before it.
     pub fn signature_changes(&self, releases: usize) -> Vec<(ReleaseId, ReleaseId)> {
         // New members of a struct of arguments do not change the signature.
         let releases = if self.args.is_some() { 0 } else { releases };
@@ -370,7 +370,7 @@ impl Function {
 }
 
 impl Param {
-    /// Returns true if the function yields it, rather than writing into memory that the caller names.
+    /// Returns true if it is a result of the function, and not memory of the caller that the function writes to.
     pub fn is_output(&self) -> bool {
         self.dir == Direction::Out && !self.is_status && !self.is_caller_memory()
     }
@@ -396,7 +396,7 @@ impl Param {
 }
 
 impl Direction {
-    /// Its name in the spec language.
+    /// Returns its name in the spec language.
     pub fn name(self) -> &'static str {
         match self {
             Direction::In => "in",
@@ -407,12 +407,12 @@ impl Direction {
 }
 
 impl Ty {
-    /// The primitive of a name of the spec language.
+    /// Returns the primitive with a name in the spec language.
     pub fn primitive(name: &str) -> Option<Ty> {
         Self::PRIMITIVES.iter().find(|(known, _)| *known == name).map(|(_, ty)| *ty)
     }
 
-    /// The primitives and their names in the spec language.
+    /// The primitives, with their names in the spec language.
     pub const PRIMITIVES: &'static [(&'static str, Ty)] = &[
         ("bool", Ty::Bool),
         ("i8", Ty::Int { bits: 8, signed: true }),
@@ -432,7 +432,7 @@ impl Ty {
         ("pointer", Ty::Pointer),
     ];
 
-    /// The described type that it is, if it is one.
+    /// Returns the id, if it is not a primitive.
     pub fn id(self) -> Option<TypeId> {
         match self {
             Ty::Named(id) => Some(id),
@@ -440,7 +440,7 @@ impl Ty {
         }
     }
 
-    /// Its name in the spec language.
+    /// Returns its name in the spec language.
     pub fn name(self, spec: &Spec) -> &str {
         match self {
             Ty::Named(id) => &spec.ty(id).name.value,
@@ -448,7 +448,7 @@ impl Ty {
         }
     }
 
-    /// Returns true if it can count.
+    /// Returns true if it can be the type of a length.
     pub fn is_length(self) -> bool {
         matches!(self, Ty::Size | Ty::Int { .. } | Ty::ULongLong)
     }

@@ -1,9 +1,9 @@
-//! Tables of function pointers: their slots, and the hand-over between host and plugin.
+//! Tables of function pointers: their slots, and how they are handed over between host and plugin.
 
 use super::{FunctionId, Param, TypeId};
 use crate::source::{At, Span};
 
-/// The table of an interface of that kind.
+/// The table of an interface of this kind.
 #[derive(Debug)]
 pub struct Table {
     /// C name of the struct.
@@ -12,7 +12,7 @@ pub struct Table {
     pub size_field: String,
     /// Slots in the order of the ABI.
     pub blocks: Vec<Block>,
-    /// The hand-over.
+    /// How it is handed over.
     pub hand_over: HandOver,
     /// The second table, for functions that have no slot in this one.
     pub extension: Option<Extension>,
@@ -20,7 +20,7 @@ pub struct Table {
     pub span: Span,
 }
 
-/// A run of slots with a reserve at its end.
+/// A sequence of slots, with a reserve at its end.
 #[derive(Debug)]
 pub struct Block {
     /// Its name.
@@ -29,7 +29,7 @@ pub struct Block {
     pub fields: Vec<TableField>,
     /// Its slots.
     pub slots: Vec<Slot>,
-    /// The array of unused slots behind them.
+    /// The array of unused slots after them.
     pub reserved: Option<Reserved>,
     /// The span of the name.
     pub span: Span,
@@ -38,15 +38,15 @@ pub struct Block {
 /// A data member of a table.
 #[derive(Debug)]
 pub struct TableField {
-    /// Its name, its type and what it is.
+    /// Its name, type and documentation.
     pub param: Param,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
     /// Alignment in bytes.
     pub align: u64,
 }
 
-/// How host and plugin get the table.
+/// How a table is handed over between host and plugin.
 #[derive(Debug)]
 pub enum HandOver {
     /// The spec does not say.
@@ -68,7 +68,7 @@ pub struct OwnedTable {
     pub doc: String,
 }
 
-/// A table beside that of the host, which the plugin owns: its size, its version, and then functions.
+/// A second table, which the plugin owns. It consists of its size, its version, and functions.
 #[derive(Debug)]
 pub struct Extension {
     /// C name of the struct.
@@ -88,7 +88,7 @@ pub struct ExtensionRelease {
     pub name: At<String>,
     /// Its numbers: major, minor.
     pub version: [u64; 2],
-    /// The functions that it appended.
+    /// The functions that it added.
     pub functions: Vec<At<FunctionId>>,
 }
 
@@ -97,7 +97,7 @@ pub struct ExtensionRelease {
 pub struct Slot {
     /// The functions that had it in successive releases.
     pub functions: Vec<At<FunctionId>>,
-    /// True if it came out of the reserve.
+    /// True if the slot was taken from the reserve.
     pub from_reserve: bool,
 }
 
@@ -112,26 +112,26 @@ pub struct Reserved {
     pub span: Span,
 }
 
-/// The hand-over between host and plugin.
+/// The hand-over of a table that the host owns.
 #[derive(Debug)]
 pub struct Plugin {
     /// The symbol that a plugin exports.
     pub entry: String,
-    /// The struct that is handed over.
+    /// The struct that is passed to the plugin.
     pub params: TypeId,
-    /// The field of the params that points to the table.
+    /// The field that points to the table.
     pub table: String,
-    /// The field with the size of the params.
+    /// The field with the size of the struct.
     pub size: String,
-    /// The field that takes the version.
+    /// The field for the version.
     pub version_field: String,
     /// The version: major, minor, patch.
     pub version: [u64; 3],
-    /// The prefix of the C macros with its numbers, if the ABI has a name for that.
+    /// The prefix of the C macros for the version numbers, if the ABI has such macros.
     pub version_macro: Option<String>,
-    /// The field that names the device.
+    /// The field for the device type.
     pub device_type: String,
-    /// The field that names the variant of the device.
+    /// The field for the subtype of the device.
     pub sub_device_type: Option<String>,
     /// Longer, in Markdown.
     pub doc: String,

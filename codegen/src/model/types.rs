@@ -1,4 +1,4 @@
-//! Types: what is described, and what is used.
+//! Types: their descriptions, and references to them.
 
 use super::{Availability, GroupId, Param, Places, Prose, TypeId};
 use crate::source::At;
@@ -31,14 +31,14 @@ pub enum TypeKind {
     Handle {
         /// The C type.
         form: HandleForm,
-        /// True if C points to const where a function only takes a handle of the form
+        /// True if a parameter that the function only reads is a pointer to const in C. Only for the form
         /// [`HandleForm::Pointee`].
         is_const: bool,
-        /// Its name in C where the object may only be read.
+        /// The C name for a pointer to a read-only object.
         const_name: Option<String>,
         /// The meaning of null, if it is allowed.
         null: Option<String>,
-        /// True if work runs in its order: a stream.
+        /// True if it is a stream: work runs in its order.
         orders: bool,
     },
     /// A number in a struct, passed by pointer.
@@ -50,11 +50,11 @@ pub enum TypeKind {
         /// Type of the member.
         ty: Ty,
     },
-    /// Named numbers.
+    /// An enum.
     Enum {
-        /// True if they are bits.
+        /// True if the values are bits.
         flags: bool,
-        /// True if the C type is `int`, and the enum of the values has no name.
+        /// True if the C type is `int`, and the enum with the values has no name.
         as_int: bool,
         /// The numbers.
         values: Vec<EnumValue>,
@@ -63,7 +63,7 @@ pub enum TypeKind {
     Struct {
         /// True if it has no tag.
         anonymous: bool,
-        /// True if its members share one place.
+        /// True if it is a union.
         is_union: bool,
         /// True if C has no name for it, and declares it in the structs that have a field of it.
         is_unnamed: bool,
@@ -74,9 +74,9 @@ pub enum TypeKind {
     Callback {
         /// Its parameters.
         params: Vec<Param>,
-        /// The result; `None`: nothing.
+        /// The result; `None`: it returns nothing.
         result: Option<Box<Param>>,
-        /// True if it is called once each time it is handed over, and never if that call fails.
+        /// True if it is called once each time it is passed to a function, and never if that call fails.
         once: bool,
     },
 }
@@ -88,12 +88,12 @@ pub enum HandleForm {
     Void,
     /// `typedef struct Tag* Name`
     Tagged(String),
-    /// `typedef struct Tag Name`, which C passes as `Name*`
+    /// `typedef struct Tag Name`, passed as `Name*`
     Pointee(String),
 }
 
 impl Type {
-    /// The values of an enum; another type has none.
+    /// Returns the values of an enum; empty for other types.
     pub fn enum_values(&self) -> &[EnumValue] {
         match &self.kind {
             TypeKind::Enum { values, .. } => values,
@@ -106,7 +106,7 @@ impl Type {
 }
 
 impl HandleForm {
-    /// The struct tag behind it, if there is one.
+    /// Returns the struct tag of the handle, if it has one.
     pub fn tag(&self) -> Option<&str> {
         match self {
             HandleForm::Void => None,
@@ -126,7 +126,7 @@ pub struct EnumValue {
     pub value: i64,
     /// The meaning.
     pub summary: Prose,
-    /// True if it is a second name for a number.
+    /// True if it is a second name for the number of another value.
     pub alias: bool,
     /// The role in generated code.
     pub means: Option<Meaning>,
@@ -141,22 +141,22 @@ pub struct EnumValue {
 pub enum Meaning {
     /// An argument is null, out of range or stale.
     InvalidArgument,
-    /// The release does not have the function.
+    /// The function is not implemented.
     Unsupported,
     /// The implementation panicked.
     Internal,
 }
 
-/// A type as it is used.
+/// A reference to a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Ty {
     /// `bool`
     Bool,
-    /// A whole number of fixed width.
+    /// An integer of fixed width.
     Int {
         /// 8, 16, 32 or 64.
         bits: u8,
-        /// True if it has a sign.
+        /// True if it is signed.
         signed: bool,
     },
     /// `float`
@@ -165,11 +165,11 @@ pub enum Ty {
     F64,
     /// `size_t`
     Size,
-    /// `unsigned long long`: as wide as `u64`, but another type in C++.
+    /// `unsigned long long`: as wide as `u64`, but a different type in C++.
     ULongLong,
     /// `char`
     Char,
-    /// A NUL-terminated text.
+    /// A NUL-terminated string.
     String,
     /// `void*`
     Pointer,

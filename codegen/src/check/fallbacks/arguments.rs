@@ -10,7 +10,7 @@ use super::super::Check;
 use super::super::show::{show_constant, show_list};
 use super::{Site, fits, sites};
 
-/// A call passes every parameter of the called function.
+/// A call passes an argument for every parameter of the called function.
 pub(in super::super) fn check_given(check: &Check) {
     for site in sites(check) {
         for call in site.calls() {
@@ -22,17 +22,17 @@ pub(in super::super) fn check_given(check: &Check) {
             let missing: Vec<&Param> = missing.map(|(_, param)| param).collect();
             if let [first, ..] = missing[..] {
                 let names = show_list(missing.iter().map(|param| param.name.value.as_str()));
-                let message = format!("`{}` is not given {names}", callee.name.value);
+                let message = format!("the call of `{}` does not pass {names}", callee.name.value);
                 Diagnostic::new(Code::FallbackIncomplete, call.function.span, message)
-                    .label("the call lacks arguments")
-                    .related(first.name.span, "this is not given")
+                    .label("arguments are missing")
+                    .related(first.name.span, "this parameter")
                     .report(check);
             }
         }
     }
 }
 
-/// An argument has the type, memory space and nullability that the parameter needs.
+/// An argument has the type, memory space and nullability that the parameter requires.
 pub(in super::super) fn check_arguments(check: &Check) {
     for site in sites(check) {
         let mut written: Vec<Argument> = Vec::new();
@@ -50,7 +50,7 @@ pub(in super::super) fn check_arguments(check: &Check) {
     }
 }
 
-/// An argument on its way to a parameter.
+/// An argument that is passed to a parameter.
 struct Passing<'a> {
     site: Site<'a>,
     call: &'a Call,
@@ -81,7 +81,9 @@ impl Passing<'_> {
                 let is_read = self.param.dir == Direction::In && self.param.length.is_none();
                 let fits = is_read && fits(check, constant, self.param.ty);
                 let expected = || check.show_type(self.param.ty);
-                (!fits).then(|| self.unfit(check, &show_constant(constant), &format!("no {}", expected())))
+                (!fits).then(|| {
+                    self.unfit(check, &show_constant(constant), &format!("not a value of {}", expected()))
+                })
             }
         }
     }
@@ -102,16 +104,14 @@ impl Passing<'_> {
             (Direction::InOut, Direction::InOut) => None,
             (Direction::In | Direction::InOut, Direction::Out) if is_written => None,
             (Direction::In | Direction::InOut, Direction::Out) => {
-                let message = format!("`{callee}` reads `{name}`, which nothing has written yet");
+                let message = format!("`{callee}` reads `{name}`, which is not written before");
                 let label = format!("`{name}` is `out`");
-                Some(
-                    self.error(message, label).related(given.places.span("dir"), "this is written, not read"),
-                )
+                Some(self.error(message, label).related(given.places.span("dir"), "the function writes it"))
             }
             (Direction::Out | Direction::InOut, Direction::In) => {
-                let message = format!("`{callee}` writes `{parameter}`, and `{name}` is only read");
+                let message = format!("`{callee}` writes `{parameter}`, but `{name}` is only read");
                 let label = format!("`{name}` is `in`");
-                Some(self.error(message, label).related(self.param.places.span("dir"), "as this says"))
+                Some(self.error(message, label).related(self.param.places.span("dir"), "declared here"))
             }
         }
     }
@@ -121,18 +121,18 @@ impl Passing<'_> {
         let is_pointer = self.param.ty == Ty::Pointer;
         let message = match (self.param.role, given.role) {
             (Role::Destroys, Role::Uses | Role::Creates) => {
-                format!("`{callee}` destroys `{name}`, which the caller goes on to use")
+                format!("`{callee}` destroys `{name}`, which the caller still uses")
             }
             (Role::Creates, Role::Uses) if is_pointer && given.dir == Direction::Out => {
-                format!("`{callee}` makes memory, and `{name}` is memory already")
+                format!("`{callee}` allocates memory, but `{name}` is already allocated")
             }
             (Role::Uses, Role::Creates) if is_pointer && self.param.dir == Direction::Out => {
-                format!("`{callee}` writes into memory, and `{name}` has to be made")
+                format!("`{callee}` writes into memory, but `{name}` is not yet allocated")
             }
             (Role::Creates | Role::Destroys | Role::Uses, _) => return None,
         };
         let diagnostic = self.error(message, "another role is expected");
-        Some(diagnostic.related(self.param.places.span("role"), "the role"))
+        Some(diagnostic.related(self.param.places.span("role"), "the role of the parameter"))
     }
 
     fn other_space(&self, given: &Param) -> Option<Diagnostic> {
@@ -141,14 +141,14 @@ impl Passing<'_> {
         }
         let (name, parameter) = (&given.name.value, &self.param.name.value);
         let message = match given.space {
-            Some(space) => format!("`{name}` is memory of {}, and `{parameter}` is not", show_space(space)),
-            None => format!("nothing says which memory `{name}` is, and `{parameter}` has to know"),
+            Some(space) => format!("`{name}` is memory of {}, but `{parameter}` is not", show_space(space)),
+            None => format!("`{name}` has no `space`, but `{parameter}` needs one"),
         };
         let diagnostic = self.error(message, "memory of another space is expected");
-        Some(diagnostic.related(self.param.places.span("space"), "as this says"))
+        Some(diagnostic.related(self.param.places.span("space"), "declared here"))
     }
 
-    /// Memory is passed with its own length, since another length may exceed it.
+    /// Memory is passed with its own length, because another length may exceed it.
     fn other_length(&self, given: Option<&Length>, name: &str) -> Option<Diagnostic> {
         let (taken, unit) = extent(self.param.length.as_ref()?);
         let (known, _) = extent(given?);
@@ -159,7 +159,7 @@ impl Passing<'_> {
             return None;
         }
         let [known, passed] = [*known, passed].map(|id| &self.site.function.param(id).name.value);
-        let message = format!("`{name}` has `{known}` {unit}, and the call says `{passed}`");
+        let message = format!("`{name}` has `{known}` {unit}, but the call passes `{passed}`");
         let code = Code::FallbackTypes;
         let diagnostic = Diagnostic::new(code, length.span, message).label(format!("`{known}` is expected"));
         Some(diagnostic.related(self.argument.span, "this is the memory"))
@@ -175,21 +175,20 @@ impl Passing<'_> {
             return Some(self.unfit(check, name, "a buffer"));
         }
         if !reaches(self.param.space, Some(Space::Host)) {
-            let message = format!("`{name}` is memory of the host, and `{}` is not", self.param.name.value);
-            let diagnostic = self.error(message, "a buffer is always the host's");
-            return Some(diagnostic.related(self.param.places.span("space"), "as this says"));
+            let message = format!("`{name}` is host memory, but `{}` is not", self.param.name.value);
+            let diagnostic = self.error(message, "a buffer is always host memory");
+            return Some(diagnostic.related(self.param.places.span("space"), "declared here"));
         }
         let is_read = self.param.dir != Direction::Out;
         if is_read && buffer.fill.is_none() && !written.contains(&self.argument.value) {
-            let message =
-                format!("`{}` reads `{name}`, which nothing has written yet", self.callee.name.value);
-            let diagnostic = self.error(message, "the content is not defined");
-            return Some(diagnostic.related(buffer.name.span, "`fill` would fill it"));
+            let message = format!("`{}` reads `{name}`, which is not written before", self.callee.name.value);
+            let diagnostic = self.error(message, "the content is undefined");
+            return Some(diagnostic.related(buffer.name.span, "`fill` would initialise it"));
         }
         self.other_length(Some(&Length::Bytes(Extent::Param(buffer.bytes))), name)
     }
 
-    /// An argument of a wrong kind.
+    /// Returns the diagnostic for an argument of a wrong kind.
     fn unfit(&self, check: &Check, argument: &str, given: &str) -> Diagnostic {
         let (callee, parameter) = (&self.callee.name.value, &self.param.name.value);
         let message = format!("`{argument}` does not fit `{parameter}` of `{callee}`");
@@ -210,7 +209,7 @@ fn extent(length: &Length) -> (&Extent, &'static str) {
     }
 }
 
-/// Returns true if memory of one space can be taken for memory of another.
+/// Returns true if memory of one space can be passed where memory of another is expected.
 fn reaches(taken: Option<Space>, given: Option<Space>) -> bool {
     match (taken, given) {
         (None, _) | (Some(Space::Any), Some(_)) => true,

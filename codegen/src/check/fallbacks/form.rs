@@ -1,4 +1,4 @@
-//! The form of a fallback: keys that go together, and keys that it requires.
+//! The form of a fallback: which keys belong together, and which are required.
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Direction, FallbackKind, InterfaceKind, Param, ResultKind, Rule, Ty};
@@ -6,7 +6,7 @@ use crate::model::{Direction, FallbackKind, InterfaceKind, Param, ResultKind, Ru
 use super::super::Check;
 use super::sites;
 
-/// Some keys belong to one form.
+/// Some keys are allowed only with one form of fallback.
 pub(in super::super) fn check_keys(check: &Check) {
     for site in sites(check) {
         for (key, form) in
@@ -15,9 +15,9 @@ pub(in super::super) fn check_keys(check: &Check) {
             if let Some(place) = site.places.get(key)
                 && !site.places.has(form)
             {
-                let message = format!("`{key}` means nothing here");
+                let message = format!("`{key}` has no effect here");
                 Diagnostic::new(Code::FallbackIncomplete, place.key, message)
-                    .label(format!("it goes with `{form}`"))
+                    .label(format!("only allowed with `{form}`"))
                     .related(site.fallback.span, "this is the form of the fallback")
                     .report(check);
             }
@@ -25,31 +25,33 @@ pub(in super::super) fn check_keys(check: &Check) {
     }
 }
 
-/// A fallback that is not the host's rule has a reason.
+/// A fallback that differs from the host's behaviour has a reason.
 pub(in super::super) fn check_reason(check: &Check) {
     for site in sites(check) {
-        // The functions of an export are called by programs, and no host has a rule for them.
+        // The functions of an export are called by programs, so there is no behaviour of a host.
         let has_host = !matches!(check.interface.kind, InterfaceKind::Export);
         if has_host && site.fallback.rule == Rule::Ours && !site.places.has("why") {
-            let message =
-                format!("nothing says why the fallback of `{}` is not the host's", site.function.name.value);
+            let message = format!(
+                "the fallback of `{}` differs from the host's, without a reason",
+                site.function.name.value
+            );
             let place = site.places.get("rule").map_or(site.fallback.span, |rule| rule.value);
             Diagnostic::new(Code::OwnRule, place, message)
-                .label("this needs `why` beside it")
-                .help("`rule: host` says that hosts do the same")
+                .label("`why` is missing")
+                .help("write `rule: host` if hosts do the same")
                 .report(check);
         }
     }
 }
 
-/// A refusal uses a status that is not a success.
+/// The status of a refusal is not a success.
 pub(in super::super) fn check_refusal(check: &Check) {
     for site in sites(check) {
         let FallbackKind::Refuse { status, .. } = site.fallback.kind else { continue };
         let name = &site.function.name.value;
         let value = check.spec.status_values(check.interface).get(status.0);
         let place = site.places.at("refuse");
-        // An export that returns a value records the status with the message, and returns null or 0.
+        // An export that returns a value reports the status together with the message, and returns null or 0.
         let leaves = matches!(check.interface.kind, InterfaceKind::Export);
         let reports = leaves || site.function.params.iter().any(|param| param.is_status);
         if value.is_some_and(|value| value.value == 0) {
@@ -58,10 +60,10 @@ pub(in super::super) fn check_refusal(check: &Check) {
             let success = value.map(|value| value.places.span("value"));
             check.report(diagnostic.label("another one is expected").related_if(success, "0 is success"));
         } else if !matches!(site.function.result, ResultKind::Status) && !reports {
-            let message = format!("`{name}` has no status to refuse with");
+            let message = format!("`{name}` cannot refuse, because it returns no status");
             let related = site.function.places.at("result").key;
             Diagnostic::new(Code::FallbackIncomplete, place.key, message)
-                .label("nobody would see this")
+                .label("the caller would not receive this")
                 .related(related, "no status is returned")
                 .report(check);
         }
@@ -84,7 +86,7 @@ pub(in super::super) fn check_strategy(check: &Check) {
     }
 }
 
-/// A buffer has its own name, a length, and a byte to fill it with.
+/// A buffer has a unique name, a length, and a byte to fill it with.
 pub(in super::super) fn check_buffers(check: &Check) {
     for site in sites(check) {
         let FallbackKind::Sequence { buffers, .. } = &site.fallback.kind else { continue };
@@ -94,21 +96,21 @@ pub(in super::super) fn check_buffers(check: &Check) {
             if let Some(param) =
                 site.function.params.iter().find(|param| param.name.value == buffer.name.value)
             {
-                let message = format!("`{}` is a parameter and a buffer", param.name.value);
+                let message = format!("`{}` is both a parameter and a buffer", param.name.value);
                 let diagnostic = Diagnostic::new(Code::DuplicateName, buffer.name.span, message);
                 check.report(diagnostic.label("the buffer").related(param.name.span, "the parameter"));
             }
             if check.is_sound(bytes) && !is_given_number(bytes) {
                 let message = format!("`{}` cannot be the length of a buffer", bytes.name.value);
                 Diagnostic::new(Code::LengthType, place.span("bytes"), message)
-                    .label("a whole number that the caller gives is expected")
+                    .label("expected an integer that the caller passes")
                     .related(bytes.name.span, format!("this is {}", check.show_param(bytes)))
                     .report(check);
             }
             let Some(fill) = buffer.fill.map(|id| site.function.param(id)) else { continue };
             if check.is_sound(fill) && !matches!(fill.ty, Ty::Int { bits: 8, .. } | Ty::Char) {
                 let message = format!(
-                    "a buffer is filled with a byte, and `{}` is {}",
+                    "a buffer is filled with a byte, but `{}` is {}",
                     fill.name.value,
                     check.show_a(fill.ty)
                 );

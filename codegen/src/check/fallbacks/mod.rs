@@ -13,7 +13,7 @@ use crate::model::{
 };
 use crate::source::At;
 
-/// A function with a fallback that could be read.
+/// A function whose fallback was parsed without errors.
 #[derive(Clone, Copy)]
 struct Site<'a> {
     id: FunctionId,
@@ -23,7 +23,7 @@ struct Site<'a> {
 }
 
 impl<'a> Site<'a> {
-    /// The calls of the fallback; those of a strategy are not in the spec.
+    /// The calls of the fallback. The spec does not list those of a strategy.
     fn calls(self) -> &'a [Call] {
         match &self.fallback.kind {
             FallbackKind::Call(call) => std::slice::from_ref(call),
@@ -35,7 +35,7 @@ impl<'a> Site<'a> {
         }
     }
 
-    /// The functions that the fallback needs, in the order in which they are written.
+    /// Returns the functions that the fallback needs, in the order in which they are written.
     fn needs(self) -> Vec<&'a At<FunctionId>> {
         match &self.fallback.kind {
             FallbackKind::Strategy { needs, .. } => needs.iter().collect(),
@@ -47,13 +47,13 @@ impl<'a> Site<'a> {
         }
     }
 
-    /// Returns true if the outputs of a call that it does not name are those of the function, in order.
+    /// Returns true if outputs that a call does not name are passed on to the outputs of the function, in order.
     fn passes_outputs_on(self) -> bool {
         matches!(self.fallback.kind, FallbackKind::Call(_))
     }
 }
 
-/// Every fallback that could be read and may run.
+/// Returns every fallback that was parsed without errors and may run.
 fn sites<'a>(check: &Check<'a>) -> Vec<Site<'a>> {
     let interface = check.interface;
     let site = |(id, function): (FunctionId, &'a Function)| {
@@ -65,8 +65,8 @@ fn sites<'a>(check: &Check<'a>) -> Vec<Site<'a>> {
     interface.function_ids().filter_map(site).collect()
 }
 
-/// Returns true if there may be nothing to call: an optional function without a fallback. A host has what it
-/// offers.
+/// Returns true if a function may be missing altogether: it is optional and has no fallback. The functions of a host
+/// are never missing.
 pub(super) fn may_be_absent(check: &Check, function: &Function) -> bool {
     match check.interface.kind {
         InterfaceKind::Table(_) | InterfaceKind::Export => {

@@ -1,4 +1,4 @@
-//! Rules about the needs of a fallback: functions that exist when it runs.
+//! Rules about the functions that a fallback needs: they exist when it runs.
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::FunctionId;
@@ -15,12 +15,12 @@ pub(in super::super) fn check_cycles(check: &Check) {
         let name = |id: &FunctionId| check.interface.function(*id).name.value.as_str();
         let mut names: Vec<String> = cycle.iter().map(|(id, _)| format!("`{}`", name(id))).collect();
         names.push(format!("`{}`", name(first)));
-        let message = format!("fallbacks go in a circle: {}", names.join(" → "));
+        let message = format!("fallbacks depend on each other in a cycle: {}", names.join(" → "));
         let diagnostic = Diagnostic::new(Code::FallbackCycle, *call, message);
         match cycle.get(1) {
             Some((next, back)) => diagnostic
                 .label(format!("`{}` needs `{}` here", name(first), name(next)))
-                .related(*back, format!("and `{}` goes on here", name(next))),
+                .related(*back, format!("and continues with `{}` here", name(next))),
             None => diagnostic.label("this is the function itself"),
         }
         .report(check);
@@ -29,7 +29,8 @@ pub(in super::super) fn check_cycles(check: &Check) {
 
 type Cycle = Vec<(FunctionId, Span)>;
 
-/// Cycles, each from its first function in the spec: the functions, and the places of their needs.
+/// Returns the cycles, each from its first function in the spec: the functions, and the places where each needs the
+/// next.
 fn cycles(sites: &[Site]) -> Vec<Cycle> {
     let mut found = Vec::new();
     for site in sites {
@@ -45,8 +46,7 @@ fn cycles(sites: &[Site]) -> Vec<Cycle> {
     found
 }
 
-/// Returns true if a function needs `goal`, through functions that are described after that, and on which
-/// path.
+/// Returns the path through which a function needs `goal`, using only functions that are described after `goal`.
 fn leads_to(
     sites: &[Site],
     from: FunctionId,
@@ -78,8 +78,7 @@ pub(in super::super) fn check_absent(check: &Check) {
         let callee = check.interface.function(need.value);
         if may_be_absent(check, callee) {
             let (name, callee_name) = (&site.function.name.value, &callee.name.value);
-            let message =
-                format!("the fallback of `{name}` needs `{callee_name}`, which may be absent itself");
+            let message = format!("the fallback of `{name}` needs `{callee_name}`, which may be missing too");
             Diagnostic::new(Code::FallbackNeedsAbsent, need.span, message)
                 .label("a required function, or one with a fallback, is expected")
                 .related(callee.name.span, "optional and without a fallback")
@@ -94,11 +93,11 @@ pub(in super::super) fn check_newer(check: &Check) {
         let callee = check.interface.function(need.value);
         let Some(gap) = check.gap(site.function.availability, callee.availability) else { continue };
         let (name, callee_name) = (&site.function.name.value, &callee.name.value);
-        let message = format!("there is no `{callee_name}` {gap}, when the fallback of `{name}` needs it");
+        let message = format!("the fallback of `{name}` needs `{callee_name}`, which does not exist {gap}");
         let key = if gap.starts_with("before") { "since" } else { "until" };
         Diagnostic::new(Code::FallbackNewer, need.span, message)
-            .label(format!("not there in every release that has `{name}`"))
-            .related(callee.places.span(key), "as this says")
+            .label(format!("not in every release that has `{name}`"))
+            .related(callee.places.span(key), "declared here")
             .report(check);
     }
 }

@@ -1,4 +1,4 @@
-//! The order of a fallback: a fallback of queued work waits for the queue first.
+//! The order of a fallback: it waits for queued work before it uses the memory of that work.
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Argument, Call, Direction, FallbackKind, Function, Param, ParamId, TypeKind};
@@ -6,7 +6,7 @@ use crate::model::{Argument, Call, Direction, FallbackKind, Function, Param, Par
 use super::super::Check;
 use super::{Site, sites};
 
-/// A fallback uses memory of a stream only after the stream has passed all queued work.
+/// A fallback uses memory of a stream only after all queued work of the stream is complete.
 pub(in super::super) fn check_waits(check: &Check) {
     for site in sites(check) {
         let Some(stream) = site.function.stream_ordered else { continue };
@@ -16,9 +16,9 @@ pub(in super::super) fn check_waits(check: &Check) {
         let Some(early) = first_too_early(check, site, stream) else { continue };
         let name = &site.function.param(stream).name.value;
         let callee = &check.interface.function(early.function.value).name.value;
-        let message = format!("`{callee}` runs before the work on `{name}` is done");
+        let message = format!("`{callee}` runs before the work on `{name}` is complete");
         Diagnostic::new(Code::FallbackOrder, early.function.span, message)
-            .label(format!("nothing has waited for `{name}` yet"))
+            .label(format!("no earlier step waits for `{name}`"))
             .related(
                 site.function.places.at("stream_ordered").key,
                 "the work runs in the order of the stream",
@@ -31,18 +31,18 @@ pub(in super::super) fn check_waits(check: &Check) {
 fn help(check: &Check, function: &Function, stream: ParamId) -> String {
     let name = &function.param(stream).name.value;
     match &owners(check, function, stream)[..] {
-        [] => format!("a step before it is to be a `blocking` function that takes `{name}`"),
+        [] => format!("add a step before it: a `blocking` function that takes `{name}`"),
         owners => {
             let names = owners.iter().map(|id| format!("`{}`", function.param(*id).name.value));
             let names = names.collect::<Vec<_>>().join(" and of ");
             format!(
-                "a step before it is to be a `blocking` function that takes `{name}`, or waits for all work of {names}"
+                "add a step before it: a `blocking` function that takes `{name}`, or waits for all work of {names}"
             )
         }
     }
 }
 
-/// The first call that uses memory that the stream may still use.
+/// Returns the first call that uses memory which the stream may still be using.
 fn first_too_early<'a>(check: &Check, site: Site<'a>, stream: ParamId) -> Option<&'a Call> {
     let function = site.function;
     let holds_memory = function.params.iter().any(|param| param.held.is_some());
@@ -77,13 +77,13 @@ fn first_too_early<'a>(check: &Check, site: Site<'a>, stream: ParamId) -> Option
     None
 }
 
-/// Returns true if a call takes a single argument, so that it waits for all of its work.
+/// Returns true if a call has a single argument. Such a call waits for all work of that argument.
 fn is_only(callee: &Function, passed: &[ParamId]) -> bool {
     let taken = callee.params.iter().filter(|param| param.dir == Direction::In).count();
     taken == 1 && passed.len() == 1
 }
 
-/// The device that a stream may belong to: its owner, or where none is named each device that the function
+/// Returns the devices that a stream may belong to: its owner, or, if none is named, each device that the function
 /// takes.
 fn owners(check: &Check, function: &Function, stream: ParamId) -> Vec<ParamId> {
     if let Some(owner) = function.param(stream).of {

@@ -6,7 +6,7 @@ use crate::model::{Argument, Param, ParamId};
 use super::super::Check;
 use super::{Site, sites};
 
-/// The device that is passed for an argument is the device of that argument.
+/// The device that is passed with an argument owns that argument.
 pub(in super::super) fn check_owners(check: &Check) {
     for site in sites(check) {
         for call in site.calls() {
@@ -27,7 +27,7 @@ pub(in super::super) fn check_owners(check: &Check) {
                 }
                 let expected = &site.function.param(owner.0).name.value;
                 Diagnostic::new(Code::FallbackOwner, span, owner_message(site, param, expected))
-                    .label(format!("of `{expected}` is expected"))
+                    .label(format!("an owner `{expected}` is expected"))
                     .related(
                         owner.1,
                         format!(
@@ -46,11 +46,11 @@ fn owner_message(site: Site, param: &Param, expected: &str) -> String {
     match param.of {
         Some(owner) => {
             format!(
-                "`{name}` is of `{}`, and the call says `{expected}`",
+                "`{name}` belongs to `{}`, but the call passes `{expected}`",
                 site.function.param(owner).name.value
             )
         }
-        None => format!("nothing says that `{name}` is of `{expected}`"),
+        None => format!("`{name}` is not declared to belong to `{expected}`"),
     }
 }
 

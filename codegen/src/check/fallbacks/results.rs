@@ -8,7 +8,7 @@ use super::super::Check;
 use super::super::show::{show_constant, show_list};
 use super::{Site, fits, sites};
 
-/// A constant is a value of the out-parameter that gets it.
+/// A constant is a valid value of its out-parameter.
 pub(in super::super) fn check_constants(check: &Check) {
     for site in sites(check) {
         let FallbackKind::Constant(values) = &site.fallback.kind else { continue };
@@ -16,7 +16,7 @@ pub(in super::super) fn check_constants(check: &Check) {
             let param = site.function.param(*id);
             let span = site.places.at("constant").span(&param.name.value);
             let place = site.places.at("constant");
-            // The place of a single constant is the value of the key; in a map, the entry of the parameter.
+            // For a single constant, the place is the value of the key; in a map, it is the entry of the parameter.
             let span = if place.has(&param.name.value) { span } else { place.value };
             if let Some(diagnostic) = misfit(check, param, *constant, span) {
                 check.report(diagnostic);
@@ -33,18 +33,18 @@ fn misfit(check: &Check, param: &Param, constant: Constant, span: Span) -> Optio
         let message = format!("a constant cannot be the value of `{name}`");
         let diagnostic =
             Diagnostic::new(Code::FallbackIncomplete, span, message).label("not an out-parameter");
-        Some(diagnostic.related(param.name.span, "described here"))
+        Some(diagnostic.related(param.name.span, "defined here"))
     } else if !fits(check, constant, param.ty) {
-        let message = format!("`{}` is no value of `{name}`", show_constant(constant));
+        let message = format!("`{}` is not a value of `{name}`", show_constant(constant));
         let diagnostic = Diagnostic::new(Code::FallbackTypes, span, message)
             .label(format!("{} is expected", check.show_a(param.ty)));
-        Some(diagnostic.related(param.places.span("type"), "the type"))
+        Some(diagnostic.related(param.places.span("type"), "the type of the parameter"))
     } else {
         None
     }
 }
 
-/// The fallback produces each result of the function.
+/// The fallback yields each result of the function.
 pub(in super::super) fn check_results(check: &Check) {
     for site in sites(check) {
         let diagnostic = match &site.fallback.kind {
@@ -60,7 +60,7 @@ pub(in super::super) fn check_results(check: &Check) {
             FallbackKind::Sequence { calls, answer: None, .. } if calls.is_empty() => Some(
                 Diagnostic::new(Code::FallbackIncomplete, site.fallback.span, "this sequence has no steps")
                     .label("empty")
-                    .help("`nothing: true` does nothing and succeeds"),
+                    .help("write `nothing: true` to do nothing and succeed"),
             ),
             FallbackKind::Sequence { calls, .. } => {
                 let given: Vec<ParamId> = calls.iter().flat_map(|call| passed(check, call)).collect();
@@ -75,36 +75,36 @@ pub(in super::super) fn check_results(check: &Check) {
     }
 }
 
-/// Reports a constant without an out-parameter for it.
+/// Returns a diagnostic for a constant that has no out-parameter.
 fn pointless(site: Site) -> Option<Diagnostic> {
     let has_results = results(site.function, &[]).next().is_some();
     if has_results || !matches!(site.function.result, ResultKind::Status) || is_question(site.function) {
         return None;
     }
-    let message = format!("`{}` has no out-parameter that could get the constant", site.function.name.value);
+    let message = format!("`{}` has no out-parameter for the constant", site.function.name.value);
     Some(
         Diagnostic::new(Code::FallbackIncomplete, site.fallback.span, message)
-            .label("nothing gets this")
-            .help("`nothing: true` does nothing and succeeds"),
+            .label("no parameter receives this")
+            .help("write `nothing: true` to do nothing and succeed"),
     )
 }
 
-/// The out-parameters without a value, and the return value.
+/// Returns a diagnostic for out-parameters without a value, or for a missing return value.
 fn left_out(site: Site, given: &[ParamId]) -> Option<Diagnostic> {
     let name = &site.function.name.value;
     let left: Vec<&Param> = results(site.function, given).map(|(_, param)| param).collect();
     let error = |message| Diagnostic::new(Code::FallbackIncomplete, site.fallback.span, message);
     if let Some(first) = left.first() {
         let names = show_list(left.iter().map(|param| param.name.value.as_str()));
-        let message = format!("the fallback of `{name}` does not say what {names} becomes");
+        let message = format!("the fallback of `{name}` does not set {names}");
         return Some(
-            error(message).label("this leaves it out").related(first.name.span, "written by the function"),
+            error(message).label("no value for it").related(first.name.span, "written by the function"),
         );
     }
     if let ResultKind::Value(_) = site.function.result {
-        let message = format!("the fallback of `{name}` does not say what is returned");
+        let message = format!("the fallback of `{name}` returns no value");
         let result = site.function.places.at("result").key;
-        return Some(error(message).label("this yields no value").related(result, "a value is returned"));
+        return Some(error(message).label("no value here").related(result, "a value is returned"));
     }
     None
 }
@@ -133,11 +133,11 @@ fn handed_on<'a>(
             params => show_list(params.iter().map(|param| param.name.value.as_str())),
         };
         let message =
-            format!("`{name}` yields {}, and `{callee_name}` yields {}", count(&wanted), count(&yielded));
+            format!("`{name}` yields {}, but `{callee_name}` yields {}", count(&wanted), count(&yielded));
         return Some(
             Diagnostic::new(Code::FallbackIncomplete, call.function.span, message)
-                .label("a call stands in for a function that yields the same")
-                .related(callee.name.span, "the function that it calls"),
+                .label("a fallback `call` needs a function with the same results")
+                .related(callee.name.span, "the called function"),
         );
     }
     let (other, param) = yielded
@@ -145,19 +145,19 @@ fn handed_on<'a>(
         .zip(wanted)
         .find(|(other, param)| other.ty != param.ty || other.length.is_some() != param.length.is_some())?;
     let message = format!(
-        "`{name}` yields {}, and `{callee_name}` yields {}",
+        "`{name}` yields {}, but `{callee_name}` yields {}",
         check.show_a(param.ty),
         check.show_a(other.ty)
     );
     Some(
         Diagnostic::new(Code::FallbackTypes, call.function.span, message)
-            .label(format!("its `{}` becomes `{}`", other.name.value, param.name.value))
-            .related(param.places.span("type"), "the type that is expected")
-            .related(other.places.span("type"), "the type that it yields"),
+            .label(format!("its `{}` is used as `{}`", other.name.value, param.name.value))
+            .related(param.places.span("type"), "the expected type")
+            .related(other.places.span("type"), "the type it yields"),
     )
 }
 
-/// Only a function with `status_as_bool` has a boolean answer, and it needs one.
+/// A fallback has a boolean answer if and only if the function has `status_as_bool`.
 pub(in super::super) fn check_answer(check: &Check) {
     for site in sites(check) {
         let name = &site.function.name.value;
@@ -166,8 +166,8 @@ pub(in super::super) fn check_answer(check: &Check) {
         let diagnostic = match (is_question(site.function), &site.fallback.kind) {
             (false, FallbackKind::Sequence { .. }) => {
                 let Some(then) = then else { continue };
-                error(then.key, format!("`{name}` is no question, so it has no answer"))
-                    .label("this goes with `status_as_bool`")
+                error(then.key, format!("`{name}` has no `status_as_bool`, so it has no answer"))
+                    .label("only allowed with `status_as_bool`")
             }
             (true, FallbackKind::Sequence { .. }) if then.is_some() => continue,
             (true, FallbackKind::Call(call))
@@ -182,10 +182,10 @@ pub(in super::super) fn check_answer(check: &Check) {
                 | FallbackKind::Call(_)
                 | FallbackKind::Sequence { .. }
                 | FallbackKind::Nothing,
-            ) => error(site.fallback.span, format!("the fallback of `{name}` does not answer the question"))
-                .label("this yields no answer")
-                .related(site.function.places.at("status_as_bool").key, "the question")
-                .help("a `sequence`, which may be empty, with `then: true` or `then: false` gives an answer"),
+            ) => error(site.fallback.span, format!("the fallback of `{name}` gives no answer"))
+                .label("no answer here")
+                .related(site.function.places.at("status_as_bool").key, "the answer is the status")
+                .help("use a `sequence`, which may be empty, with `then: true` or `then: false`"),
         };
         check.report(diagnostic);
     }
@@ -202,14 +202,14 @@ fn value(function: &Function) -> Option<&Param> {
     }
 }
 
-/// The outputs of a function, except its status and those that are `given` already.
+/// Returns the outputs of a function, except its status and those that are already `given`.
 fn results<'a>(function: &'a Function, given: &[ParamId]) -> impl Iterator<Item = (ParamId, &'a Param)> {
     let given = given.to_vec();
     let params = function.params.iter().enumerate().map(|(index, param)| (ParamId(index), param));
     params.filter(move |(id, param)| param.dir == Direction::Out && !param.is_status && !given.contains(id))
 }
 
-/// The parameters of the function that a call writes.
+/// Returns the parameters of the function that a call writes.
 fn passed(check: &Check, call: &Call) -> Vec<ParamId> {
     let callee = check.interface.function(call.function.value);
     let written = call.arguments.iter().filter(|(id, _)| callee.param(*id).dir != Direction::In);

@@ -1,8 +1,8 @@
-//! Suggests the type of the spec language for a C type.
+//! Suggests the type in the spec language for a C type.
 
 use super::*;
 
-/// Types of C without `const` and `struct`, and what a spec says for them.
+/// C types without `const` and `struct`, each with its type in the spec language.
 const WORDS: &[(&str, &str)] = &[
     ("_Bool", "bool"),
     ("signed char", "i8"),
@@ -40,14 +40,14 @@ const WORDS: &[(&str, &str)] = &[
 ];
 
 impl Names {
-    /// A text of the spec for a C type, in code marks, with its keys.
+    /// Describes how to write a C type in the spec, with the keys that it needs.
     pub(super) fn word_for_c(&self, written: &str, reach: &[InterfaceId]) -> Option<String> {
         let c_type = normalised(written);
         let word = |name: &str| self.word(name, reach);
         match (word(&c_type), c_type.strip_suffix('*')) {
             (Some(word), _) => Some(format!("`{word}`")),
             (None, None) if c_type == "void" => {
-                Some("`pointer`, or `result: none` where nothing is returned".to_owned())
+                Some("`pointer`, or `result: none` if nothing is returned".to_owned())
             }
             (None, None) => None,
             (None, Some(pointee)) => {

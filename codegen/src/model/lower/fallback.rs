@@ -1,4 +1,4 @@
-//! Fallbacks: exactly one form, with its arguments resolved on both sides of each call.
+//! Fallbacks: checks that each has exactly one form, and resolves the arguments of its calls.
 
 use super::param::constant;
 use super::*;
@@ -9,7 +9,7 @@ const FORMS: [&str; 6] = ["constant", "call", "sequence", "strategy", "refuse", 
 #[derive(Default)]
 struct Locals {
     buffers: Vec<Buffer>,
-    /// Names of buffers that could not be read, which has been reported.
+    /// Names of buffers that were not parsed, because of errors that are already reported.
     misread: Vec<String>,
 }
 
@@ -26,10 +26,10 @@ impl Lowerer<'_> {
         if given.len() != 1 {
             let error = |span, message| Diagnostic::new(Code::FallbackIncomplete, span, message);
             let diagnostic = match given[..] {
-                [(first, _), (second, _), ..] => error(second.span, "a fallback has one form")
+                [(first, _), (second, _), ..] => error(second.span, "a fallback can have only one form")
                     .label("the second form")
                     .related(first.span, "the first form"),
-                _ => error(node.span, "a fallback needs a form").label("there is none here"),
+                _ => error(node.span, "a fallback needs a form").label("no form here"),
             };
             let forms = FORMS.map(|form| format!("`{form}`")).join(", ");
             self.report(diagnostic.help(format!("one of {forms}")));
@@ -93,7 +93,7 @@ impl Lowerer<'_> {
             },
             _ if node.bool() == Some(false) => {
                 Diagnostic::new(Code::WrongValue, node.span, "`nothing` is always `true`")
-                    .label("write `true`, or another form")
+                    .label("write `true`, or use another form")
                     .add_to(self.diagnostics);
                 FallbackKind::Nothing
             }
@@ -132,7 +132,8 @@ impl Lowerer<'_> {
         locals
     }
 
-    /// `{ function: { parameter: argument } }`; the called function's own description is read for its parameters.
+    /// Parses `{ function: { parameter: argument } }`. Reads the parameters of the called function from its own
+    /// description.
     fn calls(
         &mut self,
         scope: Scope,
@@ -147,10 +148,14 @@ impl Lowerer<'_> {
                 .add_to(self.diagnostics);
         }
         if node.entries().len() > 1 {
-            Diagnostic::new(Code::FallbackIncomplete, node.entries()[1].0.span, "a step calls one function")
-                .label("make it a step of its own")
-                .related(node.entries()[0].0.span, "the function of this step")
-                .add_to(self.diagnostics);
+            Diagnostic::new(
+                Code::FallbackIncomplete,
+                node.entries()[1].0.span,
+                "a step can call only one function",
+            )
+            .label("make it a separate step")
+            .related(node.entries()[0].0.span, "the function of this step")
+            .add_to(self.diagnostics);
         }
         node.entries()
             .iter()
@@ -191,7 +196,7 @@ impl Lowerer<'_> {
         params: &[Param],
         locals: &Locals,
     ) -> Option<At<Argument>> {
-        // `{ device }` is short for `{ device: device }`.
+        // `{ device }` is an abbreviation of `{ device: device }`.
         let name = match (&node.content, node.at()) {
             (Content::Null, _) => parameter.clone(),
             (_, Some(name)) => name,

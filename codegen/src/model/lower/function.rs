@@ -82,16 +82,20 @@ impl Lowerer<'_> {
 
     fn args_struct(&mut self, scope: Scope, node: &Node) -> Option<ArgsStruct> {
         let Some((size_field, extension)) = scope.args else {
-            Diagnostic::new(Code::ArgsStruct, node.span, "nothing says what structs of arguments begin with")
-                .label("`args` in `interface.yaml` is needed, too")
-                .add_to(self.diagnostics);
+            Diagnostic::new(
+                Code::ArgsStruct,
+                node.span,
+                "it is not stated what structs of arguments begin with",
+            )
+            .label("`args` is missing in `interface.yaml`")
+            .add_to(self.diagnostics);
             return None;
         };
         let c_name = node.text()?.to_owned();
         Some(ArgsStruct { c_name, size_field: size_field.clone(), extension: extension.clone() })
     }
 
-    /// A parameter of a function by name.
+    /// Resolves the name of a parameter of a function.
     pub(super) fn param_id(&mut self, params: &[Param], node: &Node) -> Option<ParamId> {
         self.param_named(params, &node.at()?)
     }
@@ -104,14 +108,14 @@ impl Lowerer<'_> {
                 name.span,
                 format!("there is no parameter `{}`", name.value),
             )
-            .label("not one of this function's")
+            .label("not a parameter of this function")
             .nearest(&name.value, params.iter().map(|param| param.name.value.as_str()))
             .add_to(self.diagnostics);
         }
         found.map(ParamId)
     }
 
-    /// A value of the interface's status by name.
+    /// Resolves the name of a value of the interface's status.
     pub(super) fn status(&mut self, scope: Scope, node: &Node) -> Option<StatusValue> {
         self.status_named(scope, &node.at()?)
     }

@@ -1,4 +1,4 @@
-//! Interfaces: their head, their releases, and their parts in order.
+//! Interfaces: their properties, releases and parts, in order.
 
 use super::*;
 
@@ -13,7 +13,7 @@ impl Lowerer<'_> {
                 name.span,
                 format!("this interface is in the folder `{}`", trees.name.value),
             )
-            .label("folder and name are the same")
+            .label("folder and name must be the same")
             .related(trees.name.span, "the folder")
             .add_to(self.diagnostics);
         }
@@ -98,7 +98,7 @@ impl Lowerer<'_> {
                 name.span,
                 format!("this group is in the file `{}.yaml`", file.value),
             )
-            .label("file and name are the same")
+            .label("file and name must be the same")
             .related(file.span, "the file")
             .add_to(self.diagnostics);
         }
@@ -123,9 +123,9 @@ impl Lowerer<'_> {
                         let diagnostic = Diagnostic::new(
                             Code::UnknownInterface,
                             name.span,
-                            format!("no interface `{}` stands before this one", name.value),
+                            format!("no interface `{}` comes before this one", name.value),
                         )
-                        .label("`uses` takes interfaces that come earlier in `spec.yaml`")
+                        .label("`uses` can only name interfaces that come earlier in `spec.yaml`")
                         .nearest(&name.value, before.iter().map(String::as_str));
                         self.report(diagnostic);
                         None
@@ -141,8 +141,8 @@ impl Lowerer<'_> {
             let Some(name) = node.get("release").and_then(Node::at) else { continue };
             let Some(number) = version(&name.value) else {
                 self.misread_releases.push(name.value.clone());
-                Diagnostic::new(Code::WrongValue, name.span, format!("`{}` is no release", name.value))
-                    .label("numbers with points, such as \"3.1\"")
+                Diagnostic::new(Code::WrongValue, name.span, format!("`{}` is not a release", name.value))
+                    .label("expected numbers with dots, such as \"3.1\"")
                     .add_to(self.diagnostics);
                 continue;
             };
@@ -154,11 +154,11 @@ impl Lowerer<'_> {
                     name.span,
                     format!("release {} does not come after release {}", name.value, before.name.value),
                 )
-                .label("releases stand oldest first")
-                .related(before.name.span, "this one is as new or newer")
+                .label("list the oldest release first")
+                .related(before.name.span, "this release is not older")
                 .add_to(self.diagnostics);
             }
-            // Sorted, so that one misplaced release does not cause errors about the others.
+            // Sorted, so that one misplaced release does not cause errors for others.
             let place = releases.partition_point(|before| version(&before.name.value) < Some(number.clone()));
             releases.insert(
                 place,
@@ -214,9 +214,9 @@ impl Lowerer<'_> {
                 Diagnostic::new(
                     Code::WrongKind,
                     key.span,
-                    format!("`{section}` does not belong to the kind `{kind}`"),
+                    format!("`{section}` is not allowed for the kind `{kind}`"),
                 )
-                .label(format!("only to `{}`", belongs.join("` and `")))
+                .label(format!("only for `{}`", belongs.join("` and `")))
                 .related_if(node.get("kind").map(|kind| kind.span), "the kind")
                 .add_to(self.diagnostics);
             }
@@ -230,7 +230,7 @@ impl Lowerer<'_> {
             ("table", None) => {
                 let span = node.get("kind").map_or(node.span, |kind| kind.span);
                 Diagnostic::new(Code::MissingKey, span, "an interface of kind `table` needs the key `table`")
-                    .label("the slots are written there")
+                    .label("it lists the slots")
                     .add_to(self.diagnostics);
                 InterfaceKind::Export
             }
@@ -258,7 +258,7 @@ impl Lowerer<'_> {
         })
     }
 
-    /// `since` and `until` of an entry.
+    /// Resolves `since` and `until` of an entry.
     pub(super) fn availability(&mut self, scope: Scope, node: &Node) -> Availability {
         let since = node.get("since").and_then(|node| self.release(scope, node));
         let until = node.get("until").and_then(|node| self.release(scope, node));
@@ -293,7 +293,7 @@ impl Lowerer<'_> {
     }
 }
 
-/// The numbers of a version, for comparison.
+/// Parses the numbers of a version, for comparison.
 pub(super) fn version(text: &str) -> Option<Vec<u64>> {
     text.split('.').map(|part| part.parse().ok()).collect()
 }

@@ -1,4 +1,4 @@
-//! Kernels: which kernel of a host is which operator.
+//! Kernels: maps kernels of a host to operators.
 
 use super::*;
 use crate::formula::Variable;
@@ -67,7 +67,7 @@ impl Lowerer<'_> {
             .collect()
     }
 
-    /// The tensors of a list, each by its index among the known names or ignored.
+    /// Resolves the tensors of a list: each is ignored, or is an index of a known name.
     fn kernel_tensors(
         &mut self,
         list: &Node,
@@ -112,7 +112,7 @@ impl Lowerer<'_> {
                 KernelRole::Ignored => true,
             };
             if !fits {
-                let message = format!("`{}` cannot come from this type", name.value);
+                let message = format!("`{}` cannot be converted from this type", name.value);
                 self.report(Diagnostic::new(Code::KernelForm, node.span, message));
             }
             attributes.push(KernelAttribute { name: name.value.clone(), ty, role });
@@ -160,10 +160,10 @@ impl Lowerer<'_> {
         self.report(diagnostic.nearest(&name.value, known.iter().map(String::as_str)));
     }
 
-    /// Reports values that the operator needs and the kernel does not get.
+    /// Reports values that the operator needs and the kernel does not receive.
     fn check_kernel(&mut self, kernel: &Kernel, operator: &Operator) {
         let mut missing = |needed: &str, by: &str| {
-            let message = format!("{by} needs `{needed}`, which the kernel does not get");
+            let message = format!("{by} needs `{needed}`, which the kernel does not receive");
             Diagnostic::new(Code::KernelForm, kernel.name.span, message)
                 .label(format!("it computes the operator `{}`", operator.name.value))
                 .add_to(self.diagnostics);

@@ -1,4 +1,4 @@
-//! From YAML trees to the model: resolves names, fills in defaults, and reports what does not resolve.
+//! Lowers YAML trees to the model: resolves names, fills in defaults, and reports names that do not resolve.
 
 mod c_words;
 mod fallback;
@@ -22,18 +22,18 @@ use crate::source::{Content, Files, Node, Sources};
 use reader::{InterfaceTrees, OperatorTrees, Trees};
 use unresolved::{Namespace, References};
 
-/// A spec as far as it could be understood, and the texts that it came from.
+/// A spec, as far as it could be read, with its source files.
 #[derive(Debug)]
 pub struct Lowered {
     /// The files, for diagnostics.
     pub sources: Sources,
-    /// The model; `None` when `spec.yaml` could not be read at all.
+    /// The model; `None` if `spec.yaml` could not be read.
     pub spec: Option<Spec>,
     /// The errors so far.
     pub diagnostics: Diagnostics,
 }
 
-/// Reads a spec and resolves it. The rules of [`crate::check`] have not been applied yet.
+/// Reads and resolves a spec. Does not apply the rules of [`crate::check`].
 pub fn lower(files: &dyn Files) -> Lowered {
     let mut sources = Sources::default();
     let mut diagnostics = Diagnostics::default();
@@ -59,12 +59,12 @@ fn names<'a>(node: &'a Node, key: &str) -> impl Iterator<Item = At<String>> + 'a
     node.get(key).into_iter().flat_map(Node::items).filter_map(Node::at)
 }
 
-/// Items that can be referred to before they are lowered.
+/// Names of items that can be referred to before they are lowered.
 struct Names {
     interfaces: Vec<String>,
     unread: Vec<String>,
     types: Vec<BTreeMap<String, usize>>,
-    /// The names of types by their names in C.
+    /// For each interface: the names of its types, by their names in C.
     c_types: Vec<BTreeMap<String, String>>,
     functions: Vec<BTreeMap<String, usize>>,
 }
@@ -111,14 +111,14 @@ fn c_types(interface: &InterfaceTrees) -> BTreeMap<String, String> {
 struct Lowerer<'a> {
     diagnostics: &'a mut Diagnostics,
     names: Names,
-    /// For each interface: true if types that it can use may be missing because of a mistake that is reported
+    /// For each interface: true if types that it can use may be missing because of an error that is reported
     /// elsewhere.
     types_missing: Vec<bool>,
     /// For each interface: the same for its functions.
     functions_missing: Vec<bool>,
-    /// Unknown releases of the current interface that have been reported.
+    /// Unknown releases of the current interface that are already reported.
     misread_releases: Vec<String>,
-    /// Names of types, functions and statuses so far.
+    /// References to types, functions and statuses so far.
     references: References,
 }
 
@@ -147,7 +147,7 @@ impl Lowerer<'_> {
     }
 }
 
-/// Measures the data members of the table of the last interface, whose types are all known now.
+/// Computes the layout of the data members in the last interface's table. All of their types are known by now.
 fn place_fields(spec: &mut Spec) {
     let sizes = |spec: &Spec| -> Option<Vec<(u64, u64)>> {
         let interface = spec.interfaces.last()?;
@@ -169,7 +169,7 @@ fn place_fields(spec: &mut Spec) {
     }
 }
 
-/// Decides what the parameters of the last interface are.
+/// Computes the forms of the parameters in the last interface.
 fn decide_forms(spec: &mut Spec) {
     let Some(interface) = spec.interfaces.last() else { return };
     let forms: Vec<_> =
@@ -190,12 +190,12 @@ struct Scope<'a> {
     statuses: &'a [String],
     /// The prefix of C names.
     prefix: &'a str,
-    /// The prefix of structs of arguments.
+    /// The first members of structs of arguments.
     args: Option<&'a (String, Option<String>)>,
 }
 
 impl Places {
-    /// The places of a mapping; `name` stands for the whole.
+    /// Returns the places of a mapping; `name` is the place of the whole.
     fn of(name: Span, node: &Node) -> Places {
         Places {
             key: name,
@@ -218,7 +218,7 @@ fn prose(node: &Node, key: &str) -> String {
     text(node, key).unwrap_or_default()
 }
 
-/// A text with parts for different readers; joined as paragraphs or as one.
+/// Reads a text with parts for different readers, joined with or without paragraphs.
 fn parts(node: Option<&Node>, paragraphs: bool) -> Prose {
     let trimmed = |node: &Node| node.text().map(|text| text.trim().to_owned());
     let part = |(part, key)| Some((part, trimmed(node?.get(key)?)?));
@@ -233,7 +233,7 @@ fn flag(node: &Node, key: &str) -> bool {
     node.get(key).and_then(Node::bool).unwrap_or_default()
 }
 
-/// A name with its place; if the name is missing, which has been reported, the place of the node.
+/// Returns a name with its place. A missing name is already reported; the place is then that of the node.
 fn name(node: &Node) -> At<String> {
     node.get("name").and_then(Node::at).unwrap_or(At { value: String::new(), span: node.span })
 }

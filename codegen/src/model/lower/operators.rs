@@ -1,9 +1,9 @@
-//! Operators: names and types of their formulas are resolved here.
+//! Operators: resolves the names and types of their formulas.
 
 use super::*;
 use crate::formula::{self, Elements, MistakeKind, Name, Scope as FormulaScope, Ty, Variable};
 
-/// The interval of tests where an operator names none.
+/// The interval from which tests take inputs, if an operator states none.
 const DOMAIN: [f64; 2] = [-5.0, 5.0];
 
 /// Resolves the operators.
@@ -33,11 +33,11 @@ pub(super) fn lower(trees: &OperatorTrees, sources: &Sources, diagnostics: &mut 
 struct OperatorLowerer<'a> {
     sources: &'a Sources,
     diagnostics: &'a mut Diagnostics,
-    /// The operators so far, with where their names are.
+    /// The operators so far, with the places of their names.
     names: BTreeMap<String, Span>,
 }
 
-/// The names that the formulas of an operator may use so far.
+/// The names that the formulas of an operator may use.
 struct Table {
     names: Vec<(Name, Span)>,
     elements: Elements,
@@ -102,16 +102,17 @@ impl OperatorLowerer<'_> {
             return None;
         }
         if inputs.iter().chain(outputs).any(|operand| operand.arity != Arity::One) {
-            let label = "one is optional or a list".to_owned();
-            self.diagnostics.push(refuse("the inputs and the output of a formula are single tensors", label));
+            let label = "one of them is optional or a list".to_owned();
+            self.diagnostics
+                .push(refuse("the inputs and the output of a formula must be single tensors", label));
             return None;
         }
         if types(node).contains(&ElementType::Complex) {
-            let message = "formulas are not for complex numbers".to_owned();
+            let message = "formulas do not support complex numbers".to_owned();
             self.diagnostics.push(Diagnostic::new(Code::OperatorForm, node.span, message));
         }
         if node.get("reference").is_none() {
-            let message = "a formula needs a reference for its tests";
+            let message = "a formula needs a `reference` for its tests";
             self.diagnostics.push(Diagnostic::new(Code::MissingKey, node.span, message));
         }
         let parts = self.parts(node, table);
@@ -125,20 +126,20 @@ impl OperatorLowerer<'_> {
         Some(Elementwise { elements: table.elements, result, parts, formula, gradients, domains, kinks })
     }
 
-    /// Reads the path of a function that is written by hand.
+    /// Reads an operator that is computed by a hand-written function.
     fn kernel(&mut self, node: &Node, kernel: &Node) -> Option<Body> {
         for key in ["where", "gradient", "domain", "kinks"] {
             if let Some(stray) = node.get(key) {
-                let message = format!("`{key}` is for formulas");
+                let message = format!("`{key}` is only allowed with a formula");
                 Diagnostic::new(Code::OperatorForm, stray.span, message)
-                    .help("the gradient of a kernel is an operator of its own")
+                    .help("the gradient of a kernel is a separate operator")
                     .add_to(self.diagnostics);
             }
         }
         self.path(kernel).map(Body::Kernel)
     }
 
-    /// Reads the path of a function.
+    /// Reads the path of a Rust function.
     fn path(&mut self, node: &Node) -> Option<String> {
         let path = node.text()?;
         let is_name = |part: &str| {
@@ -243,7 +244,7 @@ impl OperatorLowerer<'_> {
         let entries = node.get("where").map_or(&[][..], Node::entries);
         let mut parts = Vec::new();
         for (name, node) in entries {
-            // Parts may serve gradients, so that all names are in reach.
+            // Parts may be used by gradients, so they may use every name.
             let Some(formula) = self.formula(node, table, |_| true) else { continue };
             let ty = formula.expr.ty;
             self.declare(table, &name.value, name.span, Variable::Part(parts.len()), ty);
@@ -260,9 +261,9 @@ impl OperatorLowerer<'_> {
         };
         if let Some(place) = node.get("formula").filter(|_| said != formula.expr.ty) {
             let message =
-                format!("the output is {}, and the formula {}", said.shown(), formula.expr.ty.shown());
+                format!("the output is {}, but the formula is {}", said.shown(), formula.expr.ty.shown());
             Diagnostic::new(Code::FormulaType, place.span, message)
-                .help("truth values have `type: bool` at the output")
+                .help("write `type: bool` at the output for booleans")
                 .add_to(self.diagnostics);
         }
         said
@@ -287,8 +288,8 @@ impl OperatorLowerer<'_> {
             let parsed = self.formula_of(node, table, Elements::Floats, |_| true);
             let Some(formula) = parsed else { continue };
             if formula.expr.ty == Ty::Truth {
-                let diagnostic = Diagnostic::new(Code::FormulaType, node.span, "a gradient is a number");
-                self.diagnostics.push(diagnostic.label("this is a truth value"));
+                let diagnostic = Diagnostic::new(Code::FormulaType, node.span, "a gradient must be a number");
+                self.diagnostics.push(diagnostic.label("this is a boolean"));
             }
             gradients.push(Gradient { input, formula });
         }
@@ -310,7 +311,7 @@ impl OperatorLowerer<'_> {
                     self.diagnostics.push(Diagnostic::new(Code::OperatorForm, name.span, message));
                 }
                 _ => {
-                    let message = "an interval is two numbers, the smaller one first";
+                    let message = "an interval must be two numbers, the smaller one first";
                     self.diagnostics.push(Diagnostic::new(Code::WrongValue, node.span, message));
                 }
             }
@@ -318,7 +319,7 @@ impl OperatorLowerer<'_> {
         domains
     }
 
-    /// Reads an expression of the operator's elements that may use some of the names.
+    /// Reads an expression for an element of the operator. It may use some of the names.
     fn formula(
         &mut self,
         node: &Node,
@@ -352,7 +353,7 @@ impl OperatorLowerer<'_> {
         }
     }
 
-    /// The place of a part of a text; that of the whole, where YAML folds or escapes the text.
+    /// Returns the place of a part of a text, or of the whole text if YAML folds or escapes it.
     fn within(&self, node: &Node, text: &str, range: &std::ops::Range<usize>) -> Span {
         let source = &self.sources.file(node.span.file).text;
         let written = source.get(node.span.start..).unwrap_or_default();
@@ -370,8 +371,8 @@ impl OperatorLowerer<'_> {
 
 fn twice(name: &str, span: Span, first: Span) -> Diagnostic {
     Diagnostic::new(Code::DuplicateName, span, format!("`{name}` is named twice"))
-        .label("the second time")
-        .related(first, "the first time")
+        .label("named again here")
+        .related(first, "first named here")
 }
 
 fn operand(name: &At<String>, node: &Node) -> Operand {
@@ -379,7 +380,7 @@ fn operand(name: &At<String>, node: &Node) -> Operand {
     Operand { name: name.value.clone(), doc, arity: arity(node), ty: OutputType::Any, shape: None }
 }
 
-/// The number of tensors of an entry.
+/// Returns the number of tensors of an entry.
 pub(super) fn arity(node: &Node) -> Arity {
     let is = |key| node.get(key).and_then(Node::bool).unwrap_or_default();
     match (is("list"), is("optional")) {
@@ -402,7 +403,7 @@ pub(super) fn value(node: &Node, ty: AttributeType, diagnostics: &mut Diagnostic
         AttributeType::Numbers => list(node, Node::number).map(AttributeValue::Numbers),
     };
     if value.is_none() {
-        let message = format!("the attribute is {}, and this is {}", ty.shown(), node.kind());
+        let message = format!("the attribute is {}, but this is {}", ty.shown(), node.kind());
         diagnostics.push(Diagnostic::new(Code::WrongValue, node.span, message));
     }
     value

@@ -1,10 +1,10 @@
-//! Places of outputs, in their shortest form.
+//! Places of outputs, with normalised paths.
 
 use super::*;
 use crate::emit::{EMITTERS, Registered, Takes};
 use crate::out::path::{self, PathError};
 
-/// A path in its shortest form.
+/// Normalises a path.
 type Shorten = fn(&str) -> Result<String, PathError>;
 
 impl Lowerer<'_> {
@@ -19,7 +19,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// The places that a key names.
+    /// Resolves the places that a key names.
     fn places(&mut self, emitter: &Registered, node: &Node) -> Vec<OutputPlace> {
         let one =
             |path, kind| OutputPlace { key: emitter.key, path, kind, interface: None, reads: Vec::new() };
@@ -65,7 +65,7 @@ impl Lowerer<'_> {
         self.shortened(node, shorten, "the output root", "paths of outputs are relative to `--out`")
     }
 
-    /// The name of a C header, which may have folders in it.
+    /// Resolves the name of a C header, which may be in folders.
     pub(super) fn header(&mut self, node: &Node) -> Option<At<String>> {
         self.shortened(node, path::file, "the folder of headers", "names of headers are relative to it")
     }
@@ -75,10 +75,10 @@ impl Lowerer<'_> {
         match shorten(written.value.trim()) {
             Ok(value) => Some(At { value, ..written }),
             Err(error) => {
-                let message = format!("`{}` names no place in {root}", written.value.trim());
+                let message = format!("`{}` is not a path inside {root}", written.value.trim());
                 Diagnostic::new(Code::OutputPlace, written.span, message)
                     .label(error.to_string())
-                    .help(format!("{help}, with `/` between the parts"))
+                    .help(format!("{help}; separate the parts with `/`"))
                     .add_to(self.diagnostics);
                 None
             }

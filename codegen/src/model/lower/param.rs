@@ -1,4 +1,4 @@
-//! Parameters of functions and callbacks, and fields of structs: one syntax, one lowering.
+//! Parameters of functions and callbacks, and fields of structs. They have the same syntax.
 
 use super::*;
 
@@ -9,7 +9,7 @@ impl Lowerer<'_> {
         entries.iter().map(|(name, node)| self.param(scope, name, node, &names)).collect()
     }
 
-    /// A result is written as an `in` parameter is.
+    /// Lowers a result, which has the syntax of an `in` parameter.
     pub(super) fn result(&mut self, scope: Scope, node: &Node) -> Param {
         let name = At { value: "result".to_owned(), span: node.span };
         self.param(scope, &name, node, &[])
@@ -22,14 +22,14 @@ impl Lowerer<'_> {
             _ => None,
         };
         if let (Some(bytes), Some(count)) = (node.get("bytes"), node.get("count")) {
-            Diagnostic::new(Code::LengthMisplaced, count.span, "a parameter has one length")
-                .label("the second one")
-                .related(bytes.span, "the first one")
+            Diagnostic::new(Code::LengthMisplaced, count.span, "a parameter can have only one length")
+                .label("the second length")
+                .related(bytes.span, "the first length")
                 .add_to(self.diagnostics);
         }
         if let Some(held) = node.get("held").filter(|held| held.bool() == Some(true)) {
-            Diagnostic::new(Code::WrongValue, held.span, "`held` names a stream, or is `false`")
-                .label("which stream is not said")
+            Diagnostic::new(Code::WrongValue, held.span, "`held` must name a stream, or be `false`")
+                .label("no stream is named")
                 .add_to(self.diagnostics);
         }
         let mut sibling = |key| node.get(key).and_then(|node| self.sibling(node, names));
@@ -83,7 +83,7 @@ impl Lowerer<'_> {
         let found = names.iter().position(|known| *known == name);
         if found.is_none() {
             Diagnostic::new(Code::UnknownParameter, node.span, format!("there is no parameter `{name}`"))
-                .label("nothing of this name stands beside it")
+                .label("no other parameter has this name")
                 .nearest(name, names.iter().copied())
                 .add_to(self.diagnostics);
         }
@@ -95,8 +95,8 @@ impl Lowerer<'_> {
             return match u64::try_from(number) {
                 Ok(number) if number > 0 => Some(Extent::Number(number)),
                 _ => {
-                    Diagnostic::new(Code::LengthType, node.span, format!("{number} is no length"))
-                        .label("at least 1")
+                    Diagnostic::new(Code::LengthType, node.span, format!("{number} is not a length"))
+                        .label("must be at least 1")
                         .add_to(self.diagnostics);
                     None
                 }

@@ -1,4 +1,4 @@
-//! The Python package of an interface, and each function in it.
+//! The Python package of an interface, and the form of each function in it.
 
 use super::*;
 use crate::language::python::{is_output, list_of};
@@ -20,7 +20,7 @@ impl Lowerer<'_> {
         })
     }
 
-    /// Fills in defaults: every parameter is an argument or a result.
+    /// Lowers the Python form of a function. By default, every parameter is an argument or a result.
     pub(super) fn python_function(
         &mut self,
         trees: &InterfaceTrees,
@@ -50,13 +50,13 @@ impl Lowerer<'_> {
         })
     }
 
-    /// A module of the interface's package by name.
+    /// Resolves the name of a module of the interface's package.
     fn python_module(&mut self, trees: &InterfaceTrees, node: &Node) -> Option<usize> {
         let name = node.text()?;
         let package = trees.interface.get("python");
         let modules = package.and_then(|package| package.get("modules")).map_or(&[][..], Node::entries);
         let found = modules.iter().position(|(known, _)| known.value == name);
-        // Without a package there are no modules, which a rule reports once.
+        // If the package is missing, a rule reports it once.
         if found.is_none() && package.is_some() {
             Diagnostic::new(
                 Code::PythonPlace,

@@ -1,4 +1,4 @@
-//! The files of a spec as trees, which have the form that the grammar asks for.
+//! Reads the files of a spec as trees that match the grammar.
 
 use super::names;
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
@@ -8,12 +8,12 @@ use crate::source::shape::{self, Shape};
 use crate::source::text::decode;
 use crate::source::{At, Content, FileId, Files, Node, Sources, Span, parse};
 
-/// Every file of a spec as a tree.
+/// All files of a spec, as trees.
 pub(super) struct Trees {
     pub(super) spec: Node,
     pub(super) interfaces: Vec<InterfaceTrees>,
     pub(super) operators: Option<OperatorTrees>,
-    /// Interfaces that are named but could not be read.
+    /// Interfaces that are listed but could not be read.
     pub(super) unread: Vec<String>,
 }
 
@@ -23,7 +23,7 @@ pub(super) struct InterfaceTrees {
     pub(super) interface: Node,
     pub(super) groups: Vec<(At<String>, Node)>,
     pub(super) kernels: Vec<Node>,
-    /// True if a group could not be read, so that names may be missing for that reason alone.
+    /// True if a group could not be read, so that names in it may be missing.
     pub(super) partial: bool,
 }
 
@@ -103,8 +103,8 @@ impl Reader<'_> {
         Some(OperatorTrees { name: name.clone(), list, groups })
     }
 
-    /// Reads the files of a folder that the list at `key` names; a file without a tree has been reported. `stem` is that of
-    /// the file with the list, if it is in the same folder.
+    /// Reads the files of a folder that are listed at `key`. A file without a tree is already reported. `stem` is the
+    /// stem of the file with the list, if it is in the same folder.
     fn groups(
         &mut self,
         folder: &str,
@@ -123,7 +123,7 @@ impl Reader<'_> {
         groups
     }
 
-    /// The names in a list; what is named twice is read once.
+    /// Returns the names in a list. A name that is listed twice is returned once.
     fn distinct(&mut self, node: &Node, key: &str) -> Vec<At<String>> {
         let mut distinct: Vec<At<String>> = Vec::new();
         for name in names(node, key) {
@@ -134,15 +134,15 @@ impl Reader<'_> {
                     name.span,
                     format!("`{}` is named twice", name.value),
                 )
-                .label("the second time")
-                .related(first.span, "the first time")
+                .label("named again here")
+                .related(first.span, "first named here")
                 .add_to(self.diagnostics),
             }
         }
         distinct
     }
 
-    /// Adds a file to the sources, in whichever encoding it is.
+    /// Adds a file to the sources, decoding it if necessary.
     fn read(&mut self, path: &str) -> std::io::Result<FileId> {
         let decoded = decode(self.files.read(path))?;
         let file = FileId(self.sources.files().count());
@@ -152,7 +152,7 @@ impl Reader<'_> {
         Ok(self.sources.add(self.files.display(path), decoded.text))
     }
 
-    /// Reads a file that some name stands for.
+    /// Reads a file that is named in the spec.
     fn add(&mut self, path: &str, name: &At<String>) -> Option<FileId> {
         match self.read(path) {
             Ok(file) => Some(file),
@@ -170,17 +170,17 @@ impl Reader<'_> {
         self.check(node, shape)
     }
 
-    /// A file without a mapping counts as unread: it is reported once, and not for each name that it
-    /// lacks.
+    /// Checks a file against the grammar. A file without a mapping counts as unread: it is reported once, instead of
+    /// each name that it lacks.
     fn check(&mut self, node: Node, shape: &'static Shape) -> Option<Node> {
         let is_map = matches!(node.content, Content::Map(_));
         if node.is_null() {
             let needed = shape.keys.iter().filter(|key| key.needed).map(|key| format!("`{}`", key.name));
-            let message = format!("this file is empty, and {} is expected", shape.name);
+            let message = format!("this file is empty, but {} is expected", shape.name);
             let start = Span { start: 0, end: 0, ..node.span };
             let diagnostic = Diagnostic::new(Code::WrongValue, start, message);
             let needed = needed.collect::<Vec<_>>().join(", ");
-            self.diagnostics.push(diagnostic.help(format!("it begins with the keys {needed}")));
+            self.diagnostics.push(diagnostic.help(format!("expected the keys {needed}")));
         } else {
             shape::check(&node, &shape::Value::Shape(shape), self.diagnostics);
         }
@@ -193,9 +193,9 @@ impl Reader<'_> {
         for file in self.files.list(folder) {
             let place = groups.items().last().map_or(groups.span, |last| last.span);
             if let Some(stem) = file.strip_suffix(".yml") {
-                let message = format!("`{folder}/{file}` is not read: it does not end in `.yaml`");
+                let message = format!("`{folder}/{file}` is ignored, because it does not end in `.yaml`");
                 Diagnostic::new(Code::StrayFile, place, message)
-                    .label("groups are read from files that end in `.yaml`")
+                    .label("groups are files that end in `.yaml`")
                     .help(format!("rename it to `{stem}.yaml`, or remove the file"))
                     .add_to(self.diagnostics);
                 continue;
@@ -205,7 +205,7 @@ impl Reader<'_> {
                 Diagnostic::new(
                     Code::StrayFile,
                     place,
-                    format!("`{folder}/{file}` is not one of the groups"),
+                    format!("`{folder}/{file}` is not listed as a group"),
                 )
                 .label("not in this list")
                 .help(format!("add `{stem}` to the groups, or remove the file"))
@@ -215,8 +215,7 @@ impl Reader<'_> {
     }
 }
 
-/// Returns true if entries of a group are missing, or lack their name, because of errors that were reported
-/// before.
+/// Returns true if entries of a group are missing, or have no name, because of errors that are already reported.
 fn lacks_names(group: &Node) -> bool {
     let is_known = |key: &str| grammar::GROUP.keys.iter().any(|known| known.name == key);
     let lacks = |node: &Node| match &node.content {

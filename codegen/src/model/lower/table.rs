@@ -1,4 +1,4 @@
-//! The table of slots, and the hand-over between host and plugin.
+//! The table of slots, and how it is handed over between host and plugin.
 
 use super::interface::version;
 use super::*;
@@ -40,7 +40,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// The table for functions that have no slot in the host's.
+    /// Lowers the extension: a table for functions that have no slot in the host's table.
     pub(super) fn extension(&mut self, scope: Scope, node: &Node) -> Extension {
         let releases = node.get("releases").into_iter().flat_map(Node::items);
         Extension {
@@ -55,7 +55,7 @@ impl Lowerer<'_> {
         let name = node.get("release")?;
         let version = version(name.text()?).and_then(|numbers| numbers.try_into().ok());
         if version.is_none() {
-            let message = "a release of an extension has a major and a minor number";
+            let message = "a release of an extension needs a major and a minor number";
             self.report(Diagnostic::new(Code::WrongValue, name.span, message).label("such as \"1.0\""));
         }
         let mut function =
@@ -65,12 +65,12 @@ impl Lowerer<'_> {
         Some(ExtensionRelease { name: name.at()?, version: version.unwrap_or_default(), functions })
     }
 
-    /// A block has slots or data members.
+    /// Checks that a block has slots or data members.
     fn check_block(&mut self, node: &Node) {
         if node.get("slots").is_none() && node.get("fields").is_none() {
             let span = node.entries().first().map_or(node.span, |(name, _)| name.span);
             Diagnostic::new(Code::MissingKey, span, "a block of slots needs the key `slots`")
-                .label("it has no `fields` either")
+                .label("it has neither `slots` nor `fields`")
                 .add_to(self.diagnostics);
         }
     }
@@ -79,8 +79,8 @@ impl Lowerer<'_> {
         let count = node.get("count");
         let number = count.and_then(Node::integer).map(u64::try_from);
         if let (Some(count), Some(Err(_))) = (count, number) {
-            Diagnostic::new(Code::WrongValue, count.span, "a reserve has a number of slots")
-                .label("0 or more")
+            Diagnostic::new(Code::WrongValue, count.span, "a reserve needs a number of slots")
+                .label("must be 0 or more")
                 .add_to(self.diagnostics);
         }
         Reserved {
@@ -102,7 +102,7 @@ impl Lowerer<'_> {
         Some(Slot { functions: vec![function], from_reserve: reserved.is_some() })
     }
 
-    /// A slot has exactly one form.
+    /// Checks that a slot has exactly one form.
     fn check_slot(&mut self, node: &Node) {
         let Content::Map(entries) = &node.content else { return };
         let (span, message, first) = match &entries[..] {
@@ -111,21 +111,21 @@ impl Lowerer<'_> {
             }
             [_] => return,
             [] => (node.span, "this slot has no owner", None),
-            [(first, _), (key, _), ..] => (key.span, "a slot says in one way who has it", Some(first.span)),
+            [(first, _), (key, _), ..] => (key.span, "a slot can name its owner only once", Some(first.span)),
         };
         Diagnostic::new(Code::WrongValue, span, message)
-            .related_if(first, "the first way")
-            .help("the name of a function, `one_of` with several, or `reserved` with one")
+            .related_if(first, "first named here")
+            .help("write the name of a function, `one_of` with several, or `reserved` with one")
             .add_to(self.diagnostics);
     }
 
-    /// A table that the plugin owns has no keys for fields that the host fills.
+    /// Lowers the hand-over of a table that the plugin owns. It has no keys for fields that the host sets.
     fn owned(&mut self, node: &Node) -> HandOver {
         for (key, _) in node.entries() {
             if !["entry", "owns", "version", "doc"].contains(&key.value.as_str()) {
-                let message = format!("a plugin that owns the table is handed over no `{}`", key.value);
+                let message = format!("`{}` is not allowed if the plugin owns the table", key.value);
                 Diagnostic::new(Code::OwnedTable, key.span, message)
-                    .label("this goes with a table of the host's")
+                    .label("only allowed if the host owns the table")
                     .add_to(self.diagnostics);
             }
         }
@@ -140,13 +140,13 @@ impl Lowerer<'_> {
         })
     }
 
-    /// The numbers of a stated version, if they are as many as one of `counts`.
+    /// Parses a version. Reports an error unless it has as many numbers as one of `counts`.
     fn version_numbers(&mut self, stated: &Node, counts: &[usize]) -> Option<Vec<u64>> {
         let value = stated.get("value")?;
         let numbers = value.text().and_then(version).filter(|numbers| counts.contains(&numbers.len()));
         if numbers.is_none() {
             let counts = counts.iter().map(|count| ["", "", "two", "three"][*count]).collect::<Vec<_>>();
-            let message = format!("this is no version of {} numbers", counts.join(" or "));
+            let message = format!("this is not a version of {} numbers", counts.join(" or "));
             self.report(Diagnostic::new(Code::WrongValue, value.span, message).label("such as \"0.1.1\""));
         }
         numbers
@@ -158,7 +158,7 @@ impl Lowerer<'_> {
             let span = node.entries().first().map_or(node.span, |(name, _)| name.span);
             Diagnostic::new(Code::MissingKey, span, format!("a hand-over needs the key `{missing}`"))
                 .label("the host owns the table")
-                .help("`owns: table` says that the plugin owns it")
+                .help("write `owns: table` if the plugin owns it")
                 .add_to(self.diagnostics);
         }
         let stated = node.get("version")?;

@@ -1,14 +1,14 @@
-//! Types: resolves names, and lowers described types.
+//! Types: resolves their names, and lowers their descriptions.
 
 use super::*;
 
 impl Lowerer<'_> {
-    /// The type that a name stands for.
+    /// Resolves the name of a type.
     pub(super) fn resolve(&mut self, scope: Scope, node: &Node) -> Ty {
         let Some(name) = node.text() else { return Ty::Size };
         match Ty::primitive(name) {
             Some(ty) => ty,
-            // A placeholder for the unknown type, so that the rest of the entry is still read.
+            // Returns some type instead of the unknown one, so that the rest of the entry is still checked.
             None => self.type_id(scope.id, scope.uses, node).map_or(Ty::Size, Ty::Named),
         }
     }
@@ -26,7 +26,7 @@ impl Lowerer<'_> {
         }
         let diagnostic = Diagnostic::new(Code::UnknownType, node.span, format!("there is no type `{name}`"));
         if let Some(word) = self.names.word_for_c(name, &reach) {
-            self.report(diagnostic.label(format!("in a spec this is {word}")));
+            self.report(diagnostic.label(format!("in a spec, write {word}")));
         } else if self.types_missing[id.0] {
             self.diagnostics.distrust(node.span);
         } else {
@@ -35,7 +35,8 @@ impl Lowerer<'_> {
                 .flat_map(|interface| self.names.types[interface.0].keys().map(String::as_str))
                 .chain(Ty::PRIMITIVES.iter().map(|(name, _)| *name))
                 .collect();
-            let diagnostic = diagnostic.label("neither a primitive nor described").nearest(name, known);
+            let diagnostic =
+                diagnostic.label("neither a primitive nor a type of this spec").nearest(name, known);
             let name = At { value: name.to_owned(), span: node.span };
             let spaces = reach.into_iter().map(Namespace::Types).collect();
             self.references.missed(name, spaces, diagnostic);
@@ -109,7 +110,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Each kind of type has keys of its own.
+    /// Checks that a type has only the keys of its kind.
     fn check_sections(&mut self, node: &Node, kind: &str) {
         let sections: [(&str, &[&str]); 16] = [
             ("tag", &["handle", "id"]),
@@ -139,9 +140,9 @@ impl Lowerer<'_> {
                 Diagnostic::new(
                     Code::UnknownKey,
                     key.span,
-                    format!("a type of kind `{kind}` has no key `{section}`"),
+                    format!("a type of kind `{kind}` cannot have the key `{section}`"),
                 )
-                .label(format!("it belongs to `{}`", kinds.join("` and `")))
+                .label(format!("only allowed for `{}`", kinds.join("` and `")))
                 .related_if(node.get("kind").map(|kind| kind.span), "the kind")
                 .add_to(self.diagnostics);
             }
@@ -152,7 +153,7 @@ impl Lowerer<'_> {
                     name(node).span,
                     format!("a type of kind `{kind}` needs the key `{section}`"),
                 )
-                .label("this one has none")
+                .label("it is missing here")
                 .related_if(node.get("kind").map(|kind| kind.span), "the kind")
                 .add_to(self.diagnostics);
             }

@@ -1,15 +1,15 @@
-//! Unknown names. They are kept until everything is read: a name that is wrong in many places of use is
-//! more likely wrong in the one place where it is defined.
+//! Unknown names. They are reported after everything is read: if many places use an unknown name, the error is
+//! probably in the one place that defines it.
 
 use std::collections::BTreeSet;
 
 use super::*;
 use crate::diagnostic::nearest;
 
-/// Related places beyond these are counted, not shown.
+/// Most related places that are shown. The others are only counted.
 const SHOWN: usize = 4;
 
-/// A space of names.
+/// A namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Namespace {
     /// The types that an interface describes.
@@ -27,12 +27,12 @@ pub(super) struct References {
     unresolved: Vec<Unresolved>,
 }
 
-/// A name that leads nowhere.
+/// A name that was not found.
 struct Unresolved {
     name: At<String>,
-    /// The places where it was looked up.
+    /// The namespaces in which it was looked up.
     reach: Vec<Namespace>,
-    /// The message, unless the error is in the description.
+    /// The diagnostic to report, unless the definition is probably wrong.
     diagnostic: Diagnostic,
 }
 
@@ -68,7 +68,7 @@ impl References {
     }
 }
 
-/// The description that a name is close to, if nothing refers to it.
+/// Returns the definition whose name is close to an unknown name, if nothing refers to that definition.
 fn meant(trees: &Trees, resolved: &BTreeSet<(Namespace, String)>, use_: &Unresolved) -> Option<At<String>> {
     let described: Vec<(Namespace, At<String>)> = use_
         .reach
@@ -90,26 +90,26 @@ fn report_misspelled(described: &At<String>, uses: Vec<Unresolved>, diagnostics:
     }
     let wanted = first.name.value.clone();
     let message = format!(
-        "nothing names `{}`, and {count} places name `{wanted}`, which is not there",
+        "`{}` is never used, but {count} places use `{wanted}`, which does not exist",
         described.value
     );
     let mut diagnostic = Diagnostic::new(first.diagnostic.code, described.span, message)
         .label(format!("did you mean `{wanted}`?"));
     for (index, place) in std::iter::once(first).chain(uses).enumerate() {
-        // Rules would only repeat that it is unknown.
+        // Rules would only report again that the name is unknown.
         diagnostics.distrust(place.name.span);
         if index < SHOWN {
-            diagnostic = diagnostic.related(place.name.span, "named here");
+            diagnostic = diagnostic.related(place.name.span, "used here");
         }
     }
     diagnostics.push(match count.saturating_sub(SHOWN) {
         0 => diagnostic,
-        more => diagnostic.help(format!("{more} more places name it")),
+        more => diagnostic.help(format!("{more} more places use it")),
     });
 }
 
 impl Trees {
-    /// The names that are described in a space.
+    /// Returns the names that are defined in a namespace.
     fn described(&self, space: Namespace) -> Vec<At<String>> {
         let of = |interface: InterfaceId, key| {
             let entries = self.interfaces[interface.0].entries(key);
